@@ -82,6 +82,25 @@ func TestEVProbes(t *testing.T) {
 	}
 }
 
+// TestEndpointIDs: identifiers of endpoint operations count up, round their 16 bits, and leave out
+// those under way: an answer that comes late must not be taken for that of another operation.
+func TestEndpointIDs(t *testing.T) {
+	for _, c := range []struct {
+		last    uint16
+		waiting []uint16
+		want    uint16
+	}{{0, nil, 1}, {5, []uint16{4, 5}, 6}, {5, []uint16{6}, 7}, {5, []uint16{8, 6, 7}, 9},
+		{0xFFFF, nil, 0}, {0xFFFE, []uint16{0xFFFF, 0}, 1}} {
+		o := endpointOps{id: c.last}
+		for _, id := range c.waiting {
+			o.waiting = append(o.waiting, endpointOp{result: EndpointResult{ID: id}})
+		}
+		if o.name(); o.id != c.want {
+			t.Errorf("after %d, with %v under way: %d, want %d", c.last, c.waiting, o.id, c.want)
+		}
+	}
+}
+
 // TestEndpointOpsEnd: operations that nobody answers end at their deadlines, those of one deadline
 // in the order in which they were sent.
 func TestEndpointOpsEnd(t *testing.T) {

@@ -188,6 +188,60 @@ func TestSentAgainInFlight(t *testing.T) {
 	}
 }
 
+// TestReordering: a packet is lost when one and a half windows of packets have arrived above it, by
+// the greater of the windows of now and of when it was sent, and by no more than the greatest
+// window (OCP MRC 1.0, section 7.4.5).
+func TestReordering(t *testing.T) {
+	for _, c := range []struct{ now, then, greatest, want int }{
+		{10, 10, 1000, 15}, {20, 10, 1000, 30}, {10, 20, 1000, 30}, {10, 10, 12, 12}, {10, 20, 40, 30},
+		{1, 1, 1000, minReordering},
+	} {
+		w := &sizedWindow{FixedWindow: 1 << 20, greatest: 1 << 20}
+		s := newSolo(t, func(q *QPConfig) { q.Congestion = w })
+		s.write(64)
+		size := nominalSize(int(s.settle(10 * time.Microsecond)[1].UDP.Length))
+		s.qp.waiting = 64 * size // the first has a longer header
+		w.FixedWindow, w.greatest = FixedWindow(c.now*size), c.greatest*size
+		if got := s.qp.reordering(c.then * size); got != c.want {
+			t.Errorf("windows of %d packets now and %d then, at most %d: %d packets, want %d", c.now, c.then,
+				c.greatest, got, c.want)
+		}
+	}
+}
+
+// sizedWindow is a window with another greatest one.
+type sizedWindow struct {
+	FixedWindow
+	greatest int
+}
+
+func (w *sizedWindow) MaxWindow() int { return w.greatest }
+
+// TestBitmapTellsSprayer: the sprayer hears of the packets that the bitmap of a SACK names, each
+// once, and not of the paths of one that was sent twice.
+func TestBitmapTellsSprayer(t *testing.T) {
+	l := newListener(1 << 20)
+	s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer = l, l })
+	s.write(5)
+	out := s.settle(time.Microsecond)
+	s.give(nackPacket(101, out[1].EV(), packet.NACKTrimmed))
+	s.settle(time.Microsecond)
+	l.signals, l.ids = nil, nil
+	for range 2 {
+		s.give(sackPacket(99, 103, out[3].EV(), 0, 101, 102, 103))
+	}
+	arrived := map[packet.EV]int{}
+	for i, signal := range l.signals {
+		if signal != SignalArrived {
+			t.Errorf("the sprayer is told %v", signal)
+		}
+		arrived[l.paths[l.ids[i]].EV]++
+	}
+	if arrived[out[2].EV()] != 1 || arrived[out[3].EV()] == 0 || len(arrived) != 2 {
+		t.Errorf("the sprayer hears of %v, want %v once and %v", arrived, out[2].EV(), out[3].EV())
+	}
+}
+
 // TestSACKLossOnce: SACKs find a packet lost once, however much is received above it after it was
 // sent again; its timer finds it the second time ("a packet is retransmitted at most once due to
 // SACK based loss detection", OCP MRC 1.0, section 7.4.5, MRC-048).

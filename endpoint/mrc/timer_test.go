@@ -78,6 +78,23 @@ func TestTransportACKIsAskedForEarly(t *testing.T) {
 	}
 }
 
+// TestTransportACKOfTheHead: the transport ACK of the first message is asked for by the highest
+// packet that has arrived, also where that begins a message that has not arrived as a whole.
+func TestTransportACKOfTheHead(t *testing.T) {
+	s := newSolo(t, func(c *QPConfig) { c.AckTimeout, c.ProbeTimeout = 10, time.Microsecond })
+	s.write(1)
+	s.write(3)
+	out := s.settle(100)
+	s.give(sackPacket(101, 101, out[1].EV(), 0))
+	asked := slices.DeleteFunc(s.settle(time.Microsecond), func(p sentPacket) bool {
+		return p.BTH.Opcode == packet.OpMRCProbe
+	})
+	if len(asked) != 1 || asked[0].BTH.PSN != 101 || !asked[0].BTH.AckReq ||
+		!asked[0].BTH.Retransmission || asked[0].BTH.Opcode != packet.OpMRCWriteFirst {
+		t.Errorf("asked by %+v", asked)
+	}
+}
+
 // TestTransportACKIsAskedForAtOnce: with probes after the least time that there is, the transport
 // ACK is asked for after that time.
 func TestTransportACKIsAskedForAtOnce(t *testing.T) {

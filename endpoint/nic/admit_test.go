@@ -83,3 +83,31 @@ func TestUpdatedInAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestNextUpdate: the NIC is woken for the update that is due first, of those that are to be sent.
+func TestNextUpdate(t *testing.T) {
+	n := &NIC{updates: []*update{{due: 3}, {due: 5, waiting: true}, {due: 9}, {due: 7}, {due: 8},
+		{due: 6, answered: true}, {due: 6, sent: maxPortUpdates}}}
+	for now, want := range []time.Duration{0: 3, 2: 3, 3: 7, 6: 7, 7: 8, 8: 9} {
+		if want == 0 {
+			continue
+		}
+		if at, ok := n.nextUpdate(time.Duration(now)); !ok || at != want {
+			t.Errorf("at %d: %v, %v; want %v", now, at, ok, want)
+		}
+	}
+	if at, ok := n.nextUpdate(9); ok {
+		t.Errorf("after the last: %v", at)
+	}
+}
+
+// TestWaits: what waits is what was taken less what the rate has let go, however small the rate is.
+func TestWaits(t *testing.T) {
+	for rate, want := range map[uint64]int{0: 0, 1: 100, 8e8: 99, 8e10: 0} {
+		n := &NIC{intake: intake{Intake: Intake{Rate: rate, Buffer: 4096}}}
+		n.intake.admit(0, 100)
+		if got := n.Waits(10); got != want {
+			t.Errorf("%d octets wait at %d bits a second, want %d", got, rate, want)
+		}
+	}
+}

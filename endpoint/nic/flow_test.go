@@ -118,6 +118,51 @@ func TestVersionsTell(t *testing.T) {
 	}
 }
 
+// TestDeniedAndAllowed: a value that is denied and allowed again begins anew for every queue pair:
+// it is not bad any more, and the controller hears when it becomes so again. EVs says the same.
+func TestDeniedAndAllowed(t *testing.T) {
+	broken := nictest.EV(2, 1)
+	for _, before := range []bool{false, true} { // whether it was found bad before it was denied
+		f := nictest.New(t, 2, 2, 1, nil)
+		hold := func(denied ...hostapi.EV) {
+			f.Hold(1, hostapi.State{Profiles: []*hostapi.Profile{
+				nictest.Profile("p", 8, 2, 0).WithDenied(denied)}})
+		}
+		is := func(when string, want hostapi.EVState) {
+			t.Helper()
+			evs, states, ok := f.NICs[1].EVs("p")
+			if i := slices.Index(evs, broken); !ok || i < 0 || states[i] != want {
+				t.Errorf("found bad before %v: %s: %v, %v of %v", before, when, ok, states, evs)
+			}
+		}
+		f.Hold(0, hostapi.State{Profiles: []*hostapi.Profile{nictest.Profile("p", 8, 2, 1)}})
+		hold()
+		heard, dead := &reports{}, before
+		f.NICs[1].Report(heard)
+		f.Drop = func(_ time.Duration, from int, p *packet.MRC, _ int) bool {
+			return dead && from == 1 && p.EV() == packet.NewEV(3, 0)
+		}
+		_, back := f.Pair(0, 1, 100)
+		write(t, f, 1, 0, back, 1<<20).finish(t)
+		if before {
+			is("at first", hostapi.EVAssumedBad)
+		} else {
+			is("at first", hostapi.EVGood)
+		}
+		hold(broken)
+		is("denied", hostapi.EVDenied)
+		hold()
+		is("allowed", hostapi.EVGood)
+		heard.events, dead = nil, true
+		write(t, f, 1, 0, back, 1<<20).finish(t)
+		is("in the end", hostapi.EVAssumedBad)
+		if want := []hostapi.EVEvent{{Profile: "p", EV: broken,
+			State: hostapi.EVAssumedBad}}; !slices.Equal(heard.events, want) {
+			t.Errorf("found bad before %v: heard of %+v, want %+v", before, heard.events, want)
+		}
+	}
+}
+
 // TestCountsStay: counters are those of all queue pairs that ever used the profile, and start again
 // only with the value.
 func TestCountsStay(t *testing.T) {

@@ -69,3 +69,24 @@ func TestTargetWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestQuickAdaptBegins: the first SACK begins a period of rule 1, which lasts for a base round trip
+// and a target delay, and the next begins after its end, whenever the clock starts.
+func TestQuickAdaptBegins(t *testing.T) {
+	for _, start := range []time.Duration{0, 1, time.Second} {
+		c := newQPCC(t, func(c *Config) { c.DisableQA = false })
+		c.OnSACK(sack(start, 4096, 0, false))
+		end := start + c.base + c.target
+		if !c.adapt.running || c.adapt.end != end {
+			t.Errorf("after a SACK at %v: running %v, until %v; want until %v", start, c.adapt.running,
+				c.adapt.end, end)
+		}
+		c.OnSACK(sack(end, 4096, 0, false))
+		if c.adapt.end != end {
+			t.Errorf("a SACK at the end of the period, %v, has moved it to %v", end, c.adapt.end)
+		}
+		if c.OnSACK(sack(end+1, 4096, 0, false)); c.adapt.end <= end {
+			t.Errorf("no new period after %v", end)
+		}
+	}
+}

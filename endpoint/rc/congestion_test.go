@@ -138,6 +138,26 @@ func TestRateRecovery(t *testing.T) {
 	near("floor", r.bitsPerSecond(at+time.Second), 40e6)
 }
 
+// TestAlphaDecays: alpha decays by 1-g in each whole AlphaInterval without a CNP (equation 2 of the
+// paper), and not before the first CNP.
+func TestAlphaDecays(t *testing.T) {
+	cfg := DefaultRateConfig()
+	for n := range 4 {
+		for _, more := range []time.Duration{0, cfg.AlphaInterval - 1} {
+			r := newRateControl(cfg, 40e9)
+			r.cnp(time.Second) // long after the start
+			if r.alpha != 1 {
+				t.Fatalf("alpha %v after the first CNP", r.alpha)
+			}
+			r.cnp(time.Second + time.Duration(n)*cfg.AlphaInterval + more)
+			want := math.Pow(255.0/256, float64(n))*255/256 + 1.0/256
+			if math.Abs(r.alpha-want) > 1e-12 {
+				t.Errorf("alpha %v after %d intervals and %v, want %v", r.alpha, n, more, want)
+			}
+		}
+	}
+}
+
 // TestCongestionLoop: marks on the way make the sender slow down, and it recovers when they end.
 func TestCongestionLoop(t *testing.T) {
 	l := newBed(t, 3)

@@ -60,6 +60,27 @@ func TestMovedValues(t *testing.T) {
 	}
 }
 
+// TestMovedInto: a value keeps its counts in a profile of fewer values, and of more.
+func TestMovedInto(t *testing.T) {
+	all := profile(4, 1).EVs
+	for _, places := range [][]int{{3}, {3, 1}, {2, 0}, {1, 0, 2, 3, 3}} {
+		s := newSet(t, Profile{EVs: all}, nil)
+		s.Feedback(0, s.evs[3].path.ID, mrc.SignalTrimmed)
+		var p Profile
+		for _, i := range places {
+			p.EVs = append(p.EVs, all[i])
+		}
+		if err := s.Replace(p); err != nil {
+			t.Fatal(err)
+		}
+		if i := slices.Index(places, 3); i >= 0 {
+			if c, _ := s.Counts(i); c.Trimmed != 1 {
+				t.Errorf("values %v: value 3 has %+v", places, c)
+			}
+		}
+	}
+}
+
 // TestMovedRoutes: values that are routes by SRv6 are the same when their segments are.
 func TestMovedRoutes(t *testing.T) {
 	var p Profile

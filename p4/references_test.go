@@ -29,6 +29,20 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// TestProfilesWithoutTables: an action profile that no table has is there all the same: its groups
+// refer to its members.
+func TestProfilesWithoutTables(t *testing.T) {
+	info := &p4config.P4Info{ActionProfiles: []*p4config.ActionProfile{{
+		Preamble: &p4config.Preamble{Id: 7, Alias: "lonely"}}}}
+	c, err := newContract(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, g := c.rank["lonely"], c.rank[GroupsOf("lonely")]; m != 0 || g != 1 {
+		t.Errorf("members have rank %d, groups %d; want 0 and 1", m, g)
+	}
+}
+
 // TestParametersThatReferSaySo: a neighbor, a group or a policy in an entry is a reference.
 func TestParametersThatReferSaySo(t *testing.T) {
 	refers := map[string]string{

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/store"
 )
 
 // TestWays: a sign-in page offers the ways that are configured, and those of users and tokens,
@@ -127,6 +129,95 @@ func TestRoomForSessions(t *testing.T) {
 		}
 		if !slices.Equal(removed, c.removed) {
 			t.Errorf("%s: removed %v, want %v", c.name, removed, c.removed)
+		}
+	}
+}
+
+// TestDefaultTimes: a session lasts for half an hour without a request and 12 hours at most, as the
+// documentation says; its last use is known to the minute.
+func TestDefaultTimes(t *testing.T) {
+	if got := DefaultTimes(); got.Idle != 30*time.Minute || got.Absolute != 12*time.Hour {
+		t.Errorf("%+v", got)
+	}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		begun, used time.Duration // before now
+		role        time.Duration // until the end of the principal's role; 0: it has none
+		want        bool
+	}{
+		{0, 0, 0, false}, {12*time.Hour - 1, 0, 0, false}, {12 * time.Hour, 0, 0, true},
+		{2 * time.Hour, 31 * time.Minute, 0, false}, {2 * time.Hour, 31*time.Minute + 1, 0, true},
+		{time.Minute, time.Hour, 0, false}, // the use was noted before it began
+		{0, 0, 1, false}, {time.Hour, 0, -1, true}, {11 * time.Hour, 0, 2 * time.Hour, false},
+		{12 * time.Hour, 0, 2 * time.Hour, true},
+	} {
+		s := session{Created: now.Add(-c.begun), LastUsed: now.Add(-c.used)}
+		if c.role != 0 {
+			s.Principal.Expires = now.Add(c.role)
+		}
+		if got := s.ended(DefaultTimes(), now); got != c.want {
+			t.Errorf("begun %v and used %v ago, with a role for %v: ended %v, want %v", c.begun, c.used,
+				c.role, got, c.want)
+		}
+	}
+}
+
+// countedPuts is a store that counts what is put.
+type countedPuts struct {
+	store.Store
+	n int
+}
+
+func (s *countedPuts) Put(ctx context.Context, key string, value []byte, after int64) (int64,
+	error) {
+	s.n++
+	return s.Store.Put(ctx, key, value, after)
+}
+
+// TestUsesAreNotedOnceAMinute: whatever a record says of its last use, which a controller may have
+// read long ago.
+func TestUsesAreNotedOnceAMinute(t *testing.T) {
+	w := newGuessBed(t)
+	dir := w.keeper.authenticator.dir
+	counted := &countedPuts{Store: dir.store}
+	dir.store = counted
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for i, c := range []struct {
+		was, now time.Duration
+		puts     int
+	}{{0, time.Minute - 1, 0}, {0, time.Minute, 1}, {0, 2*time.Minute - 1, 1}, {0, 2 * time.Minute, 2},
+		{2 * time.Minute, 2*time.Minute + 1, 2}, {2 * time.Minute, 3 * time.Minute, 3}} {
+		dir.used(t.Context(), userPrefix+"ann", start.Add(c.was), start.Add(c.now))
+		if counted.n != c.puts {
+			t.Errorf("use %d: %d writes, want %d", i, counted.n, c.puts)
+		}
+	}
+}
+
+// TestNobodyMayAnything: a request without a principal may what is open, whatever role it claims;
+// and a session is shown to its own principal and to who administers.
+func TestNobodyMayAnything(t *testing.T) {
+	nobody := Principal{Grant: api.Grant{Role: api.RoleAdmin}}
+	if !nobody.May(Open) || nobody.May(Administer) || nobody.May(TenantRead) {
+		t.Error("without a way to have signed in a role counts")
+	}
+	w := newGuessBed(t)
+	ann := Principal{Name: "ann", Way: api.WayUser, Grant: api.Grant{Role: api.RoleAdmin}}
+	bob := Principal{Name: "bob", Way: api.WayCertificate, Grant: api.Grant{Role: api.RoleViewer}}
+	eve := Principal{Name: "eve", Way: api.WayCertificate, Grant: api.Grant{Role: api.RoleViewer}}
+	for id, s := range map[string]session{"a": {Principal: ann, Created: w.now},
+		"b": {Principal: bob, Created: w.now}, "e": {Principal: eve, Created: w.now},
+		"over": {Principal: ann, Created: w.now.Add(-365 * 24 * time.Hour)}} {
+		w.keeper.authenticator.dir.sessions[id] = s
+	}
+	for by, want := range map[*Principal][]string{&ann: {"a", "b", "e"}, &bob: {"b"}, &eve: {"e"},
+		{}: nil} {
+		var got []string
+		for _, s := range w.keeper.Sessions(by) {
+			got = append(got, s.ID)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%q sees %v, want %v", by.Name, got, want)
 		}
 	}
 }

@@ -1,0 +1,101 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weft-sdn/weft/store"
+)
+
+// brokenStore is a store that cannot be read, or not be written, or gives another value.
+type brokenStore struct {
+	store.Store
+	get, put error
+	value    string // "": that of the store
+}
+
+func (s brokenStore) Get(ctx context.Context, key string) (store.Record, error) {
+	if s.get != nil {
+		return store.Record{}, s.get
+	}
+	r, err := s.Store.Get(ctx, key)
+	if s.value != "" {
+		r.Value = []byte(s.value)
+	}
+	return r, err
+}
+
+func (s brokenStore) Put(ctx context.Context, key string, v []byte, after int64) (int64, error) {
+	if s.put != nil {
+		return 0, s.put
+	}
+	return s.Store.Put(ctx, key, v, after)
+}
+
+// TestSealed: what a controller has sealed for a purpose every controller of its store takes for
+// that purpose, and as it was sealed, and no other one.
+func TestSealed(t *testing.T) {
+	shared := store.NewMemory()
+	one, two := NewSigner(shared), NewSigner(shared)
+	sealed, err := one.Seal(t.Context(), "principal", "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, mac, _ := strings.Cut(sealed, ".")
+	other, _ := NewSigner(store.NewMemory()).Seal(t.Context(), "principal", "ann")
+	for _, c := range []struct {
+		what, purpose, sealed string
+		want                  bool
+	}{
+		{"as it was sealed", "principal", sealed, true},
+		{"for another purpose", "cookie", sealed, false},
+		{"by another store", "principal", other, false},
+		{"without a signature", "principal", text, false},
+		{"with an empty signature", "principal", text + ".", false},
+		{"with another text", "principal", "x" + sealed, false},
+		{"with a signature that is cut off", "principal", sealed[:len(sealed)-2], false},
+		{"with a signature that is no number", "principal", text + ".x" + mac[1:], false},
+		{"nothing", "principal", "", false},
+	} {
+		for _, by := range []*Signer{one, two} {
+			var got string
+			err := by.Open(t.Context(), c.purpose, c.sealed, &got)
+			if (err == nil && got == "ann") != c.want || err != nil && !errors.Is(err, ErrCredentials) {
+				t.Errorf("%s: %q, %v; want it taken: %v", c.what, got, err, c.want)
+			}
+		}
+	}
+}
+
+// TestSealWithoutStore: without the key of the store nothing is sealed or taken: not where it
+// cannot be read or made, and not where it is none.
+func TestSealWithoutStore(t *testing.T) {
+	down := errors.New("down")
+	good := store.NewMemory()
+	if _, err := NewSigner(good).Seal(t.Context(), "principal", "ann"); err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		store store.Store
+		want  error
+	}{
+		"cannot be read":    {brokenStore{Store: good, get: down}, down},
+		"cannot be made":    {brokenStore{Store: store.NewMemory(), put: down}, down},
+		"is too short":      {brokenStore{Store: good, value: "abcd"}, nil},
+		"is no hexadecimal": {brokenStore{Store: good, value: strings.Repeat("xy", 32)}, nil},
+	} {
+		_, err := NewSigner(c.store).Seal(t.Context(), "principal", "ann")
+		var got string
+		errOpen := NewSigner(c.store).Open(t.Context(), "principal", "a.b", &got)
+		for _, err := range []error{err, errOpen} {
+			switch {
+			case c.want != nil && (!errors.Is(err, ErrStore) || !errors.Is(err, c.want)):
+				t.Errorf("the key %s: %v", what, err)
+			case c.want == nil && (err == nil || !strings.Contains(err.Error(), "is no key")):
+				t.Errorf("the key %s: %v", what, err)
+			}
+		}
+	}
+}

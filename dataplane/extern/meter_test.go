@@ -26,3 +26,23 @@ func TestSingleRateMeter(t *testing.T) {
 		}
 	}
 }
+
+// TestDirectMeterCounts: a direct meter counts packets and octets by the colour that they get, and
+// one that is not configured marks everything green. A meter without an excess burst has two rates
+// (RFC 2698).
+func TestDirectMeterCounts(t *testing.T) {
+	d := DirectMeter{}
+	if c := d.Execute(0, MeterPackets, 100); c != Green {
+		t.Errorf("not configured: color %d", c)
+	}
+	d.state = newMarker(MeterConfig{CIR: 1, CBurst: 1, PIR: 2, PBurst: 3}, 0)
+	for i, want := range []uint64{Green, yellow, yellow, red, red} {
+		if c := d.Execute(0, MeterPackets, 10<<i); c != want {
+			t.Errorf("packet %d: color %d, want %d", i, c, want)
+		}
+	}
+	if want := (MeterCounts{Green: {Packets: 2, Bytes: 110}, yellow: {Packets: 2, Bytes: 60},
+		red: {Packets: 2, Bytes: 240}}); d.Marked != want {
+		t.Errorf("%+v, want %+v", d.Marked, want)
+	}
+}

@@ -96,6 +96,11 @@ func TestMarksAtTheirOctet(t *testing.T) {
 	if r := put(99); r != drop.None {
 		t.Errorf("as many octets as the buffer has: %v", r)
 	}
+	for r := range m.Reports(time.Nanosecond) {
+		if r.Overflows != 1 {
+			t.Errorf("%d packets that found no room, want 1", r.Overflows)
+		}
+	}
 	m.Pause(port, 1<<prio, &[PFCPriorities]uint16{}, 2*time.Nanosecond)
 	leave := func() {
 		if _, _, ok := m.Pop(time.Second); !ok {

@@ -112,6 +112,40 @@ func TestPathProbes(t *testing.T) {
 	s.settle(time.Millisecond)
 }
 
+// TestProbeWakesTheHost: the host is to be advanced when a path in doubt is to be probed, for the
+// sake of a single message too.
+func TestProbeWakesTheHost(t *testing.T) {
+	for _, messages := range []int{0, 1, 2} {
+		d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), wanted: true,
+			path: Path{ID: 99, EV: 0xDEAD0001, Port: 2}, at: 50 * time.Microsecond}
+		s := newSolo(t, func(c *QPConfig) { c.Sprayer, c.AckTimeout = d, 20 })
+		for range messages {
+			s.write(1)
+		}
+		s.settle(10 * time.Microsecond)
+		out := s.settle(50 * time.Microsecond)
+		if want := min(messages, 1); len(out) != want || want > 0 && out[0].at != 50*time.Microsecond {
+			t.Errorf("%d messages: %d probes, want %d, at 50 us", messages, len(out), want)
+		}
+	}
+}
+
+// TestRetires: Advance looks at queue pairs with work alone.
+func TestRetires(t *testing.T) {
+	s := newSolo(t, nil)
+	s.write(1)
+	if s.settle(time.Microsecond); len(s.host.active) != 1 {
+		t.Errorf("%d queue pairs are looked at while one has work", len(s.host.active))
+	}
+	s.give(ackPacket(100, plainACK))
+	if s.settle(time.Microsecond); len(s.host.active) != 0 {
+		t.Errorf("%d queue pairs are looked at without work", len(s.host.active))
+	}
+	if n := s.qp.Counters().AcksReceived; n != 1 {
+		t.Errorf("%d transport ACKs counted, want 1", n)
+	}
+}
+
 // TestProbeServiceTime: the round trip of a probe without a timestamp is without the responder's
 // service time, which the SACK reports (OCP MRC 1.0, section 7.5.5.8).
 func TestProbeServiceTime(t *testing.T) {

@@ -117,6 +117,10 @@ func TestLesserDevice(t *testing.T) {
 	}
 	f.Hold(0, state(4, faster))
 	f.Hold(0, hostapi.State{})
+	// a queue pair that was there before the profile uses it too
+	f.Pair(0, 1, 101)
+	f.Hold(0, state(4, network))
+	busy(state(8, network), "set_profiles[p]")
 
 	_, err := nic.New(nic.Config{})
 	if !errors.Is(err, verbs.ErrConfig) {

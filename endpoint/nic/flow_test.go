@@ -268,6 +268,28 @@ func TestOwnSprayer(t *testing.T) {
 	}
 }
 
+// TestOwnCongestion: a queue pair with congestion control of its own keeps it when the controller
+// changes parameters and profiles; only paths, and timers, follow these.
+func TestOwnCongestion(t *testing.T) {
+	f := nictest.New(t, 2, 2, 1, nil)
+	c := nic.DefaultQPConfig()
+	c.QPN, c.RemoteQPN, c.RemoteAddr = 200, 200, nictest.Address(1)
+	c.Congestion = mrc.FixedWindow(1 << 20)
+	qp, err := f.NICs[0].CreateQP(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.RemoteAddr = nictest.Address(0)
+	if _, err := f.NICs[1].CreateQP(c); err != nil {
+		t.Fatal(err)
+	}
+	both(f, 4, 2)
+	write(t, f, 0, 1, qp, 100_000).finish(t)
+	if got := qp.Config().Congestion.Window(); got != 1<<20 {
+		t.Errorf("a window of %d octets, want its own", got)
+	}
+}
+
 // TestPeerPorts: ports that a peer lacks are not used to it, whoever says so, and are to others.
 func TestPeerPorts(t *testing.T) {
 	f := nictest.New(t, 3, 2, 1, nil)

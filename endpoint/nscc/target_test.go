@@ -90,3 +90,15 @@ func TestQuickAdaptBegins(t *testing.T) {
 		}
 	}
 }
+
+// TestNoCutAtTheTarget: rule 4 cuts where the average delay is above the target, and not at it.
+func TestNoCutAtTheTarget(t *testing.T) {
+	for above, cuts := range map[float64]uint64{-1: 0, 0: 0, 1: 1} {
+		c := newQPCC(t, nil)
+		c.avg = float64(c.target) + above
+		c.cut(time.Second)
+		if c.stats.Cuts != cuts {
+			t.Errorf("%v ns above the target: %d cuts, want %d", above, c.stats.Cuts, cuts)
+		}
+	}
+}

@@ -206,6 +206,63 @@ func TestTrustInPaths(t *testing.T) {
 	}
 }
 
+// TestLoosening: a port is bound to its part of the values at once when an eighth of its packets
+// are marked, and let go by a quarter of the difference a round trip.
+func TestLoosening(t *testing.T) {
+	s := newSet(t, profile(8, 1), nil)
+	round := func(marked int) float64 {
+		for i := range comparison {
+			p := next(t, s)
+			signal := mrc.SignalArrived
+			if i < marked {
+				signal = mrc.SignalMarked
+			}
+			s.Feedback(0, p.ID, signal)
+		}
+		return s.balance.bound[1]
+	}
+	for i, c := range []struct {
+		marked int
+		want   float64
+	}{{0, 0}, {1, 0.5}, {2, 1}, {0, 0.75}, {0, 0.5625}, {1, 0.546875}, {16, 1}, {1, 0.875}} {
+		if got := round(c.marked); got != c.want {
+			t.Errorf("round %d, %d of %d marked: bound %v, want %v", i, c.marked, comparison, got, c.want)
+		}
+	}
+}
+
+// TestTrustIsLearned: trust in a port with fewer values moves by half of how much more of its
+// packets are marked than by the mean port; more than all cannot be, although a trimmed one counts
+// for two.
+func TestTrustIsLearned(t *testing.T) {
+	for signal, want := range map[mrc.Signal]float64{mrc.SignalArrived: 0.1, mrc.SignalMarked: 0.35,
+		mrc.SignalTrimmed: 0.35} {
+		s := newSet(t, profile(8, 2), nil)
+		for i := range s.Len() {
+			if s.evs[i].Port == 1 {
+				_ = s.Deny(i)
+				break
+			}
+		}
+		s.balance.trust[1] = 0.1
+		for i := range comparison {
+			port := 1 + i%2
+			p, ok := s.Next(0, mrc.UseData, packet.PortMask(0).With(port))
+			if !ok {
+				t.Fatal("no path")
+			}
+			if port == 1 {
+				s.Feedback(0, p.ID, signal)
+			} else {
+				s.Feedback(0, p.ID, mrc.SignalArrived)
+			}
+		}
+		if got := s.balance.trust[1]; got != want {
+			t.Errorf("%v: trust %v, want %v", signal, got, want)
+		}
+	}
+}
+
 // TestSavedTurns: a port that had no room for a while gets two packets at most for that.
 func TestSavedTurns(t *testing.T) {
 	s := newSet(t, profile(8, 2), func(*Config) {})

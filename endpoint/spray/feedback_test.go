@@ -156,3 +156,36 @@ func TestMinActive(t *testing.T) {
 		}
 	}
 }
+
+// TestMarksCount: a packet that was marked counts as marked when ports are compared, a trimmed one
+// as two, and one that was trimmed at the last hop, refused or lost as none (Balance).
+func TestMarksCount(t *testing.T) {
+	for signal, marks := range map[mrc.Signal]int{mrc.SignalArrived: 0, mrc.SignalMarked: 1,
+		mrc.SignalTrimmed: 2, mrc.SignalTrimmedLastHop: 0, mrc.SignalRefused: 0, mrc.SignalLost: 0,
+		mrc.SignalTimeout: 0} {
+		s := newSet(t, profile(4, 1), nil)
+		p := next(t, s)
+		s.Feedback(0, p.ID, signal)
+		if b := s.balance; b.packets[1] != 1 || b.marks[1] != marks || b.flying != 0 {
+			t.Errorf("%v: %d packets, %d marks, %d under way; want 1, %d, 0", signal, b.packets[1],
+				b.marks[1], b.flying, marks)
+		}
+	}
+}
+
+// TestBadOnesCount: the number of values that are ASSUMED_BAD is kept with their states: without
+// one there is no probe to look for.
+func TestBadOnesCount(t *testing.T) {
+	s := newSet(t, profile(4, 2), func(c *Config) { c.BadAfter = 1 })
+	for step, c := range []struct {
+		index  int
+		signal mrc.Signal
+		bad    int
+	}{{1, mrc.SignalLost, 1}, {2, mrc.SignalLost, 2}, {1, mrc.SignalLost, 2},
+		{1, mrc.SignalProbeOK, 1}, {1, mrc.SignalProbeOK, 1}, {2, mrc.SignalProbeOK, 0}} {
+		s.Feedback(0, s.evs[c.index].path.ID, c.signal)
+		if _, ok := s.NextProbe(); s.bad != c.bad || ok != (c.bad > 0) {
+			t.Errorf("step %d: %d are bad, a probe is due %v; want %d", step, s.bad, ok, c.bad)
+		}
+	}
+}

@@ -221,3 +221,39 @@ func TestNobodyMayAnything(t *testing.T) {
 		}
 	}
 }
+
+// TestAsksTheStore: what another controller has written a moment ago is found by asking the store
+// for it, as long as the directory has read the store before, and not where it has seen it removed.
+func TestAsksTheStore(t *testing.T) {
+	s := store.NewMemory()
+	d := NewDirectory(s)
+	put := func(id string) {
+		t.Helper()
+		if _, err := s.Put(t.Context(), tokenPrefix+id, []byte(`{"name":"robot"}`),
+			store.Absent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(id string, want bool) {
+		t.Helper()
+		if k, ok := d.token(t.Context(), id); ok != want || ok && k.Name != "robot" {
+			t.Errorf("token %s: %+v, %v; want %v", id, k, ok, want)
+		}
+	}
+	put("a")
+	has("a", false) // nothing was read yet
+	if err := d.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	has("a", true)
+	put("b")
+	put("c")
+	has("b", true)
+	has("c", true)
+	has("d", false)
+	d.mu.Lock()
+	delete(d.tokens, "c") // as a newer change would
+	d.seen += 2
+	d.mu.Unlock()
+	has("c", false)
+}

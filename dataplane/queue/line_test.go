@@ -40,6 +40,9 @@ func TestSpeedIsTakenAway(t *testing.T) {
 		if at, ok := m.Due(); !ok || at != (100+frameOverhead)*time.Second {
 			t.Errorf("watched %v: after the first frame the next one is due at %v, %v", watched, at, ok)
 		}
+		if _, _, ok := m.Pop((100+frameOverhead)*time.Second - 1); ok || m.Len() != 1 {
+			t.Errorf("watched %v: a frame leaves while another is on the wire; %d wait", watched, m.Len())
+		}
 		m.SetSpeed(1, 0)
 		if _, _, ok := m.Pop(0); !ok {
 			t.Errorf("watched %v: a packet waits for a port without a speed", watched)

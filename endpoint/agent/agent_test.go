@@ -10,23 +10,63 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/hostapi/hostpb"
 )
 
-// silent is a controller that takes streams and says nothing.
-type silent struct {
+// laconic is a controller that takes streams, says welcome or not, and nothing else.
+type laconic struct {
 	hostpb.UnimplementedHostsServer
+	welcome *hostapi.Welcome
 	streams atomic.Int32
 }
 
-func (s *silent) Subscribe(stream hostpb.Hosts_SubscribeServer) error {
+func (s *laconic) Subscribe(stream hostpb.Hosts_SubscribeServer) error {
 	s.streams.Add(1)
+	if s.welcome != nil {
+		for _, m := range hostapi.EncodeDown(s.welcome) {
+			if err := stream.Send(m); err != nil {
+				return err
+			}
+		}
+	}
 	<-stream.Context().Done()
 	return stream.Context().Err()
+}
+
+// runAgent runs an agent of that controller in a bubble of synctest, until the test ends.
+func runAgent(t *testing.T, s *laconic, timeout time.Duration) *agent.Agent {
+	t.Helper()
+	l := bufconn.Listen(1 << 16)
+	server := grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+		MinTime: 5 * time.Second, PermitWithoutStream: true})) // as the controller's
+	hostpb.RegisterHostsServer(server, s)
+	go func() { _ = server.Serve(l) }()
+
+	cfg := agent.DefaultConfig()
+	cfg.Name, cfg.Controller, cfg.Instance, cfg.WelcomeTimeout = "h1", "controller:1", 1, timeout
+	cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+		_ string) (net.Conn, error) {
+		return l.DialContext(ctx)
+	})}
+	a, err := agent.New(cfg, &agenttest.Endpoint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		server.Stop()
+	})
+	return a
 }
 
 // TestNoWelcome: an agent gives a stream up when the controller's welcome does not come in time
@@ -34,28 +74,8 @@ func (s *silent) Subscribe(stream hostpb.Hosts_SubscribeServer) error {
 func TestNoWelcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 3 * time.Second
-		l := bufconn.Listen(1 << 16)
-		s := &silent{}
-		server := grpc.NewServer()
-		hostpb.RegisterHostsServer(server, s)
-		go func() { _ = server.Serve(l) }()
-		defer server.Stop()
-
-		cfg := agent.DefaultConfig()
-		cfg.Name, cfg.Controller, cfg.Instance, cfg.WelcomeTimeout = "h1", "controller:1", 1, timeout
-		cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
-			_ string) (net.Conn, error) {
-			return l.DialContext(ctx)
-		})}
-		a, err := agent.New(cfg, &agenttest.Endpoint{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- a.Run(ctx) }()
-		defer func() { cancel(); <-done }()
-
+		s := &laconic{}
+		a := runAgent(t, s, timeout)
 		time.Sleep(timeout - time.Millisecond)
 		synctest.Wait()
 		if st := a.Status(); st.Err != nil || s.streams.Load() != 1 {
@@ -71,6 +91,22 @@ func TestNoWelcome(t *testing.T) {
 		synctest.Wait()
 		if s.streams.Load() < 2 {
 			t.Errorf("%d streams after a minute", s.streams.Load())
+		}
+	})
+}
+
+// TestStreamStays: a stream lasts after its welcome, however little is said by it, and the timeout
+// of the welcome is over.
+func TestStreamStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &laconic{welcome: &hostapi.Welcome{Software: "quiet", MaxEvents: 1, MaxCounts: 1,
+			MaxMessageRate: 1}}
+		a := runAgent(t, s, 3*time.Second)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if st := a.Status(); !st.Connected || st.Err != nil || st.Welcome.Software != "quiet" ||
+			s.streams.Load() != 1 {
+			t.Errorf("after an hour: %+v, and %d streams", st, s.streams.Load())
 		}
 	})
 }

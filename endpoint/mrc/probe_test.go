@@ -130,6 +130,30 @@ func TestProbeWakesTheHost(t *testing.T) {
 	}
 }
 
+// TestLostProbeWakesTheHost: a probe that is not answered is given up after a Local ACK Timeout, by
+// a host that has nothing else to do then.
+func TestLostProbeWakesTheHost(t *testing.T) {
+	const timeout = 1024 * 128 * time.Nanosecond
+	d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), wanted: true,
+		path: Path{ID: 99, EV: 0xDEAD0001, Port: 2}, at: 50 * time.Microsecond}
+	s := newSolo(t, func(c *QPConfig) { c.Sprayer, c.AckTimeout = d, 7 })
+	s.write(1)
+	s.settle(10 * time.Microsecond)
+	if probes := only(s.settle(41*time.Microsecond), packet.OpMRCProbe); len(probes) != 1 {
+		t.Fatalf("%d probes", len(probes))
+	}
+	d.wanted = false
+	s.settle(50*time.Microsecond + timeout - 1 - s.now)
+	next, pending := s.host.Advance(s.now)
+	if !pending || next != s.now+1 || len(d.signals) != 0 {
+		t.Errorf("told %v before the timeout, and to be advanced at %v, %v; want %v", d.signals, next,
+			pending, s.now+1)
+	}
+	if s.settle(1); !slices.Equal(d.signals, []Signal{SignalProbeLost}) {
+		t.Errorf("told %v at the timeout, want that the probe is lost", d.signals)
+	}
+}
+
 // TestRetires: Advance looks at queue pairs with work alone.
 func TestRetires(t *testing.T) {
 	s := newSolo(t, nil)

@@ -114,6 +114,18 @@ func TestPortAndClassesAreConfigurable(t *testing.T) {
 	}
 }
 
+// TestPayloadCounts: payload counts each time it is sent, and each time it is received anew.
+func TestPayloadCounts(t *testing.T) {
+	s := newSolo(t, nil)
+	s.post(verbs.WorkRequest{Data: make([]byte, 600)}) // packets of 256, 256 and 88 octets
+	out := s.settle(time.Microsecond)
+	s.give(nackPacket(102, out[2].EV(), packet.NACKTrimmed))
+	s.settle(time.Microsecond)
+	if c := s.qp.Counters(); c.PayloadSent != 688 || c.RequestsSent != 4 || c.RequestsResent != 1 {
+		t.Errorf("%+v, want 688 octets in 4 packets, 1 of them again", c)
+	}
+}
+
 // TestPostedOrder: work requests complete in the order posted, for transport ACKs alone; what SACKs
 // say completes nothing (§6.2.1, §7.2.1).
 func TestPostedOrder(t *testing.T) {

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/ir"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+// pathBench records what expressions do, of fields whose octets come from anywhere.
+type pathBench struct {
+	*exprBench
+	r      *recorder
+	meta   []*ir.Field
+	fixed  []byte
+	src    []source
+	frames [2]*Frame
+	kept   [2][]uint64
+}
+
+// packet makes a packet the one in hand: of two, which agree in what is fixed.
+func (b *pathBench) packet(i int) {
+	b.c.recalled = b.frames[i]
+	for at, s := range b.src {
+		switch {
+		case s == fixed:
+			b.c.data[at] = b.fixed[at]
+		case s.ofSlot():
+			n, shift := s.slot()
+			b.c.data[at] = byte(b.kept[i][n] >> shift)
+		default:
+			b.c.data[at] = b.frames[i].b[s-1]
+		}
+	}
+}
+
+func newPathBench(t *testing.T, seed uint64) *pathBench {
+	b := &pathBench{exprBench: newExprBench(seed)}
+	b.fields = slices.DeleteFunc(b.fields, func(f *ir.Field) bool { return f.Signed || f.Width > 64 })
+	b.c.st, b.c.paths = &State{prog: b.l.prog}, &paths{slots: new(slots)}
+	b.r = &recorder{c: b.c}
+	size := len(b.c.data)
+	b.src, b.r.src = make([]source, size), make([]source, size)
+	return b
+}
+
+// begin gives every octet a source and begins the recording of the first packet.
+func (b *pathBench) begin() {
+	b.fill()
+	b.fixed = append(b.fixed[:0], b.c.data...)
+	for i := range b.frames {
+		b.fill()
+		b.frames[i] = &Frame{b: append([]byte(nil), b.c.data...)}
+		b.kept[i] = make([]uint64, 4)
+		for k := range b.kept[i] {
+			b.kept[i][k] = b.rng.Uint64() >> b.rng.IntN(64) << b.rng.IntN(64)
+		}
+	}
+	for at := 0; at < len(b.src)-8; {
+		n := min(1+b.rng.IntN(12), len(b.src)-8-at)
+		from, up := source(1+b.rng.IntN(len(b.src)-n)), source(1)
+		switch b.rng.IntN(4) {
+		case 0:
+			from, up = fixed, 0
+		case 1:
+			n = min(n, 8)
+			slot := 8 * source(b.rng.IntN(4))
+			if from = slotSource + slot + source(b.rng.IntN(9-n)); b.rng.IntN(2) == 0 {
+				from, up = from+source(n-1), -1
+			}
+		}
+		for k := range n {
+			b.src[at+k] = from + up*source(k)
+		}
+		at += n
+	}
+	for _, f := range b.fields { // what metadata has above a field is zero
+		if f.Header.Meta && f.Width <= 64 {
+			for at := f.Slot(); at < f.Bit/8; at++ {
+				b.src[at], b.fixed[at] = fixed, 0
+			}
+			if f.Width%8 != 0 {
+				b.src[f.Bit/8] = fixed
+				b.fixed[f.Bit/8] &= byte(bitfield.Mask(f.Width % 8))
+			}
+		}
+	}
+	b.packet(0)
+	b.r.on, b.r.path, b.r.root = true, &Path{}, b.frames[0].b
+	b.r.mask = make([]byte, len(b.r.root))
+	copy(b.r.src, b.src)
+	b.r.computed.reset(b.kept[0])
+}
+
+// follow walks the path with the second packet; false: it has none.
+func (b *pathBench) follow() bool {
+	b.packet(1)
+	copy(b.c.paths.slots[:], b.kept[1])
+	return b.c.walk(b.r.path, b.frames[1]) != nil
+}
+
+// of is a value of the packet that has followed.
+func (b *pathBench) of(v val) uint64 {
+	if v.constant() {
+		return v.now
+	}
+	return v.takes.of(b.c.paths.slots)
+}
+
+// question asks a condition: a packet with the same answer goes on, one with another does not.
+func (b *pathBench) question(t *testing.T, i int, q *ir.Expr, asks, other *int) {
+	b.begin()
+	yes, ok := b.r.answer(q)
+	if !ok {
+		return
+	}
+	if yes != b.slowBool(q) {
+		t.Fatalf("case %d: the answer is %v", i, yes)
+	}
+	followed := b.follow()
+	if *asks++; followed != (yes == b.slowBool(q)) {
+		t.Fatalf("case %d: the answer was %v, now it is %v; the packet follows: %v", i, yes,
+			b.slowBool(q), followed)
+	}
+	if !followed {
+		*other++
+	}
+}
+
+// TestPathValues has packets that follow others compute expressions, conditions and fields that are
+// assigned, as unbounded arithmetic does.
+func TestPathValues(t *testing.T) {
+	b := newPathBench(t, seeds.One(t, 1))
+	values, conditions, assigned, asks, other := 0, 0, 0, 0, 0
+	for i := range 6000 {
+		e := simplifyAll(b.masked(b.gen(1 + b.rng.IntN(4))))
+		q := simplifyAll(b.cond(b.rng.IntN(3)))
+		b.begin()
+		v, ok := b.r.value(e)
+		if ok {
+			if values++; v.now != ir.Low64(b.slow(e)) {
+				t.Fatalf("case %d: %#x, want %#x", i, v.now, b.slow(e))
+			}
+			b.r.compute(v.takes)
+		}
+		cond, isCond := b.r.bit(q)
+		if isCond {
+			if conditions++; cond.now != 0 != b.slowBool(q) {
+				t.Fatalf("case %d: condition %v, want %v", i, cond.now != 0, b.slowBool(q))
+			}
+			b.r.compute(cond.takes)
+		}
+		if !b.r.on || !b.follow() {
+			t.Fatalf("case %d: no path, though nothing was asked", i)
+		}
+		if want := ir.Low64(b.slow(e)); ok && b.of(v) != want {
+			t.Fatalf("case %d: the next packet has %#x, want %#x", i, b.of(v), want)
+		}
+		if want := b.slowBool(q); isCond && b.of(cond) != 0 != want {
+			t.Fatalf("case %d: the condition of the next packet is %v, want %v", i, !want, want)
+		}
+
+		b.question(t, i, q, &asks, &other)
+
+		dst := b.fields[b.rng.IntN(len(b.fields))]
+		if !ok || dst.Signed || dst.Width > 57 {
+			continue
+		}
+		b.begin()
+		run := b.l.assign(nil, ir.FieldValue(dst), e)
+		if v, ok = b.r.value(e); ok {
+			b.r.set(dst, v, func() { run(b.c) })
+		}
+		if !ok || !b.r.on {
+			t.Fatalf("case %d: %s of %d bits is not assigned", i, dst.Name(), dst.Width)
+		}
+		frame, slots := patches(b.r.src)
+		for _, s := range slots {
+			b.r.compute(takes{uint16(s.slot), 0, 1})
+		}
+		got := append([]byte(nil), b.c.data...)
+		b.follow()
+		fill(got, frame, slots, b.frames[1], b.c.paths.slots[:])
+		if run(b.c); !bytes.Equal(got, b.c.data) {
+			t.Fatalf("case %d: %s of %d bits at %d is assigned:\n got %x\nwant %x", i, dst.Name(),
+				dst.Width, dst.Bit, got, b.c.data)
+		}
+		assigned++
+	}
+
+	if values < 2000 || conditions < 500 || assigned < 500 || asks < 100 || other < 20 {
+		t.Errorf("%d values, %d conditions, %d assigned, %d questions, %d with another answer", values,
+			conditions, assigned, asks, other)
+	}
+}
+
+// block appends nodes that assign metadata and ask conditions, in random order, and lead to next;
+// it returns the first.
+func (b *pathBench) block(p *pipeline, depth, next int) int {
+	for range 1 + b.rng.IntN(3) {
+		if depth > 0 && b.rng.IntN(2) == 0 {
+			q := simplifyAll(b.cond(b.rng.IntN(2)))
+			yes, no := b.block(p, depth-1, next), next
+			if b.rng.IntN(2) == 0 {
+				no = b.block(p, depth-1, next)
+			}
+			p.nodes = append(p.nodes, node{kind: nodeCond, cond: b.l.boolean(q), asks: b.l.question(q),
+				next: yes, nextNot: no})
+		} else {
+			a := &action{}
+			for range 1 + b.rng.IntN(2) {
+				e := simplifyAll(b.masked(b.gen(b.rng.IntN(3))))
+				dst := ir.FieldValue(b.fields[b.rng.IntN(len(b.fields))])
+				if b.rng.IntN(8) > 0 {
+					dst = ir.FieldValue(b.meta[b.rng.IntN(len(b.meta))])
+				}
+				a.prims = append(a.prims, prim{run: b.l.assign(nil, dst, e)})
+				a.notes = append(a.notes, note{op: "assign", args: []*ir.Expr{dst, e}})
+			}
+			p.nodes = append(p.nodes, node{kind: nodeAction, action: a, next: next})
+		}
+		next = len(p.nodes) - 1
+	}
+	return next
+}
+
+// run runs nodes without a recorder.
+func (b *pathBench) run(p *pipeline) {
+	for i := p.start; i >= 0; {
+		n := &p.nodes[i]
+		if n.kind == nodeAction {
+			for _, prim := range n.action.prims {
+				prim.run(b.c)
+			}
+			i = n.next
+		} else if i = n.nextNot; n.cond(b.c) {
+			i = n.next
+		}
+	}
+}
+
+// TestEither has both ways of conditions recorded, where that is possible: the packet in hand has
+// what it has without a recorder, and so has the next one, if it follows.
+func TestEither(t *testing.T) {
+	b := newPathBench(t, seeds.One(t, 1))
+	for _, f := range b.fields {
+		if f.Header.Meta {
+			b.meta = append(b.meta, f)
+		}
+	}
+	const count = 4000
+	both, parted, followed := 0, 0, 0
+	for i := range count {
+		p := &pipeline{}
+		p.start = b.block(p, 3, -1)
+		b.begin()
+		b.run(p)
+		want := append([]byte(nil), b.c.data...)
+		b.packet(0)
+		b.c.paths.asking = map[*node]*asking{}
+		for k := range p.nodes {
+			b.c.paths.asking[&p.nodes[k]] = &asking{missed: manyMissed}
+		}
+		b.r.control(p)
+		if !bytes.Equal(b.c.data, want) {
+			t.Fatalf("case %d: the packet that is recorded has\n     %x\nwant %x", i, b.c.data, want)
+		}
+		for _, a := range b.c.paths.asking {
+			if a.known && a.meeting >= 0 {
+				both++
+			} else if a.known {
+				parted++
+			}
+		}
+		frame, slots := patches(b.r.src)
+		for _, s := range slots {
+			b.r.compute(takes{uint16(s.slot), 0, 1})
+		}
+		got := append([]byte(nil), b.c.data...)
+		holds := b.follow()
+		for k, mask := range b.r.mask {
+			holds = holds && (b.frames[0].b[k]^b.frames[1].b[k])&mask == 0
+		}
+		if !b.r.on || !holds {
+			continue
+		}
+		followed++
+		fill(got, frame, slots, b.frames[1], b.c.paths.slots[:])
+		if b.run(p); !bytes.Equal(got, b.c.data) {
+			t.Fatalf("case %d: the packet that follows has\n     %x\nwant %x", i, got, b.c.data)
+		}
+	}
+	t.Logf("%d conditions have both ways recorded, %d part; %d of %d packets follow", both, parted,
+		followed, count)
+	if both < count*3/4 || parted < count/8 || followed < count/16 {
+		t.Errorf("%d conditions have both ways recorded, %d part; %d of %d packets follow", both, parted,
+			followed, count)
+	}
+}
+
+// TestPlain has only actions run on both ways of a condition that have no effect but on metadata of
+// up to 64 bits.
+func TestPlain(t *testing.T) {
+	meta, header := &ir.Header{Meta: true}, &ir.Header{}
+	field := func(h *ir.Header, width int) *ir.Expr {
+		return &ir.Expr{Op: ir.OpField, Field: &ir.Field{Header: h, Width: width}}
+	}
+	valid := &ir.Expr{Op: ir.OpField, Field: &ir.Field{Header: meta, Width: 1, Valid: true}}
+	for _, c := range []struct {
+		op   string
+		dst  *ir.Expr
+		jump bool
+		want bool
+	}{
+		{"assign", field(meta, 64), false, true},
+		{"modify_field", field(meta, 1), false, true},
+		{"register_read", field(meta, 32), false, true},
+		{"assign", field(meta, 65), false, false},
+		{"assign", field(header, 32), false, false},
+		{"assign", valid, false, false},
+		{"assign", &ir.Expr{Op: ir.OpStackField}, false, false},
+		{"assign", field(meta, 64), true, false},
+		{"modify_field_rng_uniform", field(meta, 32), false, false},
+		{"modify_field_with_hash_based_offset", field(meta, 32), false, false},
+		{"register_write", &ir.Expr{Op: ir.OpObject}, false, false},
+		{"count", &ir.Expr{Op: ir.OpObject}, false, false},
+		{"mark_to_drop", field(meta, 32), false, false},
+	} {
+		a := &action{prims: []prim{{jump: c.jump}},
+			notes: []note{{op: c.op, args: []*ir.Expr{c.dst}}}}
+		if a.plain() != c.want {
+			t.Errorf("%s of %+v, jump %v: %v, want %v", c.op, c.dst.Field, c.jump, !c.want, c.want)
+		}
+	}
+}

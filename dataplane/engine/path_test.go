@@ -188,6 +188,108 @@ func TestRest(t *testing.T) {
 	}
 }
 
+// TestFork has paths part where one of their answers is another, and nowhere else.
+func TestFork(t *testing.T) {
+	load := pathOp{code: opLoad, to: 1, k: 8}
+	add := pathOp{code: opAdd, to: 2, a: takes{1, 0, 255}, k: 1}
+	ask := func(code opcode, k uint64) pathOp { return pathOp{code: code, a: takes{2, 0, 255}, k: k} }
+	crc := pathOp{code: opSum, to: 3}
+	with := func(o pathOp, change func(*pathOp)) pathOp { change(&o); return o }
+	for i, c := range []struct {
+		a, b []pathOp
+		at   int // -1: they do not part
+	}{
+		{[]pathOp{load, add, ask(opEq, 7)}, []pathOp{load, add, ask(opNe, 7), load}, 2},
+		{[]pathOp{load, add, ask(opEq, 7)}, []pathOp{load, add, ask(opEq, 8)}, 2},
+		{[]pathOp{ask(opLt, 7), add, ask(opGe, 2)}, []pathOp{ask(opLt, 7), add, ask(opLt, 2)}, 2},
+		{[]pathOp{load, add, ask(opEq, 7)}, []pathOp{load, add, ask(opEq, 7)}, -1},
+		{[]pathOp{load, add, ask(opEq, 7)}, []pathOp{load, add}, -1},
+		{[]pathOp{load, add, ask(opEq, 7)},
+			[]pathOp{load, add, with(ask(opNe, 7), func(o *pathOp) { o.a.shift = 8 })}, -1},
+		{[]pathOp{load, add, ask(opEq, 7)},
+			[]pathOp{load, add, with(ask(opNe, 7), func(o *pathOp) { o.b.mask = 1 })}, -1},
+		{[]pathOp{load, ask(opEq, 7)},
+			[]pathOp{with(load, func(o *pathOp) { o.k = 9 }), ask(opNe, 7)}, -1},
+		{[]pathOp{load, ask(opEq, 7)},
+			[]pathOp{with(load, func(o *pathOp) { o.to = 9 }), ask(opNe, 7)}, -1},
+		{[]pathOp{{code: opTime}}, []pathOp{{code: opEq}}, -1},
+		{[]pathOp{{code: opEq}}, []pathOp{{code: opTime}}, -1},
+		{[]pathOp{crc, ask(opEq, 7)}, []pathOp{crc, ask(opNe, 7)}, -1}, // of other octets
+	} {
+		a := &Path{ops: slices.Clone(c.a), sums: []*sum{{fixed: []byte{1}}}}
+		b := &Path{ops: slices.Clone(c.b), sums: []*sum{{fixed: []byte{2}}}}
+		if got := a.fork(b); got != (c.at >= 0) || got && a.ops[c.at].other != b {
+			t.Errorf("case %d: %v, want to part at %d", i, got, c.at)
+		}
+	}
+	first := &Path{ops: []pathOp{ask(opEq, 0)}}
+	n := 0
+	for n < 2*maxForks && first.fork(&Path{ops: []pathOp{ask(opEq, uint64(n+1))}}) {
+		n++
+	}
+	if n != maxForks {
+		t.Errorf("%d paths part at one question, want %d", n, maxForks)
+	}
+	if got := (&Path{ops: make([]pathOp, 640)}).all(); got != 11 {
+		t.Errorf("a path of 640 operations counts for %d, want 11", got)
+	}
+}
+
+// TestVary has octets be known to differ that a packet without a path differs in, where these are
+// few.
+func TestVary(t *testing.T) {
+	for n := range 2 * fewVaried {
+		b := make([]byte, 64)
+		x := &paths{last: &Path{}}
+		for at := 0; at < 64; at += 8 {
+			x.last.needs = append(x.last.needs, need{off: at, mask: ^uint64(0)})
+		}
+		x.last.needs[7].mask = 0xff // of the last octets the path has looked at one
+		for i := range n {
+			b[2*i] = 1
+		}
+		b[63] = 1
+		if news := x.vary(b); news != (n > 0 && n <= fewVaried) {
+			t.Errorf("%d octets differ: news %v", n, news)
+		}
+		for i := range b {
+			if want := n <= fewVaried && i%2 == 0 && i < 2*n; x.varied[i] != want {
+				t.Errorf("%d octets differ: octet %d differs: %v", n, i, x.varied[i])
+			}
+		}
+		if x.vary(b) {
+			t.Errorf("%d octets differ, and it is news again", n)
+		}
+	}
+}
+
+// TestTimed has the packet between two passes have the time anew only where the program has left
+// it.
+func TestTimed(t *testing.T) {
+	p := &Program{layout: ir.Layout{Size: 32}}
+	c := &Context{st: &State{prog: p}, paths: &paths{}, PHV: *newPHV(&p.layout)}
+	r := &recorder{c: c}
+	for _, step := range []struct {
+		do   func()
+		want bool
+	}{
+		{func() { r.put(0, 8, r.time) }, true},
+		{func() { r.write(0, fixed) }, false},
+		{func() { r.begin(&paths{}, make([]byte, 8)) }, false},
+		{func() { // what the pass before has kept
+			r.begin(&paths{}, make([]byte, 8))
+			r.write(0, slotOctet(0, 56))
+		}, false},
+	} {
+		r.begin(&paths{}, make([]byte, 8))
+		r.time = r.slot(pathOp{code: opTime, a: takes{mask: 1<<48 - 1}}, 0)
+		r.put(0, 8, r.time)
+		if step.do(); r.timed() != step.want {
+			t.Errorf("the packet has the time: %v, want %v", r.timed(), step.want)
+		}
+	}
+}
+
 // TestVerdictNeeds has the path depend on what says where the packet goes.
 func TestVerdictNeeds(t *testing.T) {
 	p := &Program{layout: ir.Layout{Size: 32}}

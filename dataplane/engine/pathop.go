@@ -39,7 +39,7 @@ const (
 	opIsGt
 	opIsLe
 
-	// From here on: ask. The path goes on where the answer is yes, and with another path otherwise.
+	// From here on: ask. Packets go on where the answer is yes, and on another path otherwise.
 	opEq
 	opNe
 	opLt
@@ -71,7 +71,7 @@ type pathOp struct {
 	a, b takes
 	k    uint64
 
-	other *Path // where a packet goes on whose answer is no; it has the same operations up to here
+	other *Path // where a packet goes on whose answer is no; it has the same operations before this
 }
 
 func (t *takes) of(s *slots) uint64 { return s[t.slot&(maxSlots-1)] >> (t.shift & 63) & t.mask }
@@ -173,6 +173,7 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 			}
 			p = o.other
 			ops = p.ops
+			i-- // it asks something else here
 		}
 	}
 	return p
@@ -205,14 +206,14 @@ func (p *Path) fork(with *Path) bool {
 	for i := 0; i < min(len(p.ops), len(with.ops)); i++ {
 		o, n := &p.ops[i], &with.ops[i]
 		switch {
-		case o.to != n.to || o.a != n.a || o.b != n.b || o.k != n.k:
+		case o.to != n.to || o.a != n.a || o.b != n.b:
 			return false
-		case o.code == n.code:
+		case o.code == n.code && o.k == n.k:
 			if o.code == opSum && !p.sums[o.k].same(with.sums[n.k]) {
 				return false
 			}
 			continue
-		case !o.code.asks() || contrary[o.code] != n.code:
+		case !o.code.asks() || !n.code.asks():
 			return false
 		case o.other == nil:
 			o.other = with
@@ -222,6 +223,7 @@ func (p *Path) fork(with *Path) bool {
 			return false
 		}
 		p = o.other
+		i-- // it asks something else here
 	}
 	return false
 }

@@ -75,7 +75,7 @@ func (r *recorder) begin(x *paths, root []byte) {
 			unpatch(r.src, s.frame, s.slots)
 		}
 	}
-	r.last, r.at = 0, nil
+	r.last, r.at, r.time = 0, nil, val{}
 }
 
 // unsettle notes that fields of the switch are not the same in each packet of a path.
@@ -160,7 +160,7 @@ func (r *recorder) state() *pathState {
 	c := r.c
 	s := &pathState{phv: PHV{data: bytes.Clone(c.data), valid: slices.Clone(c.valid),
 		vl: make([]span, len(c.vl)), next: slices.Clone(c.next), payload: r.inRoot(c.payload)},
-		timed: r.from == nil && r.timed()}
+		timed: r.timed()}
 	for w, v := range c.dirty {
 		for v &^= c.valid[w]; v != 0; {
 			var b int
@@ -187,7 +187,7 @@ func (r *recorder) state() *pathState {
 // timed reports whether the metadata still has the time at which the frame was received.
 func (r *recorder) timed() bool {
 	f := &r.c.st.prog.std.ingressTime
-	return f.off >= 0 && r.src[f.off] == slotOctet(int(r.time.slot), 56)
+	return f.off >= 0 && !r.time.constant() && r.src[f.off] == slotOctet(int(r.time.slot), 56)
 }
 
 // inRoot is a span of the frame that is parsed as one of the received frame.

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"bytes"
+	"math/big"
 	"slices"
 	"testing"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
+	"github.com/weft-sdn/weft/dataplane/extern"
 	"github.com/weft-sdn/weft/dataplane/ir"
 	"github.com/weft-sdn/weft/test/seeds"
 )
@@ -333,6 +335,58 @@ func TestPlain(t *testing.T) {
 			notes: []note{{op: c.op, args: []*ir.Expr{c.dst}}}}
 		if a.plain() != c.want {
 			t.Errorf("%s of %+v, jump %v: %v, want %v", c.op, c.dst.Field, c.jump, !c.want, c.want)
+		}
+	}
+}
+
+// TestEitherRegister has no register beyond its end read, nor counted, on a way that a packet does
+// not go.
+func TestEitherRegister(t *testing.T) {
+	b := newPathBench(t, 1)
+	b.c.st.regs = []extern.Register{extern.NewRegister(1, 32)}
+	b.c.st.prog.info.registers = nil
+	f := b.fields[slices.IndexFunc(b.fields, func(f *ir.Field) bool {
+		return f.Header.Meta && f.Width == 32
+	})]
+	index := ir.Constant(big.NewInt(5))
+	reads := 0
+	read := &action{prims: []prim{{run: func(*Context) { reads++ }}},
+		notes: []note{{op: "register_read", index: b.l.term(index),
+			args: []*ir.Expr{ir.FieldValue(f), {Op: ir.OpObject}, index}}}}
+	for _, goes := range []bool{false, true} {
+		b.begin()
+		for i := range 8 {
+			b.r.src[f.Slot()+i] = source(i + 1)
+		}
+		b.c.paths.varied[4], reads = true, 0
+		now := b.c.meta64(f)
+		if goes {
+			now++
+		}
+		q := &ir.Expr{Op: ir.OpNe, Kind: ir.KindBool, A: ir.FieldValue(f),
+			B: ir.Constant(new(big.Int).SetUint64(now))}
+		p := &pipeline{nodes: []node{{kind: nodeCond, asks: b.l.question(q), next: 1, nextNot: 2},
+			{kind: nodeAction, action: read, next: 2}, {kind: nodeAction, action: &action{}, next: -1}}}
+		b.c.paths.asking = map[*node]*asking{&p.nodes[0]: {missed: manyMissed}}
+		b.r.control(p)
+		if want := map[bool]int{true: 1}[goes]; reads != want {
+			t.Errorf("the packet goes that way: %v; %d reads, want %d", goes, reads, want)
+		}
+	}
+}
+
+// TestShiftByUnknown has no path shift by what may be negative.
+func TestShiftByUnknown(t *testing.T) {
+	b := newPathBench(t, 1)
+	b.begin()
+	x := ir.FieldValue(b.fields[0])
+	below := ir.WithInterval(&ir.Expr{Op: ir.OpSub, A: x, B: ir.FieldValue(b.fields[1])})
+	for _, op := range []ir.Op{ir.OpShl, ir.OpShr} {
+		if _, ok := b.r.value(&ir.Expr{Op: op, A: x, B: below}); ok {
+			t.Errorf("operation %d by %v to %v has a value", op, below.Lo, below.Hi)
+		}
+		if _, ok := b.r.value(&ir.Expr{Op: op, A: x, B: x}); !ok {
+			t.Errorf("operation %d by a field has no value", op)
 		}
 	}
 }

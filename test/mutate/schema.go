@@ -282,7 +282,7 @@ func (s *schema) embedded(name string, changes map[int]mutant) error {
 			c := changes[n]
 			s.in[name][n] = g.append(fmt.Sprintf(
 				"func init() { if weftMutant == %d { b := append([]byte(nil), %[2]s[:%d]...); "+
-					"b = append(b, %q...); %[2]s = append(b, %[2]s[%d:]...) } }",
+					"b = append(b, %q...); %[2]s = append(b, %[2]s[%[5]d:]...) } }",
 				n, m[1], c.start, c.To, c.start+len(c.From)))
 		}
 		s.keep(in, g)

@@ -65,20 +65,25 @@ func BenchmarkFlows(b *testing.B) {
 	}
 }
 
-// BenchmarkResponses has branches acknowledge PSN after PSN in no order, each up to two ahead of
-// the last, by packets that follow others and without.
-func BenchmarkResponses(b *testing.B) {
-	const rounds = 1 << 10
-	for _, n := range []int{2, 5, 16, 32} {
-		rng, next := rand.New(rand.NewPCG(1, 0)), make([]int, n)
-		var frames []string
-		for len(frames) < n*rounds {
-			i := rng.IntN(n)
-			if next[i] < min(rounds, slices.Min(next)+3) {
-				frames = append(frames, ackPacket(b, i, uint32(next[i])*(1<<24/rounds)))
-				next[i]++
-			}
+// unordered has n branches acknowledge PSN after PSN in no order, each up to two ahead of the last,
+// so many times round all there are.
+func unordered(t testing.TB, n, rounds int) (frames []string) {
+	rng, next := rand.New(rand.NewPCG(1, 0)), make([]int, n)
+	for len(frames) < n*rounds {
+		i := rng.IntN(n)
+		if next[i] < min(rounds, slices.Min(next)+3) {
+			frames = append(frames, ackPacket(t, i, uint32(next[i]*(1<<24/rounds))))
+			next[i]++
 		}
+	}
+	return frames
+}
+
+// BenchmarkResponses has branches acknowledge in no order, by packets that follow others and
+// without.
+func BenchmarkResponses(b *testing.B) {
+	for _, n := range []int{2, 5, 16, 32} {
+		frames := unordered(b, n, 1<<10)
 		for _, mode := range []engine.PathMode{engine.PathsEarned, engine.PathsOff} {
 			what := map[engine.PathMode]string{engine.PathsEarned: "paths", engine.PathsOff: "program"}
 			b.Run(fmt.Sprintf("%d/%s", n, what[mode]), func(b *testing.B) {

@@ -287,6 +287,26 @@ func TestRecalledResponses(t *testing.T) {
 	}
 }
 
+// TestRecalledLearned has a switch learn in which octets responses differ, and at which conditions
+// no order is in them: after 32,768 all of them follow others.
+func TestRecalledLearned(t *testing.T) {
+	untraced(t)
+	for _, n := range []int{2, 32} {
+		l := newLoad(edgeRig(t, n), time.Microsecond, arrivals(t, 2, unordered(t, n, 1<<8)...)...)
+		for range 1 << 15 {
+			l.step()
+		}
+		before := l.r.s.ctx.Recalled()
+		const packets = 1 << 13
+		for range packets {
+			l.step()
+		}
+		if got := l.r.s.ctx.Recalled() - before; got < packets*15/16 {
+			t.Errorf("%d branches: %d of %d responses follow others", n, got, packets)
+		}
+	}
+}
+
 // TestRecalledChanges has each control method that changes what a packet meets end the path that it
 // follows.
 func TestRecalledChanges(t *testing.T) {

@@ -92,6 +92,7 @@ type paths struct {
 	credit          int // for recording
 	idle            int // paths recorded since one was followed
 	asked, answered int // of late
+	taught          bool
 	rest, rests     int // packets before the next question; how many the last time
 
 	slots   *slots // of the packet that is looked for; nil before there is a path
@@ -141,8 +142,8 @@ const (
 	creditFound = 1 << 4
 	maxIdle     = 9
 
-	// Where fewer than an eighth of pathWindow packets have a path, pathRest packets do not ask; twice
-	// as many the next time, up to maxRest.
+	// Where fewer than an eighth of pathWindow packets have a path, and taught nothing, pathRest packets
+	// do not ask; twice as many the next time, up to maxRest.
 	pathWindow = 1 << 10
 	pathRest   = 1 << 12
 	maxRest    = 1 << 16
@@ -303,6 +304,7 @@ func (x *paths) add(p *Path, b []byte) {
 func (x *paths) learned() {
 	x.idle = max(x.idle-1, 0)
 	x.credit = min(x.credit+creditCost<<x.idle, creditMax)
+	x.taught = true
 }
 
 // weight is what a path counts for: one, and another for every 64 operations.
@@ -375,13 +377,14 @@ func (x *paths) asks() bool {
 		return false
 	}
 	if x.asked++; x.asked > pathWindow {
-		if 8*x.answered < x.asked {
+		switch {
+		case 8*x.answered >= x.asked:
+			x.rests = 0
+		case !x.taught:
 			x.rests = min(max(2*x.rests, pathRest), maxRest)
 			x.rest = x.rests
-		} else {
-			x.rests = 0
 		}
-		x.asked, x.answered = 0, 0
+		x.asked, x.answered, x.taught = 0, 0, false
 	}
 	return true
 }

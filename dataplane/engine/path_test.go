@@ -186,6 +186,12 @@ func TestRest(t *testing.T) {
 	if ask(10*pathWindow, packets); x.rests > 16*pathRest || x.rest == 0 && x.rests == 0 {
 		t.Errorf("a rest of %d packets", x.rests)
 	}
+	x = &paths{}
+	for i := range 8 { // what teaches something does not rest
+		if x.learned(); ask(pathWindow, packets) != pathWindow {
+			t.Errorf("window %d: packets rest, though something was learned", i)
+		}
+	}
 }
 
 // TestFork has paths part where one of their answers is another, and nowhere else.

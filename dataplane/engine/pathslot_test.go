@@ -390,3 +390,21 @@ func TestShiftByUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestCell has a path for registers of up to 64 bits, at an index that there is.
+func TestCell(t *testing.T) {
+	b := newPathBench(t, 1)
+	b.c.st.regs = []extern.Register{extern.NewRegister(4, 64), extern.NewRegister(4, 65)}
+	for _, c := range []struct {
+		register, index int
+		want            bool
+	}{{0, 0, true}, {0, 3, true}, {0, 4, false}, {1, 0, false}} {
+		b.begin()
+		index := ir.Constant(big.NewInt(int64(c.index)))
+		register := &ir.Expr{Op: ir.OpObject, Index: c.register}
+		k, ok := b.r.cell(&note{index: b.l.term(index)}, register, index)
+		if ok != c.want || k != (cellKey{c.register, uint64(c.index)}) {
+			t.Errorf("register %d, index %d: %+v %v", c.register, c.index, k, ok)
+		}
+	}
+}

@@ -142,8 +142,8 @@ const (
 	creditFound = 1 << 4
 	maxIdle     = 9
 
-	// Where fewer than an eighth of pathWindow packets have a path, and taught nothing, pathRest packets
-	// do not ask; twice as many the next time, up to maxRest.
+	// Where fewer than an eighth of pathWindow packets have a path, and they taught nothing, pathRest
+	// packets do not ask; twice as many the next time, up to maxRest.
 	pathWindow = 1 << 10
 	pathRest   = 1 << 12
 	maxRest    = 1 << 16

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -256,4 +257,32 @@ func TestAsksTheStore(t *testing.T) {
 	d.seen += 2
 	d.mu.Unlock()
 	has("c", false)
+}
+
+// TestFollowsTheStore: a directory takes changes over as the store tells of them, one after
+// another.
+func TestFollowsTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := store.NewMemory()
+		d := NewDirectory(s)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			d.Run(ctx)
+		}()
+		synctest.Wait()
+		for _, id := range []string{"a", "b", "c"} {
+			if _, err := s.Put(t.Context(), tokenPrefix+id, []byte(`{"name":"robot"}`),
+				store.Absent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if _, tokens, _ := d.snapshot(); len(tokens) != 3 {
+			t.Errorf("%d tokens are known, want 3", len(tokens))
+		}
+		cancel()
+		<-done
+	})
 }

@@ -39,3 +39,25 @@ func TestPagesOnFirstWrite(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestRegister: an entry reads as the low bits of what was written last, another one as 0.
+func TestRegister(t *testing.T) {
+	r := NewRegister(1000, 12)
+	for _, at := range []uint64{0, 1, 255, 256, 999, 1000, 1 << 60} {
+		if v := r.Get(at); v != 0 {
+			t.Errorf("entry %d is %#x before it was written", at, v)
+		}
+		r.Set(at, 0x1234)
+		r.Set(at, 0xABCD)
+		want := uint64(0xBCD)
+		if at >= 1000 {
+			want = 0
+		}
+		if v := r.Get(at); v != want {
+			t.Errorf("entry %d is %#x, want %#x", at, v, want)
+		}
+	}
+	if v := r.Get(600); v != 0 {
+		t.Errorf("an entry of a page that was not written is %#x", v)
+	}
+}

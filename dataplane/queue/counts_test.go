@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -157,6 +158,37 @@ func TestStormsCountOnce(t *testing.T) {
 	}
 	if m.Events() != 1 {
 		t.Errorf("%d events, want 1", m.Events())
+	}
+}
+
+// TestStormDrops: a watchdog that drops takes what waits out of the queue and refuses what comes
+// while the storm lasts; both are counted.
+func TestStormDrops(t *testing.T) {
+	const port, prio, watchdog = 1, 3, time.Millisecond
+	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1})
+	m.Watch([]Setting{{Direction: p4.PfcDirectionEgress, Port: port, Priority: prio,
+		Settings: Settings{Watchdog: watchdog, Action: p4.WatchdogActionDrop}}}, 0)
+	m.Pause(port, 1<<prio, &[PFCPriorities]uint16{prio: 0xffff}, 0)
+	for i := range 3 {
+		m.Push(Place[int]{Packet: i, Port: port, Priority: prio, Octets: 100}, 0)
+	}
+	var dropped []int
+	m.Tick(watchdog, func(p int) { dropped = append(dropped, p) })
+	if !slices.Equal(dropped, []int{0, 1, 2}) || m.Len() != 0 {
+		t.Errorf("dropped %v, %d wait", dropped, m.Len())
+	}
+	if r := m.Admit(&Place[int]{Port: port, Priority: prio, Octets: 100}, 2); r != drop.Storm {
+		t.Errorf("a packet in the storm: %v", r)
+	}
+	for r := range m.Reports(watchdog) {
+		if r.StormDrops != 4 || r.Packets != 0 || r.Octets != 0 {
+			t.Errorf("%+v, want 4 drops, and nothing that waits", r)
+		}
+	}
+	for s := range m.States() {
+		if s.Priority == prio && (s.Dropped != 4 || s.DroppedOctets != 400) {
+			t.Errorf("the queue counts %+v, want 4 packets dropped of 400 octets", s.Counts)
+		}
 	}
 }
 

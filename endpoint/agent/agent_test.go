@@ -110,3 +110,40 @@ func TestStreamStays(t *testing.T) {
 		}
 	})
 }
+
+// TestFinishWithoutStream: an agent that has no stream when the host ends has nobody to tell: Run
+// returns at once, also where Finish came first.
+func TestFinishWithoutStream(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := agent.DefaultConfig()
+			cfg.Name, cfg.Controller, cfg.Instance = "h1", "controller:1", 1
+			cfg.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context,
+				_ string) (net.Conn, error) {
+				return nil, context.DeadlineExceeded
+			})}
+			a, err := agent.New(cfg, &agenttest.Endpoint{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first {
+				a.Finish()
+			}
+			done := make(chan error, 1)
+			go func() { done <- a.Run(t.Context()) }()
+			synctest.Wait()
+			a.Finish()
+			a.Finish()
+			synctest.Wait()
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Errorf("Finish first %v: %v", first, err)
+				}
+			default:
+				t.Errorf("Finish first %v: Run goes on", first)
+				t.FailNow()
+			}
+		})
+	}
+}

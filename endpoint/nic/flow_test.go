@@ -1,6 +1,7 @@
 package nic_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"slices"
 	"testing"
@@ -112,6 +113,62 @@ func TestVersionsTell(t *testing.T) {
 		heard := &reports{}
 		f.NICs[1].Report(heard)
 		hold(78, c.is)
+		if !slices.Equal(heard.events, c.want) {
+			t.Errorf("%s: heard of %+v, want %+v", c.name, heard.events, c.want)
+		}
+	}
+}
+
+// TestGeneratedVersionsTell: a bad value of a generated profile that another version might have and
+// does not make is good, for the controller cannot tell which are made. It hears so unless it has
+// denied the value, does not want to hear, or has fields that cannot make it.
+func TestGeneratedVersionsTell(t *testing.T) {
+	base := hostapi.Profile{Name: "p", Format: nictest.Format, Mode: hostapi.ModeGenerated, Count: 8,
+		MinActive: 1, Events: true,
+		Fields:       []hostapi.Field{{Width: 8, MinVal: 1, MaxVal: 8, Mask: 0x0F}, {Width: 16}},
+		Destinations: nictest.Profile("p", 1, 1, 0).Destinations}
+	evs := base.Generate(hostapi.Ports(1, 2))
+	broken := evs[len(evs)-1]
+	wire, err := base.Expand(broken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := packet.EV(binary.BigEndian.Uint32(wire.Value[:]))
+	for _, c := range []struct {
+		name string
+		edit func(p *hostapi.Profile) *hostapi.Profile
+		want []hostapi.EVEvent
+	}{
+		{"as many", func(p *hostapi.Profile) *hostapi.Profile { p.MinActive = 2; return p }, nil},
+		{"fewer", func(p *hostapi.Profile) *hostapi.Profile { p.Count = 6; return p },
+			[]hostapi.EVEvent{{Profile: "p", EV: broken, State: hostapi.EVGood}}},
+		{"fewer, it is denied", func(p *hostapi.Profile) *hostapi.Profile {
+			p.Count = 6
+			return p.WithDenied([]hostapi.EV{broken})
+		}, nil},
+		{"fewer, without events", func(p *hostapi.Profile) *hostapi.Profile {
+			p.Count, p.Events = 6, false
+			return p
+		}, nil},
+		{"another field", func(p *hostapi.Profile) *hostapi.Profile {
+			p.Fields = []hostapi.Field{{Width: 8, MinVal: 9, MaxVal: 15, Mask: 0x0F}, {Width: 16}}
+			return p
+		}, nil},
+	} {
+		f := nictest.New(t, 2, 2, 1, nil)
+		first, second := base, base
+		f.Hold(1, hostapi.State{Profiles: []*hostapi.Profile{&first}})
+		f.Drop = func(_ time.Duration, from int, p *packet.MRC, port int) bool {
+			return from == 1 && port == int(broken.Port) && p.EV() == value
+		}
+		_, back := f.Pair(0, 1, 100)
+		write(t, f, 1, 0, back, 1<<20).finish(t)
+		if _, states, _ := f.NICs[1].EVs("p"); states[len(states)-1] != hostapi.EVAssumedBad {
+			t.Fatalf("%s: states %v", c.name, states)
+		}
+		heard := &reports{}
+		f.NICs[1].Report(heard)
+		f.Hold(1, hostapi.State{Profiles: []*hostapi.Profile{c.edit(&second)}})
 		if !slices.Equal(heard.events, c.want) {
 			t.Errorf("%s: heard of %+v, want %+v", c.name, heard.events, c.want)
 		}

@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"bytes"
 	"testing"
 )
 
@@ -33,6 +34,20 @@ func TestSRv6Frame(t *testing.T) {
 			SRH: SRH{NextHeader: NextHeaderEthernet, LastEntry: 1, SegmentList: list, TLVList: []byte{}},
 		}},
 	})
+}
+
+// TestSRv6FrameLengths: lengths and next headers that are written follow from what is in a frame.
+func TestSRv6FrameLengths(t *testing.T) {
+	for _, wire := range []string{srv6FrameBE, srv6FrameSRH} {
+		p, _, err := ParseSRv6Frame(unhex(t, wire))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.IPv6.NextHeader, p.IPv6.PayloadLength, p.SRH.NextHeader = 1, 2, 3
+		if got, want := p.Append(nil), unhex(t, wire); !bytes.Equal(got, want) {
+			t.Errorf("written:\n got % x\nwant % x", got, want)
+		}
+	}
 }
 
 func TestSRv6FrameRefuses(t *testing.T) {

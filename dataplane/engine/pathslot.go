@@ -33,7 +33,7 @@ type computed struct {
 	done  []bool
 	now   *slots
 	slots map[pathOp]int
-	known map[takes]uint64 // by questions
+	known map[takes]bool // by questions, to be the same in all packets of the path
 	asked map[pathOp]bool
 	cells map[cellKey]val // registers that the pass has written
 }
@@ -53,7 +53,7 @@ func (s *computed) reset(kept []uint64) {
 		s.now = new(slots)
 	}
 	copy(s.now[:], kept)
-	s.slots, s.known = map[pathOp]int{}, map[takes]uint64{}
+	s.slots, s.known = map[pathOp]int{}, map[takes]bool{}
 	s.asked, s.cells = map[pathOp]bool{}, map[cellKey]val{}
 }
 
@@ -106,7 +106,7 @@ func (r *recorder) add(o pathOp) {
 func (r *recorder) cut(v val, n int) val {
 	v.mask &= bitfield.Mask(n)
 	v.now &= bitfield.Mask(n)
-	if _, ok := r.computed.known[v.takes]; ok || v.mask == 0 {
+	if r.computed.known[v.takes] || v.mask == 0 {
 		return val{now: v.now}
 	}
 	return v
@@ -311,7 +311,7 @@ func (r *recorder) ask(code opcode, a, b val, answer bool) {
 	}
 	s.asked[o] = true
 	if code == opEq && b.constant() {
-		s.known[a.takes] = b.now
+		s.known[a.takes] = true
 	}
 	r.compute(a.takes)
 	r.compute(b.takes)

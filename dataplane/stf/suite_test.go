@@ -58,9 +58,9 @@ func loadText(t *testing.T, program, name, text string) loaded {
 var programs sync.Map
 
 // newSwitch runs a program as simple_switch does by default: with one queue a
-// port.
+// port, and a traffic manager that no port leads to.
 func newSwitch(p *engine.Program) *dataplane.Switch {
-	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
+	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1, PFCPort: engine.NoPort}, nil)
 	sw.SetProgram(p)
 	return sw
 }

@@ -17,6 +17,7 @@ var (
 // the tables that only the model has as what they stand for.
 func convert(text string) (string, error) {
 	var b strings.Builder
+	nodes := 0
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -30,7 +31,7 @@ func convert(text string) (string, error) {
 		table := m[1][strings.LastIndexByte(m[1], '.')+1:]
 		register, stored := strings.CutPrefix(table, storedPrefix)
 		register = reading.ReplaceAllString(register, "")
-		if table != copiesTable && !stored {
+		if table != copiesTable && table != copiesOfCopy && !stored {
 			b.WriteString(strings.ReplaceAll(line, modelProgram, programPrefix) + "\n")
 			continue
 		}
@@ -46,8 +47,9 @@ func convert(text string) (string, error) {
 			fmt.Fprintf(&b, "register_write %s %d %d\n", register, v["index"], v["value"])
 			continue
 		}
-		fmt.Fprintf(&b, "mc_mgrp_create %d\nmc_node_create %d %d\nmc_node_associate %[1]d 0\n",
-			v["group"], v["to_rid"], v["to_port"])
+		fmt.Fprintf(&b, "mc_mgrp_create %d\nmc_node_create %d %d\nmc_node_associate %[1]d %[4]d\n",
+			v["group"], v["to_rid"], v["to_port"], nodes)
+		nodes++
 	}
 	return b.String(), nil
 }

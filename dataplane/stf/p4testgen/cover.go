@@ -104,8 +104,13 @@ func temporaries(program []byte) (map[string][]trace.Source, error) {
 				break
 			}
 			var field []string
-			if s.Op != "assign" || s.Source == nil || s.Parameters[0].Type != "field" ||
-				json.Unmarshal(s.Parameters[0].Value, &field) != nil || field[0] != "scalars" {
+			if len(s.Parameters) == 0 || s.Parameters[0].Type != "field" ||
+				json.Unmarshal(s.Parameters[0].Value, &field) != nil || len(field) == 0 {
+				continue
+			}
+			made := s.Op == "assign" && field[0] == "scalars" ||
+				s.Op == "assign_VL" && strings.HasPrefix(field[0], "tmp") // of a varbit, a header
+			if !made || s.Source == nil {
 				continue
 			}
 			all[a.Name] = append(all[a.Name], s.Source.place())
@@ -134,7 +139,7 @@ type sent struct {
 func runCase(program *engine.Program, folded map[string][]trace.Source, c *stf.Case) *run {
 	r := &run{folded: folded, reached: map[trace.Source]bool{}, branches: map[string]bool{},
 		beyond: map[string]bool{}}
-	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1}, nil)
+	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1, PFCPort: engine.NoPort}, nil)
 	sw.SetProgram(program)
 	var records []*trace.Record
 	sw.SetTracer(trace.NewAssembler(func(record *trace.Record) {

@@ -86,17 +86,20 @@ func TestReached(t *testing.T) {
 
 // TestTemporaries: an action that has no jumps carries out all its assignments to temporaries.
 func TestTemporaries(t *testing.T) {
-	const assign = `{"op":"assign","parameters":[{"type":"field","value":["%s","x"]},` +
+	const assign = `{"op":"%s","parameters":[{"type":"field","value":["%s","x"]},` +
 		`{"type":"hexstr","value":"0x1"}],"source_info":{"filename":"a.p4","line":%d,"column":3,` +
 		`"source_fragment":"x"}}`
 	got, err := temporaries(fmt.Appendf(nil, `{"actions":[{"name":"plain","primitives":[`+assign+`,`+
-		assign+`]},{"name":"jumps","primitives":[`+assign+`,{"op":"_jump","parameters":[]},`+
+		assign+`,`+assign+`,`+assign+`]},`+
+		`{"name":"jumps","primitives":[`+assign+`,{"op":"_jump","parameters":[]},`+
 		assign+`]}]}`,
-		"scalars", 1, "ipv6", 2, "scalars", 3, "scalars", 4))
+		"assign", "scalars", 1, "assign", "ipv6", 2, "assign_VL", "tmp_3", 3, "assign_VL", "payload", 4,
+		"assign", "scalars", 5, "assign", "scalars", 6))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]trace.Source{"plain": {{File: "a.p4", Line: 1, Column: 3, Text: "x"}}}
+	want := map[string][]trace.Source{"plain": {{File: "a.p4", Line: 1, Column: 3, Text: "x"},
+		{File: "a.p4", Line: 3, Column: 3, Text: "x"}}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

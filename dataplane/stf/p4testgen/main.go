@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,7 +24,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
-// packetBits are the sizes of packets that p4testgen may choose: Z3 has each bit for a variable.
+// packetBits are the sizes of packets that p4testgen may choose, where a service says no others: Z3
+// has each bit for a variable.
 const packetBits = "0:4000"
 
 // options are the flags.
@@ -37,6 +40,9 @@ type options struct {
 	tests     int
 	slowest   time.Duration // of one run of p4testgen
 	policies  string
+	all       time.Duration // after which no run begins; 0: none
+	remain    int           // runs that have not begun
+	failed    []string      // runs that p4testgen ended with an error and no case
 }
 
 func main() {
@@ -57,13 +63,14 @@ func generate(ctx context.Context, args []string) error {
 		"file of the cases that are kept")
 	f.StringVar(&o.work, "work", filepath.Join(os.TempDir(), "weft-p4testgen"),
 		"folder for models and for all cases")
-	f.IntVar(&o.seeds, "seeds", 4, "runs of p4testgen for each model and way of choosing paths")
+	f.IntVar(&o.seeds, "seeds", 1, "runs of p4testgen for each model and way of choosing paths")
 	f.IntVar(&o.first, "seed", 1, "the first of them")
 	f.StringVar(&o.services, "services", "", "only models of these services, by commas")
-	f.IntVar(&o.tests, "tests", 400, "cases of a run at most")
-	f.DurationVar(&o.slowest, "time", 3*time.Minute, "what a run may take")
+	f.IntVar(&o.tests, "tests", 100, "cases of a run at most")
+	f.DurationVar(&o.slowest, "time", time.Minute, "what a run may take")
 	f.StringVar(&o.policies, "paths", "GREEDY_STATEMENT_SEARCH,RANDOM_BACKTRACK",
 		"branches of choosing paths")
+	f.DurationVar(&o.all, "for", 0, "begin no run after this; the next time goes on there")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -72,11 +79,21 @@ func generate(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	return o.choose()
+	if err := o.choose(); err != nil {
+		return err
+	}
+	if o.remain > 0 {
+		fmt.Fprintf(os.Stderr, "%d runs remain: the same command goes on with them\n", o.remain)
+	}
+	if len(o.failed) > 0 {
+		return fmt.Errorf("no cases of %s", strings.Join(o.failed, "; "))
+	}
+	return nil
 }
 
-// runAll runs p4testgen on each model.
+// runAll runs p4testgen on each model, but for what has been run.
 func (o *options) runAll(ctx context.Context) error {
+	began := time.Now()
 	for i := range services {
 		s := &services[i]
 		if o.services != "" && !slices.Contains(strings.Split(o.services, ","), s.name) {
@@ -88,7 +105,17 @@ func (o *options) runAll(ctx context.Context) error {
 		}
 		for policy := range strings.SplitSeq(o.policies, ",") {
 			for seed := range o.seeds {
-				if err := o.run(ctx, program, s.name, policy, o.first+seed); err != nil {
+				r, err := o.plan(program, s, policy, o.first+seed)
+				switch {
+				case err != nil:
+					return err
+				case r.done():
+					continue
+				case o.all > 0 && time.Since(began) >= o.all:
+					o.remain++
+					continue
+				}
+				if err := o.run(ctx, r); err != nil {
 					return err
 				}
 			}
@@ -97,32 +124,76 @@ func (o *options) runAll(ctx context.Context) error {
 	return nil
 }
 
-// run runs p4testgen once. What it wrote before its time was up counts, and so does what it wrote
-// before it gave up.
-func (o *options) run(ctx context.Context, program, service, policy string, seed int) error {
-	name := fmt.Sprintf("%s-%s-%d", service, strings.ToLower(policy), seed)
+// planned is a run that is to be made: one of p4testgen.
+type planned struct {
+	name string
+	out  string // folder of the cases
+	args []string
+	sum  string // of the model and the arguments
+}
+
+// plan returns a run on a model.
+func (o *options) plan(program string, of *service, policy string, seed int) (*planned, error) {
+	name := fmt.Sprintf("%s-%s-%d", of.name, strings.ToLower(policy), seed)
 	out := filepath.Join(o.work, "cases", name)
-	if err := os.MkdirAll(out, 0o750); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.slowest)
-	defer cancel()
-	//nolint:gosec // the program is the caller's
-	cmd := exec.CommandContext(ctx, o.p4testgen, "--target", "bmv2", "--arch", "v1model",
+	r := &planned{name: name, out: out, args: []string{"--target", "bmv2", "--arch", "v1model",
 		"--std", "p4-16", "--test-backend", "STF", "--track-coverage", "STATEMENTS",
 		"--path-selection", policy, "--disable-annotations=refers_to", "--only-covering-tests",
-		"--packet-size-range", packetBits, "--seed", strconv.Itoa(seed), "--max-tests",
-		strconv.Itoa(o.tests), "--out-dir", out, "-I", filepath.Dir(program), program)
-	said, err := cmd.CombinedOutput()
-	made, globErr := filepath.Glob(filepath.Join(out, "*.stf"))
+		"--packet-size-range", cmp.Or(of.packet, packetBits), "--seed", strconv.Itoa(seed), "--max-tests",
+		strconv.Itoa(o.tests), "--out-dir", out, "-I", filepath.Dir(program), program}}
+	includes, err := filepath.Glob(filepath.Join(filepath.Dir(program), "include", "*.p4"))
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, o.slowest, r.args)
+	for _, path := range append(includes, program) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		h.Write(b)
+	}
+	r.sum = hex.EncodeToString(h.Sum(nil))
+	return r, nil
+}
+
+// doneFile is in the folder of a run that has ended: it has what the run was of.
+const doneFile = "done"
+
+// done reports whether the run has been made, of the model as it is.
+func (r *planned) done() bool {
+	b, err := os.ReadFile(filepath.Join(r.out, doneFile))
+	return err == nil && string(b) == r.sum
+}
+
+// run runs p4testgen once. What it wrote before its time was up counts, and so does what it wrote
+// before it gave up.
+func (o *options) run(ctx context.Context, r *planned) error {
+	if err := os.RemoveAll(r.out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.out, 0o750); err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, o.slowest)
+	defer cancel()
+	//nolint:gosec // the program is the caller's
+	said, err := exec.CommandContext(within, o.p4testgen, r.args...).CombinedOutput()
+	if ctx.Err() != nil {
+		return ctx.Err() // it was interrupted, and is to be run again
+	}
+	made, globErr := filepath.Glob(filepath.Join(r.out, "*.stf"))
 	if globErr != nil {
 		return globErr
 	}
-	fmt.Fprintf(os.Stderr, "%s: %d cases\n", name, len(made))
-	if len(made) == 0 && ctx.Err() == nil {
-		return fmt.Errorf("%s made no case: %v: %s", o.p4testgen, err, said[max(0, len(said)-2000):])
+	fmt.Fprintf(os.Stderr, "%s: %d cases\n", r.name, len(made))
+	if len(made) == 0 && err != nil && within.Err() == nil {
+		o.failed = append(o.failed,
+			fmt.Sprintf("%s: %v: %s", r.name, err, said[max(0, len(said)-2000):]))
+		return nil
 	}
-	return nil
+	return os.WriteFile(filepath.Join(r.out, doneFile), []byte(r.sum), 0o600)
 }
 
 // candidate is a case that p4testgen made.

@@ -15,6 +15,7 @@ const (
 	modelProgram  = modelIngress + ".fabric."
 	programPrefix = "FabricIngress."
 	copiesTable   = "copies"
+	copiesOfCopy  = "copies_of_copy"
 	storedPrefix  = "stored_"
 )
 
@@ -27,14 +28,21 @@ var (
 )
 
 // replicationEngine is the model's ingress: one copy of a group goes on, whatever its replication
-// id and port.
+// id and port. A packet that goes round has a copy in both passes.
 const replicationEngine = `control ModelIngress(inout headers_t hdr, inout metadata_t meta,
                      inout standard_metadata_t std) {
     FabricIngress() fabric;
     bit<16> rid = 0;
     bit<9> port = 0;
-    action copy(bit<16> to_rid, bit<9> to_port) { rid = to_rid; port = to_port; }
+    bit<1> copied = 0;
+    action copy(bit<16> to_rid, bit<9> to_port) { rid = to_rid; port = to_port; copied = 1; }
     table copies {
+        key = { std.mcast_grp : exact @name("group"); }
+        actions = { copy; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 4095;
+    }
+    table copies_of_copy {
         key = { std.mcast_grp : exact @name("group"); }
         actions = { copy; @defaultonly NoAction; }
         const default_action = NoAction();
@@ -43,7 +51,12 @@ const replicationEngine = `control ModelIngress(inout headers_t hdr, inout metad
     apply {
         fabric.apply(hdr, meta, std);
         if (std.mcast_grp != 0 && std.mcast_grp < 4096) {
-            if (copies.apply().hit) {
+            if (meta.pass == PASS_TLVS) {
+                copies_of_copy.apply();
+            } else {
+                copies.apply();
+            }
+            if (copied == 1) {
                 std.mcast_grp = 0;
                 std.egress_rid = rid;
                 std.egress_spec = port;

@@ -50,6 +50,10 @@ func TestModel(t *testing.T) {
 		}
 		want := len(s.never) + len(s.require) + 2 + reads +
 			strings.Count(all, "testgen_assume(cell")
+		for _, e := range s.edits {
+			want += strings.Count(e.new, "testgen_assume(") - strings.Count(e.new, ".read(") -
+				strings.Count(e.new, "testgen_assume(cell")
+		}
 		if got := strings.Count(all, "testgen_assume("); got != want {
 			t.Errorf("%s: %d assumptions, want %d", s.name, got, want)
 		}
@@ -113,6 +117,7 @@ func TestConvert(t *testing.T) {
 add "ModelIngress.fabric.a.port" "port":0x0BB "ModelIngress.fabric.a.set"("vrf":0x0001)
 
 add "ModelIngress.copies" "group":0x0041 "ModelIngress.copy"("to_rid":0x0102,"to_port":0x1FD)
+add "ModelIngress.copies_of_copy" "group":0x42 "ModelIngress.copy"("to_rid":0x0103,"to_port":0x1FC)
 add "ModelIngress.fabric.stored_cells" "index":0x10 "ModelIngress.fabric.v"("value":0x80)
 add "ModelIngress.fabric.stored_cells_17" "index":0x11 "ModelIngress.fabric.v"("value":0x81)
 packet 187 00112233
@@ -122,6 +127,9 @@ expect 4 00**$
 mc_mgrp_create 65
 mc_node_create 258 509
 mc_node_associate 65 0
+mc_mgrp_create 66
+mc_node_create 259 508
+mc_node_associate 66 1
 register_write cells 16 128
 register_write cells 17 129
 packet 187 00112233

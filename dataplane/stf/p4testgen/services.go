@@ -19,6 +19,8 @@ type service struct {
 	// What holds after a control; after "" at the start of ingress.
 	require map[string]string
 	edits   []edit
+	unread  []string // registers that have nothing on the paths that are left
+	packet  string   // sizes of packets, bits; empty: packetBits
 }
 
 // An edit puts a text in the place of another, which the program has.
@@ -54,7 +56,11 @@ const sound = "meta.drop_reason == DropReason.NONE"
 
 // services are what p4testgen is led to, the program as a whole last: three models, each with the
 // fields of one list.
-var services = slices.Concat(responses(), []service{
+var services = slices.Concat(narrow, ofIPv4(), windows(), minimaOfAll(), refused(), responses(),
+	wide)
+
+// wide are the services that p4testgen finds much in, and takes long for.
+var wide = []service{
 	{
 		name: "poll", keep: "CLONED",
 		never: slices.Concat([]string{"parse_ethernet"}, targetStates),
@@ -188,7 +194,7 @@ var services = slices.Concat(responses(), []service{
 	{name: "whole-recirculated", keep: "RECIRCULATED"},
 	{name: "whole-cloned", keep: "CLONED"},
 	{name: "whole-resubmitted", keep: "RESUBMITTED"},
-})
+}
 
 // responses are the services of ACKs and CNPs, each with the minimum over some branches: of any,
 // and of those that have all reported.
@@ -252,14 +258,28 @@ const timestamp = "48w0x100000"
 
 // others are texts of the program that p4testgen does not follow, and what stands for them. It
 // hands both sides of a shift to Z3, which refuses that their widths differ; a slice of what is
-// shifted by a variable amount is of unknown value to it, all bits are not; it ends at a random
-// number whose bounds are no constants.
+// shifted by a variable amount is of unknown value to it, all bits are not; a condition with a
+// field of a header that is not there is so too, also behind what says that it is not; it ends at a
+// random number whose bounds are no constants.
 var others = strings.NewReplacer(
 	"std.ingress_global_timestamp", timestamp,
 	"<< meta.branch", "<< (bit<32>)meta.branch", ">> meta.branch", ">> (bit<32>)meta.branch",
 	"<< nacked[7:0]", "<< (bit<48>)nacked[7:0]", ">> right", ">> (bit<32>)right",
 	"8w1 << hdr.target.priority[2:0]", "8w1 << (bit<8>)hdr.target.priority[2:0]",
 	"live[0:0] == 0", "(live & 32w1) == 0",
+	"if (argument == 0 && (!hdr.srh.isValid() || hdr.srh.segments_left == 0)) {",
+	"bit<1> ends = 1; if (hdr.srh.isValid()) { ends = hdr.srh.segments_left == 0 ? 1w1 : 1w0; } "+
+		"if (argument == 0 && ends == 1) {",
+	"hdr.ipv6.isValid() &&\n                hdr.srh.segments_left < hdr.srh.last_entry) {",
+	"hdr.ipv6.isValid()) if (hdr.srh.segments_left < hdr.srh.last_entry) {",
+	"if (hdr.srh.isValid() && hdr.srh.segments_left != 0) {",
+	"bit<1> more = 0; if (hdr.srh.isValid()) { more = hdr.srh.segments_left != 0 ? 1w1 : 1w0; } "+
+		"if (more == 1) {",
+	"} else if (!hdr.srh.isValid() || hdr.srh.segments_left == 0) {",
+	"} else if (!hdr.srh.isValid()) { meta.drop_reason = DropReason.SID_SEGMENTS_LEFT; "+
+		"} else if (hdr.srh.segments_left == 0) {",
+	"if (hdr.srh.isValid() && (hdr.srh.last_entry",
+	"if (hdr.srh.isValid()) if ((hdr.srh.last_entry",
 	"random(chance, 32w0, meta.ecn_max - meta.ecn_min - 1);", "chance = 0; testgen_assume(false);",
 )
 
@@ -271,7 +291,11 @@ func (s *service) lead(texts map[string]string) error {
 	for name, t := range texts {
 		texts[name] = others.Replace(t)
 	}
-	for _, e := range s.edits {
+	edits := s.edits
+	for _, name := range s.unread {
+		edits = append(edits[:len(edits):len(edits)], unreadEdit(name))
+	}
+	for _, e := range edits {
 		n := 0
 		for name, t := range texts {
 			n += strings.Count(t, e.old)

@@ -2,6 +2,7 @@ package tunnel
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -172,5 +173,54 @@ func TestEstimateBoundaries(t *testing.T) {
 	e.add(60)
 	if e.planned != 67 {
 		t.Errorf("planned %d, want 67", e.planned)
+	}
+}
+
+// TestOctetsBounds has what a rate carries bounded by what a number holds.
+func TestOctetsBounds(t *testing.T) {
+	const second = uint64(time.Second)
+	for _, c := range []struct {
+		rate uint64
+		d    time.Duration
+		want uint64
+	}{
+		{8, time.Second, 1}, {9, time.Second, 2}, {8, 0, 0}, {8, -1, 0},
+		{1 << 63, time.Duration(16 * second), math.MaxUint64}, // just beyond
+		{1<<63 - 1, time.Duration(16 * second), 1<<64 - 2},
+	} {
+		if got := octets(c.rate, c.d); got != c.want {
+			t.Errorf("%d bit/s in %v: %d, want %d", c.rate, c.d, got, c.want)
+		}
+	}
+}
+
+// TestMaxPauseOfSlowStage: a stage downstream may be emptied at an eighth of its rate, and at 1 bit/s
+// at the least.
+func TestMaxPauseOfSlowStage(t *testing.T) {
+	s := Defaults().Sizing
+	r := &PFCPolicy{MaxPause: time.Second, Buffer: 1000}
+	for rate, want := range map[uint64]time.Duration{
+		7:  time.Second + 8000*time.Second,
+		15: time.Second + 8000*time.Second,
+		16: time.Second + 4000*time.Second,
+	} {
+		d := &Deployment{Stages: []Stage{{}, {Rate: rate, Speed: 1e9}}}
+		if got := s.MaxPause(d, 0, r) - packet.PauseTime(s.Quanta, 1e9); got != want {
+			t.Errorf("%d bit/s: %v, want %v", rate, got, want)
+		}
+		if got := s.MaxPause(d, 1, r); got != time.Second {
+			t.Errorf("the last stage: %v, want 1s", got)
+		}
+	}
+}
+
+// TestDependencies has each queue wait for those of the next stage, and the last for none.
+func TestDependencies(t *testing.T) {
+	q := func(n uint32) Queue { return Queue{"n", n, 3} }
+	d := &Deployment{Stages: []Stage{{Queues: []Queue{q(1)}}, {Queues: []Queue{q(2), q(3)}},
+		{Queues: []Queue{q(4)}}}}
+	want := []Dependency{{q(1), q(2)}, {q(1), q(3)}, {q(2), q(4)}, {q(3), q(4)}}
+	if got := d.Dependencies(); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -431,3 +431,24 @@ func TestDefaultMinActive(t *testing.T) {
 		t.Errorf("at least %d active where 5 are asked for", p.MinActive)
 	}
 }
+
+// TestUnknownPaths has explicit EVs of mode ecmp spread their source ports over all there are, and
+// take ports in turns.
+func TestUnknownPaths(t *testing.T) {
+	for _, most := range []int{1, 3, 128} {
+		b := &building{caps: hostapi.Capabilities{EVModes: hostapi.Modes(hostapi.ModeExplicit)},
+			lanes: []lane{{port: 1}, {port: 2}}, most: most}
+		var p hostapi.Profile
+		b.unknownPaths(&p)
+		if p.Mode != hostapi.ModeExplicit || p.Count != most || len(p.EVs) != most {
+			t.Fatalf("mode %v, %d EVs, %d listed; want %d explicit ones", p.Mode, p.Count, len(p.EVs), most)
+		}
+		const ports = lastSourcePort - firstSourcePort + 1
+		for i, e := range p.EVs {
+			want := hostapi.NewEV(uint32(firstSourcePort+i*ports/most)<<16, uint8(1+i%2))
+			if e != want {
+				t.Errorf("EV %d of %d is %v, want %v", i, most, e, want)
+			}
+		}
+	}
+}

@@ -39,3 +39,17 @@ func TestCellLoss(t *testing.T) {
 		})
 	}
 }
+
+// TestCellRoundTrips: results without an answer leave the round trips that were seen before.
+func TestCellRoundTrips(t *testing.T) {
+	at := &fabric.Attached{Host: fabric.Host{Name: "a"}}
+	p := &probe{profile: &Profile{}, host: &Host{Attached: at}, peer: "b"}
+	ms := time.Millisecond
+	for i, r := range []hostapi.ProbeResult{{Sent: 2, Received: 1, RTTMin: ms, RTTMean: 2 * ms,
+		RTTMax: 3 * ms}, {Sent: 2}} {
+		p.note(time.Duration(i), &r)
+		if c := p.profile.cells[p.ev]; c.rttMin != ms || c.rttMean != 2*ms || c.rttMax != 3*ms {
+			t.Errorf("after %d results: round trips %v, %v, %v", i+1, c.rttMin, c.rttMean, c.rttMax)
+		}
+	}
+}

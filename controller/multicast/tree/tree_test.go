@@ -231,3 +231,12 @@ func TestSameEpoch(t *testing.T) {
 		}
 	}
 }
+
+// TestDepths has the distance of each node of a tree from its root.
+func TestDepths(t *testing.T) {
+	p := &Placement{Nodes: []PlacedNode{{Parent: -1}, {Parent: 0}, {Parent: 1}, {Parent: 0},
+		{Parent: 2}}}
+	if got := p.Depths(); !slices.Equal(got, []int{0, 1, 2, 1, 3}) {
+		t.Errorf("depths %v, want 0 1 2 1 3", got)
+	}
+}

@@ -194,8 +194,8 @@ func TestOctetsBounds(t *testing.T) {
 	}
 }
 
-// TestMaxPauseOfSlowStage: a stage downstream may be emptied at an eighth of its rate, and at 1 bit/s
-// at the least.
+// TestMaxPauseOfSlowStage: a stage downstream may be emptied at an eighth of its rate, and at least
+// at 1 bit/s.
 func TestMaxPauseOfSlowStage(t *testing.T) {
 	s := Defaults().Sizing
 	r := &PFCPolicy{MaxPause: time.Second, Buffer: 1000}

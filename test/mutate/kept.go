@@ -129,10 +129,13 @@ func (o *outcomes) noticed(key, pkg, test string) error {
 	return err
 }
 
+// method is how changes are made and tried: what became of them by another one is not known.
+const method = 2
+
 // changeKey names a change together with all code that the tests that try it are built from.
 func changeKey(c mutant, src []byte, by []batch) string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %x %d %q\n", c.File, sha256.Sum256(src), c.start, c.To)
+	fmt.Fprintf(sum, "%d %s %x %d %q\n", method, c.File, sha256.Sum256(src), c.start, c.To)
 	for _, b := range by {
 		fmt.Fprintln(sum, b.pkg, b.key, b.names)
 	}

@@ -502,9 +502,18 @@ func TestReuse(t *testing.T) {
 	spec := square.Spec(1, "s", "rd", "re")
 	before := place(t, n, Request{Spec: &spec})
 	spec.Objective = api.ObjectiveCost
-	if got, want := shape(n, place(t, n, Request{Spec: &spec, Previous: before, Epoch: 8})),
-		"a(b(d(e[re])[rd]))"; got != want {
+	after := place(t, n, Request{Spec: &spec, Previous: before, Epoch: 8})
+	if got, want := shape(n, after), "a(b(d(e[re])[rd]))"; got != want {
 		t.Errorf("tree %s for the other objective, want %s", got, want)
+	}
+
+	// A switch that has lost its locator copies no more.
+	b := *n.Node("b")
+	b.Locators = nil
+	square.Topology.SetNode(b)
+	n = network(square)
+	if p := place(t, n, Request{Spec: &spec, Previous: after, Epoch: 8}); p.Node("b") != nil {
+		t.Errorf("tree %s has a switch without a locator", shape(n, p))
 	}
 }
 
@@ -530,7 +539,8 @@ func TestSRHLimit(t *testing.T) {
 	net.Inventory.Limits.SRHOctets--
 	var refused *api.Error
 	if _, err := Place(network(net), Request{Name: "g", Spec: &spec, Epoch: 1}); !errors.As(err,
-		&refused) || refused.Fields[0].Code != api.CodeLimit {
+		&refused) || refused.Fields[0].Code != api.CodeLimit ||
+		refused.Fields[0].Value != "3 receivers behind 2 switches" {
 		t.Errorf("one octet less: %v, want a limit", err)
 	}
 }

@@ -37,7 +37,10 @@ type desk struct {
 	net    *sample.Net
 	sent   map[netip.Addr][]cm.Message // to hosts, since they were looked at
 	asked  int                         // switches were for states of branches
-	next   uint32                      // communication id
+	// state is the answer of a switch to such a question; false: it does not answer. nil: no branch
+	// has reported.
+	state func(sw string, p entry.PacketOut) (entry.PacketIn, bool)
+	next  uint32 // communication id
 }
 
 func newDesk(t *testing.T) *desk {
@@ -91,7 +94,7 @@ func (d *desk) carry() {
 	}
 }
 
-// out takes a packet of a switch: a message to a host, or a question for a state, which none has.
+// out takes a packet of a switch: a message to a host, or a question for a state.
 func (d *desk) out(sw string, p entry.PacketOut) {
 	switch p.Op {
 	case entry.Send:
@@ -102,7 +105,14 @@ func (d *desk) out(sw string, p entry.PacketOut) {
 		d.sent[f.IPv6.Dst] = append(d.sent[f.IPv6.Dst], f.MAD.Message)
 	case entry.State:
 		d.asked++
-		d.arrives(sw, entry.PacketIn{Reason: entry.StateAnswer, Group: p.Group, Branch: p.Branch})
+		in, answers := entry.PacketIn{}, true
+		if d.state != nil {
+			in, answers = d.state(sw, p)
+		}
+		in.Reason, in.Group, in.Branch = entry.StateAnswer, p.Group, p.Branch
+		if answers {
+			d.arrives(sw, in)
+		}
 	}
 }
 

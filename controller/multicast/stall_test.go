@@ -2,6 +2,7 @@ package multicast
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,78 @@ func TestReconnects(t *testing.T) {
 		c.change(s)
 		if got, back := reconnects(one(), s), reconnects(s, one()); got != c.want || back != c.want {
 			t.Errorf("change %d: %v, and back %v; want %v", i, got, back, c.want)
+		}
+	}
+}
+
+// TestStallIsOfOneReceiver: a receiver that falls back to where another one was has not stood there
+// since then.
+func TestStallIsOfOneReceiver(t *testing.T) {
+	d := newDesk(t)
+	g := d.typed("s1", "r1", "r3", "r4")
+	find := func(acknowledged ...int64) (stalled []netip.Addr) {
+		r := &api.GroupState{Nodes: []api.GroupNodeState{{}}}
+		for i, psn := range acknowledged {
+			r.Nodes[0].Branches = append(r.Nodes[0].Branches, api.GroupBranchState{Index: uint8(i),
+				Receiver: g.item.Spec.Receivers[i].Address, Answered: true, Valid: true, AckPSN: psn})
+		}
+		d.findStalls(g, r)
+		d.env.Now += d.stallInterval(g)
+		for _, s := range g.probe.stalled() {
+			stalled = append(stalled, s.Address)
+		}
+		return stalled
+	}
+	a := g.item.Spec.Receivers
+	for i, c := range []struct {
+		psn  []int64
+		want []netip.Addr
+	}{
+		{[]int64{5, 9, 9}, nil},
+		{[]int64{9, 5, 9}, nil},
+		{[]int64{5, 5, 9}, []netip.Addr{a[1].Address}},
+		{[]int64{5, 6, 9}, []netip.Addr{a[0].Address}},
+	} {
+		if got := find(c.psn...); !slices.Equal(got, c.want) {
+			t.Errorf("question %d, answer %v: stalled %v, want %v", i, c.psn, got, c.want)
+		}
+	}
+}
+
+// TestEvict takes out who was found at the same place twice for as long as the spec says, but not
+// the last one.
+func TestEvict(t *testing.T) {
+	const after = time.Minute
+	for what, c := range map[string]struct {
+		seen  int
+		since time.Duration
+		out   []string
+		want  bool
+	}{
+		"once":               {1, after, nil, false},
+		"twice":              {2, after, nil, true},
+		"twice, for less":    {2, after - 1, nil, false},
+		"with one before":    {2, after, []string{"r3"}, true},
+		"the last":           {2, after, []string{"r3", "r4"}, false},
+		"twice, and already": {2, after, []string{"r1"}, false},
+	} {
+		d := newDesk(t)
+		g := d.typed("s1", "r1", "r3", "r4")
+		g.item.Spec.EvictAfter = api.Duration(after)
+		for _, host := range c.out {
+			g.evicted[d.net.Address(host)] = true
+		}
+		d.env.Take()
+		d.env.Now += time.Hour
+		g.probe.receivers = []progress{{seen: c.seen, since: d.env.Now - c.since,
+			StalledReceiver: api.StalledReceiver{Address: d.net.Address("r1")}}}
+		d.evict(g)
+		events, _ := d.env.Take()
+		evicted := slices.ContainsFunc(events, func(e api.Event) bool {
+			return e.Type == api.EventReceiverEvicted
+		})
+		if evicted != c.want {
+			t.Errorf("%s: evicted %v, want %v", what, evicted, c.want)
 		}
 	}
 }

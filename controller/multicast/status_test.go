@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/packet/cm"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // typed makes a group of hosts that the spec names.
@@ -53,6 +54,113 @@ func TestGroupNamesWhatItWaitsFor(t *testing.T) {
 		if c := g.condition(kind); c.Message != message || c.Reason != api.ReasonDisconnected {
 			t.Errorf("%s: %+v, want %q", kind, c, message)
 		}
+	}
+}
+
+// TestOneSwitchIsAway: one switch that is not connected is waited for.
+func TestOneSwitchIsAway(t *testing.T) {
+	d := newDesk(t)
+	g := d.typed("s1", "r1", "r3", "r4")
+	d.events.Disconnect("n1", "of the test")
+	d.SwitchEvent("n1", feature.SwitchEvent{Kind: feature.Disconnected})
+	d.pass(time.Second)
+	for kind, message := range map[api.ConditionType]string{
+		api.Programmed: "waiting for n1", api.Degraded: "n1"} {
+		if c := g.condition(kind); c.Message != message || c.Reason != api.ReasonDisconnected {
+			t.Errorf("%s: %+v, want %q", kind, c, message)
+		}
+	}
+}
+
+// TestReceiverIsTakenIn: a receiver of a spec is programmed as it is in the tree that was complete
+// last, with its queue pair and first PSN.
+func TestReceiverIsTakenIn(t *testing.T) {
+	d := newDesk(t)
+	g := d.typed("s1", "r1", "r3")
+	first := g.item.Spec.InitialPSN
+	other := first + 1
+	for what, c := range map[string]struct {
+		change func(*api.GroupReceiver)
+		want   bool
+	}{
+		"as it is":           {func(*api.GroupReceiver) {}, true},
+		"another queue pair": {func(r *api.GroupReceiver) { r.QPN++ }, false},
+		"another begin":      {func(r *api.GroupReceiver) { r.StartPSN = &other }, false},
+		"the same begin":     {func(r *api.GroupReceiver) { r.StartPSN = &first }, true},
+		"another first PSN":  {func(r *api.GroupReceiver) { r.PSN = &other }, false},
+		"another host":       {func(r *api.GroupReceiver) { r.Address = d.net.Address("r4") }, false},
+	} {
+		r := g.item.Spec.Receivers[0]
+		c.change(&r)
+		if got := g.serves(&r); got != c.want {
+			t.Errorf("%s: %v, want %v", what, got, c.want)
+		}
+	}
+	g.item.Spec.InitialPSN++
+	if r := g.item.Spec.Receivers[0]; g.serves(&r) {
+		t.Error("a receiver is taken in with another initial PSN of the group")
+	}
+}
+
+// TestNotCreated: a group that is refused is not created.
+func TestNotCreated(t *testing.T) {
+	for what, change := range map[string]func(*desk, *api.MulticastGroupSpec){
+		"of no queue pair": func(_ *desk, s *api.MulticastGroupSpec) { s.DesignatedQPN = 0 },
+		"of no index":      func(d *desk, _ *api.MulticastGroupSpec) { d.inv().Limits.Groups = 0 },
+		"of a host without a switch": func(d *desk, _ *api.MulticastGroupSpec) {
+			d.env.Net.Host(d.net.Address("r1")).At = nil
+		},
+	} {
+		d := newDesk(t)
+		spec := d.net.Spec(1, "s1", "r1")
+		change(d, &spec)
+		r, created, err := d.Groups().Put("g", spec, resource.Precondition{})
+		if created || err == nil || r.Name != "" || len(d.groups) != 0 {
+			t.Errorf("a group %s: created %v, error %v, groups %v", what, created, err, d.groups)
+		}
+	}
+}
+
+// TestUnknownState: of a branch that has not reported in its epoch nothing is told.
+func TestUnknownState(t *testing.T) {
+	d := newDesk(t)
+	g := d.typed("s1", "r1")
+	valid := false
+	d.state = func(string, entry.PacketOut) (entry.PacketIn, bool) {
+		return entry.PacketIn{Valid: valid, AckPSN: 5, MSN: 6, CNPCount: 7}, true
+	}
+	for _, want := range []api.GroupBranchState{{AckPSN: -1, EPSN: -1},
+		{AckPSN: 5, EPSN: 6, MSN: 6, CNPCount: 7}} {
+		d.ask(g, whole, func(q *query) {
+			b := q.report.Nodes[0].Branches[0]
+			if b.Valid != valid || b.AckPSN != want.AckPSN || b.EPSN != want.EPSN || b.MSN != want.MSN ||
+				b.CNPCount != want.CNPCount {
+				t.Errorf("valid %v: %+v, want %+v", valid, b, want)
+			}
+			valid = !valid
+		})
+		was := valid
+		if d.carry(); valid == was {
+			t.Fatal("no answer")
+		}
+	}
+}
+
+// TestFork: a copy of the controller knows which epochs it has written, and does not take those of
+// the records for its own beside them.
+func TestFork(t *testing.T) {
+	from, to := newDesk(t), newDesk(t)
+	g, copied := from.typed("s1", "r1"), to.typed("s1", "r1")
+	epoch := g.target.Epoch
+	g.writes = map[string]uint32{"n1": epoch}
+	copied.writes, copied.loaded = nil, true // as from a record
+	from.Fork()(to.Feature)
+	if !copied.wrote("n1", epoch) || copied.wrote("n4", epoch) {
+		t.Errorf("epoch %d of n1 only: written %v, from a record %v", epoch, copied.writes, copied.loaded)
+	}
+	g.note("n4", epoch)
+	if copied.wrote("n4", epoch) {
+		t.Error("what one writes later counts for the other")
 	}
 }
 

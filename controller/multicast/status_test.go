@@ -1,12 +1,15 @@
 package multicast
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/packet/cm"
@@ -161,6 +164,67 @@ func TestFork(t *testing.T) {
 	g.note("n4", epoch)
 	if copied.wrote("n4", epoch) {
 		t.Error("what one writes later counts for the other")
+	}
+}
+
+// TestTurns: a new group is in the first turn, and each tree of another epoch in the other one than
+// the data is in.
+func TestTurns(t *testing.T) {
+	d := newDesk(t)
+	g := d.typed("s1", "r1", "r3")
+	for i := range 4 {
+		if turn := g.target.Turn; int(turn) != i%2 {
+			t.Errorf("change %d: turn %d", i, turn)
+		}
+		spec := g.item.Spec.Clone()
+		spec.InitialPSN++
+		if _, _, err := d.Groups().Put("typed", spec, resource.Precondition{}); err != nil {
+			t.Fatal(err)
+		}
+		d.pass(time.Minute)
+	}
+}
+
+// TestTouches: a group has something on the switches of its tree, as far as they are in the
+// inventory.
+func TestTouches(t *testing.T) {
+	d := newDesk(t)
+	g := d.typed("s1", "r1", "r3")
+	touched := func() []string { return slices.Sorted(maps.Keys(g.touches)) }
+	want := slices.Sorted(slices.Values(g.target.Switches()))
+	if d.apply(g); !slices.Equal(touched(), want) {
+		t.Errorf("something on %v, want %v", touched(), want)
+	}
+	names := make(map[string]bool)
+	for _, sw := range want[1:] {
+		names[sw] = true
+	}
+	d.events.SetSwitches(names, reconcile.Intervals{})
+	if d.apply(g); !slices.Equal(touched(), want[1:]) {
+		t.Errorf("without %s: something on %v, want %v", want[0], touched(), want[1:])
+	}
+}
+
+// TestRecordKeepsATreeOnce: a placement that is the target, carries data and aggregates is once in
+// the record of a group.
+func TestRecordKeepsATreeOnce(t *testing.T) {
+	d := newDesk(t)
+	var r treeRecord
+	b, err := json.Marshal(d.typed("s1", "r1", "r3"))
+	if err == nil {
+		err = json.Unmarshal(b, &r)
+	}
+	if err != nil || len(r.Placements) != 1 || r.Target != 0 || r.Data != 0 || r.Resp != 0 {
+		t.Errorf("error %v, %d placements, target %d, data %d, responses %d", err, len(r.Placements),
+			r.Target, r.Data, r.Resp)
+	}
+}
+
+// TestTimeOfConnections: connections have no time of zero, which means none.
+func TestTimeOfConnections(t *testing.T) {
+	d := newDesk(t)
+	if d.env.Now = 0; d.now() <= 0 {
+		t.Errorf("time %v at the start", d.now())
 	}
 }
 

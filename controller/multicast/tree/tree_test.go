@@ -240,3 +240,26 @@ func TestDepths(t *testing.T) {
 		t.Errorf("depths %v, want 0 1 2 1 3", got)
 	}
 }
+
+// TestSameEnd: branches lead to the same end if both have the same child, or the same receiver. A
+// receiver is not the child of the number that receivers have.
+func TestSameEnd(t *testing.T) {
+	p := &Placement{Nodes: []PlacedNode{{Switch: "b"}, {Switch: "a"}}}
+	q := &Placement{Nodes: []PlacedNode{{Switch: "a"}, {Switch: "b"}}}
+	receiver := func(last byte) PlacedBranch {
+		return PlacedBranch{Receiver: &PlacedReceiver{Address: netip.AddrFrom4([4]byte{10, 0, 0, last})}}
+	}
+	a, b := PlacedBranch{Child: 1}, PlacedBranch{Child: 0}
+	r1, r2 := receiver(1), receiver(2)
+	for i, c := range []struct {
+		b, c PlacedBranch
+		want bool
+	}{
+		{r1, r1, true}, {r1, r2, false}, {a, PlacedBranch{Child: 0}, true}, {a, a, false},
+		{b, a, true}, {r1, a, false}, {a, r1, false}, {b, r1, false}, {r1, b, false},
+	} {
+		if got := sameEnd(p, &c.b, q, &c.c); got != c.want {
+			t.Errorf("pair %d: %v", i, got)
+		}
+	}
+}

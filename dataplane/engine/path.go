@@ -255,7 +255,6 @@ func (x *paths) add(p *Path, b []byte) {
 	if x.n += p.weight(); x.n > maxPaths { // the ones before may be of flows that have ended
 		x.shapes, x.n = nil, p.weight()
 	}
-	alike := func(a, b need) bool { return a.off == b.off && a.mask == b.mask }
 	if q := p.before; q != nil {
 		if q.gen != x.gen {
 			return
@@ -273,7 +272,11 @@ func (x *paths) add(p *Path, b []byte) {
 		return
 	}
 	x.last, x.left = p, compared
-	same := func(s *shape) bool { return slices.EqualFunc(s.words, p.needs, alike) }
+	same := func(s *shape) bool {
+		return slices.EqualFunc(s.words, p.needs, func(a, b need) bool {
+			return a.off == b.off && a.mask == b.mask
+		})
+	}
 	i := slices.IndexFunc(x.shapes, same)
 	if i < 0 {
 		if len(x.shapes) == maxShapes {

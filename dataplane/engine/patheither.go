@@ -55,7 +55,8 @@ func (p *pipeline) meeting(i int) int {
 	n := &p.nodes[i]
 	yes, no := p.ahead(n.next, nil), p.ahead(n.nextNot, nil)
 	for _, at := range yes {
-		if slices.Contains(no, at) && p.meets(n.next, at) && p.meets(n.nextNot, at) {
+		if slices.Contains(no, at) && p.meets(n.next, at, maxEither) &&
+			p.meets(n.nextNot, at, maxEither) {
 			return at
 		}
 	}
@@ -77,10 +78,9 @@ func (p *pipeline) ahead(i int, seen []int) []int {
 	return seen
 }
 
-// meets reports whether all ways from i come to a node, past at most maxEither plain ones each.
-func (p *pipeline) meets(i, at int) bool { return p.past(i, at, maxEither) }
-
-func (p *pipeline) past(i, at, left int) bool {
+// meets reports whether all ways from i come to a node, past plain ones of which left are allowed:
+// a condition leaves half of them to each way.
+func (p *pipeline) meets(i, at, left int) bool {
 	if i == at {
 		return true
 	}
@@ -89,9 +89,9 @@ func (p *pipeline) past(i, at, left int) bool {
 	}
 	switch n := &p.nodes[i]; n.kind {
 	case nodeCond:
-		return p.past(n.next, at, left/2) && p.past(n.nextNot, at, left/2)
+		return p.meets(n.next, at, left/2) && p.meets(n.nextNot, at, left/2)
 	case nodeAction:
-		return n.action.plain() && p.past(n.next, at, left-1)
+		return n.action.plain() && p.meets(n.next, at, left-1)
 	}
 	return false
 }
@@ -271,17 +271,9 @@ func (r *recorder) bit(e *ir.Expr) (val, bool) {
 		a, ok := r.bit(e.A)
 		return r.not(a), ok
 	}
-	code, ok := comparisons[e.Op]
-	if !ok || !exact(e.A) || !exact(e.B) {
+	code, a, b, ok := r.compared(e)
+	if !ok {
 		return val{}, false
-	}
-	a, ok1 := r.value(e.A)
-	b, ok2 := r.value(e.B)
-	if !ok1 || !ok2 {
-		return val{}, false
-	}
-	if a.constant() {
-		a, b, code = b, a, mirrored[code]
 	}
 	return r.cut(r.join(code-opEq+opIsEq, a, b), 1), true
 }

@@ -181,10 +181,9 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 
 // store is a register that a pass writes, once it is known which path it is.
 type store struct {
-	register int
-	index    uint64
-	value    takes
-	k        uint64
+	cellKey
+	value takes
+	k     uint64
 }
 
 // commit does what the pass does to registers, counters and entries.

@@ -68,13 +68,14 @@ func (r *recorder) begin(x *paths, root []byte) {
 			}
 		}
 	}
-	r.computed.reset(r.c.kept[:0])
+	var kept []uint64
 	if r.from != nil {
-		r.computed.reset(r.c.kept[:len(r.from.keeps)])
+		kept = r.c.kept
 		if s := r.from.state; s != nil {
 			unpatch(r.src, s.frame, s.slots)
 		}
 	}
+	r.computed.reset(kept)
 	r.last, r.at, r.time = 0, nil, val{}
 }
 
@@ -245,7 +246,7 @@ func (r *recorder) afterEgress() {
 				r.keep(slots)
 			} else {
 				for _, s := range slots {
-					r.compute(takes{uint16(s.slot), 0, 1})
+					r.computeSlot(s.slot)
 				}
 			}
 		}
@@ -334,7 +335,7 @@ func (r *recorder) again(list *fieldList, length int) {
 func (r *recorder) keep(patches []slotPatch) {
 	for i := range patches {
 		n := uint16(patches[i].slot)
-		r.compute(takes{n, 0, 1})
+		r.computeSlot(patches[i].slot)
 		at := slices.Index(r.path.keeps, n)
 		if at < 0 {
 			if at = len(r.path.keeps); at == maxKept {

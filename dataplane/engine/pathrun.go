@@ -350,7 +350,7 @@ func (r *recorder) writeRegister(n *note, run func()) {
 		r.lose()
 	}
 	r.computed.cells[k] = v
-	w := store{register: k.register, index: k.index, value: v.takes}
+	w := store{cellKey: k, value: v.takes}
 	if v.constant() {
 		w.k = v.now
 	}

@@ -73,25 +73,31 @@ func (r *recorder) slot(o pathOp, now uint64) val {
 	return val{takes{uint16(n), 0, ^uint64(0)}, s.now[n]}
 }
 
-// compute has the path compute a slot before it goes on.
+// compute has the path compute what is taken of a slot before it goes on.
 func (r *recorder) compute(t takes) {
+	if t.mask != 0 {
+		r.computeSlot(int(t.slot))
+	}
+}
+
+func (r *recorder) computeSlot(n int) {
 	s := &r.computed
-	if t.mask == 0 || s.done[t.slot] {
+	if s.done[n] {
 		return
 	}
-	s.done[t.slot] = true
-	o := s.defs[t.slot]
+	s.done[n] = true
+	o := s.defs[n]
 	switch o.code {
 	case opLoad, opRead, opTime:
 	case opSum:
 		for _, p := range r.path.sums[o.k].slots {
-			r.compute(takes{uint16(p.slot), 0, 1})
+			r.computeSlot(p.slot)
 		}
 	default:
 		r.compute(o.a)
 		r.compute(o.b)
 		if o.code == opChoose {
-			r.compute(takes{uint16(o.k), 0, 1})
+			r.computeSlot(int(o.k))
 		}
 	}
 	r.add(o)
@@ -224,19 +230,20 @@ func exact(e *ir.Expr) bool {
 	return e.Kind == ir.KindData && e.Lo != nil && e.Hi != nil && e.Width64()
 }
 
+// arithmetic has the operations that make a value of two.
+var arithmetic = map[ir.Op]opcode{ir.OpAdd: opAdd, ir.OpSub: opSub, ir.OpMul: opMul,
+	ir.OpAnd: opAnd, ir.OpOr: opOr, ir.OpXor: opXor, ir.OpShl: opShl, ir.OpShr: opShr}
+
 // value is the value of an expression modulo 2^64; false: it is not to be had.
 func (r *recorder) value(e *ir.Expr) (val, bool) {
 	switch e.Op {
 	case ir.OpConst:
 		return val{now: ir.Low64(e.N)}, true
-	case ir.OpField:
-		return r.fieldValue(e.Field)
-	case ir.OpStackField:
-		n := r.c.next[e.Stack.Index]
-		if n == 0 {
-			return val{}, false
+	case ir.OpField, ir.OpStackField:
+		if f := r.fieldOf(e); f != nil {
+			return r.fieldValue(f)
 		}
-		return r.fieldValue(&e.Stack.Headers[n-1].Fields[e.Index])
+		return val{}, false
 	case ir.OpLocal:
 		return val{now: r.c.args[e.Index]}, e.Bits <= 64 && exact(e)
 	case ir.OpNot:
@@ -253,8 +260,7 @@ func (r *recorder) value(e *ir.Expr) (val, bool) {
 		}
 		return r.choose(cond, a, b), true
 	}
-	code, ok := map[ir.Op]opcode{ir.OpAdd: opAdd, ir.OpSub: opSub, ir.OpMul: opMul, ir.OpAnd: opAnd,
-		ir.OpOr: opOr, ir.OpXor: opXor, ir.OpShl: opShl, ir.OpShr: opShr}[e.Op]
+	code, ok := arithmetic[e.Op]
 	if !ok || code == opShr && !exact(e.A) || (code == opShr || code == opShl) && !exact(e.B) {
 		return val{}, false
 	}
@@ -272,13 +278,8 @@ var comparisons = map[ir.Op]opcode{ir.OpEq: opEq, ir.OpNe: opNe, ir.OpLt: opLt, 
 
 // answer asks a condition that compares two values, and returns its answer; false: it is another.
 func (r *recorder) answer(e *ir.Expr) (answer, ok bool) {
-	code, ok := comparisons[e.Op]
-	if !ok || !exact(e.A) || !exact(e.B) {
-		return false, false
-	}
-	a, ok1 := r.value(e.A)
-	b, ok2 := r.value(e.B)
-	if !ok1 || !ok2 {
+	code, a, b, ok := r.compared(e)
+	if !ok {
 		return false, false
 	}
 	answer = code.answer(a.now, b.now)
@@ -286,13 +287,26 @@ func (r *recorder) answer(e *ir.Expr) (answer, ok bool) {
 	return answer, true
 }
 
-// ask has the path go on only where a question has the answer that it has now.
+// compared is how a condition compares which two values, of which the second may be constant alone;
+// false: it does something else.
+func (r *recorder) compared(e *ir.Expr) (code opcode, a, b val, ok bool) {
+	code, ok = comparisons[e.Op]
+	if !ok || !exact(e.A) || !exact(e.B) {
+		return 0, a, b, false
+	}
+	a, ok1 := r.value(e.A)
+	b, ok2 := r.value(e.B)
+	if a.constant() {
+		a, b, code = b, a, mirrored[code]
+	}
+	return code, a, b, ok1 && ok2
+}
+
+// ask has the path go on only where a question has the answer that it has now. Where a is constant,
+// so is b.
 func (r *recorder) ask(code opcode, a, b val, answer bool) {
 	if !answer {
 		code = contrary[code]
-	}
-	if a.constant() {
-		a, b, code = b, a, mirrored[code]
 	}
 	if a.constant() {
 		return
@@ -331,19 +345,11 @@ func (r *recorder) lively(e *ir.Expr) bool {
 	if e == nil {
 		return false
 	}
-	f := e.Field
-	switch e.Op {
-	case ir.OpField:
-	case ir.OpStackField:
-		n := r.c.next[e.Stack.Index]
-		if n == 0 {
-			return false
-		}
-		f = &e.Stack.Headers[n-1].Fields[e.Index]
-	default:
+	if e.Op != ir.OpField && e.Op != ir.OpStackField {
 		return r.lively(e.A) || r.lively(e.B) || r.lively(e.C)
 	}
-	return !f.Valid && !f.VL && r.varies(r.src[f.Bit/8:(f.Bit+f.Width+7)/8])
+	f := r.fieldOf(e)
+	return f != nil && !f.Valid && !f.VL && r.varies(r.src[f.Bit/8:(f.Bit+f.Width+7)/8])
 }
 
 // varies is lively of octets.
@@ -356,7 +362,7 @@ func (r *recorder) varies(src []source) bool {
 	return false
 }
 
-// put notes that octets of the packet state, from at on, are a value.
+// put notes that up to 8 octets of the packet state, from at on, are a value.
 func (r *recorder) put(at, n int, v val) {
 	if !v.constant() && (v.shift%8 != 0 || bits.Len64(v.mask)%8 != 0) {
 		width := bits.Len64(v.mask)
@@ -365,10 +371,10 @@ func (r *recorder) put(at, n int, v val) {
 	}
 	for i := range n {
 		s, last := fixed, at+n-1-i
-		if i < 8 && v.mask>>(8*i) != 0 {
+		if v.mask>>(8*i) != 0 {
 			s = slotOctet(int(v.slot), int(v.shift)+8*i)
 		}
-		if r.c.data[last] != byte(v.now>>(8*i)) && i < 8 || i >= 8 {
+		if r.c.data[last] != byte(v.now>>(8*i)) {
 			r.lose()
 		}
 		r.write(last, s)

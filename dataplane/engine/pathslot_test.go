@@ -181,7 +181,7 @@ func TestPathValues(t *testing.T) {
 		}
 		frame, slots := patches(b.r.src)
 		for _, s := range slots {
-			b.r.compute(takes{uint16(s.slot), 0, 1})
+			b.r.computeSlot(s.slot)
 		}
 		got := append([]byte(nil), b.c.data...)
 		b.follow()
@@ -279,7 +279,7 @@ func TestEither(t *testing.T) {
 		}
 		frame, slots := patches(b.r.src)
 		for _, s := range slots {
-			b.r.compute(takes{uint16(s.slot), 0, 1})
+			b.r.computeSlot(s.slot)
 		}
 		got := append([]byte(nil), b.c.data...)
 		holds := b.follow()

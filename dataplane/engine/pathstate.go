@@ -38,6 +38,7 @@ func (c *Context) Recall(f *Frame, port uint32, arrived uint64) *PHV {
 	x.found()
 	p := c.barePHV()
 	p.frame, p.Port, p.Arrived, p.refs = f, port, arrived, 1
+	c.commit(path)
 	path.enter(c, p)
 	return p
 }
@@ -60,6 +61,7 @@ func (c *Context) RecallAgain(p *PHV) bool {
 	if path.outcome == pathPlain {
 		return false
 	}
+	c.commit(path)
 	path.enter(c, p)
 	return true
 }
@@ -87,18 +89,12 @@ func (c *Context) RecallEgress(p *PHV, e *Egress) *Path {
 	return path
 }
 
-// enter makes a packet one that has come to the end of a path.
+// enter makes a packet one that has come to the end of a path, with what its next pass finds.
 func (p *Path) enter(c *Context, to *PHV) {
-	c.commit(p)
-	p.keep(c.paths.slots, to)
 	to.path, to.Length, to.IngressLen, to.Trunc = p, p.length, p.octets, Whole
-}
-
-// keep has a packet take along what its next pass finds.
-func (p *Path) keep(s *slots, to *PHV) {
 	to.kept = to.kept[:0]
 	for _, n := range p.keeps {
-		to.kept = append(to.kept, s[n])
+		to.kept = append(to.kept, c.paths.slots[n])
 	}
 }
 
@@ -127,8 +123,7 @@ func (c *Context) Return(path *Path, p *PHV) *PHV {
 	to := c.barePHV()
 	to.frame, to.Port, to.Arrived, to.refs = p.frame, p.Port, p.Arrived, 1
 	to.frame.refs++
-	path.keep(c.paths.slots, to)
-	to.path, to.Length, to.IngressLen, to.Trunc = path, path.length, path.octets, Whole
+	path.enter(c, to)
 	return to
 }
 

@@ -23,12 +23,9 @@ func (r *recorder) need(e *ir.Expr) {
 	switch e.Op {
 	case ir.OpConst, ir.OpBool, ir.OpLocal, ir.OpString, ir.OpLast, ir.OpSize:
 		return
-	case ir.OpField:
-		r.field(e.Field)
-		return
-	case ir.OpStackField:
-		if n := r.c.next[e.Stack.Index]; n > 0 {
-			r.field(&e.Stack.Headers[n-1].Fields[e.Index])
+	case ir.OpField, ir.OpStackField:
+		if f := r.fieldOf(e); f != nil {
+			r.field(f)
 		}
 		return
 	case ir.OpLookahead:
@@ -52,6 +49,18 @@ func (r *recorder) need(e *ir.Expr) {
 	r.need(e.A)
 	r.need(e.B)
 	r.need(e.C)
+}
+
+// fieldOf is the field that an expression reads, OpField or OpStackField; nil: the stack is empty.
+func (r *recorder) fieldOf(e *ir.Expr) *ir.Field {
+	if e.Op == ir.OpField {
+		return e.Field
+	}
+	n := r.c.next[e.Stack.Index]
+	if n == 0 {
+		return nil
+	}
+	return &e.Stack.Headers[n-1].Fields[e.Index]
 }
 
 // field has the path depend on a field.
@@ -110,7 +119,10 @@ func (r *recorder) assign(dst, value *ir.Expr, run func()) {
 		}
 		r.need(value)
 	}
-	at, n := r.place(f)
+	at, n := octetsOf(f)
+	if (!f.Header.Meta || f.Width > 64) && (f.Bit%8 != 0 || f.Width%8 != 0) {
+		r.look(8*at, 8*n) // the rest of the octets stays
+	}
 	run()
 	for i := range n {
 		s := fixed
@@ -121,17 +133,12 @@ func (r *recorder) assign(dst, value *ir.Expr, run func()) {
 	}
 }
 
-// place is the octets that a field is in. Where it shares them with others, those have to be what
-// they were.
-func (r *recorder) place(f *ir.Field) (at, n int) {
-	at, n = f.Bit/8, (f.Bit+f.Width+7)/8-f.Bit/8
+// octetsOf is the octets of the packet state that a field is in.
+func octetsOf(f *ir.Field) (at, n int) {
 	if f.Header.Meta && f.Width <= 64 && f.Width > 0 {
 		return f.Slot(), ir.SlotSize(f.Width)
 	}
-	if f.Bit%8 != 0 || f.Width%8 != 0 {
-		r.look(8*at, 8*n)
-	}
-	return at, n
+	return f.Bit / 8, (f.Bit+f.Width+7)/8 - f.Bit/8
 }
 
 // set runs what makes a value that of a field.
@@ -143,11 +150,8 @@ func (r *recorder) set(f *ir.Field, v val, run func()) {
 		return
 	}
 	v = r.cut(v, f.Width)
-	at, n := f.Bit/8, (f.Bit+f.Width+7)/8-f.Bit/8
-	switch {
-	case f.Header.Meta:
-		at, n = f.Slot(), ir.SlotSize(f.Width)
-	case f.Bit%8 != 0 || f.Width%8 != 0:
+	at, n := octetsOf(f)
+	if !f.Header.Meta && (f.Bit%8 != 0 || f.Width%8 != 0) {
 		beside, ok := val{}, n <= 8
 		if ok {
 			beside, ok = r.gather(r.src[at:at+n], r.c.data[at:at+n])

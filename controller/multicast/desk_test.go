@@ -155,6 +155,19 @@ func (d *desk) group(i int, change func(*api.MulticastGroupSpec)) *group {
 	return d.groups[name]
 }
 
+// listener makes the i-th group, whose one receiver r1 listens, and returns how r1 is asked.
+func (d *desk) listener(i int) (*group, cm.REQ) {
+	d.Helper()
+	g := d.group(i, func(s *api.MulticastGroupSpec) {
+		s.Receivers = []api.GroupReceiver{{Address: sample.HostAddress(2)}}
+	})
+	req, ok := d.heard("r1")[0].(cm.REQ)
+	if !ok {
+		d.Fatal("the listener is not asked")
+	}
+	return g, req
+}
+
 // call is a request of a host.
 type call struct {
 	host string

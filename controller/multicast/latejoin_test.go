@@ -7,7 +7,6 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
-	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/packet/cm"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -131,13 +130,7 @@ func TestLateOfAnotherSource(t *testing.T) {
 // TestListenerIsUp: a host that listens is told to be connected once, when it has answered.
 func TestListenerIsUp(t *testing.T) {
 	d := newDesk(t)
-	g := d.group(1, func(s *api.MulticastGroupSpec) {
-		s.Receivers = []api.GroupReceiver{{Address: sample.HostAddress(2)}}
-	})
-	req, ok := d.heard("r1")[0].(cm.REQ)
-	if !ok {
-		t.Fatal("the listener is not asked")
-	}
+	g, req := d.listener(1)
 	ups := func() (out []string) {
 		events, _ := d.env.Take()
 		for _, e := range events {

@@ -280,13 +280,7 @@ func TestGUIDs(t *testing.T) {
 // reaches a host that has connected by itself, which would end its connection as stale.
 func TestGUIDOfRequests(t *testing.T) {
 	d := newDesk(t)
-	g := d.group(1, func(s *api.MulticastGroupSpec) {
-		s.Receivers = []api.GroupReceiver{{Address: sample.HostAddress(2)}}
-	})
-	req, ok := d.heard("r1")[0].(cm.REQ)
-	if !ok {
-		t.Fatal("the listener is not asked")
-	}
+	g, req := d.listener(1)
 	rep, _ := d.joins(g, "r1", 50)
 	if req.QPN != rep.QPN || req.CAGUID == rep.CAGUID || req.CAGUID == 0 {
 		t.Errorf("request %x/%d, answer %x/%d", req.CAGUID, req.QPN, rep.CAGUID, rep.QPN)
@@ -297,13 +291,7 @@ func TestGUIDOfRequests(t *testing.T) {
 func TestQueuePairOfListener(t *testing.T) {
 	d := newDesk(t)
 	d.joins(d.group(1, nil), "r1", 50)
-	b := d.group(2, func(s *api.MulticastGroupSpec) {
-		s.Receivers = []api.GroupReceiver{{Address: sample.HostAddress(2)}}
-	})
-	req, ok := d.heard("r1")[0].(cm.REQ)
-	if !ok {
-		t.Fatal("the listener is not asked")
-	}
+	b, req := d.listener(2)
 	tid := b.cm.Conns()[0].TID
 	rep := cm.REP{LocalID: 9, RemoteID: req.LocalID, QPN: 50, CAGUID: 7}
 	d.says(b, call{host: "r1", tid: tid}, rep)
@@ -312,7 +300,7 @@ func TestQueuePairOfListener(t *testing.T) {
 		t.Errorf("%v of %v, %q, receivers %v", r.Reason, r.Of, text, b.receivers)
 	}
 	d.pass(2 * redial) // it is asked again
-	req, ok = d.heard("r1")[0].(cm.REQ)
+	req, ok := d.heard("r1")[0].(cm.REQ)
 	if !ok {
 		t.Fatal("the listener is not asked again")
 	}

@@ -111,7 +111,7 @@ func TestStreamStays(t *testing.T) {
 	})
 }
 
-// TestFinishWithoutStream: an agent that has no stream when the host ends has nobody to tell: Run
+// TestFinishWithoutStream: an agent that has no stream when the host ends cannot say so: Run
 // returns at once, also where Finish came first.
 func TestFinishWithoutStream(t *testing.T) {
 	for _, first := range []bool{false, true} {

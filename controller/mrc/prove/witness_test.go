@@ -22,7 +22,7 @@ func TestWitnesses(t *testing.T) {
 			note(&w, 0, who, 10, 2)
 		}
 		note(&w, 0, "a", 10, 1)
-		note(&w, 0, "z", 100, 0) // accuses nobody
+		note(&w, 0, "z", 100, 0) // accuses no link
 		if who, n := w.most(0, link); who != "b" || n != (suspect.Counts{Sent: 10, Lost: 2}) {
 			t.Fatalf("%s has most losses: %+v; want b, the first of three", who, n)
 		}

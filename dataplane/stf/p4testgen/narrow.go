@@ -53,7 +53,7 @@ var oneExtension = []edit{
 	{"hdr.extension.last", "hdr.extension[0]"},
 }
 
-// noMinimum is for models in which nobody reports.
+// noMinimum is for models of packets that are no responses.
 var noMinimum = []edit{
 	{"MINIMUM_OF_8(0)\n", ""}, {"MINIMUM_OF_8(8)\n", ""}, {"MINIMUM_OF_8(16)\n", ""},
 	{"MINIMUM_OF_8(24)\n", ""},
@@ -69,7 +69,16 @@ var (
 	ipv6States  = []string{"parse_ipv6"}
 	notAFrame   = slices.Concat(controllerStates, targetStates, []string{"parse_quoted"})
 	segmentLess = []string{"parse_routing"}
+	// What neither a packet between switches that carries no other has, nor one in a tunnel.
+	plainStates = slices.Concat(notAFrame, ipv4States, segmentLess, []string{"parse_pfc",
+		"parse_tcp", "parse_icmp", "walk_extensions", "parse_udp", "parse_inner_ethernet"})
+	tunnelStates = slices.Concat(notAFrame, ipv4States, segmentLess, []string{"parse_tcp",
+		"parse_icmp", "walk_extensions", "parse_udp", "parse_inner_ethernet"})
 )
+
+// queued leaves the controls that a packet passes through a queue.
+var queued = allBut("outermost", "traffic_class", "admission", "routing", "queue_admission",
+	"queue_exit", "next_hop")
 
 // narrow are the services that one condition leads to.
 var narrow = []service{
@@ -184,11 +193,7 @@ var narrow = []service{
 	},
 	{
 		name: "trimming", keep: "RECIRCULATED",
-		never: slices.Concat(notAFrame, ipv4States, responseStates, segmentLess,
-			[]string{"parse_pfc", "parse_tcp", "parse_icmp", "walk_extensions", "parse_udp",
-				"parse_inner_ethernet"}),
-		skip: allBut("outermost", "traffic_class", "admission", "routing", "queue_admission",
-			"queue_exit", "next_hop"),
+		never: slices.Concat(responseStates, plainStates), skip: queued,
 		require: map[string]string{"": "hdr.ipv6.isValid() && " + whole, "admission": inner,
 			"traffic_class": "meta.trimmable == 1", "routing": sound,
 			"queue_admission": sound + " && meta.trim == 1"},
@@ -196,11 +201,7 @@ var narrow = []service{
 	},
 	{
 		name: "marks", keep: "RECIRCULATED",
-		never: slices.Concat(notAFrame, ipv4States, responseStates, segmentLess,
-			[]string{"parse_pfc", "parse_tcp", "parse_icmp", "walk_extensions", "parse_udp",
-				"parse_inner_ethernet"}),
-		skip: allBut("outermost", "traffic_class", "admission", "routing", "queue_admission",
-			"queue_exit", "next_hop"),
+		never: slices.Concat(responseStates, plainStates), skip: queued,
 		require: map[string]string{"": "hdr.ipv6.isValid() && " + whole, "admission": inner,
 			"traffic_class": "meta.classed == 1", "routing": sound,
 			"queue_admission": sound + " && meta.ecn_marks == 1 && meta.ecn_max == 0"},
@@ -208,10 +209,8 @@ var narrow = []service{
 	},
 	{
 		name: "usid", keep: "RECIRCULATED",
-		never: slices.Concat(notAFrame, ipv4States, segmentLess,
-			[]string{"parse_pfc", "parse_tcp", "parse_icmp", "walk_extensions", "parse_udp",
-				"parse_inner_ethernet"}),
-		skip: allBut("outermost", "admission", "endpoint", "routing", "next_hop"),
+		never: plainStates,
+		skip:  allBut("outermost", "admission", "endpoint", "routing", "next_hop"),
 		require: map[string]string{"": "hdr.ipv6.isValid() && " + whole, "admission": inner,
 			"endpoint": sound},
 		edits: []edit{{"} else if (behavior == SID_ENDPOINT) {\n",
@@ -240,17 +239,15 @@ var narrow = []service{
 	},
 	{
 		name: "upper-layer", keep: "RECIRCULATED",
-		never: slices.Concat(notAFrame, ipv4States, segmentLess, []string{"parse_tcp", "parse_icmp",
-			"walk_extensions", "parse_udp", "parse_inner_ethernet"}),
-		skip: allBut("outermost", "admission", "endpoint"),
+		never: tunnelStates,
+		skip:  allBut("outermost", "admission", "endpoint"),
 		require: map[string]string{"": "hdr.ipv6.isValid() && " + whole, "admission": inner,
 			"endpoint": "meta.icmp == ICMP_UPPER_LAYER"},
 	},
 	{
 		name: "trimmed-tunnel", keep: "RECIRCULATED",
-		never: slices.Concat(notAFrame, ipv4States, segmentLess, []string{"parse_tcp", "parse_icmp",
-			"walk_extensions", "parse_udp", "parse_inner_ethernet"}),
-		skip: allBut("outermost", "traffic_class", "admission", "endpoint", "routing", "next_hop"),
+		never: tunnelStates,
+		skip:  allBut("outermost", "traffic_class", "admission", "endpoint", "routing", "next_hop"),
 		require: map[string]string{"": "hdr.outer_ipv6.isValid() && hdr.ipv6.isValid() && " + whole,
 			"traffic_class": "meta.trimmed == 1", "admission": inner,
 			"endpoint": sound + " && meta.decapsulated == 1", "routing": sound},

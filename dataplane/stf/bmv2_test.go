@@ -227,6 +227,9 @@ func (b *onBMv2) configure(do any) error {
 			b.say("mirroring_add_mc %d %d", s.Session, *s.Group)
 		}
 	case Array:
+		// It may be a time: packets arrive at pause on the case's clock, and no earlier on that of
+		// simple_switch, which starts within another.
+		b.files.Arrive = 2 * pause
 		return b.array(s)
 	case AddToSet:
 		b.say("pvs_add %s %#x", s.Set, s.Value)

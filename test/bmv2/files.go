@@ -21,9 +21,10 @@ type Files struct {
 	Program  string   // BMv2 JSON
 	Commands []string // for simple_switch_CLI, before the packets
 	Packets  []Arrival
-	Ports    []uint32 // all that may see packets
-	Expected int      // packets that will leave; no more than a hint of when to stop waiting
-	After    []string // for simple_switch_CLI, after the packets
+	Ports    []uint32      // all that may see packets
+	Arrive   time.Duration // the packets, no sooner than this by the switch's own clock
+	Expected int           // packets that will leave; no more than a hint of when to stop waiting
+	After    []string      // for simple_switch_CLI, after the packets
 }
 
 // Arrival is a packet that arrives on a port.
@@ -68,6 +69,7 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	begun := time.After(f.Arrive)
 	defer func() {
 		if output := sw.End(); output != "" { // it is silent but when it gives up
 			t.Logf("simple_switch: %s", output)
@@ -83,6 +85,7 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 		return said
 	}
 	command(f.Commands)
+	<-begun
 	close(ready)
 	ready = nil
 	// Done when the output files stop growing: soon, once all packets that are expected have come.

@@ -24,6 +24,11 @@ type mutant struct {
 	reached int
 }
 
+// in returns a file with the change.
+func (m mutant) in(src []byte) string {
+	return string(src[:m.start]) + m.To + string(src[m.start+len(m.From):])
+}
+
 // swaps are the operators that take each other's place.
 var swaps = map[token.Token][]token.Token{
 	token.LSS: {token.LEQ}, token.LEQ: {token.LSS}, token.GTR: {token.GEQ}, token.GEQ: {token.GTR},

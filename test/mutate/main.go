@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // targets are the packages that are changed where none is named.
@@ -55,6 +57,7 @@ type options struct {
 
 	program      string   // the file with the compiled P4 program
 	programTests []string // packages whose tests send packets through it
+	load         func(program []byte) error
 }
 
 // A summary is the last line of the output.
@@ -70,7 +73,10 @@ type summary struct {
 }
 
 func run(ctx context.Context, args []string) error {
-	o := options{program: compiled, programTests: programTests}
+	o := options{program: compiled, programTests: programTests, load: func(b []byte) error {
+		_, err := engine.Load(b)
+		return err
+	}}
 	f := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	f.IntVar(&o.n, "n", 0, "how many changes to draw; 0: all")
 	f.Uint64Var(&o.seed, "seed", rand.Uint64()>>32, "what they are drawn by")

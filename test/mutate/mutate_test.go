@@ -114,7 +114,7 @@ func TestProgramMutants(t *testing.T) {
 		if n := kinds[m.Rule]; n > 3 {
 			continue
 		}
-		text := string(src[:m.start]) + m.To + string(src[m.start+len(m.From):])
+		text := m.in(src)
 		if m.From == m.To || !json.Valid([]byte(text)) {
 			t.Errorf("%s line %d: %s -> %s is no change", m.Text, m.Line, m.From, m.To)
 		}

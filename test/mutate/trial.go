@@ -181,6 +181,9 @@ func (t *trial) try(ctx context.Context, c mutant) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if c.File == t.o.program && t.o.load([]byte(c.in(src))) != nil {
+		return invalid, nil
+	}
 	by := t.reaching(c)
 	id, change := changeKey(c, src, by), changeKey(c, src, nil)
 	t.mu.Lock()
@@ -382,8 +385,7 @@ func (t *trial) pass(ctx context.Context, b batch, names []string) (bool, error)
 // alone writes a changed file and its overlay into a folder.
 func (t *trial) alone(dir string, c mutant, src []byte) (string, error) {
 	changed := filepath.Join(dir, "changed"+filepath.Ext(c.File))
-	text := string(src[:c.start]) + c.To + string(src[c.start+len(c.From):])
-	if err := os.WriteFile(changed, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(changed, []byte(c.in(src)), 0o644); err != nil {
 		return "", err
 	}
 	return writeOverlay(dir, map[string]string{filepath.Join(t.m.dir, c.File): changed})

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -164,7 +165,13 @@ func tryAll(t *testing.T, m *module, o options) (map[string]int, *trial) {
 		t.Fatal(err)
 	}
 	o.program, o.programTests = "rules/program.json", []string{"use"}
-	for _, to := range []string{"22", "3"} {
+	o.load = func(b []byte) error {
+		if string(b) == "[4]" {
+			return errors.New("it does not load")
+		}
+		return nil
+	}
+	for _, to := range []string{"22", "3", "4"} {
 		all = append(all, mutant{File: "rules/program.json", Func: "op", From: "1", To: to, start: 1})
 	}
 	trial, err := newTrial(t.Context(), m, o, all)
@@ -208,6 +215,7 @@ func TestTrial(t *testing.T) {
 		"Name: + -> -": invalid,
 		"op: 1 -> 22":  survived, // it is in the place of what was there, not before it
 		"op: 1 -> 3":   killed,
+		"op: 1 -> 4":   invalid,
 	}
 	for change, want := range want {
 		if got, ok := ends[change]; !ok || got != want {
@@ -252,8 +260,8 @@ func TestTrial(t *testing.T) {
 			t.Fatal(err)
 		}
 		invalid := 0
-		for _, end := range ends {
-			if end == 0 {
+		for change, end := range ends {
+			if end == 0 && !strings.HasPrefix(change, "op:") { // of the program there are none
 				invalid++
 			}
 		}

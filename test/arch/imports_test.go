@@ -53,7 +53,7 @@ var allowed = map[string][]string{
 	"lab": {"*", "controller/reconcile", "dataplane/drop", "dataplane/engine",
 		"dataplane/trace"},
 	"demo":  {"*", "api/client"},
-	"test":  {"*", "test", "api/client", "store/etcd"},
+	"test":  {"*", "test", "api/client", "store/etcd", "dataplane/engine"},
 	"tools": {"*"},
 	"cmd": {"*", "cmd", "api/client", "store/etcd", "dataplane/engine", "dataplane/trace",
 		"dataplane/translated"},

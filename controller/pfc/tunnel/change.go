@@ -1,7 +1,6 @@
 package tunnel
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -39,9 +38,10 @@ type bundle struct {
 	deployments map[string]*Deployment // by PFC policy
 }
 
+// equal compares a bundle with another, nil for none.
 func (b *bundle) equal(o *bundle) bool {
-	return (b == nil) == (o == nil) && (b == nil || reflect.DeepEqual(b.path, o.path) &&
-		reflect.DeepEqual(b.deployments, o.deployments))
+	return o != nil && reflect.DeepEqual(b.path, o.path) &&
+		reflect.DeepEqual(b.deployments, o.deployments)
 }
 
 // names returns the PFC policies of a bundle, in order.
@@ -179,12 +179,7 @@ func (a *attempt) fault() error {
 		return nil
 	}
 	name := slices.Min(slices.Collect(maps.Keys(a.errs)))
-	err := a.errs[name]
-	var cycle *CycleError
-	if errors.As(err, &cycle) {
-		return err
-	}
-	return fmt.Errorf("PFC policy %s: %w", name, err)
+	return fmt.Errorf("PFC policy %s: %w", name, a.errs[name])
 }
 
 // aim turns a policy to a bundle, at once or when the present change is over.

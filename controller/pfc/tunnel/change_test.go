@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,9 +131,9 @@ func TestMakeBeforeBreak(t *testing.T) {
 	}
 }
 
-// ring is four capable nodes in a ring.
+// ring is four capable nodes in a ring, and one apart.
 func ring() *wan {
-	w := newWAN("A*", "B*", "C*", "D*")
+	w := newWAN("A*", "B*", "C*", "D*", "E")
 	w.link("A", "B", 10, 100)
 	w.link("B", "C", 10, 100)
 	w.link("C", "D", 10, 100)
@@ -206,14 +208,18 @@ func TestCycleByTopology(t *testing.T) {
 	p := SRv6Policy{Name: "three", PathRequest: PathRequest{Headend: "D", Endpoint: "B",
 		Via: node("A")}}
 	var cycle *CycleError
-	if err := b.PutSRv6Policy(p); !errors.As(err, &cycle) {
-		t.Errorf("a change into the circle: %v", err)
+	if err := b.PutSRv6Policy(p); !errors.As(err, &cycle) ||
+		!strings.Contains(err.Error(), "PFC policy three: ") {
+		t.Errorf("a change into the circle: %v, want it with the PFC policy that closes it", err)
 	}
 	b.policies["three"].SRv6Policy = p // as if computed
-	b.SetTopology(w.b.Build())
-	b.step(time.Second)
-	if !errors.As(b.PFCPolicyError("three"), &cycle) || count(b.saw, "pfc.deadlock-risk three") != 1 {
-		t.Errorf("%v; %v", b.PFCPolicyError("three"), b.saw)
+	for range 2 {                      // nothing is new the second time
+		b.SetTopology(w.b.Build())
+		b.step(time.Second)
+		if !errors.As(b.PFCPolicyError("three"), &cycle) ||
+			count(b.saw, "pfc.deadlock-risk three") != 1 {
+			t.Errorf("%v; %v, want one event", b.PFCPolicyError("three"), b.saw)
+		}
 	}
 	if b.Cycle("one") != nil {
 		t.Error("the circle was closed all the same")
@@ -222,6 +228,28 @@ func TestCycleByTopology(t *testing.T) {
 	b.step(time.Second)
 	if err := b.PFCPolicyError("three"); err != nil || b.deployment("three", "three") == nil {
 		t.Errorf("it should be back: %v", err)
+	}
+}
+
+// TestRefusedTenantLeavesCircles: a change of a tenant that is refused, for want of room at a
+// switch, leaves what its queues wait for: the policy that closes the circle is refused still.
+func TestRefusedTenantLeavesCircles(t *testing.T) {
+	b := newBed(t, ring())
+	b.must(b.around("one", 1, false, "A", "B", "C", "D"))
+	full := make(map[uint16][]netip.Addr)
+	for id := range Defaults().Lists {
+		full[id+1] = []netip.Addr{b.w.sid("D", 9)}
+	}
+	b.SetForeign("E", full)
+	other := *b.tenants["one"]
+	other.Priority, other.Sites = 4, append(slices.Clone(other.Sites), Site{Node: "E", Port: 9})
+	if err := b.PutTenant(other); !errors.Is(err, ErrNoRoom) {
+		t.Fatalf("a tenant at a switch without room: %v", err)
+	}
+	b.must(b.around("two", 2, false, "C", "D", "A"))
+	var cycle *CycleError
+	if err := b.around("three", 3, false, "D", "A", "B"); !errors.As(err, &cycle) {
+		t.Errorf("the policy that closes the circle: %v", err)
 	}
 }
 

@@ -382,11 +382,8 @@ func (c *Core) PutPFCPolicy(r PFCPolicy) error {
 		return p.err
 	}
 	old := c.requests[r.Name]
-	if old != nil {
-		if old.SRv6Policy != r.SRv6Policy {
-			return fmt.Errorf("SRv6 policy of %s: %w", r.Name, ErrInUse)
-		}
-		r.Learned = r.Learned || old.Learned && old.Tenant == r.Tenant
+	if old != nil && old.SRv6Policy != r.SRv6Policy {
+		return fmt.Errorf("SRv6 policy of %s: %w", r.Name, ErrInUse)
 	}
 	before := c.requestsOn(r.SRv6Policy)
 	mine := &pfcPolicy{PFCPolicy: r}
@@ -423,7 +420,6 @@ func (c *Core) DeletePFCPolicy(name string) {
 		return
 	}
 	c.deps.Remove(r.deps)
-	r.deps = nil
 	delete(c.requests, name)
 	p := c.policies[r.SRv6Policy]
 	if p == nil || p.latest() == nil {

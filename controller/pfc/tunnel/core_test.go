@@ -391,15 +391,34 @@ func TestAnswerOfAnotherNode(t *testing.T) {
 }
 
 // TestPlannedBeforeMeasured: before a probe is back, watermarks are made for the delay of the links
-// there and back, 4 x 5 ms, with an eighth in reserve.
+// there and back with an eighth in reserve, or, where that of one is not known, for the round trip
+// that is assumed. A delay of 0 is known.
 func TestPlannedBeforeMeasured(t *testing.T) {
-	b := newBed(t, figure3())
-	b.figure3()
-	b.must(b.PutPFCPolicy(lossless("pfc")))
-	b.rtt = func(Probe) time.Duration { return 0 }
-	b.step(100 * time.Millisecond)
-	if q := b.Quality(&b.deployment("wan", "pfc").Tunnels[0]); q.Planned != 22500*time.Microsecond {
-		t.Errorf("planned for %v, want 22.5ms", q.Planned)
+	of := func(us uint32) topology.Delay { return topology.Delay{Known: true, Average: us, Min: us} }
+	for _, c := range []struct {
+		first, second topology.Delay // of the links
+		want          time.Duration
+	}{
+		{of(5000), of(5000), 22500 * time.Microsecond}, // 4 x 5 ms and 2.5 ms
+		{of(0), of(0), 0},
+		{of(5000), topology.Delay{}, 100 * time.Millisecond},
+		{topology.Delay{}, of(5000), 100 * time.Millisecond},
+	} {
+		w := figure3()
+		for _, l := range w.links[:4] {
+			if l.Delay = c.first; l.Local == "R3" || l.Remote == "R3" {
+				l.Delay = c.second
+			}
+			w.b.SetLink(l)
+		}
+		b := newBed(t, w)
+		b.figure3()
+		b.must(b.PutPFCPolicy(lossless("pfc")))
+		b.rtt = func(Probe) time.Duration { return 0 }
+		b.step(100 * time.Millisecond)
+		if q := b.Quality(&b.deployment("wan", "pfc").Tunnels[0]); q.Planned != c.want {
+			t.Errorf("links of %+v, %+v: planned for %v, want %v", c.first, c.second, q.Planned, c.want)
+		}
 	}
 }
 

@@ -207,8 +207,8 @@ func (f *pathWork) hops(w PathRequest) []Hop {
 		n := f.snap.Node(id)
 		end, marked := f.behaviors.EndPFC(n)
 		h.End, h.Address = endOf(n).Address, n.Loopback
-		if marked && !h.End.IsValid() {
-			h.End = end.Address
+		if !h.End.IsValid() {
+			h.End = end.Address // invalid where there is none
 		}
 		if out != nil {
 			h.Port, h.Link, h.Rate = out.LocalPort, out.ID, out.MaxBandwidth

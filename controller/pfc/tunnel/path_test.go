@@ -186,6 +186,58 @@ func TestFindPath(t *testing.T) {
 	}
 }
 
+// TestStageOfHalfCapableNode: a node that cannot be told to stop from upstream, for want of an
+// End.PFC and of an End.X.PFC SID over that link, is no stage though its queue could be paused.
+func TestStageOfHalfCapableNode(t *testing.T) {
+	for half, want := range map[bool]string{false: "R1 R2 R3", true: "R1 R3"} {
+		w := newWAN("R1*", "R2*", "R3*")
+		w.link("R1", "R2", 10, 5000)
+		w.link("R2", "R3", 10, 5000)
+		if half {
+			n, back := w.nodes["R2"], w.links[1]
+			n.SIDs, back.EndX = n.SIDs[:1], back.EndX[:1]
+			w.b.SetNode(n)
+			w.b.SetLink(back)
+		}
+		p, err := w.find(t, "R1", "R3", 0, node("R2")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := Defaults()
+		d, err := Deploy(&cfg, p, "wan", &Tenant{}, &PFCPolicy{Scenario: 1},
+			func(id topology.NodeID) string { return string(id) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range d.Stages {
+			got = append(got, string(s.Node))
+		}
+		if text := strings.Join(got, " "); text != want || len(d.Tunnels) != 2*len(got)-2 {
+			t.Errorf("half capable %v: stages %s, %d tunnels; want %s", half, text, len(d.Tunnels), want)
+		}
+	}
+}
+
+// TestNodesAreNamed: errors have the names of nodes, which people know, and not their ids.
+func TestNodesAreNamed(t *testing.T) {
+	w := figure3()
+	for name, n := range w.nodes {
+		n.Name = "the " + name
+		w.b.SetNode(n)
+	}
+	w.cut("R4", "R5")
+	w.cut("R2", "R3")
+	if _, err := w.find(t, "R1", "R3", topology.MetricIGP); !errors.Is(err, ErrUnreachable) ||
+		!strings.Contains(err.Error(), "from the R1 to the R3") {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.find(t, "R1", "R4", 0, node("R2", "R1")...); !errors.Is(err, ErrLoop) ||
+		!strings.Contains(err.Error(), "the R1") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestFindPathPins: where shortest paths are several, or others, the segments
 // leave no choice.
 func TestFindPathPins(t *testing.T) {

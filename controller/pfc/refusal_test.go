@@ -21,17 +21,25 @@ import (
 
 func newFeature(t *testing.T) (*Feature, *sample.Net) {
 	t.Helper()
+	f, net, _ := newDesk(t)
+	return f, net
+}
+
+// newDesk returns a feature without switches, its network, and what happens to switches.
+func newDesk(t *testing.T) (*Feature, *sample.Net, reconcile.Events) {
+	t.Helper()
 	net := sample.Figure1()
-	_, switches, _, err := reconcile.New(reconcile.Config{}, nil)
+	want, switches, events, err := reconcile.New(reconcile.Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := New(&feature.Env{Versions: resource.NewVersions("versions"), Switches: switches,
+	f, err := New(&feature.Env{Versions: resource.NewVersions("versions"), Want: want,
+		Switches: switches, Underlay: deaf{},
 		Net: plan.NewNetwork(net.Topology.Build(), &net.Inventory)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f, net
+	return f, net, events
 }
 
 // TestOnePFCPolicyOfATenant: a tenant has one PFC policy on an SRv6 policy; whoever may not know of
@@ -134,12 +142,9 @@ func TestPutOnce(t *testing.T) {
 	f, net := newFeature(t)
 	now := time.Unix(1e9, 0)
 	makeCapable(f, net)
-	source, sink := net.Inventory.Hosts[0], net.Inventory.Hosts[1]
-	p := f.srv6Policies.Put("p", api.SRv6PolicySpec{Headend: source.Switch,
-		Endpoint: sink.Switch}, now)
-	a := f.tenants.Put("a", api.TenantSpec{Slice: 1, Priority: 3, Policies: []string{"p"},
-		Sites: []api.TenantSite{{Switch: source.Switch, Port: source.Port},
-			{Switch: sink.Switch, Port: sink.Port}}}, now)
+	policy, tenant := specs(net)
+	p := f.srv6Policies.Put("p", policy, now)
+	a := f.tenants.Put("a", tenant, now)
 	a.Decided.VRF = 1
 	r := f.pfcPolicies.Put("r", api.PFCPolicySpec{SRv6Policy: "of nobody", Tenant: "a", Scenario: 1,
 		Buffer: 1 << 20}, now)
@@ -160,23 +165,60 @@ func TestPutOnce(t *testing.T) {
 	}
 }
 
-// deaf is an underlay to which edges mean nothing.
+// TestWaitsForTopology: whatever the store had, be it one thing, is not put before the topology is
+// taken for the whole network.
+func TestWaitsForTopology(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	for what, load := range map[string]func(*Feature, *sample.Net){
+		"an SRv6 policy": func(f *Feature, net *sample.Net) {
+			policy, _ := specs(net)
+			f.srv6Policies.Put("p", policy, now)
+		},
+		"a tenant": func(f *Feature, net *sample.Net) {
+			_, tenant := specs(net)
+			f.tenants.Put("a", tenant, now).Decided.VRF = 1
+		},
+	} {
+		f, net := newFeature(t)
+		makeCapable(f, net)
+		load(f, net)
+		f.env.Underlay = unsettled{}
+		if f.SetNetwork(); !f.waiting() {
+			t.Errorf("%s does not wait", what)
+		}
+		f.env.Underlay = deaf{}
+		if f.SetNetwork(); f.waiting() {
+			t.Errorf("%s waits still", what)
+		}
+	}
+}
+
+type unsettled struct{ deaf }
+
+func (unsettled) Settled() bool { return false }
+
+// specs are those of an SRv6 policy from n6 over n4 to n1, and of a tenant on it, which is to be p.
+func specs(net *sample.Net) (api.SRv6PolicySpec, api.TenantSpec) {
+	source, sink := net.Inventory.Hosts[0], net.Inventory.Hosts[1]
+	return api.SRv6PolicySpec{Headend: source.Switch, Endpoint: sink.Switch},
+		api.TenantSpec{Slice: 1, Priority: 3, Policies: []string{"p"},
+			Sites: []api.TenantSite{{Switch: source.Switch, Port: source.Port},
+				{Switch: sink.Switch, Port: sink.Port}}}
+}
+
+// deaf is an underlay that has settled, to which edges mean nothing.
 type deaf struct{ feature.Underlay }
 
 func (deaf) SetEdges(plan.Edges) {}
+func (deaf) Settled() bool       { return true }
 
 // TestPutByClients: the core has what a client puts at once, it does not wait for a topology; the
 // status of resources is made anew after each change, and after none else.
 func TestPutByClients(t *testing.T) {
 	f, net := newFeature(t)
 	makeCapable(f, net)
-	f.env.Underlay = deaf{}
-	source, sink := net.Inventory.Hosts[0], net.Inventory.Hosts[1]
 	always := resource.Precondition{}
-	policy := api.SRv6PolicySpec{Headend: source.Switch, Endpoint: sink.Switch}
-	tenant := api.TenantSpec{Slice: 1, Priority: 3, Policies: []string{"p"},
-		Sites: []api.TenantSite{{Switch: source.Switch, Port: source.Port},
-			{Switch: sink.Switch, Port: sink.Port}}}
+	policy, tenant := specs(net)
 	pfc := api.PFCPolicySpec{SRv6Policy: "p", Tenant: "a"}
 	putPolicy := func() error { _, _, err := f.SRv6Policies().Put("p", policy, always); return err }
 	putTenant := func() error { _, _, err := f.Tenants().Put("a", tenant, always); return err }

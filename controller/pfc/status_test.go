@@ -1,0 +1,219 @@
+package pfc
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/pfc/tunnel"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/controller/reconcile"
+	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// carried is a desk whose SRv6 policy p carries tenant a losslessly, by PFC policy r.
+func carried(t *testing.T) (*Feature, *sample.Net, reconcile.Events) {
+	t.Helper()
+	f, net, events := newDesk(t)
+	makeCapable(f, net)
+	policy, tenant := specs(net)
+	always := resource.Precondition{}
+	_, _, err := f.SRv6Policies().Put("p", policy, always)
+	if err == nil {
+		_, _, err = f.Tenants().Put("a", tenant, always)
+	}
+	if err == nil {
+		_, _, err = f.PFCPolicies().Put("r", api.PFCPolicySpec{SRv6Policy: "p", Tenant: "a"}, always)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.core.Assume()
+	return f, net, events
+}
+
+// TestProgrammed: an SRv6 policy is programmed when those of its nodes that are switches hold it:
+// one that is not connected is waited for, a node that nobody programs is not.
+func TestProgrammed(t *testing.T) {
+	f, _, events := carried(t)
+	for _, c := range []struct {
+		what string
+		do   func()
+		want string
+	}{
+		{"no switches", func() {}, "Programmed=yes (Installed) Degraded=no (Healthy)"},
+		{"one of another path",
+			func() { events.SetSwitches(map[string]bool{"n3": true}, reconcile.Intervals{}) },
+			"Programmed=yes (Installed) Degraded=no (Healthy)"},
+		{"one of its own",
+			func() { events.SetSwitches(map[string]bool{"n4": true}, reconcile.Intervals{}) },
+			"Programmed=no (Disconnected) Degraded=yes (Disconnected)"},
+		{"it is connected", func() { events.Connect("n4", entry.Contents{}) },
+			"Programmed=yes (Installed) Degraded=no (Healthy)"},
+	} {
+		c.do()
+		f.stale = true
+		f.Report()
+		p, err := f.SRv6Policies().Get("p")
+		if got := feature.Summary(p.Status.Conditions); err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, %v; want %s", c.what, got, err, c.want)
+		}
+	}
+}
+
+// TestStatusOfPFCPolicy: one that waits is not programmed, though its SRv6 policy is; one that is
+// deployed shows which node each of its queues stops, and whether one downstream stops it.
+func TestStatusOfPFCPolicy(t *testing.T) {
+	f, _, _ := carried(t)
+	f.pfcPolicies.Put("waits", api.PFCPolicySpec{SRv6Policy: "p", Tenant: "none"}, time.Unix(1e9, 0))
+	f.stale = true
+	f.Report()
+	for name, want := range map[string]string{
+		"waits": "Accepted=no (NotPlannable) Programmed=no (Installing)",
+		"r":     "Accepted=yes (Planned) Programmed=yes (Installed)",
+	} {
+		r, err := f.PFCPolicies().Get(name)
+		if got := feature.Summary(r.Status.Conditions); err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, %v; want %s", name, got, err, want)
+		}
+	}
+	r, err := f.PFCPolicies().Get("r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range r.Status.Nodes {
+		got = append(got, fmt.Sprintf("%s stops %q, is stopped: %v", n.Switch, n.Upstream,
+			n.SID.IsValid()))
+	}
+	if text, want := strings.Join(got, "; "), `n6 stops "", is stopped: true; n1 stops "n6", `+
+		`is stopped: false`; text != want {
+		t.Errorf("%s; want %s", text, want)
+	}
+}
+
+// TestProbesCount: a probe that is back at the switch that it came from says that the tunnel is up.
+// One for another address, or at a switch that the topology lacks, says nothing.
+func TestProbesCount(t *testing.T) {
+	f, _, _ := carried(t)
+	state := func() (out []api.TunnelState) {
+		for _, x := range f.pfcTunnels(f.pfcPolicies.Get("r")) {
+			out = append(out, x.State)
+		}
+		return out
+	}
+	f.env.Now = time.Second
+	f.Tick()
+	probes := f.core.Ready().Probes
+	if len(probes) != 2 {
+		t.Fatalf("probes %+v, want two", probes)
+	}
+	f.env.Now += time.Millisecond
+	back := func(sw string, p tunnel.Probe) {
+		t.Helper()
+		_, _, out, ok := probeFrame(f.env.Net, p, time.Second)
+		if !ok {
+			t.Fatalf("no frame of %+v", p)
+		}
+		f.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.GotPacket, PacketIn: &entry.PacketIn{
+			Reason: entry.Routed,
+			Payload: append(packet.Ethernet{EtherType: packet.EtherTypeIPv6}.Append(nil),
+				out[len(out)-packet.IPv6Len-packet.UDPLen-probeLen:]...)}})
+	}
+	for _, p := range probes {
+		sw, _ := f.env.Net.SwitchOf(p.From)
+		other := p
+		other.Source = netip.MustParseAddr("2001:db8::99")
+		back(sw, other)
+		back("unknown", p)
+	}
+	for _, got := range state() {
+		if got != api.TunnelUnknown {
+			t.Errorf("tunnels are %v, want them unknown", state())
+		}
+	}
+	for _, p := range probes {
+		sw, _ := f.env.Net.SwitchOf(p.From)
+		back(sw, p)
+	}
+	for _, got := range state() {
+		if got != api.TunnelUp {
+			t.Errorf("tunnels are %v, want them up", state())
+		}
+	}
+}
+
+// TestOtherSettings: a PFC policy is planned anew when the settings of an inventory are others.
+func TestOtherSettings(t *testing.T) {
+	f, net, _ := carried(t)
+	rtt := func() time.Duration {
+		r, err := f.PFCPolicies().Get("r")
+		if err != nil || len(r.Status.Nodes) != 2 {
+			t.Fatalf("%+v, %v", r.Status, err)
+		}
+		return r.Status.Nodes[1].Watermarks.RTT.D()
+	}
+	if got, want := rtt(), net.Inventory.PFC.RTT.D(); got != want {
+		t.Errorf("planned for %v, want %v", got, want)
+	}
+	other := net.Inventory
+	other.PFC.RTT *= 2
+	f.env.Net = plan.NewNetwork(net.Topology.Build(), &other)
+	f.SetNetwork()
+	if got, want := rtt(), other.PFC.RTT.D(); got != want || f.waiting() {
+		t.Errorf("planned for %v, want %v; something waits: %v", got, want, f.waiting())
+	}
+}
+
+// TestReasonOfRemoval: what leaves switches does so for what was deleted since the last time, or
+// else for a change.
+func TestReasonOfRemoval(t *testing.T) {
+	f, _, _ := carried(t)
+	const changed = "their paths or specifications have changed"
+	if got := f.Removal(owner); got != changed {
+		t.Errorf("%q, want %q", got, changed)
+	}
+	always := resource.Precondition{}
+	err := f.PFCPolicies().Delete("r", always)
+	if err == nil {
+		err = f.Tenants().Delete("a", always)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Removal(owner + 1); got != "" {
+		t.Errorf("of another owner: %q", got)
+	}
+	for _, want := range []string{"PFC policy r, tenant a deleted", changed} {
+		if got := f.Removal(owner); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestTenantIsItsOwn: what its maker does with a specification after it was put changes no tenant.
+func TestTenantIsItsOwn(t *testing.T) {
+	f, net := newFeature(t)
+	makeCapable(f, net)
+	policy, tenant := specs(net)
+	always := resource.Precondition{}
+	_, _, err := f.SRv6Policies().Put("p", policy, always)
+	if err == nil {
+		_, _, err = f.Tenants().Put("a", tenant, always)
+	}
+	before, err1 := f.Tenants().Get("a")
+	if err != nil || err1 != nil {
+		t.Fatal(err, err1)
+	}
+	tenant.Policies[0], tenant.Sites[1].Port = "q", 9
+	if after, err := f.Tenants().Get("a"); err != nil || !after.Spec.Equal(&before.Spec) {
+		t.Errorf("%+v, %v; want %+v", after.Spec, err, before.Spec)
+	}
+}

@@ -1,9 +1,11 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/storetest"
@@ -80,6 +82,33 @@ func TestVersions(t *testing.T) {
 		!strings.HasPrefix(string(list[0].Value), "{") {
 		t.Errorf("%v, %v", list, err)
 	}
+}
+
+// TestVersionedWatchEnds: a watch that ends at a record of a newer version, or with its watcher,
+// leaves nothing behind in the store.
+func TestVersionedWatchEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it fails when something goes on
+		inner := store.NewMemory()
+		s := store.Versioned(inner)
+		events, err := s.Watch(context.Background(), "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"9\n{}", "1\n{}", "1\n{}"} {
+			if _, err := inner.Put(t.Context(), "g", []byte(text), store.Any); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if e, ok := <-events; ok {
+			t.Errorf("event %+v of a newer record, or after it", e)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		if _, err = s.Watch(ctx, "", 1); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // it waits for its watcher to take an event
+		cancel()
+	})
 }
 
 func deleted(s store.Store, t *testing.T) error {

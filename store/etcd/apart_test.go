@@ -1,9 +1,12 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,6 +47,27 @@ func (s *Store) pid() int {
 	return s.ward.server.cmd.Process.Pid
 }
 
+// TestOneOfOne: the only member, in this process or in one of its own, leads and has nobody to
+// yield to; when it is closed it does not log that as an error, and nothing goes on.
+func TestOneOfOne(t *testing.T) {
+	t.Parallel()
+	for _, apart := range []bool{false, true} {
+		var out bytes.Buffer
+		c := newTrio(t).config("a")
+		c.Peers.Members = map[string]string{"a": c.Peers.Members["a"]}
+		c.Apart, c.Log = apart, slog.New(slog.NewTextHandler(&out, nil))
+		s := open(t, c)
+		await(t, "the only member leads", s.Leads)
+		if err := s.Yield(t.Context()); err != nil || !s.Leads() {
+			t.Errorf("apart %v: after %v it leads: %v", apart, err, s.Leads())
+		}
+		closed(t, s)
+		if strings.Contains(out.String(), net.ErrClosed.Error()) {
+			t.Errorf("apart %v: it says\n%s", apart, &out)
+		}
+	}
+}
+
 // TestKill: a server that is killed is not started again, a change is refused, and another store
 // has all that was kept.
 func TestKill(t *testing.T) {
@@ -64,6 +88,9 @@ func TestKill(t *testing.T) {
 	if _, err := s.Put(t.Context(), "h", []byte("2"), store.Any); !errors.Is(err,
 		store.ErrUnavailable) || s.pid() != 0 {
 		t.Errorf("a change of one that was killed: %v, process %d", err, s.pid())
+	}
+	if err := s.Yield(t.Context()); !errors.Is(err, store.ErrUnavailable) || s.Leads() {
+		t.Errorf("one that was killed leads: %v; it yields: %v", s.Leads(), err)
 	}
 	closed(t, s)
 	again := apart(t, Config{Dir: dir})

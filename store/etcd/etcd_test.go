@@ -79,6 +79,9 @@ func TestAgain(t *testing.T) {
 	put(t, s, "g", "1")
 	_, before, err := s.List(t.Context(), "")
 	closed(t, s)
+	if d, err := os.Stat(c.Dir); err != nil || d.Mode().Perm() != 0o700 {
+		t.Errorf("others can look into the directory: %v, %v", d.Mode(), err)
+	}
 	s = open(t, c)
 	defer closed(t, s)
 	if got := get(t, s, "g"); got != "1" || err != nil {
@@ -223,9 +226,12 @@ func TestRestore(t *testing.T) {
 	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	into := Config{Dir: t.TempDir()}
+	into := Config{Dir: filepath.Join(t.TempDir(), "new")}
 	if err := Restore(into, file); err != nil {
 		t.Fatal(err)
+	}
+	if d, err := os.Stat(into.Dir); err != nil || d.Mode().Perm() != 0o700 {
+		t.Errorf("others can look into the directory: %v, %v", d.Mode(), err)
 	}
 	if err := Restore(into, file); err == nil || !strings.Contains(err.Error(), "has data already") {
 		t.Errorf("again: %v", err)

@@ -97,3 +97,22 @@ func TestLogOfProcess(t *testing.T) {
 		}
 	}
 }
+
+// TestLogIsRead: each line of the log of a server is told until one is too long; what follows is
+// read too, or else the server would wait for ever to be heard.
+func TestLogIsRead(t *testing.T) {
+	var out bytes.Buffer
+	p := &process{log: slog.New(slog.NewTextHandler(&out, nil))}
+	line := func(msg string) string { return `{"level":"INFO","msg":"` + msg + `"}` + "\n" }
+	rest := strings.NewReader(line("first") + line("second") + strings.Repeat("x", maxLine+1) + "\n" +
+		line("third"))
+	p.readLog(rest)
+	for msg, told := range map[string]bool{"first": true, "second": true, "third": false} {
+		if strings.Contains(out.String(), "msg="+msg) != told {
+			t.Errorf("%q; %s is told: %v, want %v", out.String(), msg, !told, told)
+		}
+	}
+	if rest.Len() > 0 {
+		t.Errorf("%d octets are not read", rest.Len())
+	}
+}

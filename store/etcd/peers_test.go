@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,6 +121,22 @@ func refuses(t *testing.T, a *certstest.Authority, address string) {
 		}
 		if (err == nil) != c.in {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestMissing: a member that waits for others says of each why it is not there.
+func TestMissing(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	address := other.Listener.Addr().String()
+	p := &Peers{Name: "a", Members: map[string]string{"a": "127.0.0.1:2", "b": address,
+		"c": "127.0.0.1:1"}}
+	got := p.missing(t.Context())
+	for _, want := range []string{"b at " + address + ": " + address + " is no etcd: it answers 404",
+		"c at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s; want %s in it", got, want)
 		}
 	}
 }

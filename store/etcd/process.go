@@ -121,11 +121,7 @@ func (p *process) send(o order, files ...int) error {
 	if err != nil {
 		return err
 	}
-	var rights []byte
-	if len(files) > 0 {
-		rights = unix.UnixRights(files...)
-	}
-	_, _, err = p.control.WriteMsgUnix(text, rights, nil)
+	_, _, err = p.control.WriteMsgUnix(text, unix.UnixRights(files...), nil)
 	return err
 }
 
@@ -151,7 +147,7 @@ func (p *process) listen() {
 	text := make([]byte, maxMessage)
 	for {
 		n, err := p.control.Read(text)
-		if err != nil || n == 0 {
+		if err != nil {
 			return
 		}
 		var w word
@@ -207,8 +203,8 @@ func (p *process) line(text []byte) {
 	if json.Unmarshal(text, &l) != nil || l.Msg == "" {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if line := string(bytes.TrimSpace(text)); p.crash == "" && line != "" {
-			p.crash = line
+		if p.crash == "" {
+			p.crash = string(bytes.TrimSpace(text))
 		}
 		return
 	}

@@ -245,7 +245,7 @@ func (r *Remote) config() (clientv3.Config, error) {
 	conf := clientv3.Config{
 		Endpoints: r.Endpoints, DialTimeout: dialTimeout, DialKeepAliveTime: 5 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
-		Username:             r.User, Logger: zap.New(newClientCore(r.Log)), MaxCallRecvMsgSize: 1 << 30,
+		Username:             r.User, Logger: zap.New(newClientCore(r.Log)),
 	}
 	var err error
 	if conf.TLS, err = r.TLS.Config(tls.VersionTLS12); err != nil {

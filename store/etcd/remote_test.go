@@ -90,6 +90,27 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
+// TestDefaultLimits: an etcd with the limits that one has by default takes what is written at once,
+// however many records or octets that are, and a record of a MiB.
+func TestDefaultLimits(t *testing.T) {
+	_, endpoint := serveEtcd(t)
+	s := connect(t, Remote{Endpoints: []string{endpoint}})
+	for what, c := range map[string]struct{ records, octets int }{
+		"many": {1000, 10}, "large": {12, 300 << 10}, "one": {1, 1 << 20},
+	} {
+		var ops []store.Op
+		for i := range c.records {
+			ops = append(ops, store.Op{Key: fmt.Sprintf("%s/%d", what, i), Value: make([]byte, c.octets)})
+		}
+		if err := s.Apply(t.Context(), ops); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if list, _, err := s.List(t.Context(), what+"/"); err != nil || len(list) != c.records {
+			t.Errorf("%s: %d records, want %d; %v", what, len(list), c.records, err)
+		}
+	}
+}
+
 // TestNoQuorum: an etcd that does not answer holds nobody up: changes are refused with the reason,
 // and go on when it is back.
 func TestNoQuorum(t *testing.T) {

@@ -32,9 +32,8 @@ import (
 const (
 	// serverMark is set in the environment of a server's process.
 	serverMark = "WEFT_ETCD_SERVER"
-	// controlFile is the descriptor of the socket to the controller, lockFile that of the lock.
+	// controlFile is the descriptor of the socket to the controller.
 	controlFile = 3
-	lockFile    = 4
 	// maxMessage is the most octets of one message of the socket.
 	maxMessage = 64 << 10
 	// leadLook is how often the server looks whether it leads.
@@ -124,8 +123,6 @@ func IsServer() bool { return os.Getenv(serverMark) != "" }
 func Serve() int {
 	// The controller ends the server, in its own order; a terminal and systemd signal both.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	syscall.CloseOnExec(controlFile)
-	syscall.CloseOnExec(lockFile)
 	f := os.NewFile(controlFile, "control")
 	conn, err := net.FileConn(f)
 	if err != nil {
@@ -147,7 +144,7 @@ func (s *served) serve(log *slog.Logger) int {
 	if err := s.run(o.Start.config(log)); err != nil {
 		w := word{Ended: true, Fault: err.Error()}
 		for i := range reasons {
-			if i > 0 && errors.Is(err, reasons[i]) {
+			if errors.Is(err, reasons[i]) {
 				w.Is = i
 			}
 		}
@@ -266,11 +263,10 @@ func (s *served) run(c *Config) (err error) {
 	go func() { _ = rpc.Serve(s) }()
 	s.say(word{Ready: true})
 	leads := false
-	look := time.NewTicker(leadLook)
-	defer look.Stop()
+	look := time.Tick(leadLook)
 	for err == nil {
 		select {
-		case <-look.C:
+		case <-look:
 			if is := server.leads(); is != leads {
 				leads = is
 				s.say(word{Leads: &is})

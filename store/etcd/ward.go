@@ -54,7 +54,7 @@ func (s *Store) openApart(ctx context.Context, c *Config, lock *os.File) error {
 	client, err := clientv3.New(clientv3.Config{
 		// what is wrong with the server the ward says
 		Endpoints: []string{"etcd"}, Logger: zap.New(newClientCore(nil)),
-		MaxCallSendMsgSize: maxRequest + 1<<20, MaxCallRecvMsgSize: 1 << 30,
+		MaxCallSendMsgSize: maxRequest + 1<<20,
 		DialOptions: []grpc.DialOption{
 			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return w.connect() }),
 			grpc.WithConnectParams(grpc.ConnectParams{

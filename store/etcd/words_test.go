@@ -213,7 +213,7 @@ func TestServeRefuses(t *testing.T) {
 		}
 		_ = s.control.Close()
 		p.listen()
-		if (p.said != nil) != ended || ended && p.said.Fault == "" {
+		if (p.said != nil) != ended || ended && (p.said.Fault == "" || p.said.Is != 0) {
 			t.Errorf("%s: its last word is %+v", text, p.said)
 		}
 	}

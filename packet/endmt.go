@@ -64,7 +64,7 @@ func endMT(t TLV) (EndMT, error) {
 	}
 	return EndMT{
 		Type:         t.Type,
-		Edge:         netip.AddrFrom16([16]byte(v[endMTEdge : endMTEdge+16])),
+		Edge:         netip.AddrFrom16([16]byte(v[endMTEdge:])),
 		ReceiverList: v[endMTReceivers:],
 	}, nil
 }
@@ -96,7 +96,7 @@ func (h EndMT) Receiver(i int) Receiver {
 		return Receiver{}
 	}
 	r := h.ReceiverList[endMTReceiverLen*i : endMTReceiverLen*(i+1)]
-	return Receiver{Addr: netip.AddrFrom16([16]byte(r[:16])), QPN: uint24(r[endMTReceiverQPN:])}
+	return Receiver{Addr: netip.AddrFrom16([16]byte(r)), QPN: uint24(r[endMTReceiverQPN:])}
 }
 
 func (r Receiver) append(b []byte) []byte {

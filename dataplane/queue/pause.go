@@ -201,7 +201,7 @@ func (m *Manager[P]) Tick(now time.Duration, drop func(P)) {
 			continue
 		}
 		// A late call sends one XOFF, however many were due.
-		if w.asserted && w.set.Refresh > 0 && w.again <= now {
+		if w.asserted && w.again <= now {
 			m.signal(w, p4.TargetOpXoff, now)
 		}
 		if at, ok := w.stalled(); ok && at <= now {

@@ -89,7 +89,7 @@ func (w *watch) stalled() (at time.Duration, ok bool) {
 
 // due returns when a watch must be looked at; ok is false when it need not be.
 func (w *watch) due() (at time.Duration, ok bool) {
-	if w.asserted && w.set.Refresh > 0 && w.set.Upstreams > 0 {
+	if w.asserted && w.set.Upstreams > 0 {
 		at, ok = w.again, true
 	}
 	if t, may := w.stalled(); may && (!ok || t < at) {

@@ -222,7 +222,7 @@ func (a *Agent) connect(ctx context.Context) (cc grpc.ClientConnInterface, relea
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig,
 			MinConnectTimeout: a.cfg.WelcomeTimeout}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: a.cfg.PingInterval,
-			Timeout: a.cfg.PingTimeout, PermitWithoutStream: true}),
+			Timeout: a.cfg.PingTimeout}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdateBytes)),
 		// Windows of a fixed size: for others gRPC sends a ping with every message, to measure.
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),

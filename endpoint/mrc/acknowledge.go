@@ -237,7 +237,6 @@ func (q *QP) markArrived(now time.Duration, rec *record, tell bool) {
 	if packet.PSNBefore(q.highest, rec.psn) {
 		q.highest = rec.psn
 	}
-	rec.retries, rec.expired = 0, 0
 	if tell && rec.sends == 1 {
 		q.took(now, rec)
 		q.cfg.Sprayer.Feedback(now, rec.lastBy.id, SignalArrived)
@@ -277,7 +276,7 @@ func (q *QP) receiveACK(now time.Duration, psn uint32, aeth packet.AETH) (Refusa
 func (q *QP) executedUpTo(now time.Duration, psn uint32) {
 	q.arrivedUpTo(now, psn)
 	q.acked = psn
-	for q.sq.Len() > 0 && q.cur > 0 && packet.PSNDiff(q.sq.At(0).last(), q.acked) <= 0 {
+	for q.cur > 0 && packet.PSNDiff(q.sq.At(0).last(), q.acked) <= 0 {
 		q.completeSend(now, verbs.StatusOK)
 	}
 	q.ackTimer = ackTimer{}

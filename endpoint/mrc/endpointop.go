@@ -180,8 +180,6 @@ func (h *Host) receiveEndpointResponse(now time.Duration, port int, p *packet.MR
 		return RefusedQPN, false
 	case p.Trim != packet.NotTrimmed:
 		return RefusedTrimmed, false
-	case !p.Headers.Is(packet.ExtEETH):
-		return RefusedHeaders, false
 	}
 	i := slices.IndexFunc(h.ops.waiting, func(op endpointOp) bool {
 		return op.result.ID == p.BTH.EndpointID() && op.result.Op == p.EETH.Op &&

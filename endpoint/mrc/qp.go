@@ -197,7 +197,7 @@ func (q *QP) wrong(field string, value any, want string) error {
 
 // retire reports whether the queue pair has nothing left that Advance would have to look at.
 func (q *QP) retire() bool {
-	if q.state == qpReady && q.sq.Len() > 0 {
+	if q.sq.Len() > 0 {
 		return false
 	}
 	q.active = false

@@ -215,7 +215,7 @@ func (q *QP) nextAgain() (psn uint32, ok bool) {
 	}
 	for n := q.retx.Len(); n > 0; n-- {
 		psn := *q.retx.At(0)
-		if q.record(psn).state != lost || !q.outstanding(psn) {
+		if q.record(psn).state != lost { // it has arrived, or was sent again
 			q.retx.Pop()
 			continue
 		}

@@ -158,7 +158,7 @@ func (f *flow) leave() {
 	}
 	p.flows--
 	f.profile = nil
-	if f.set == nil || p.auto() {
+	if f.set == nil {
 		return
 	}
 	for i, v := range p.evs {

@@ -62,8 +62,8 @@ func (f pfcResources) Put(
 		return api.PFCPolicy{}, false, err
 	}
 	created := r == nil
-	learned := !created && r.Decided.Learned && r.Spec.SRv6Policy == spec.SRv6Policy &&
-		r.Spec.Tenant == spec.Tenant
+	// Its SRv6 policy is the same: the core refuses another.
+	learned := !created && r.Decided.Learned && r.Spec.Tenant == spec.Tenant
 	if err := f.core.PutPFCPolicy(tunnelPolicy(name, &spec, learned)); err != nil {
 		return api.PFCPolicy{}, false, f.refusalFor(pre, "spec.srv6Policy", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -146,6 +147,51 @@ func TestProbesCount(t *testing.T) {
 	for _, got := range state() {
 		if got != api.TunnelUp {
 			t.Errorf("tunnels are %v, want them up", state())
+		}
+	}
+}
+
+// TestLearnedPolicyStays: a PFC policy of scenario 2 has tunnels once a packet of its tenant was
+// seen, and keeps them when it is changed, unless it is for another tenant.
+func TestLearnedPolicyStays(t *testing.T) {
+	f, net, _ := carried(t)
+	net.Hosts("n6", "s2")
+	f.env.Net = plan.NewNetwork(net.Topology.Build(), &net.Inventory)
+	_, other := specs(net)
+	other.Slice, other.Sites[0].Port, other.Sites[1].Port = 2, 102, 102
+	if _, _, err := f.Tenants().Put("b", other, resource.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.PFCPolicies().Delete("r", resource.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	present, _ := f.core.Present("p")
+	head := present.Path.Hops[0]
+	for _, c := range []struct {
+		what    string
+		seen    bool // a packet, after the change
+		change  func(*api.PFCPolicySpec)
+		tunnels int
+	}{
+		{"new", false, func(*api.PFCPolicySpec) {}, 0},
+		{"a packet", true, func(*api.PFCPolicySpec) {}, 2},
+		{"another buffer", false, func(s *api.PFCPolicySpec) { s.Buffer = 8 << 20 }, 2},
+		{"another tenant", false, func(s *api.PFCPolicySpec) { s.Tenant = "b" }, 0},
+	} {
+		spec := api.PFCPolicySpec{SRv6Policy: "p", Tenant: "a", Scenario: 2}
+		c.change(&spec)
+		if _, _, err := f.PFCPolicies().Put("r", spec, resource.Precondition{}); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		if c.seen {
+			f.SwitchEvent("n1", feature.SwitchEvent{Kind: feature.GotDigest, Digest: &entry.Digest{
+				Name: p4.DigestPfcPolicyT, Reports: [][]entry.Value{{entry.Addr(head.Address),
+					entry.Addr(head.Address), entry.Uint(1), entry.Uint(0), entry.Uint(0), entry.Uint(0),
+					entry.Addr(head.PFC)}}}})
+		}
+		r, err := f.PFCPolicies().Get("r")
+		if err != nil || len(r.Status.Tunnels) != c.tunnels {
+			t.Errorf("%s: tunnels %+v, %v; want %d", c.what, r.Status.Tunnels, err, c.tunnels)
 		}
 	}
 }

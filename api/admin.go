@@ -43,5 +43,5 @@ func ValidateAdmin(s *AdminSpec) error {
 type Drain struct {
 	Target  string   `json:"target" doc:"What is drained: a link, node, plane or port of a host."`
 	Drained bool     `json:"drained" doc:"No host uses it any more, and what was on its way has gone."`
-	Awaits  []string `json:"awaits,omitempty" doc:"Hosts that have not said yet that they do not use it."`
+	Awaits  []string `json:"awaits,omitempty" doc:"Hosts and switches that may still use it."`
 }

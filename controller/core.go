@@ -211,7 +211,8 @@ func (c *Core) SetInventory(inv inventory.Inventory) error {
 
 func (c *Core) setNetwork(s *topology.Snapshot, inv *inventory.Inventory) {
 	c.advertised, c.configured = s, inv
-	c.env.Net = c.network(s, inv).WithEdges(c.env.Net.Edges()).WithIsolated(c.env.Net.Isolated())
+	c.env.Net = c.network(s, inv).WithEdges(c.env.Net.Edges()).WithIsolated(c.env.Net.Isolated()).
+		WithDrained(c.env.Net.Drained())
 	c.setSwitches()
 	for _, f := range c.features {
 		f.SetNetwork()

@@ -2,11 +2,14 @@ package controller_test
 
 import (
 	"maps"
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/topology"
@@ -151,5 +154,116 @@ func TestUnknownAssignment(t *testing.T) {
 		if uA != 2 {
 			t.Errorf("%s has %d uAs, want 2", sw, uA)
 		}
+	}
+}
+
+// TestDrainedRoutes: routes leave links alone that are drained, as long as there are others of the
+// same length, also after the topology has changed; a switch is named that has yet to do so.
+func TestDrainedRoutes(t *testing.T) {
+	net := sample.Clos(2, 2, 2)
+	w := newBed(t, net, 1)
+	whole := net.Topology.Build()
+	w.core.SetTopology(whole)
+	w.connectAll()
+	w.run(time.Second)
+	var drained []topology.LinkID
+	var ports []uint32 // of leaf1 to spine1
+	for _, l := range whole.Links {
+		if l.Local == net.Node("spine1") || l.Remote == net.Node("spine1") {
+			drained = append(drained, l.ID)
+		}
+		if l.Local == net.Node("leaf1") && l.Remote == net.Node("spine1") {
+			h, _ := plan.NewNetwork(whole, &net.Inventory).Hop(w.core.Inventory().Switch("leaf1"), l)
+			ports = append(ports, h.Port)
+		}
+	}
+	slices.Sort(drained)
+	// by counts the routes of leaf1 that lead to spine1, maybe among others, and those that do not.
+	by := func() (spine1, others int) {
+		at := func(a entry.Action) bool {
+			p, _ := a.Arg("port").Uint64()
+			return slices.Contains(ports, uint32(p))
+		}
+		members, groups := map[uint32]bool{}, map[uint64]bool{}
+		for _, e := range w.devices["leaf1"].Entities {
+			if m, ok := e.(entry.Member); ok {
+				members[m.ID] = at(m.Action)
+			}
+		}
+		for _, e := range w.devices["leaf1"].Entities {
+			if g, ok := e.(entry.Group); ok {
+				groups[uint64(g.ID)] = slices.ContainsFunc(g.Members, func(m uint32) bool { return members[m] })
+			}
+		}
+		for _, e := range w.devices["leaf1"].Entities {
+			if r, ok := e.(entry.Table); ok && r.Name == p4.TableIpv6Route {
+				g, _ := r.Action.Arg("group").Uint64()
+				if at(r.Action) || groups[g] {
+					spine1++
+				} else {
+					others++
+				}
+			}
+		}
+		return spine1, others
+	}
+	before, own := by()
+	if before < 3 || len(ports) != 1 || len(w.core.Unrouted()) > 0 {
+		t.Fatalf("%d routes, ports %v, unrouted %v", before, ports, w.core.Unrouted())
+	}
+	w.disconnect("leaf2")
+	w.core.SetDrained(drained)
+	if u := w.core.Unrouted(); !slices.Contains(u, "leaf1") || !slices.Contains(u, "leaf2") {
+		t.Errorf("unrouted at once: %v", u)
+	}
+	w.run(time.Second)
+	if u := w.core.Unrouted(); !slices.Equal(u, []string{"leaf2"}) {
+		t.Errorf("unrouted: %v, want the one that is away", u)
+	}
+	w.connect("leaf2")
+	w.run(time.Second)
+	if u := w.core.Unrouted(); len(u) > 0 {
+		t.Errorf("unrouted: %v", u)
+	}
+	toSpine, others := by()
+	if toSpine == 0 || toSpine >= before || toSpine+others < before+own {
+		t.Errorf("%d and %d routes, %d and %d before: want those to spine1 alone to lead to it", toSpine,
+			others, before, own)
+	}
+	net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: net.Node("leaf2"),
+		Prefix: netip.MustParsePrefix("2001:db8:77::/64")}})
+	w.core.SetTopology(net.Topology.Build())
+	w.run(time.Second)
+	if a, b := by(); a != toSpine || b != others+1 {
+		t.Errorf("another topology: %d and %d routes, %d and %d before", a, b, toSpine, others)
+	}
+	w.core.SetDrained(nil)
+	w.run(time.Second)
+	if a, b := by(); a != before+1 || b != own {
+		t.Errorf("used again: %d and %d routes, %d and %d before", a, b, before, own)
+	}
+	w.disconnect("leaf2")
+	net.Topology.RemoveNode(net.Node("leaf2"))
+	w.core.SetTopology(net.Topology.Build())
+	w.run(time.Second)
+	if u := w.core.Unrouted(); len(u) > 0 {
+		t.Errorf("unrouted: %v, which the topology lacks", u)
+	}
+}
+
+// TestUnroutedAtOnce: switches whose turn to be planned has not come are named too.
+func TestUnroutedAtOnce(t *testing.T) {
+	net := sample.Clos(80, 2, 0)
+	w := newBed(t, net, 1)
+	whole := net.Topology.Build()
+	w.core.SetTopology(whole)
+	w.connectAll()
+	w.run(10 * time.Second)
+	if u := w.core.Unrouted(); len(u) > 0 {
+		t.Fatalf("unrouted: %v", u)
+	}
+	w.core.SetDrained([]topology.LinkID{whole.LinksFrom(net.Node("spine1"))[0].ID})
+	if u := w.core.Unrouted(); len(u) != 81 || slices.Contains(u, "leaf1") {
+		t.Errorf("%d switches: %v, want all but leaf1, to which the link leads", len(u), u)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/silence"
 	"github.com/weft-sdn/weft/controller/underlay"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // This file is the only one that makes features. What hands on the kinds of resources (handle.go,
@@ -230,6 +231,15 @@ func (c *Core) SetAssignment(a *ev.Assignment) {
 	c.settle()
 }
 
+// SetDrained is [underlay.Feature.SetDrained].
+func (c *Core) SetDrained(links []topology.LinkID) {
+	c.underlay.SetDrained(links)
+	c.settle()
+}
+
+// Unrouted is [underlay.Feature.Unrouted].
+func (c *Core) Unrouted() []string { return c.underlay.Unrouted() }
+
 // DeleteOrphans has all orphans on a switch removed, and returns their names.
 func (c *Core) DeleteOrphans(sw string) ([]string, error) {
 	names, err := c.orphans.DeleteOn(sw)
@@ -267,4 +277,15 @@ func (c *Controller) TunnelSamples(ctx context.Context) (out []TunnelSample, err
 // SetAssignment is [Core.SetAssignment].
 func (c *Controller) SetAssignment(ctx context.Context, a *ev.Assignment) error {
 	return c.Do(ctx, func(core *Core) { core.SetAssignment(a) })
+}
+
+// SetDrained is [Core.SetDrained].
+func (c *Controller) SetDrained(ctx context.Context, links []topology.LinkID) error {
+	return c.Do(ctx, func(core *Core) { core.SetDrained(links) })
+}
+
+// Unrouted is [Core.Unrouted].
+func (c *Controller) Unrouted(ctx context.Context) (switches []string, err error) {
+	err = c.Do(ctx, func(core *Core) { switches = core.Unrouted() })
+	return switches, err
 }

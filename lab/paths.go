@@ -24,13 +24,15 @@ type PathControl struct {
 	nodes    map[string]*topology.Node // what switches are or were
 	attached map[string]bool
 	assigned *ev.Assignment
+	drained  uint64            // the newest mrc.Drained that the switches were told
+	asking   bool              // whether they do it
 	applied  map[string]uint64 // the last Set that a host holds
 	ticking  time.Duration
 }
 
 // startPaths starts the core for a controller that has just started.
 func (c *Control) startPaths(inv *inventory.Inventory) error {
-	core, err := mrc.New(mrc.Config{MRC: inv.MRC, Epoch: uint64(c.life)})
+	core, err := mrc.New(mrc.Config{MRC: inv.MRC, Epoch: uint64(c.life), Switches: true})
 	if err != nil {
 		return err
 	}
@@ -67,6 +69,15 @@ func (p *PathControl) do(f func() error) {
 func (p *PathControl) Drain(t mrc.Target) (err error) {
 	p.do(func() error {
 		err = p.core.Drain(t)
+		return nil
+	})
+	return err
+}
+
+// Undrain lets a target be used again. Errors are the core's.
+func (p *PathControl) Undrain(t mrc.Target) (err error) {
+	p.do(func() error {
+		err = p.core.Undrain(t)
 		return nil
 	})
 	return err
@@ -131,6 +142,14 @@ func (p *PathControl) work() {
 		c.core.SetAssignment(a)
 		c.work()
 	}
+	if d := p.core.Drained(); d.Seq != p.drained {
+		p.drained = d.Seq
+		c.core.SetDrained(d.Links)
+		c.work()
+		if !p.asking {
+			p.askSwitches()
+		}
+	}
 	next, ok := p.core.Next()
 	if at := max(next, c.World.now); ok && at < p.ticking {
 		p.ticking = at
@@ -142,6 +161,22 @@ func (p *PathControl) work() {
 			}
 		})
 	}
+}
+
+// askSwitches asks until all switches leave alone what is drained.
+func (p *PathControl) askSwitches() {
+	p.asking = true
+	p.control.after(max(p.control.Latencies.PacketIn, time.Millisecond), func() {
+		behind := p.control.core.Unrouted()
+		p.asking = false
+		p.do(func() error {
+			p.core.Behind(p.drained, behind)
+			return nil
+		})
+		if len(behind) > 0 && !p.asking {
+			p.askSwitches()
+		}
+	})
 }
 
 // set has a host hold a state, unless it holds a later one.

@@ -23,6 +23,7 @@ type Graph struct {
 	// are out.edges[out.start[v]:out.start[v+1]].
 	out, in rows
 	costs   [metrics][]uint32 // by link; one slice for metrics that agree
+	unit    uint64            // see [Graph.Unit]
 
 	from, toward [metrics][]atomic.Pointer[Paths] // by node
 	twins        [metrics]func() *twins
@@ -57,6 +58,7 @@ func NewGraph(s *Snapshot, f Filter) *Graph {
 	local, remote := s.ends()
 	g := &Graph{
 		snapshot: s,
+		unit:     1,
 		reverse:  pairLinks(s.Links, n, local, remote),
 		transit:  make([]bool, n),
 		hash:     make([]uint64, n),

@@ -27,6 +27,9 @@ type Config struct {
 	// Start is the wall-clock time at which the core's time is 0: statuses and events have wall-clock
 	// times.
 	Start time.Time
+	// Switches is set where switches are told what is drained: what is drained awaits them too; see
+	// [Core.Drained] and [Core.Behind].
+	Switches bool
 }
 
 // Validate returns an error of kind ErrConfig that names what cannot be used.
@@ -70,7 +73,7 @@ func New(cfg Config) (*Core, error) {
 		return nil, err
 	}
 	c := &Core{env: &env{start: cfg.Start, mode: cfg.Format().Mode}, cfg: cfg}
-	c.drains = &drainSet{env: c.env, linger: cfg.Restore.Linger.D()}
+	c.drains = &drainSet{env: c.env, linger: cfg.Restore.Linger.D(), switches: cfg.Switches}
 	c.state = fabric.New(&c.cfg.MRC, fabric.Outside{
 		Drains: c.drains, Event: c.event, Renewed: c.renewed,
 		Moved:  func(id topology.LinkID) { c.prover.Moved(id) },
@@ -297,6 +300,9 @@ func (c *Core) settle() {
 func (c *Core) renewed(before *fabric.Fabric) {
 	for _, d := range c.drains.list {
 		d.links, _ = c.find(d.Target)
+	}
+	c.drains.stale = true
+	for _, d := range c.drains.list {
 		if before == nil { // of an earlier core
 			c.applyDrain(d)
 			c.awaitAll(d)

@@ -95,16 +95,31 @@ type drain struct {
 	Target
 	links []int32           // of the fabric
 	waits map[string]uint64 // the Set that a host has yet to apply
-	until time.Duration     // when the last packets are gone, once no host is waited for
+	until time.Duration     // when the last packets are gone, once nobody is waited for
 	done  bool
+	late  bool // somebody was waited for
+}
+
+// Drained is what switches are told of drains. It does not change.
+type Drained struct {
+	// Seq grows with every change; 0: nothing has been drained so far.
+	Seq uint64
+	// Links are those that must not carry packets, one direction each, in order. They may be gone.
+	Links []topology.LinkID
 }
 
 // drainSet holds all drains in the order in which they were asked for. It implements
 // fabric.Drains.
 type drainSet struct {
 	*env
-	linger time.Duration
-	list   []*drain
+	linger   time.Duration
+	list     []*drain
+	switches bool // whether they are told what is drained
+
+	drained Drained // that of the last [Core.Drained]
+	stale   bool    // it is to be made anew
+	told    uint64  // Seq of what all switches but those behind do
+	behind  []string
 }
 
 func (ds *drainSet) index(t Target) int {
@@ -114,12 +129,30 @@ func (ds *drainSet) index(t Target) int {
 func (ds *drainSet) add(t Target, links []int32) *drain {
 	d := &drain{Target: t, links: links, waits: make(map[string]uint64)}
 	ds.list = append(ds.list, d)
+	ds.stale = true
 	return d
+}
+
+// awaitsSwitches reports whether some may go on to use what is drained.
+func (ds *drainSet) awaitsSwitches(d *drain) bool {
+	return ds.switches && len(d.links) > 0 &&
+		(ds.stale || ds.told != ds.drained.Seq || len(ds.behind) > 0)
+}
+
+// view describes a drain, with the hosts and switches that it waits for, in order.
+func (ds *drainSet) view(d *drain) api.Drain {
+	awaits := slices.Collect(maps.Keys(d.waits))
+	if !d.done && ds.awaitsSwitches(d) {
+		awaits = append(awaits, ds.behind...)
+	}
+	slices.SortFunc(awaits, natural.Compare)
+	return api.Drain{Target: d.String(), Drained: d.done, Awaits: slices.Compact(awaits)}
 }
 
 func (ds *drainSet) remove(i int) *drain {
 	d := ds.list[i]
 	ds.list = slices.Delete(ds.list, i, i+1)
+	ds.stale = true
 	return d
 }
 
@@ -153,6 +186,17 @@ func (ds *drainSet) Planes() (out []int) {
 // await has a drain wait for a host to apply the Set of a number.
 func (ds *drainSet) await(d *drain, host string, seq uint64) { d.waits[host] = seq }
 
+// why returns what a drain waits for.
+func (ds *drainSet) why(d *drain) string {
+	switch {
+	case len(d.waits) > 0:
+		return fmt.Sprintf("%d hosts have not applied it yet", len(d.waits))
+	case ds.awaitsSwitches(d):
+		return fmt.Sprintf("%d switches have not applied it yet", max(len(ds.behind), 1))
+	}
+	return "its last packets are on their way"
+}
+
 // startLinger starts the time in which the last packets leave.
 func (ds *drainSet) startLinger(d *drain) { d.until = ds.now + ds.linger }
 
@@ -170,16 +214,17 @@ func (ds *drainSet) run(applied func(host string) (seq uint64, ok bool)) {
 		if d.done {
 			continue
 		}
-		waited := len(d.waits) > 0
 		for name, seq := range d.waits {
 			if has, ok := applied(name); !ok || has >= seq {
 				delete(d.waits, name)
 			}
 		}
-		if len(d.waits) > 0 {
+		if len(d.waits) > 0 || ds.awaitsSwitches(d) {
+			d.late = true
 			continue
 		}
-		if waited {
+		if d.late {
+			d.late = false
 			ds.startLinger(d)
 		}
 		if ds.now >= d.until {
@@ -192,7 +237,7 @@ func (ds *drainSet) run(applied func(host string) (seq uint64, ok bool)) {
 // next lowers a time to that at which a drain is over.
 func (ds *drainSet) next(at time.Duration) time.Duration {
 	for _, d := range ds.list {
-		if len(d.waits) == 0 && !d.done {
+		if len(d.waits) == 0 && !d.done && !ds.awaitsSwitches(d) {
 			at = min(at, d.until)
 		}
 	}
@@ -203,19 +248,41 @@ func (ds *drainSet) next(at time.Duration) time.Duration {
 func (ds *drainSet) views(of func(*drain) bool) (out []api.Drain) {
 	for _, d := range ds.list {
 		if of(d) {
-			out = append(out, d.view())
+			out = append(out, ds.view(d))
 		}
 	}
 	return out
 }
 
-func (d *drain) view() api.Drain {
-	return api.Drain{Target: d.String(), Drained: d.done, Awaits: slices.SortedFunc(maps.Keys(d.waits),
-		natural.Compare)}
-}
-
 // Drains returns what is drained, in the order in which it was asked for.
 func (c *Core) Drains() []api.Drain { return c.drains.views(func(*drain) bool { return true }) }
+
+// Drained returns what switches should leave alone.
+func (c *Core) Drained() Drained {
+	ds, f := c.drains, c.state.Fabric()
+	if !ds.stale || f == nil {
+		return ds.drained
+	}
+	ds.stale = false
+	var links []topology.LinkID
+	for _, d := range ds.list {
+		for _, i := range d.links {
+			links = append(links, f.Edge(i).ID)
+		}
+	}
+	slices.Sort(links)
+	if links = slices.Compact(links); !slices.Equal(links, ds.drained.Links) {
+		ds.drained = Drained{ds.drained.Seq + 1, links}
+	}
+	return ds.drained
+}
+
+// Behind takes which switches are still to leave alone what [Core.Drained] returned under a Seq:
+// switches have been told that, and nothing older is on its way to them.
+func (c *Core) Behind(seq uint64, switches []string) {
+	c.drains.told, c.drains.behind = seq, switches
+	c.runDrains()
+}
 
 // find checks that a target is known and returns its links.
 func (c *Core) find(t Target) ([]int32, error) {

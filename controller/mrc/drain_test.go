@@ -2,6 +2,7 @@ package mrc
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -313,5 +314,53 @@ func TestDrainLastPlaneOfALeaf(t *testing.T) {
 	}
 	if err := w.core.Drain(Target{Plane: 1}); !errors.Is(err, ErrLastPath) {
 		t.Errorf("%v, want the last path", err)
+	}
+}
+
+// TestDrainedLinks: switches are told both directions of what is drained, each once, something new
+// only when that changes, and again of what a new fabric has of a plane.
+func TestDrainedLinks(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
+	w.core.ResumeDrain(Target{Node: spineID(1, 2)})
+	if d := w.core.Drained(); d.Seq != 0 || d.Links != nil {
+		t.Errorf("%+v before there is a fabric", d)
+	}
+	w.start()
+	w.run(time.Second)
+	first := w.core.Drained()
+	if len(first.Links) != 6 || first.Seq == 0 {
+		t.Errorf("of a spine with three leaves: %+v", first)
+	}
+	links := w.both("leaf1-1", "spine1-2")
+	for _, target := range []Target{{Link: links[0].ID}, {Host: hostName(1, 1), Port: 1}} {
+		if err := w.core.Drain(target); err != nil {
+			t.Fatal(err)
+		}
+		if d := w.core.Drained(); d.Seq != first.Seq || len(d.Links) != 6 {
+			t.Errorf("%v adds nothing: %+v", target, d)
+		}
+	}
+	for _, target := range []Target{{Node: spineID(1, 2)}, {Host: hostName(1, 1), Port: 1}} {
+		if err := w.core.Undrain(target); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.run(time.Second)
+	second := w.core.Drained()
+	if second.Seq <= first.Seq || len(second.Links) != 2 || !slices.IsSorted(second.Links) ||
+		!slices.Contains(second.Links, links[0].ID) || !slices.Contains(second.Links, links[1].ID) {
+		t.Errorf("a link is left: %+v", second)
+	}
+	if err := w.core.Drain(Target{Plane: 2}); err != nil {
+		t.Fatal(err)
+	}
+	plane := w.core.Drained()
+	if len(plane.Links) != 2+12 {
+		t.Errorf("and a plane: %d links", len(plane.Links))
+	}
+	w.connect(leafID(2, 1), spineID(2, 1))
+	w.publish()
+	if d := w.core.Drained(); d.Seq <= plane.Seq || len(d.Links) != 2+14 {
+		t.Errorf("the plane has a second link between two switches: %d links", len(d.Links))
 	}
 }

@@ -22,7 +22,7 @@ func TestDrainWaits(t *testing.T) {
 	run := func(now time.Duration) api.Drain {
 		s.now = now
 		s.run(func(host string) (uint64, bool) { n, ok := applied[host]; return n, ok })
-		return d.view()
+		return s.view(d)
 	}
 	if got := run(time.Second); got.Drained || !slices.Equal(got.Awaits, []string{"a"}) {
 		t.Errorf("%+v, want to wait for a, which has applied 2 of 3", got)
@@ -59,5 +59,62 @@ func TestUndrainBeforeFabric(t *testing.T) {
 	w.run(time.Second)
 	if n := w.check(func(topology.LinkID) bool { return false }, none); n != 0 {
 		t.Errorf("%d EVs are denied, want none", n)
+	}
+}
+
+// TestDrainAwaitsSwitches: where switches are told what is drained, a drain is over when all that
+// were told of it leave it alone and the last packets have left, whatever they were told before.
+// Those of a host's port do not wait: switches choose nothing there.
+func TestDrainAwaitsSwitches(t *testing.T) {
+	s := &drainSet{env: &env{}, linger: 50 * time.Millisecond, switches: true}
+	port := s.add(Target{Host: "a", Port: 1}, nil)
+	d := s.add(Target{Plane: 2}, []int32{4})
+	run := func(now time.Duration) api.Drain {
+		s.now = now
+		s.run(func(string) (uint64, bool) { return 0, false })
+		return s.view(d)
+	}
+	s.startLinger(d)
+	if got := run(time.Second); got.Drained || len(got.Awaits) > 0 || !s.view(port).Drained {
+		t.Errorf("%+v before switches were told, the port %+v", got, s.view(port))
+	}
+	s.stale, s.drained.Seq = false, 3 // what Core.Drained does
+	for _, c := range []struct {
+		told   uint64
+		behind []string
+	}{{2, nil}, {2, []string{"s10", "s2"}}, {3, []string{"s10", "s2"}}} {
+		s.told, s.behind = c.told, c.behind
+		if got := run(2 * time.Second); got.Drained || len(got.Awaits) != len(c.behind) ||
+			len(c.behind) > 0 && !slices.Equal(got.Awaits, []string{"s2", "s10"}) {
+			t.Errorf("told %d, %v behind: %+v", c.told, c.behind, got)
+		}
+		if next := s.next(time.Hour); next != time.Hour {
+			t.Errorf("next %v: time alone ends no drain that waits", next)
+		}
+	}
+	if why := s.why(d); why != "2 switches have not applied it yet" {
+		t.Errorf("%q", why)
+	}
+	s.await(d, "b", 1)
+	if why := s.why(d); why != "1 hosts have not applied it yet" {
+		t.Errorf("%q", why)
+	}
+	if got := s.view(d).Awaits; !slices.Equal(got, []string{"b", "s2", "s10"}) {
+		t.Errorf("waits for %v", got)
+	}
+	s.told, s.behind = 3, nil
+	if got := run(3 * time.Second); got.Drained || len(got.Awaits) > 0 ||
+		s.why(d) != "its last packets are on their way" {
+		t.Errorf("%+v, %q, want to linger", got, s.why(d))
+	}
+	if next := s.next(time.Hour); next != 3050*time.Millisecond {
+		t.Errorf("next %v, want 3.05s", next)
+	}
+	if got := run(3050 * time.Millisecond); !got.Drained {
+		t.Errorf("%+v, want drained", got)
+	}
+	s.told, s.behind = 5, []string{"s2"} // something else is drained later
+	if got := run(4 * time.Second); !got.Drained || len(got.Awaits) > 0 {
+		t.Errorf("%+v: it was drained", got)
 	}
 }

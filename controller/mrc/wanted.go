@@ -219,7 +219,7 @@ func (w *wanted) hold(
 		case w.core.drains.list[i].done:
 			s.Drained = true
 		default:
-			s.Why = fmt.Sprintf("%d hosts have not applied it yet", len(w.core.drains.list[i].waits))
+			s.Why = w.core.drains.why(w.core.drains.list[i])
 		}
 		states = append(states, s)
 	}

@@ -20,6 +20,8 @@ type Network struct {
 	Inventory *inventory.Inventory
 
 	graph    *topology.Graph
+	routing  *topology.Graph // what routes take; see WithDrained
+	drained  []topology.LinkID
 	switches map[string]*inventory.Switch
 	nodes    map[string]*topology.Node // by switch
 	at       map[topology.NodeID]*inventory.Switch
@@ -58,7 +60,7 @@ type Attachment struct {
 // any more.
 func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 	n := &Network{
-		Snapshot: snap, Inventory: inv, graph: snap.Graph(),
+		Snapshot: snap, Inventory: inv, graph: snap.Graph(), routing: snap.Graph(),
 		switches: make(map[string]*inventory.Switch, len(inv.Switches)),
 		nodes:    make(map[string]*topology.Node, len(inv.Switches)),
 		at:       make(map[topology.NodeID]*inventory.Switch, len(inv.Switches)),
@@ -349,6 +351,17 @@ func (n *Network) WithEdges(e Edges) *Network {
 
 // Edges returns what WithEdges has set.
 func (n *Network) Edges() Edges { return n.edges }
+
+// WithDrained returns the network with links, one direction each, that routes leave alone where
+// they have others of the same length. The order of the links matters to [Network.Drained] alone.
+func (n *Network) WithDrained(links []topology.LinkID) *Network {
+	with := *n
+	with.drained, with.routing = links, n.graph.Shun(links)
+	return &with
+}
+
+// Drained returns what WithDrained has set.
+func (n *Network) Drained() []topology.LinkID { return n.drained }
 
 // HopAt returns the next hop of a switch by a port to a neighboring switch.
 func (n *Network) HopAt(sw *inventory.Switch, p uint32) (Hop, bool) {

@@ -134,7 +134,7 @@ func (w *routeWork) begin(t *routeTree) (end func()) {
 	sets := 0
 	if w.node != nil {
 		w.self = int32(w.n.Snapshot.NodePlace(w.node.ID))
-		s.first.Find(w.n.graph, w.node.ID, topology.MetricIGP)
+		s.first.Find(w.n.routing, w.node.ID, topology.MetricIGP)
 		sets = len(s.first.Sets)
 	}
 	s.hops = append(s.hops[:0], make([][]Hop, sets)...)
@@ -247,7 +247,7 @@ func (w *routeWork) nearestSets(d *destination) []int32 {
 	sets := w.near[:0]
 	for _, o := range d.origins {
 		cost, ok := w.first.Distance(o.place)
-		if cost += uint64(o.metric); !ok || cost > best {
+		if cost += uint64(o.metric) * w.n.routing.Unit(); !ok || cost > best {
 			continue
 		}
 		if cost < best {

@@ -1,11 +1,14 @@
 package underlay
 
 import (
+	"slices"
+
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // SetAssignment sets the number of each link in the entropy values of hosts. nil is
@@ -24,6 +27,31 @@ func (f *Feature) SetAssignment(a *ev.Assignment) {
 	f.plan()
 }
 
+// SetDrained sets the links, one direction each and in order, that routes leave alone where they
+// have others of the same length.
+func (f *Feature) SetDrained(links []topology.LinkID) {
+	if slices.Equal(f.env.Net.Drained(), links) {
+		return
+	}
+	f.env.Net = f.env.Net.WithDrained(links)
+	f.plan()
+}
+
+// Unrouted returns the switches of the topology that are still to get what they should have of the
+// underlay, in order. One that is not connected is among them: nobody knows what it has.
+func (f *Feature) Unrouted() (out []string) {
+	waiting := make(map[string]bool, len(f.unrouted))
+	for _, sw := range f.unrouted {
+		waiting[sw] = true
+	}
+	for _, sw := range f.env.Switches.Switches() {
+		if f.env.Net.Node(sw) != nil && (waiting[sw] || !f.env.Switches.Connected(sw) || !f.Ready(sw)) {
+			out = append(out, sw)
+		}
+	}
+	return out
+}
+
 // Assignment returns what SetAssignment has set; nil: the network has no fabric, or it is not known
 // yet.
 func (f *Feature) Assignment() *ev.Assignment {
@@ -33,12 +61,13 @@ func (f *Feature) Assignment() *ev.Assignment {
 	return f.assignment
 }
 
-// Fork implements feature.Feature: it copies the assignment. Rows go by their records.
+// Fork implements feature.Feature: it copies the assignment and what is drained. Rows go by their
+// records.
 func (f *Feature) Fork() func(feature.Feature) {
-	a, assigned := f.assignment, f.assigned
+	a, assigned, drained := f.assignment, f.assigned, f.env.Net.Drained()
 	return func(to feature.Feature) {
 		t := to.(*Feature)
-		t.assignment, t.assigned = a, assigned
+		t.assignment, t.assigned, t.env.Net = a, assigned, t.env.Net.WithDrained(drained)
 	}
 }
 

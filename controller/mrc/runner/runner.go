@@ -38,6 +38,10 @@ type Streams interface {
 type Switches interface {
 	// SetAssignment sets what EVs mean; nil: there are none.
 	SetAssignment(ctx context.Context, a *ev.Assignment) error
+	// SetDrained sets the links that routes leave alone where they can.
+	SetDrained(ctx context.Context, links []topology.LinkID) error
+	// Unrouted returns the switches that are still to get their routes.
+	Unrouted(ctx context.Context) ([]string, error)
 	// PortCounts reads how many packets the ports of a switch have sent or received.
 	PortCounts(ctx context.Context, sw string, d controller.Direction) (map[uint32]uint64, error)
 }
@@ -74,14 +78,13 @@ type Runner struct {
 	// For the goroutine of the core alone, as is what the desk has but its kinds.
 	core *mrc.Core
 	places
-	desk     *mrc.Desk
-	streams  Streams
-	waiting  map[string]*waiting // hosts with a stream that the core does not know yet
-	assigned *ev.Assignment
-	told     bool // assigned was
+	desk    *mrc.Desk
+	streams Streams
+	waiting map[string]*waiting // hosts with a stream that the core does not know yet
+	told    *told               // nil: nothing so far
 
-	newest      atomic.Pointer[topology.Snapshot]
-	assignments chan *ev.Assignment // of capacity 1: the newest that the switches do not have
+	newest atomic.Pointer[topology.Snapshot]
+	news   chan told // of capacity 1: the newest that the switches do not have
 
 	// mu guards the fields below it, and is held while a state is set, so that what
 	// a host says it has applied is not taken for what is only being set.
@@ -103,7 +106,8 @@ type waiting struct {
 // NewRunner returns a runner on the records of its store.
 func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	start := time.Now()
-	core, err := mrc.New(mrc.Config{MRC: o.Inventory.MRC, Epoch: o.Epoch, Start: start})
+	core, err := mrc.New(mrc.Config{MRC: o.Inventory.MRC, Epoch: o.Epoch, Start: start,
+		Switches: o.Switches != nil})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +121,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	}
 	r := &Runner{
 		opts: o, core: core, places: newPlaces(core, core.PutHost, o.Inventory),
-		assignments: make(chan *ev.Assignment, 1), seqs: make(map[string]uint64),
+		news: make(chan told, 1), seqs: make(map[string]uint64),
 		waiting: make(map[string]*waiting), known: make(map[string]bool),
 	}
 	for i := range o.Inventory.Hosts {
@@ -143,7 +147,7 @@ func (r *Runner) Run(ctx context.Context, s Streams) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return r.ledger.Run(ctx, r.desk, r.step) })
 	if r.opts.Switches != nil {
-		g.Go(func() error { return r.assign(ctx) })
+		g.Go(func() error { return r.tell(ctx) })
 		if every := r.opts.Inventory.MRC.LinkCounts.D(); every > 0 {
 			g.Go(func() error { return r.count(ctx, every) })
 		}
@@ -167,7 +171,7 @@ func (r *Runner) step(n uint64) ledger.Step {
 			for _, p := range ready.Probes {
 				r.probe(p)
 			}
-			r.assignNewest()
+			r.tellNewest()
 			return nil
 		},
 	}

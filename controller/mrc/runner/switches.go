@@ -9,36 +9,77 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// assignNewest has the switches told what EVs mean, if that is something else now.
-func (r *Runner) assignNewest() {
-	a := r.core.Assignment()
-	if r.opts.Switches == nil || a == nil && r.core.Failure() == nil || r.told && a == r.assigned {
-		return
-	}
-	r.assigned, r.told = a, true
-	select {
-	case <-r.assignments: // an older one, which nobody has taken
-	default:
-	}
-	r.assignments <- a // nobody else sends
+// told is what the switches are told.
+type told struct {
+	assignment *ev.Assignment
+	drained    mrc.Drained
 }
 
-// assign is the goroutine that tells the controller of the switches: planning
-// takes a while, and hosts do not wait for it.
-func (r *Runner) assign(ctx context.Context) error {
+// tellNewest has the switches told what EVs mean and what is drained, if that is something else
+// now.
+func (r *Runner) tellNewest() {
+	a := r.core.Assignment()
+	if r.opts.Switches == nil || a == nil && r.core.Failure() == nil {
+		return
+	}
+	t := told{a, r.core.Drained()}
+	if r.told != nil && r.told.assignment == a && r.told.drained.Seq == t.drained.Seq {
+		return
+	}
+	r.told = &t
+	select {
+	case <-r.news: // an older one, which nobody has taken
+	default:
+	}
+	r.news <- t // nobody else sends
+}
+
+// After a first question whether switches have their routes the next comes in askSoon, and each
+// later one after twice the time, askLate at most.
+const (
+	askSoon = 20 * time.Millisecond
+	askLate = time.Second
+)
+
+// tell is the goroutine that tells the controller of the switches: planning takes a while, and
+// hosts do not wait for it. While something is being drained it asks whether all have done what
+// they were told.
+func (r *Runner) tell(ctx context.Context) error {
+	var last told
+	var ask <-chan time.Time
+	var pause time.Duration
 	for {
+		var err error
 		select {
-		case a := <-r.assignments:
-			err := r.opts.Switches.SetAssignment(ctx, a)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, controller.ErrStopped) {
-				return err
+		case t := <-r.news:
+			if err = r.opts.Switches.SetDrained(ctx, t.drained.Links); err == nil {
+				err = r.opts.Switches.SetAssignment(ctx, t.assignment)
 			}
+			if t.drained.Seq != last.drained.Seq {
+				ask, pause = time.After(0), askSoon
+			}
+			last = t
+		case <-ask:
+			ask = nil
+			var behind []string
+			if behind, err = r.opts.Switches.Unrouted(ctx); err != nil {
+				break
+			}
+			if len(behind) > 0 {
+				ask, pause = time.After(pause), min(2*pause, askLate)
+			}
+			_ = r.ledger.Do(ctx, func() { r.core.Behind(last.drained.Seq, behind) })
 		case <-ctx.Done():
 			return nil
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, controller.ErrStopped) {
+			return err
 		}
 	}
 }

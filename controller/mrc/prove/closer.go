@@ -168,7 +168,7 @@ func (pr *prober) lookAlong(
 		return false // answers within the rack cross the links of two of its hosts
 	}
 	set, ok := pr.pathsOf(p, l.end.port)
-	if !ok || set.Len() == 0 {
+	if !ok {
 		return false
 	}
 	ref, _ := set.At(nth % set.Len())
@@ -188,10 +188,10 @@ func (pr *prober) lookAlong(
 		links: pr.State.Fabric().PlacesOf(set, ref),
 	}
 	pr.send(h, w, min(lookProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
-	probe := pr.pending[pr.id]
-	if pr.id == before || probe == nil {
+	if pr.id == before {
 		return false
 	}
+	probe := pr.pending[pr.id]
 	probe.look, probe.of = l, h.Name
 	if l.end.receiving {
 		probe.of = probe.peer

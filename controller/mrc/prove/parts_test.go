@@ -43,6 +43,14 @@ func (noDrains) Planes() []int             { return nil }
 // h1 and h2 at leaf1 and h3 at leaf2.
 func newProver(t *testing.T, mode string, change func(*inventory.MRC)) *Prover {
 	t.Helper()
+	return newProverBelow(t, mode, []topology.NodeID{spine1, spine2}, change)
+}
+
+// newProverBelow is newProver for a fabric of some spines.
+func newProverBelow(
+	t *testing.T, mode string, spines []topology.NodeID, change func(*inventory.MRC),
+) *Prover {
+	t.Helper()
 	cfg := inventory.DefaultMRC(mode)
 	if change != nil {
 		change(&cfg)
@@ -50,7 +58,7 @@ func newProver(t *testing.T, mode string, change func(*inventory.MRC)) *Prover {
 	net := topology.NewBuilder()
 	for i, leaf := range []topology.NodeID{leaf1, leaf2} {
 		net.SetNode(topology.Node{ID: leaf, Name: "name of " + string(leaf)})
-		for j, spine := range []topology.NodeID{spine1, spine2} {
+		for j, spine := range spines {
 			net.SetNode(topology.Node{ID: spine})
 			up, down := uint32(j+1), uint32(i+1)
 			net.SetLink(topology.Link{

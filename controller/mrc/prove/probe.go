@@ -236,7 +236,7 @@ func (pr *prober) across(i int32, p *Profile, leaf topology.NodeID, tries *int) 
 		n := set.Len()
 		for k := range n {
 			if *tries++; *tries > triesALink {
-				return path{}, false
+				break
 			}
 			ref, _ := set.At((k + spin) % n)
 			if !f.Crosses(set, ref, i) {
@@ -399,7 +399,7 @@ func (pr *prober) probeNext(p *Profile, lost *topology.LostPaths) (sent, full bo
 	for range ports {
 		port := uint8(p.next%ports + 1)
 		set, ok := pr.pathsOf(p, port)
-		if !ok || set.Len() == 0 {
+		if !ok {
 			p.next++
 			continue
 		}

@@ -2,9 +2,11 @@ package prove
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -45,5 +47,42 @@ func TestWitnesses(t *testing.T) {
 	note(&w, 0, "7", 10, 3)
 	if who, n := w.most(0, link); who != "7" || n.Lost != 4 {
 		t.Errorf("%s has most losses: %+v; want 7, which was among the first", who, n)
+	}
+}
+
+// oneProfile implements Profiles: one profile is from and to all leaves.
+type oneProfile struct {
+	noProfiles
+	of *Profile
+}
+
+func (oneProfile) Count(topology.NodeID, bool) int          { return 1 }
+func (o oneProfile) At(topology.NodeID, bool, int) *Profile { return o.of }
+
+// TestUnproven: what a host reports of a link is proven by others that report as much loss as links
+// are denied for, and not by a packet that they lost.
+func TestUnproven(t *testing.T) {
+	for _, c := range []struct {
+		sent, lost uint64 // by the other host
+		proven     bool
+	}{{10_000, 0, false}, {10_000, 1, false}, {10_000, 99, false}, {10_000, 100, true},
+		{1, 1, true}} {
+		p := newProver(t, "stev", func(cfg *inventory.MRC) {
+			cfg.Suspects.Deny, cfg.Suspects.DenyLoss = true, 0.01
+		})
+		g := NewGroup(p.State.Host("h1").Rack())
+		g.SetHosts([]*Host{p.hosts["h1"], p.hosts["h2"]})
+		p.Profiles = oneProfile{of: NewProfile(g, p.State.Host("h3").Rack(), heldEVs{})}
+		links := []topology.LinkID{linkBetween(p, leaf1, spine1)}
+		for who, n := range map[string]suspect.Counts{"h1": {Sent: 1000, Lost: 500},
+			"h2": {Sent: c.sent, Lost: c.lost}} {
+			p.suspects.accuse(who, links, n)
+			p.suspects.observe(p.suspects.locator.Path(links), n)
+		}
+		x := &accused{Suspect: suspect.Suspect{Links: links, Loss: 0.05}}
+		if got := p.suspects.spare(x); (got == "") != c.proven ||
+			!c.proven && !strings.HasPrefix(got, "host h1 alone") {
+			t.Errorf("another lost %d of %d packets: %q", c.lost, c.sent, got)
+		}
 	}
 }

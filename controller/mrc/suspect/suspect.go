@@ -128,7 +128,8 @@ func (l *Locator) best(open []observed) (Suspect, int32) {
 	}
 	t := across[at]
 	rest := tally{sent: all.sent - t.sent, lost: all.lost - t.lost}
-	s := Suspect{Loss: t.lost/t.sent - rest.lost/max(rest.sent, 1), Confidence: 1 / (1 + sum),
+	elsewhere := rest.lost / max(rest.sent, 1)
+	s := Suspect{Loss: t.lost/t.sent - elsewhere, Confidence: 1 / (1 + sum),
 		Sent: uint64(t.sent), Lost: uint64(t.lost), Paths: t.paths}
 	if s.Loss < l.cfg.MinLoss || s.Confidence < l.cfg.Confidence {
 		return Suspect{}, -1

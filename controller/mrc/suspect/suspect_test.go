@@ -248,6 +248,23 @@ func TestNothingToName(t *testing.T) {
 	}
 }
 
+// TestLeastLoss: by default a link that loses 1.5 packets in 1,000 is named, with a probability,
+// and one that loses 0.9 is not.
+func TestLeastLoss(t *testing.T) {
+	f := clos(1, 4, 4, 2)
+	for loss, named := range map[float64]bool{0.0015: true, 0.0009: false} {
+		l := newLocator(t)
+		steady(l, f, 1_000_000, map[topology.LinkID]float64{"p0 l0>s1": loss})
+		found := l.Suspects(0)
+		if len(found) == 1 != named {
+			t.Errorf("loss %v: %+v", loss, found)
+		}
+		if named && (found[0].Confidence < 0.99 || found[0].Confidence > 1) {
+			t.Errorf("confidence %v, want 0.99 to 1", found[0].Confidence)
+		}
+	}
+}
+
 // TestCountsOutOfRange: what cannot be is cut, not believed.
 func TestCountsOutOfRange(t *testing.T) {
 	l := newLocator(t)

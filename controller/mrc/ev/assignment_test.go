@@ -104,6 +104,39 @@ func TestStructuredShortCuts(t *testing.T) {
 	}
 }
 
+// TestAppendStructured: the structured EVs of all paths between two leaves are those of the paths
+// one by one, one of a leaf to itself; other modes have none.
+func TestAppendStructured(t *testing.T) {
+	c := threeTiers(1, 2, 2, 2, 2).clos(t)
+	a, other := assign(t, c, Format{Mode: ModeStructured}), assign(t, c, Format{Mode: ModeF3216})
+	for _, dst := range []topology.NodeID{"leaf1-01-01", "leaf1-01-02", "leaf1-02-02"} {
+		set, err := c.Paths("leaf1-01-01", dst, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []packet.EV
+		for ref := range set.All() {
+			v, err := a.Encode("leaf1-01-01", set.Links(ref), TableUSID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, v.Structured())
+		}
+		for _, x := range []struct {
+			a    *Assignment
+			want []packet.EV
+		}{{a, want}, {other, nil}} {
+			enc, err := x.a.Encoder(set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := enc.AppendStructured(nil); !slices.Equal(got, x.want) {
+				t.Errorf("%v to %s: %v, want %v", x.a.Format().Mode, dst, got, x.want)
+			}
+		}
+	}
+}
+
 // Section 9.3.5: the uSID stacks of the full path and the short cuts, by switches
 // as in its examples and by links.
 func TestUSIDStacks(t *testing.T) {

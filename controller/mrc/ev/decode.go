@@ -177,7 +177,7 @@ func (a *Assignment) walkUSIDs(r *Route, v Value) error {
 	at := r.Source
 	for i, usid := range usids {
 		if usid >= FirstLocal {
-			l := a.findUA(at, usid)
+			l := a.find(at, usid-FirstLocal)
 			if l == nil {
 				return fmt.Errorf("%s has no link for uSID %#04x: %w", at, usid, ErrNoSuchEV)
 			}
@@ -204,14 +204,6 @@ func (a *Assignment) walkUSIDs(r *Route, v Value) error {
 		return fmt.Errorf("it ends at %s: %w", at, ErrNoSuchEV)
 	}
 	return nil
-}
-
-// findUA returns the link of a node's uA, nil when it has none.
-func (a *Assignment) findUA(node topology.NodeID, usid uint16) *topology.Link {
-	if usid <= FirstLocal || usid > LinkUSID(maxNumber) {
-		return nil
-	}
-	return a.find(node, usid-FirstLocal)
 }
 
 // usids returns the uSIDs of a value: one at least.

@@ -67,6 +67,37 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
+// TestGreatestPort: with structured EVs ports up to 65,535 are numbers of links; what a wider field
+// has beyond is none.
+func TestGreatestPort(t *testing.T) {
+	f := newFabric()
+	spine := f.add("spine")
+	for _, name := range []string{"leaf1", "leaf2"} {
+		f.ports[topology.NodeID(name)] = 1<<16 - 2
+		f.connect(f.leaf("%s", name), spine)
+	}
+	fields, err := packet.EVFields(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := f.clos(t)
+	a := assign(t, c, Format{Mode: ModeStructured, Fields: fields})
+	v, err := a.Encode("leaf1", append(c.Up("leaf1"), c.Down(spine)[1]), TableUSID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := a.Decode("leaf1", "leaf2", v); err != nil || r.Hops[0].Value != 1<<16-1 {
+		t.Errorf("%v: %+v, %v; want port 65,535 taken", v, r, err)
+	}
+	beyond, err := packet.EV(0).With(fields[0], 1<<17-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := a.Decode("leaf1", "leaf2", StructuredValue(beyond)); !errors.Is(err, ErrNoSuchEV) {
+		t.Errorf("%v: %+v, %v; want no such EV", beyond, r, err)
+	}
+}
+
 func TestEncodeRefuses(t *testing.T) {
 	f := threeTiers(1, 2, 2, 2, 2)
 	c := f.clos(t)

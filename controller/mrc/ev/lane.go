@@ -108,7 +108,7 @@ func (a *Assignment) candidates(set topology.PathSet) ([]candidate, error) {
 	n := set.Len()
 	refs := make([]topology.PathRef, 0, n)
 	out := make([]candidate, 0, n)
-	byNodes := a.format.Mode.SRv6() && a.format.Hops == HopNodes
+	byNodes := a.format.Hops == HopNodes
 	var place map[Value]int
 	if byNodes {
 		place = make(map[Value]int, n)

@@ -217,7 +217,7 @@ func (h drainables[V]) Put(
 ) (v V, created bool, err error) {
 	t := h.target(name)
 	err = h.by.Change(ctx, pre, func() (uint64, any) {
-		return intentOf(h.wanted.admins, h.wanted.canonical(t).String())
+		return intentOf(h.wanted.admins, h.core.canonical(t).String())
 	}, func() error { return h.early(h.wanted.setAdmin(t, spec, pre)) })
 	if err == nil {
 		v, err = h.Get(ctx, name)

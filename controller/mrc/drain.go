@@ -207,15 +207,14 @@ func (ds *drainSet) forget(host string) {
 	}
 }
 
-// run finds drains that are over. applied returns the Set that a host has applied;
-// ok is false when there is no such host.
-func (ds *drainSet) run(applied func(host string) (seq uint64, ok bool)) {
+// run finds drains that are over. applied returns the Set that a host has applied.
+func (ds *drainSet) run(applied func(host string) (seq uint64)) {
 	for _, d := range ds.list {
 		if d.done {
 			continue
 		}
 		for name, seq := range d.waits {
-			if has, ok := applied(name); !ok || has >= seq {
+			if applied(name) >= seq {
 				delete(d.waits, name)
 			}
 		}
@@ -431,13 +430,21 @@ func (c *Core) runDrains() {
 	if c.state.Fabric() == nil {
 		return
 	}
-	c.drains.run(func(name string) (uint64, bool) {
-		h := c.hosts.byName[name]
-		if h == nil {
-			return 0, false
+	c.drains.run(func(name string) uint64 { return c.hosts.byName[name].applied })
+}
+
+// canonical returns the one target that stands for a link in both directions.
+func (c *Core) canonical(t Target) Target {
+	f := c.state.Fabric()
+	if f == nil {
+		return t
+	}
+	if i, ok := f.Place(t.Link); ok {
+		if r := f.Reverse(f.Edge(i)); r != nil {
+			t.Link = min(t.Link, r.ID)
 		}
-		return h.applied, true
-	})
+	}
+	return t
 }
 
 // TargetOf returns what can be drained as a maintenance has it: a switch may be named by what it
@@ -456,12 +463,7 @@ func (c *Core) TargetOf(o api.MaintenanceObject) Target {
 			}
 		}
 	}
-	if i, ok := f.Place(t.Link); ok && t.Link != "" {
-		if r := f.Reverse(f.Edge(i)); r != nil {
-			t.Link = min(t.Link, r.ID)
-		}
-	}
-	return t
+	return c.canonical(t)
 }
 
 // Losses are what jobs lose without targets, to be counted outside of the core. They do not change.

@@ -91,6 +91,24 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// TestHoldOfALink: a link is drained once, by whichever of its directions a maintenance names it.
+func TestHoldOfALink(t *testing.T) {
+	b := newBed(t, 1, nil).clos(2, 2, 2, 1).start()
+	w := b.want()
+	var drains []api.Drain
+	for _, l := range b.both(leafID(1, 1), spineID(1, 1)) {
+		states, why := w.hold([]api.MaintenanceObject{{Link: l.ID}})
+		if why != "" || len(states) != 1 {
+			t.Fatalf("%+v, %q", states, why)
+		}
+		keepAll(w)
+		drains = append(drains, b.core.Drains()...)
+	}
+	if len(drains) != 2 || drains[0].Target != drains[1].Target {
+		t.Errorf("drains %+v, want the same twice", drains)
+	}
+}
+
 // TestLosses: what is lost without a spine, a leaf, a plane and a port is counted by pair of racks,
 // and ranks without a port are cut off.
 func TestLosses(t *testing.T) {

@@ -18,10 +18,10 @@ func TestDrainWaits(t *testing.T) {
 		s.await(d, host, seq)
 	}
 	s.startLinger(d)
-	applied := map[string]uint64{"a": 2, "b": 1}
+	applied := map[string]uint64{"a": 2, "b": 1, "c": 1}
 	run := func(now time.Duration) api.Drain {
 		s.now = now
-		s.run(func(host string) (uint64, bool) { n, ok := applied[host]; return n, ok })
+		s.run(func(host string) uint64 { return applied[host] })
 		return s.view(d)
 	}
 	if got := run(time.Second); got.Drained || !slices.Equal(got.Awaits, []string{"a"}) {
@@ -68,10 +68,10 @@ func TestUndrainBeforeFabric(t *testing.T) {
 func TestDrainAwaitsSwitches(t *testing.T) {
 	s := &drainSet{env: &env{}, linger: 50 * time.Millisecond, switches: true}
 	port := s.add(Target{Host: "a", Port: 1}, nil)
-	d := s.add(Target{Plane: 2}, []int32{4})
+	d, applied := s.add(Target{Plane: 2}, []int32{4}), uint64(0)
 	run := func(now time.Duration) api.Drain {
 		s.now = now
-		s.run(func(string) (uint64, bool) { return 0, false })
+		s.run(func(string) uint64 { return applied })
 		return s.view(d)
 	}
 	s.startLinger(d)
@@ -102,7 +102,7 @@ func TestDrainAwaitsSwitches(t *testing.T) {
 	if got := s.view(d).Awaits; !slices.Equal(got, []string{"b", "s2", "s10"}) {
 		t.Errorf("waits for %v", got)
 	}
-	s.told, s.behind = 3, nil
+	s.told, s.behind, applied = 3, nil, 1
 	if got := run(3 * time.Second); got.Drained || len(got.Awaits) > 0 ||
 		s.why(d) != "its last packets are on their way" {
 		t.Errorf("%+v, %q, want to linger", got, s.why(d))

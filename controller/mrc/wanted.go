@@ -128,24 +128,12 @@ func notFound(format string, args ...any) error {
 	return &api.Error{Code: api.CodeNotFound, Message: fmt.Sprintf(format, args...)}
 }
 
-// canonical is the one target that stands for a link in both directions.
-func (w *wanted) canonical(t Target) Target {
-	if f := w.core.state.Fabric(); f != nil && t.Link != "" {
-		if i, ok := f.Place(t.Link); ok {
-			if r := f.Reverse(f.Edge(i)); r != nil {
-				t.Link = min(t.Link, r.ID)
-			}
-		}
-	}
-	return t
-}
-
 // setAdmin is Runner.SetAdmin.
 func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Precondition) error {
 	if err := api.ValidateAdmin(&spec); err != nil {
 		return err
 	}
-	t = w.canonical(t)
+	t = w.core.canonical(t)
 	before, err := w.admins.Check(t.String(), pre)
 	if before == nil && err != nil {
 		// A precondition of what is not there does not count (RFC 9110 section 13.2.1).
@@ -159,7 +147,7 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 		return nil
 	case spec.Admin == api.AdminDrained:
 		_, err = w.core.checkDrain(t)
-	case pre.Trial != nil || w.core.drains.index(t) < 0:
+	case w.core.drains.index(t) < 0:
 		_, err = w.core.find(t)
 	}
 	var refused *api.Error
@@ -234,7 +222,7 @@ func (w *wanted) hold(
 
 // admin is what a client wants of a target.
 func (w *wanted) admin(t Target) api.Admin {
-	if a := w.admins.Get(w.canonical(t).String()); a != nil {
+	if a := w.admins.Get(w.core.canonical(t).String()); a != nil {
 		return api.Admin{Version: a.Version, Changed: a.Changed, Spec: a.Spec}
 	}
 	return api.Admin{Spec: adminUp}

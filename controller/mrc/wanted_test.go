@@ -3,6 +3,7 @@ package mrc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -81,6 +82,8 @@ func TestBadWishes(t *testing.T) {
 		"a plane that is not there": {drain(Target{Plane: 3}), api.CodeNotFound, "plane 3"},
 		"a port that is not there": {drain(Target{Host: hostName(1, 1), Port: 3}),
 			api.CodeNotFound, "port 3"},
+		"the use of a plane that is not there": {want.setAdmin(Target{Plane: 3},
+			api.AdminSpec{Admin: api.AdminUp}, resource.Precondition{}), api.CodeNotFound, "plane 3"},
 		"nothing": {drain(Target{}), api.CodeNotFound,
 			"want one of link, node, plane, and host with port"},
 		"neither up nor drained": {want.setAdmin(Target{Plane: 1},
@@ -312,5 +315,65 @@ func TestDryWishes(t *testing.T) {
 	if err := want.setAdmin(Target{Plane: 2}, api.AdminSpec{Admin: api.AdminDrained}, dry); !is(err,
 		api.CodeLastPath) {
 		t.Errorf("the last path: %v", err)
+	}
+}
+
+// TestUseOfWhatHasGone: the drain of a port whose host has gone is taken back, and a dry run says
+// so.
+func TestUseOfWhatHasGone(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
+	want, real := w.want(), resource.Precondition{}
+	port := Target{Host: hostName(1, 1), Port: 2}
+	if err := want.setAdmin(port, api.AdminSpec{Admin: api.AdminDrained}, real); err != nil {
+		t.Fatal(err)
+	}
+	keepAll(want)
+	if err := w.core.RemoveHost(port.Host); err != nil {
+		t.Fatal(err)
+	}
+	for _, pre := range []resource.Precondition{{Trial: &resource.Trial{}}, real} {
+		if err := want.setAdmin(port, api.AdminSpec{Admin: api.AdminUp}, pre); err != nil {
+			t.Errorf("dry %v: %v", pre.Trial != nil, err)
+		}
+	}
+	keepAll(want)
+	if d := w.core.Drains(); len(d) > 0 {
+		t.Errorf("drains %v", d)
+	}
+}
+
+// TestMostCCProfiles: there are as many CC profiles as a host holds; of these each may be changed
+// or replaced by another one.
+func TestMostCCProfiles(t *testing.T) {
+	want, none := newBed(t, 1, nil).want(), resource.Precondition{}
+	put := func(i int, gamma float32) error {
+		s := ccSpec()
+		s.NSCC.Gamma = gamma
+		_, created, err := want.putCC(fmt.Sprintf("cc%d", i), s, none)
+		if err == nil {
+			keepAll(want)
+		}
+		if created != (err == nil && gamma == 0.5) {
+			t.Errorf("profile %d was created: %v", i, created)
+		}
+		return err
+	}
+	for i := range hostapi.MaxCCProfiles {
+		if err := put(i, 0.5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := put(hostapi.MaxCCProfiles, 0.5); !is(err, api.CodeLimit) {
+		t.Errorf("one too many: %v", err)
+	}
+	if err := put(0, 0.25); err != nil {
+		t.Errorf("another spec of one of them: %v", err)
+	}
+	if err := want.deleteCC("cc1", none); err != nil {
+		t.Fatal(err)
+	}
+	keepAll(want)
+	if err := put(hostapi.MaxCCProfiles, 0.5); err != nil {
+		t.Errorf("another one instead: %v", err)
 	}
 }

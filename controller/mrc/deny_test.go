@@ -1,11 +1,13 @@
 package mrc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
@@ -231,16 +233,23 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 		count int
 		mode  hostapi.Mode
 		want  string
+		// reason is that of the condition Degraded.
+		reason string
+		format string // "": structured
 	}{
 		{"listed", hostapi.Modes(hostapi.ModeExplicit, hostapi.ModeGenerated), 4, hostapi.ModeExplicit,
-			"explicit, as 1 of 4 generated EVs are left, want 3"},
+			"explicit, as 1 of 4 generated EVs are left, want 3", reasonExplicit, ""},
+		{"listed as containers", hostapi.Modes(hostapi.ModeExplicit, hostapi.ModeGenerated), 4,
+			hostapi.ModeExplicit, "explicit, as ", reasonExplicit, ev.ModeF3216.String()},
 		{"all are used", hostapi.Modes(hostapi.ModeExplicit, hostapi.ModeGenerated), 8,
-			hostapi.ModeGenerated, "explicit EVs would be no more"},
+			hostapi.ModeGenerated, "explicit EVs would be no more", reasonTooFew, ""},
 		{"generated only", hostapi.Modes(hostapi.ModeGenerated), 4, hostapi.ModeGenerated,
-			"it stays generated: "},
+			"it stays generated: ", reasonTooFew, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newBed(t, 1, func(cfg *Config) { cfg.MaxEVs, cfg.MinActive = c.count, 3 }).clos(1, 2, 8, 1)
+			w := newBed(t, 1, func(cfg *Config) {
+				cfg.Mode, cfg.MaxEVs, cfg.MinActive = cmp.Or(c.format, cfg.Mode), c.count, 3
+			}).clos(1, 2, 8, 1)
 			w.core.Tick(0)
 			w.core.SetTopology(w.net.Build())
 			w.core.InSync()
@@ -263,6 +272,29 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 			q, _ := w.core.Profile("leaf1-1:leaf1-2")
 			if q.Outcome.Profile.Mode != c.mode || !strings.Contains(q.Outcome.Degraded, c.want) {
 				t.Errorf("%v, %q, want %v, %q", q.Outcome.Profile.Mode, q.Outcome.Degraded, c.mode, c.want)
+			}
+			if d := q.View().Conditions.Find(api.Degraded); d == nil || d.Reason != c.reason {
+				t.Errorf("%+v, want reason %s", d, c.reason)
+			}
+			// The paths of both lists are known, whichever is in use.
+			for _, held := range []*hostapi.Profile{p.Outcome.Profile, q.Outcome.Profile} {
+				for _, e := range allEVs(held, p.Source, p.Destination) {
+					if !held.Has(e) {
+						continue
+					}
+					wire, err := held.Expand(e)
+					if err != nil {
+						t.Fatal(err)
+					}
+					route, err := w.core.Assignment().Decode("leaf1-1", "leaf1-2", wire.Value)
+					if err != nil {
+						t.Fatal(err)
+					}
+					path, err := q.Path(e)
+					if want := string(route.Hops[0].Links[0].Remote); err != nil || path.Nodes[1] != want {
+						t.Errorf("the path of %v is %v, %v; want one over %s", e, path.Nodes, err, want)
+					}
+				}
 			}
 			w.valid()
 		})

@@ -309,11 +309,45 @@ func TestHostPort(t *testing.T) {
 // without its plane.
 func TestDrainLastPlaneOfALeaf(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 1, 2, 2).start()
-	if err := w.core.Drain(Target{Plane: 2}); err != nil {
-		t.Fatal(err)
+	for _, target := range []Target{{Node: spineID(2, 1)}, {Node: spineID(2, 2)}, {Plane: 2}} {
+		if err := w.core.Drain(target); err != nil {
+			t.Fatal(err)
+		}
 	}
+	denied := func(want bool) {
+		t.Helper()
+		for _, p := range w.core.Profiles() {
+			for _, e := range allEVs(p.Outcome.Profile, p.Source, p.Destination) {
+				if got := p.Outcome.Profile.IsDenied(e); got != (want && e.Port == 2) {
+					t.Errorf("%s: EV %v is denied: %v", p.Name, e, got)
+				}
+			}
+		}
+	}
+	denied(true)
 	if err := w.core.Drain(Target{Plane: 1}); !errors.Is(err, ErrLastPath) {
 		t.Errorf("%v, want the last path", err)
+	}
+	if err := w.core.Undrain(Target{Plane: 2}); err != nil {
+		t.Fatal(err)
+	}
+	denied(false)
+}
+
+// TestDrainBetweenHostsThatAreParted: hosts that cannot reach each other anyway keep nothing from
+// being drained.
+func TestDrainBetweenHostsThatAreParted(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 2, 2, 1).start()
+	for host, up := range map[string]hostapi.PortMask{"h1-1": hostapi.Ports(1),
+		"h2-1": hostapi.Ports(2)} {
+		if err := w.core.PortStatus(host, up); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, target := range []Target{{Plane: 2}, {Host: "h1-1", Port: 1}} {
+		if err := w.core.Drain(target); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

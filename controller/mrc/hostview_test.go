@@ -4,7 +4,9 @@ import (
 	"errors"
 	"net/netip"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
@@ -63,6 +65,40 @@ func TestHostQueuePairs(t *testing.T) {
 		t.Errorf("%+v of a host without a stream", h.QueuePairs)
 	}
 	if err := w.core.QueuePairs("nobody", said); !errors.Is(err, fabric.ErrUnknownHost) {
+		t.Errorf("of a host that is not known: %v", err)
+	}
+}
+
+// TestRefusal: a host that refuses something is behind, and says so once, until it refuses nothing.
+func TestRefusal(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
+	w.run(time.Second)
+	for _, c := range []struct {
+		reason string
+		events []string
+	}{
+		{"", nil},
+		{"no room", []string{"refused: no room"}},
+		{"no room", nil},
+		{"no table", []string{"refused: no table"}},
+		{"", []string{"refuses nothing any more"}},
+	} {
+		if err := w.core.Refused("h1-1", c.reason); err != nil {
+			t.Fatal(err)
+		}
+		var events []string
+		for _, e := range w.core.Ready().Events {
+			if e.Type == api.EventHostChanged && e.Object == "h1-1" {
+				events = append(events, e.Message)
+			}
+		}
+		p, _ := w.core.Profile("leaf1-1:leaf1-2")
+		if !slices.Equal(events, c.events) || w.core.Hosts()[0].Refusal != c.reason ||
+			slices.Contains(p.Behind, "h1-1") != (c.reason != "") {
+			t.Errorf("%q: events %q, %+v, behind %v", c.reason, events, w.core.Hosts()[0], p.Behind)
+		}
+	}
+	if err := w.core.Refused("nobody", "x"); !errors.Is(err, fabric.ErrUnknownHost) {
 		t.Errorf("of a host that is not known: %v", err)
 	}
 }

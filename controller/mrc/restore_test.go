@@ -2,10 +2,12 @@ package mrc
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -338,6 +340,57 @@ func TestGrowth(t *testing.T) {
 	w.valid()
 }
 
+// TestProbeAcrossGrowth: a probe that was sent before the fabric grew says nothing of the links
+// that have the places of those that it crossed.
+func TestProbeAcrossGrowth(t *testing.T) {
+	w := newBed(t, 1, nil).clos(1, 3, 2, 1).start()
+	w.run(time.Second)
+	links := w.both(leafID(1, 2), spineID(1, 2))
+	w.remove(links)
+	w.run(time.Second)
+	w.restore(links)
+	w.silent = true
+	w.run(2 * time.Second)
+	if s := w.status(links[0].ID); s.Phase != "trying" {
+		t.Fatalf("%+v, want it tried", s)
+	}
+	before := w.net.Build()
+	w.net.SetNode(topology.Node{ID: "a"}) // its links are the first of all
+	for l := 1; l <= 3; l++ {
+		w.connect("a", leafID(1, l))
+	}
+	after := w.net.Build()
+	places := map[int]bool{}
+	for _, l := range links {
+		places[after.LinkPlace(l.ID)] = true
+	}
+	crossed := 0
+	probes := w.probes
+	w.publish()
+	for _, p := range probes {
+		ids, err := w.links(p.host, p.Destination, p.EV)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(ids,
+			func(id topology.LinkID) bool { return places[before.LinkPlace(id)] }) {
+			continue
+		}
+		r := &hostapi.ProbeResult{ID: p.ID, Sent: p.Count, Received: p.Count, RTTMin: 1, RTTMean: 2,
+			RTTMax: 3, Port: p.EV.Port}
+		if w.core.ProbeResult(p.host, r) == nil {
+			crossed++
+		}
+	}
+	if crossed == 0 {
+		t.Fatal("no probe was under way")
+	}
+	w.run(time.Second)
+	if s := w.status(links[0].ID); !s.Denied || s.Phase != "trying" {
+		t.Errorf("%+v, want it tried still", s)
+	}
+}
+
 // TestIncompleteTopologyDeniesNothing: what a peer has yet to say for the first time is not lost.
 func TestIncompleteTopologyDeniesNothing(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 3, 2, 1).start()
@@ -406,5 +459,10 @@ func TestEvents(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	w.core.Event(api.EventHostChanged, "h", "x")
+	want := api.Event{Time: w.core.Wall(), Type: api.EventHostChanged, Object: "h", Message: "x"}
+	if got := w.core.Ready().Events; len(got) != 1 || got[0] != want {
+		t.Errorf("%+v, want %+v from the user of the core", got, want)
 	}
 }

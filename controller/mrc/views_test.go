@@ -61,6 +61,39 @@ func TestViewsAreCurrent(t *testing.T) {
 	}
 }
 
+// TestCCBesideHostsWithoutPath: a CC profile that comes is that of all EV profiles, but of those
+// that cannot be made as their racks share no plane.
+func TestCCBesideHostsWithoutPath(t *testing.T) {
+	w := newBed(t, 1, func(c *Config) { c.CCProfile = "cc" }).clos(2, 2, 2, 1)
+	for i, at := range []ev.Attachment{{leafID(1, 1), ""}, {"", leafID(2, 2)}} {
+		h := fabric.Host{Name: []string{"one", "two"}[i], At: at,
+			Address: netip.AddrFrom16([16]byte{0x20, 15: byte(i + 1)})}
+		w.made[h.Name] = h
+		if err := w.core.PutHost(h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.start()
+	w.core.SetCC(ccProfiles([]string{"cc"}))
+	without := 0
+	for _, p := range w.core.Profiles() {
+		v := p.View()
+		switch parted := p.Source.Ports() == 1 && p.Destination.Ports() == 1 &&
+			(p.Source[0] == "") != (p.Destination[0] == ""); {
+		case parted:
+			without++
+			if c := v.Conditions.Find(api.Accepted); c.Status || c.Reason != reasonNoProfile {
+				t.Errorf("%s: %+v", p.Name, c)
+			}
+		case v.CCProfile != "cc":
+			t.Errorf("%s has the CC profile %q", p.Name, v.CCProfile)
+		}
+	}
+	if without != 2 {
+		t.Errorf("%d profiles without a path, want 2", without)
+	}
+}
+
 // TestDrainsOfNodes: a node shows the drains of itself and of the plane that it is in, and of none
 // other; a leaf of several planes is still in use by the others.
 func TestDrainsOfNodes(t *testing.T) {

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/topology"
 )
 
 func (w *bed) drained(t Target) (done bool, awaits []string) {
@@ -102,6 +104,9 @@ func TestDrainAwaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	delete(w.made, hostName(3, 2))
+	if _, awaits := w.drained(target); len(awaits) != 0 {
+		t.Errorf("awaits %v, of which none is there and behind", awaits)
+	}
 	w.pump()
 	w.run(time.Second)
 	if done, awaits := w.drained(target); !done {
@@ -347,6 +352,37 @@ func TestDrainBetweenHostsThatAreParted(t *testing.T) {
 	for _, target := range []Target{{Plane: 2}, {Host: "h1-1", Port: 1}} {
 		if err := w.core.Drain(target); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestTargetsOfMaintenances: a maintenance names switches by id or by what they show, and a link by
+// either of its directions, of which one stands for both.
+func TestTargetsOfMaintenances(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 2, 2, 1)
+	w.net.SetNode(topology.Node{ID: spineID(1, 1), Name: "a spine"})
+	named := api.MaintenanceObject{Node: "a spine"}
+	if got := w.core.TargetOf(named); got != (Target{Node: "a spine"}) {
+		t.Errorf("before there is a fabric: %v", got)
+	}
+	w.start()
+	links := w.both(leafID(1, 1), spineID(1, 1))
+	link := Target{Link: min(links[0].ID, links[1].ID)}
+	for _, c := range []struct {
+		of   api.MaintenanceObject
+		want Target
+	}{
+		{named, Target{Node: spineID(1, 1)}},
+		{api.MaintenanceObject{Node: string(spineID(1, 2))}, Target{Node: spineID(1, 2)}},
+		{api.MaintenanceObject{Node: "x"}, Target{Node: "x"}},
+		{api.MaintenanceObject{Link: links[0].ID}, link},
+		{api.MaintenanceObject{Link: links[1].ID}, link},
+		{api.MaintenanceObject{Link: "x"}, Target{Link: "x"}},
+		{api.MaintenanceObject{Plane: 2}, Target{Plane: 2}},
+		{api.MaintenanceObject{Host: "h1-1", Port: 2}, Target{Host: "h1-1", Port: 2}},
+	} {
+		if got := w.core.TargetOf(c.of); got != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.of, got, c.want)
 		}
 	}
 }

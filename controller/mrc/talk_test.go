@@ -205,7 +205,14 @@ func TestProfilesOfJobsOutliveTheCore(t *testing.T) {
 	if len(w.sets) != 0 {
 		t.Fatalf("hosts are told something before links were tried: %v", w.sets)
 	}
-	w.run(3 * time.Second) // the links of the fourth leaf hold nobody up
+	w.silent = true
+	w.run(time.Second)
+	if len(w.sets) != 0 || len(w.probes) == 0 {
+		t.Fatalf("hosts are told something before links were tried, by %d probes: %v", len(w.probes),
+			w.sets)
+	}
+	w.silent = false
+	w.run(5 * time.Second) // the links of the fourth leaf hold nobody up
 	if len(w.sets) != len(w.made) {
 		t.Errorf("%d hosts are told, want %d", len(w.sets), len(w.made))
 	}

@@ -146,3 +146,20 @@ func TestDrainsOfNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkOfID: there is a link of an id when there is a fabric, and paths cross it.
+func TestLinkOfID(t *testing.T) {
+	w := newBed(t, 1, nil).clos(1, 2, 2, 1)
+	id := w.both(leafID(1, 1), spineID(1, 1))[0].ID
+	if l, ok := w.core.Link(id); ok {
+		t.Errorf("%+v before there is a fabric", l)
+	}
+	w.connect(leafID(1, 1), leafID(1, 2))
+	across := w.both(leafID(1, 1), leafID(1, 2))[0].ID
+	w.start()
+	for id, want := range map[topology.LinkID]bool{id: true, across: false, "x": false, "": false} {
+		if l, ok := w.core.Link(id); ok != want || ok && l.ID != id {
+			t.Errorf("link %q: %+v, %v, want %v", id, l, ok, want)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -73,30 +72,5 @@ func TestCloserLookTakesTurns(t *testing.T) {
 	}
 	if peers[0] == peers[1] {
 		t.Errorf("only %s is probed", peers[0])
-	}
-}
-
-// TestOneHostAloneReports: without the host that reports most losses, others must lose as large a
-// share of their packets across a link as one that is denied.
-func TestOneHostAloneReports(t *testing.T) {
-	for _, c := range []struct {
-		lost   uint64 // of 9,000 packets of others
-		proven bool
-	}{{0, false}, {1, false}, {89, false}, {90, true}} {
-		p := newProver(t, "stev", func(cfg *inventory.MRC) { cfg.Suspects.DenyLoss = 0.01 })
-		addProfiles(t, p)
-		links := []topology.LinkID{linkBetween(p, leaf1, spine1)}
-		path := p.suspects.locator.Path(links)
-		for who, n := range map[string]suspect.Counts{"h1": {Sent: 1000, Lost: 100},
-			"h2": {Sent: 9000, Lost: c.lost}} {
-			p.suspects.accuse(who, links, n)
-			p.suspects.observe(path, n)
-		}
-		i, _ := p.State.Fabric().Place(links[0])
-		why := p.suspects.unproven(&accused{Suspect: suspect.Suspect{Links: links}},
-			p.State.Fabric().Edge(i))
-		if (why == "") != c.proven {
-			t.Errorf("others lose %d of 9,000: %q, want proven: %v", c.lost, why, c.proven)
-		}
 	}
 }

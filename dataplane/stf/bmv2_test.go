@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"math/big"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/test/bmv2"
 	"github.com/weft-sdn/weft/test/seeds"
 )
@@ -49,6 +52,79 @@ func TestGeneratedOnBMv2(t *testing.T) {
 			newOnBMv2(t, loadText(t, compiled, p.name, p.text)).play()
 		})
 	}
+}
+
+// TestVariantsOnBMv2 runs variants of the generated cases on simple_switch: it sends, counts and
+// keeps what the embedded switch does, but for times. WEFT_VARIANTS=all runs all, which takes half
+// an hour; without it some are run.
+func TestVariantsOnBMv2(t *testing.T) {
+	bmv2.RequireFiles(t)
+	program, err := engine.Load(p4.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := os.Getenv("WEFT_VARIANTS") == "all"
+	for i, p := range generatedCases(t) {
+		for _, v := range variantsOf(t, program, p.name, p.text) {
+			if !all && (i%4 != 0 || v.number != i/4%variants) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%d", p.name, v.number), func(t *testing.T) {
+				t.Parallel() // most of the time is waiting
+				for _, s := range v.sent {
+					v.statements = append(v.statements, Statement{s.line, Expect{s.port,
+						Pattern{Digits: hex.EncodeToString(s.frame), Exact: true}}})
+				}
+				b := newOnBMv2(t, loaded{compiled, "", &Case{v.statements}, program})
+				var want []string
+				for _, c := range v.cells {
+					switch {
+					case c.value == "":
+						b.files.After = append(b.files.After, fmt.Sprintf("counter_read %s %d", c.array, c.index))
+					case !times[c.array[strings.LastIndexByte(c.array, '.')+1:]]:
+						b.files.After = append(b.files.After, fmt.Sprintf("register_read %s %d", c.array, c.index))
+					default:
+						continue
+					}
+					if n, err := strconv.ParseUint(c.value, 10, 64); err == nil { // its API has signed numbers
+						c.value = fmt.Sprint(min(n, math.MaxInt64))
+					}
+					want = append(want, c.String())
+				}
+				said := b.run()
+				if got := cellsSaid(said); !slices.Equal(got, want) {
+					t.Errorf("simple_switch has\n%s\nwant\n%s", strings.Join(got, "\n"),
+						strings.Join(want, "\n"))
+				}
+				if t.Failed() {
+					t.Logf("the variant: %+v", v.statements)
+				}
+			})
+		}
+	}
+}
+
+// times are the registers that hold times of the switch.
+var times = map[string]bool{"lldp_next": true, "nd_next": true, "connect_next": true,
+	"icmp_next": true, "pfc_seen_at": true, "group_nack_time": true, "cnp_start": true}
+
+var cellSaid = regexp.MustCompile(
+	`(\S+)\[(\d+)\]= +(?:\((\d+) bytes, (\d+) packets\)|(\d+))`)
+
+// cellsSaid are the counters and registers that simple_switch_CLI has read, as cells say them.
+func cellsSaid(said string) (out []string) {
+	for _, m := range cellSaid.FindAllStringSubmatch(said, -1) {
+		c := cell{array: m[1]}
+		c.index, _ = strconv.Atoi(m[2])
+		if m[5] != "" {
+			c.value = m[5]
+		} else {
+			c.counts.Bytes, _ = strconv.ParseUint(m[3], 10, 64)
+			c.counts.Packets, _ = strconv.ParseUint(m[4], 10, 64)
+		}
+		out = append(out, c.String())
+	}
+	return out
 }
 
 // TestMutatedCasesOnBMv2 puts packets like those of the cases, with octets
@@ -140,7 +216,10 @@ func (b *onBMv2) say(format string, args ...any) {
 	b.files.Commands = append(b.files.Commands, fmt.Sprintf(format, args...))
 }
 
-func (b *onBMv2) play() {
+func (b *onBMv2) play() { b.counters(b.run()) }
+
+// run plays the case, and returns what was said of counters and registers afterwards.
+func (b *onBMv2) run() string {
 	ports := map[uint32]bool{}
 	lines := map[int]bool{}
 	for _, s := range b.c.Statements {
@@ -174,7 +253,7 @@ func (b *onBMv2) play() {
 	for _, port := range b.files.Ports {
 		b.compare(port, out[port])
 	}
-	b.counters(said)
+	return said
 }
 
 // compare pairs what left a port with what is expected, in any order: the

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,6 +94,9 @@ func generatedCases(t *testing.T) []part {
 	var all []part
 	for _, one := range strings.Split("\n"+string(text), "\n## ")[1:] {
 		name, text, _ := strings.Cut(one, "\n")
+		if slices.ContainsFunc(all, func(p part) bool { return p.name == name }) {
+			t.Fatalf("%s has two cases %s", generated, name)
+		}
 		all = append(all, part{name, text + "\n"})
 	}
 	if len(all) == 0 {

@@ -12,5 +12,6 @@
 // A case is then run on the embedded switch, traced, with the program as it is compiled. Where the
 // switch sends what p4testgen expects, that stands in the case; where the packet went through
 // something that the model lacks, the case has what the switch sends, and names it. Either way
-// BMv2 has the last word: dataplane/stf runs all cases on simple_switch.
+// BMv2 has the last word: dataplane/stf runs all cases on simple_switch. Some cases are derived
+// from others, for statements that p4testgen did not reach (derive.go).
 package main

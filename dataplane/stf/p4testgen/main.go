@@ -40,6 +40,7 @@ type options struct {
 	tests     int
 	slowest   time.Duration // of one run of p4testgen
 	policies  string
+	derive    int
 	all       time.Duration // after which no run begins; 0: none
 	remain    int           // runs that have not begun
 	failed    []string      // runs that p4testgen ended with an error and no case
@@ -70,6 +71,8 @@ func generate(ctx context.Context, args []string) error {
 	f.DurationVar(&o.slowest, "time", time.Minute, "what a run may take")
 	f.StringVar(&o.policies, "paths", "GREEDY_STATEMENT_SEARCH,RANDOM_BACKTRACK",
 		"branches of choosing paths")
+	f.IntVar(&o.derive, "derive", 100_000,
+		"how many changes of cases to try, by -seed, for statements that none reaches")
 	f.DurationVar(&o.all, "for", 0, "begin no run after this; the next time goes on there")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -257,10 +260,18 @@ func (o *options) choose() error {
 		return errors.New("no cases")
 	}
 	chosen := cover(candidates)
+	if more := derive(program, folded, chosen, all, o.derive, uint64(o.first)); len(more) > 0 {
+		fmt.Fprintf(os.Stderr, "%d cases are derived from others\n", len(more))
+		chosen = cover(append(candidates, more...))
+	}
 	reached := map[trace.Source]bool{}
 	var b strings.Builder
 	same := 0
+	named := map[string]int{} // one that was kept before may have the name of another
 	for _, c := range chosen {
+		if named[c.name]++; named[c.name] > 1 {
+			c.name = fmt.Sprintf("%s_%d", c.name, named[c.name])
+		}
 		fmt.Fprintf(&b, "## %s\n%s", c.name, c.text)
 		for s := range c.run.reached {
 			reached[s] = true

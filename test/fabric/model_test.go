@@ -143,11 +143,17 @@ type history struct {
 	got     []int64 // last PSN each receiver has
 	msn     []int64
 	front   int64
+	// level has all of 32 branches near each other, and the last ones catch up: each of them is the
+	// one that all wait for at times, by its PSN, by its MSN, and by its RNR timer.
+	level bool
 }
 
 func newHistory(seed uint64, virtual bool) *history {
 	rng := rand.New(rand.NewPCG(seed, 0xa9))
-	n := []int{1, 2, 3, 5, 8, 32}[rng.IntN(6)]
+	n, level := []int{1, 2, 3, 5, 8, 32}[rng.IntN(6)], seed%4 == 3
+	if level {
+		n = 32
+	}
 	g := newGroup(uint16(rng.IntN(p4.MtGroups)), n)
 	for b := range g.branches {
 		// Behind one port, so that their order is kept on every target.
@@ -165,7 +171,7 @@ func newHistory(seed uint64, virtual bool) *history {
 	}
 	g.limit = []uint32{0, 1, 3, 100}[rng.IntN(4)]
 	h := &history{rng: rng, w: newTwin(g), virtual: virtual, got: make([]int64, n),
-		msn: make([]int64, n)}
+		msn: make([]int64, n), level: level}
 	h.front = []int64{1, 1<<24 - 20, 1<<23 - 10, rng.Int64N(1 << 24)}[rng.IntN(4)] + 1<<24
 	for b := range h.got {
 		h.got[b], h.msn[b] = h.front, 1<<24-5
@@ -211,6 +217,9 @@ func (h *history) move() move {
 		return h.expect("poll", w.g.poll(), 0, w.poll())
 	}
 	b := rng.IntN(len(w.g.branches))
+	if h.level {
+		return h.levelMove(b)
+	}
 	if rng.IntN(8) == 0 {
 		return h.expect(fmt.Sprintf("CNP of %d", b), w.g.cnp(b), b, w.cnp(b))
 	}
@@ -237,6 +246,31 @@ func (h *history) move() move {
 	}
 	if rng.IntN(6) == 0 { // late
 		psn -= int64(rng.IntN(12))
+	}
+	what := fmt.Sprintf("branch %d: %v %d", b, syndrome, psn)
+	in := w.g.from(b, w.g.answer(b, psn24(psn), syndrome, psn24(h.msn[b])))
+	return h.expect(what, in, b, w.respond(b, psn, syndrome, h.msn[b]))
+}
+
+// levelMove has a branch respond, or one of those that are behind all others.
+func (h *history) levelMove(b int) move {
+	rng, w := h.rng, h.w
+	least := slices.Min(h.got)
+	if rng.IntN(3) > 0 {
+		for h.got[b] != least {
+			b = (b + 1) % len(h.got)
+		}
+	}
+	if h.got[b] < least+3 {
+		h.got[b] += int64(1 + rng.IntN(3))
+		h.msn[b] = max(h.msn[b], h.got[b]-h.front+1<<24-int64(rng.IntN(6)))
+	}
+	psn, syndrome := h.got[b], packet.ACKSyndrome(uint8(rng.IntN(32)))
+	switch rng.IntN(5) {
+	case 0:
+		psn, syndrome = psn+1, packet.NAKSyndrome(packet.NAKSequence)
+	case 1:
+		psn, syndrome = psn+1, packet.RNRSyndrome(uint8(rng.IntN(32)))
 	}
 	what := fmt.Sprintf("branch %d: %v %d", b, syndrome, psn)
 	in := w.g.from(b, w.g.answer(b, psn24(psn), syndrome, psn24(h.msn[b])))

@@ -175,7 +175,7 @@ func (f *Fabric) findLeaves() {
 	}
 	for i := range f.edges {
 		l := &f.edges[i]
-		if !l.rises && l.reverse >= 0 && f.edges[l.reverse].rises {
+		if l.reverse >= 0 && f.edges[l.reverse].rises {
 			l.leaves = f.edges[l.reverse].leaves
 		}
 	}

@@ -52,6 +52,8 @@ const (
 // they were told.
 func (r *Runner) tell(ctx context.Context) error {
 	var last told
+	now := make(chan time.Time)
+	close(now)
 	var ask <-chan time.Time
 	var pause time.Duration
 	for {
@@ -62,7 +64,7 @@ func (r *Runner) tell(ctx context.Context) error {
 				err = r.opts.Switches.SetAssignment(ctx, t.assignment)
 			}
 			if t.drained.Seq != last.drained.Seq {
-				ask, pause = time.After(0), askSoon
+				ask, pause = now, askSoon
 			}
 			last = t
 		case <-ask:

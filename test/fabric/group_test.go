@@ -304,9 +304,15 @@ func (t tree) receivers() []*p4v1.Update {
 		t.fallback))
 }
 
-// request is a packet of the source, as the source sends it in provisioned mode.
+// request is a packet of the source, as the source sends it in provisioned mode. What is beside its
+// PSN goes by that: a switch carries it along, and has it in the ICRC.
 func (t tree) request(op packet.Opcode, psn uint32, size int) packet.RoCE {
-	p := arriving(t.source(), t.proxy, packet.BTH{Opcode: op, DestQPN: t.qpn, PSN: psn, AckReq: true})
+	bits := (psn + 1) * 2654435761
+	p := arriving(t.source(), t.proxy, packet.BTH{Opcode: op, DestQPN: t.qpn, PSN: psn, AckReq: true,
+		Solicited: bits>>31 == 1, MigReq: bits>>30&1 == 1, PadCount: uint8(bits >> 28 & 3),
+		TVer: uint8(bits >> 24 & 15), FECN: bits>>7&1 == 1, BECN: bits>>6&1 == 1,
+		Reserved6: uint8(bits & 63), Reserved7: uint8(bits >> 1 & 127)})
+	p.BTH.PKey = uint16(bits >> 8)
 	p.RETH = packet.RETH{VA: 0x1000_2000_3000_4000, RKey: 0xaabbccdd, DMALength: uint32(size)}
 	p.ImmDt = 0x01020304
 	p.Payload = pattern(size)

@@ -71,6 +71,9 @@ func TestVariantsOnBMv2(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/%d", p.name, v.number), func(t *testing.T) {
 				t.Parallel() // most of the time is waiting
+				if late := v.later(t, program); late.settled() != v.settled() {
+					t.Skip("skipped: it goes by when the packet arrives")
+				}
 				for _, s := range v.sent {
 					v.statements = append(v.statements, Statement{s.line, Expect{s.port,
 						Pattern{Digits: hex.EncodeToString(s.frame), Exact: true}}})
@@ -102,6 +105,31 @@ func TestVariantsOnBMv2(t *testing.T) {
 			})
 		}
 	}
+}
+
+// later is a variant whose packets arrive a few seconds later, as they do at simple_switch.
+func (v *variant) later(t *testing.T, program *engine.Program) *variant {
+	t.Helper()
+	r := newRun(newSwitch(program))
+	r.sw.SetOutput(r)
+	for _, s := range v.statements {
+		if _, ok := s.Do.(Packet); ok {
+			r.until(r.now + 3*pause)
+		}
+		if err := r.do(s.Do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &variant{v.number, v.statements, r.sent, r.cells(t, v.statements)}
+}
+
+// settled returns what a variant leads to, but for times.
+func (v *variant) settled() string {
+	w := *v
+	w.cells = slices.DeleteFunc(slices.Clone(v.cells), func(c cell) bool {
+		return times[c.array[strings.LastIndexByte(c.array, '.')+1:]]
+	})
+	return w.String()
 }
 
 // times are the registers that hold times of the switch.

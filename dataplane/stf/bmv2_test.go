@@ -110,15 +110,9 @@ func TestVariantsOnBMv2(t *testing.T) {
 // later is a variant whose packets arrive a few seconds later, as they do at simple_switch.
 func (v *variant) later(t *testing.T, program *engine.Program) *variant {
 	t.Helper()
-	r := newRun(newSwitch(program))
-	r.sw.SetOutput(r)
-	for _, s := range v.statements {
-		if _, ok := s.Do.(Packet); ok {
-			r.until(r.now + 3*pause)
-		}
-		if err := r.do(s.Do); err != nil {
-			t.Fatal(err)
-		}
+	r, err := played(program, v.statements, 3*pause)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return &variant{v.number, v.statements, r.sent, r.cells(t, v.statements)}
 }

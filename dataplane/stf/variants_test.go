@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/p4"
@@ -77,14 +78,7 @@ func variantsOf(t *testing.T, program *engine.Program, name, text string) (out [
 			}
 			v.statements[i].Do = changed(rng, v.statements[i].Do)
 		}
-		r := newRun(newSwitch(program))
-		r.sw.SetOutput(r)
-		for _, s := range v.statements {
-			r.line = s.Line
-			if err = r.do(s.Do); err != nil {
-				break
-			}
-		}
+		r, err := played(program, v.statements, 0)
 		if err != nil && v.number == 0 {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -94,6 +88,22 @@ func variantsOf(t *testing.T, program *engine.Program, name, text string) (out [
 		}
 	}
 	return out
+}
+
+// played runs statements on a switch of their own, each packet later by a time than it would come.
+func played(program *engine.Program, statements []Statement, late time.Duration) (*run, error) {
+	r := newRun(newSwitch(program))
+	r.sw.SetOutput(r)
+	for _, s := range statements {
+		if _, ok := s.Do.(Packet); ok && late > 0 {
+			r.until(r.now + late)
+		}
+		r.line = s.Line
+		if err := r.do(s.Do); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
 }
 
 // cells returns the counters that are not 0, and the registers at the places where those are that

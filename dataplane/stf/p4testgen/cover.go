@@ -136,11 +136,11 @@ type sent struct {
 }
 
 // runCase runs a case on an embedded switch of its own.
-func runCase(program *engine.Program, folded map[string][]trace.Source, c *stf.Case) *run {
-	r := &run{folded: folded, reached: map[trace.Source]bool{}, branches: map[string]bool{},
+func (f *fabric) runCase(c *stf.Case) *run {
+	r := &run{folded: f.folded, reached: map[trace.Source]bool{}, branches: map[string]bool{},
 		beyond: map[string]bool{}}
 	sw := dataplane.New(dataplane.Config{Seed: 1, Priorities: 1, PFCPort: engine.NoPort}, nil)
-	sw.SetProgram(program)
+	sw.SetProgram(f.program)
 	var records []*trace.Record
 	sw.SetTracer(trace.NewAssembler(func(record *trace.Record) {
 		records = append(records, record.All()...)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/stf"
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
@@ -23,19 +22,7 @@ const slack = 60
 
 // TestReached: the cases that are kept reach as many statements as the documentation says.
 func TestReached(t *testing.T) {
-	compiled, err := os.ReadFile("../../../p4/fabric.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := engine.Load(compiled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := statements(compiled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folded, err := temporaries(compiled)
+	f, err := loadFabric("../../../p4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,23 +31,22 @@ func TestReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	reached := map[trace.Source]bool{}
-	for _, text := range strings.Split("\n"+string(text), "\n## ")[1:] {
-		name, text, _ := strings.Cut(text, "\n")
+	for name, text := range namedCases(string(text)) {
 		c, err := stf.Parse(text)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		r := runCase(program, folded, c)
+		r := f.runCase(c)
 		if r.err != nil {
 			t.Errorf("%s: %v", name, r.err)
 		}
 		for s := range r.reached {
-			if all[s] {
+			if f.statements[s] {
 				reached[s] = true
 			}
 		}
 	}
-	t.Logf("%d of %d statements", len(reached), len(all))
+	t.Logf("%d of %d statements", len(reached), len(f.statements))
 	page, err := os.ReadFile("../../../docs/dataplane.md")
 	if err != nil {
 		t.Fatal(err)
@@ -79,8 +65,8 @@ func TestReached(t *testing.T) {
 	if want := number(m[1]); len(reached) < want-slack || len(reached) > want+slack {
 		t.Errorf("the cases reach %d statements, the documentation says %d", len(reached), want)
 	}
-	if want := number(m[2]); len(all) < want-slack || len(all) > want+slack {
-		t.Errorf("the program has %d statements, the documentation says %d", len(all), want)
+	if want := number(m[2]); len(f.statements) < want-slack || len(f.statements) > want+slack {
+		t.Errorf("the program has %d statements, the documentation says %d", len(f.statements), want)
 	}
 }
 

@@ -4,14 +4,15 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/big"
+	"math/bits"
 	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -19,13 +20,10 @@ import (
 // derive changes cases at random, as often as tries says, and returns those that reach what no case
 // did: the minimum over 32 branches has more ways than p4testgen has time for, and each is a few
 // bits away from one that it found.
-func derive(program *engine.Program, folded map[string][]trace.Source,
-	from []*candidate, all map[trace.Source]bool, tries int, seed uint64) (out []*candidate) {
+func (f *fabric) derive(from []*candidate, tries int, seed uint64) (out []*candidate) {
 	reached := map[trace.Source]bool{}
 	for _, c := range from {
-		for s := range c.run.reached {
-			reached[s] = true
-		}
+		maps.Copy(reached, c.run.reached)
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range tries {
@@ -34,20 +32,18 @@ func derive(program *engine.Program, folded map[string][]trace.Source,
 		for range 1 + rng.IntN(3) {
 			text = change(rng, text)
 		}
-		c, err := readCandidate(program, folded, fmt.Sprintf("derived-%d/%s", len(out)+1, of.name), text)
+		c, err := f.readCandidate(fmt.Sprintf("derived-%d/%s", len(out)+1, of.name), text)
 		if err != nil {
 			continue // the switch refuses what it has become
 		}
 		adds := false
 		for s := range c.run.reached {
-			adds = adds || all[s] && !reached[s]
+			adds = adds || f.statements[s] && !reached[s]
 		}
 		if !adds {
 			continue
 		}
-		for s := range c.run.reached {
-			reached[s] = true
-		}
+		maps.Copy(reached, c.run.reached)
 		out, from = append(out, c), append(from, c)
 	}
 	return out
@@ -102,12 +98,12 @@ func replace(rng *rand.Rand, text string, of *regexp.Regexp, part int,
 }
 
 // flip flips one bit of a number; hexadecimal ones keep their length.
-func flip(rng *rand.Rand, v string, base, bits int) string {
+func flip(rng *rand.Rand, v string, base, width int) string {
 	n, ok := new(big.Int).SetString(v, base)
 	if !ok {
 		return v
 	}
-	bit := rng.IntN(bits)
+	bit := rng.IntN(width)
 	n.SetBit(n, bit, 1-n.Bit(bit))
 	if base == 16 {
 		return fmt.Sprintf("%0*X", len(v), n)
@@ -124,10 +120,7 @@ func moveBranches(rng *rand.Rand, text string) string {
 		i, _ := strconv.Atoi(m[2])
 		return fmt.Sprintf("register_write %s %d %s", m[1], i/branches*branches+(i+by)%branches, m[3])
 	})
-	return liveMask.ReplaceAllStringFunc(text, func(arg string) string {
-		live, _ := strconv.ParseUint(liveMask.FindStringSubmatch(arg)[1], 16, 32)
-		return fmt.Sprintf(`"live_mask":0x%08X`, uint32(live<<by|live>>(branches-by)))
-	})
+	return withLive(text, func(live uint32) uint32 { return bits.RotateLeft32(live, by) })
 }
 
 // copyCell has another branch of a group report what one does, and be live.
@@ -141,9 +134,14 @@ func copyCell(rng *rand.Rand, text string) string {
 	to := rng.IntN(branches)
 	text = strings.Replace(text, m[0], fmt.Sprintf("%s\nregister_write %s %d %s", m[0], m[1],
 		i/branches*branches+to, m[3]), 1)
+	return withLive(text, func(live uint32) uint32 { return live | 1<<to })
+}
+
+// withLive returns a case with other branches live.
+func withLive(text string, change func(live uint32) uint32) string {
 	return liveMask.ReplaceAllStringFunc(text, func(arg string) string {
 		live, _ := strconv.ParseUint(liveMask.FindStringSubmatch(arg)[1], 16, 32)
-		return fmt.Sprintf(`"live_mask":0x%08X`, live|1<<to)
+		return fmt.Sprintf(`"live_mask":0x%08X`, change(uint32(live)))
 	})
 }
 

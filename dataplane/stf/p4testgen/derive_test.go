@@ -3,32 +3,20 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/trace"
 	"github.com/weft-sdn/weft/packet"
 )
 
 // TestDerive leaves out the cases that were derived: some of what they alone reach is found again.
 func TestDerive(t *testing.T) {
-	compiled, err := os.ReadFile("../../../p4/fabric.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := engine.Load(compiled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := statements(compiled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	folded, err := temporaries(compiled)
+	f, err := loadFabric("../../../p4")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,35 +27,32 @@ func TestDerive(t *testing.T) {
 	var made []*candidate
 	reached := map[trace.Source]bool{}
 	derived := 0
-	for _, one := range strings.Split("\n"+string(text), "\n## ")[1:] {
-		name, text, _ := strings.Cut(one, "\n")
+	for name, text := range namedCases(string(text)) {
 		if strings.HasPrefix(name, "derived-") {
 			derived++
 			continue
 		}
-		c, err := readCandidate(program, folded, name, text)
+		c, err := f.readCandidate(name, text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		made = append(made, c)
-		for s := range c.run.reached {
-			reached[s] = true
-		}
+		maps.Copy(reached, c.run.reached)
 	}
 	if derived == 0 {
 		t.Fatal("no case is derived")
 	}
-	if out := derive(program, folded, made, all, 0, 1); len(out) != 0 {
+	if out := f.derive(made, 0, 1); len(out) != 0 {
 		t.Errorf("%d cases without a try", len(out))
 	}
-	out := derive(program, folded, made, all, 1500, 1)
+	out := f.derive(made, 1500, 1)
 	if len(out) == 0 {
 		t.Fatal("nothing is derived")
 	}
 	for i, c := range out {
 		n := 0
 		for s := range c.run.reached {
-			if all[s] && !reached[s] {
+			if f.statements[s] && !reached[s] {
 				reached[s] = true
 				n++
 			}

@@ -207,22 +207,44 @@ type candidate struct {
 	same bool // the switch sends what p4testgen expects
 }
 
+// fabric is the fabric's program, with what there is to reach in it.
+type fabric struct {
+	program    *engine.Program
+	statements map[trace.Source]bool
+	folded     map[string][]trace.Source
+}
+
+// loadFabric loads the compiled program of a folder.
+func loadFabric(folder string) (f fabric, err error) {
+	compiled, err := os.ReadFile(filepath.Join(folder, "fabric.json"))
+	if err != nil {
+		return f, err
+	}
+	if f.program, err = engine.Load(compiled); err != nil {
+		return f, err
+	}
+	if f.statements, err = statements(compiled); err != nil {
+		return f, err
+	}
+	f.folded, err = temporaries(compiled)
+	return f, err
+}
+
+// namedCases yields the names and the texts of the cases of a file.
+func namedCases(text string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, one := range strings.Split("\n"+text, "\n## ")[1:] {
+			if name, text, _ := strings.Cut(one, "\n"); !yield(name, text) {
+				return
+			}
+		}
+	}
+}
+
 // choose runs all cases, those that were kept before too, and keeps those that reach something
 // first.
 func (o *options) choose() error {
-	compiled, err := os.ReadFile(filepath.Join(o.folder, "fabric.json"))
-	if err != nil {
-		return err
-	}
-	program, err := engine.Load(compiled)
-	if err != nil {
-		return err
-	}
-	all, err := statements(compiled)
-	if err != nil {
-		return err
-	}
-	folded, err := temporaries(compiled)
+	f, err := loadFabric(o.folder)
 	if err != nil {
 		return err
 	}
@@ -237,7 +259,7 @@ func (o *options) choose() error {
 			return err
 		}
 		name := filepath.Base(filepath.Dir(path)) + "/" + strings.TrimSuffix(filepath.Base(path), ".stf")
-		c, err := readCandidate(program, folded, name, string(text))
+		c, err := f.readCandidate(name, string(text))
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s: left out: %v\n", path, err)
 			continue
@@ -248,9 +270,8 @@ func (o *options) choose() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, text := range strings.Split("\n"+string(kept), "\n## ")[1:] {
-		name, text, _ := strings.Cut(text, "\n")
-		c, err := readCandidate(program, folded, name, text)
+	for name, text := range namedCases(string(kept)) {
+		c, err := f.readCandidate(name, text)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", o.out, name, err)
 		}
@@ -260,7 +281,7 @@ func (o *options) choose() error {
 		return errors.New("no cases")
 	}
 	chosen := cover(candidates)
-	if more := derive(program, folded, chosen, all, o.derive, uint64(o.first)); len(more) > 0 {
+	if more := f.derive(chosen, o.derive, uint64(o.first)); len(more) > 0 {
 		fmt.Fprintf(os.Stderr, "%d cases are derived from others\n", len(more))
 		chosen = cover(append(candidates, more...))
 	}
@@ -285,7 +306,7 @@ func (o *options) choose() error {
 	}
 	n := 0
 	var missed []string
-	for s := range all {
+	for s := range f.statements {
 		if reached[s] {
 			n++
 		} else {
@@ -295,13 +316,12 @@ func (o *options) choose() error {
 	slices.Sort(missed)
 	fmt.Println(strings.Join(missed, "\n"))
 	fmt.Fprintf(os.Stderr, "%d of %d cases are kept, of %d p4testgen foresees the packets; "+
-		"they reach %d of %d statements\n", len(chosen), len(candidates), same, n, len(all))
+		"they reach %d of %d statements\n", len(chosen), len(candidates), same, n, len(f.statements))
 	return nil
 }
 
 // readCandidate reads a case of a model, or one of the program, and runs it on the program.
-func readCandidate(program *engine.Program, folded map[string][]trace.Source,
-	name, text string) (*candidate, error) {
+func (f *fabric) readCandidate(name, text string) (*candidate, error) {
 	text, err := convert(text)
 	if err != nil {
 		return nil, err
@@ -311,7 +331,7 @@ func readCandidate(program *engine.Program, folded map[string][]trace.Source,
 		return nil, err
 	}
 	c := &candidate{name: name, text: text}
-	c.run = runCase(program, folded, parsed)
+	c.run = f.runCase(parsed)
 	var difference *stf.Difference
 	switch {
 	case c.run.err == nil:
@@ -325,7 +345,7 @@ func readCandidate(program *engine.Program, folded map[string][]trace.Source,
 		if err != nil {
 			return nil, err
 		}
-		if r := runCase(program, folded, parsed); r.err != nil {
+		if r := f.runCase(parsed); r.err != nil {
 			return nil, fmt.Errorf("not the same when run again: %w", r.err)
 		}
 	}

@@ -161,11 +161,8 @@ func TestUnknownAssignment(t *testing.T) {
 // same length, also after the topology has changed; a switch is named that has yet to do so.
 func TestDrainedRoutes(t *testing.T) {
 	net := sample.Clos(2, 2, 2)
-	w := newBed(t, net, 1)
-	whole := net.Topology.Build()
-	w.core.SetTopology(whole)
-	w.connectAll()
-	w.run(time.Second)
+	w := up(t, net, 1)
+	whole := w.core.Topology()
 	var drained []topology.LinkID
 	var ports []uint32 // of leaf1 to spine1
 	for _, l := range whole.Links {
@@ -254,15 +251,12 @@ func TestDrainedRoutes(t *testing.T) {
 // TestUnroutedAtOnce: switches whose turn to be planned has not come are named too.
 func TestUnroutedAtOnce(t *testing.T) {
 	net := sample.Clos(80, 2, 0)
-	w := newBed(t, net, 1)
-	whole := net.Topology.Build()
-	w.core.SetTopology(whole)
-	w.connectAll()
+	w := up(t, net, 1)
 	w.run(10 * time.Second)
 	if u := w.core.Unrouted(); len(u) > 0 {
 		t.Fatalf("unrouted: %v", u)
 	}
-	w.core.SetDrained([]topology.LinkID{whole.LinksFrom(net.Node("spine1"))[0].ID})
+	w.core.SetDrained([]topology.LinkID{w.core.Topology().LinksFrom(net.Node("spine1"))[0].ID})
 	if u := w.core.Unrouted(); len(u) != 81 || slices.Contains(u, "leaf1") {
 		t.Errorf("%d switches: %v, want all but leaf1, to which the link leads", len(u), u)
 	}

@@ -298,11 +298,9 @@ func (c *Core) settle() {
 
 // renewed takes a new fabric; before is the one before, nil for the first.
 func (c *Core) renewed(before *fabric.Fabric) {
-	for _, d := range c.drains.list {
-		d.links, _ = c.find(d.Target)
-	}
 	c.drains.stale = true
 	for _, d := range c.drains.list {
+		d.links, _ = c.find(d.Target)
 		if before == nil { // of an earlier core
 			c.applyDrain(d)
 			c.awaitAll(d)

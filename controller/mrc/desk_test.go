@@ -13,7 +13,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// direct implements Serializer for a core that nobody else calls.
+// direct implements Serializer for a core that has one caller.
 type direct struct{}
 
 func (direct) Read(_ context.Context, f func()) error { f(); return nil }

@@ -95,12 +95,12 @@ type drain struct {
 	Target
 	links []int32           // of the fabric
 	waits map[string]uint64 // the Set that a host has yet to apply
-	until time.Duration     // when the last packets are gone, once nobody is waited for
+	until time.Duration     // when the last packets are gone, after all have applied it
 	done  bool
-	late  bool // somebody was waited for
+	late  bool // a host or a switch had not applied it
 }
 
-// Drained is what switches are told of drains. It does not change.
+// Drained lists the links that switches must leave alone. It is immutable.
 type Drained struct {
 	// Seq grows with every change; 0: nothing has been drained so far.
 	Seq uint64

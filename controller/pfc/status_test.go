@@ -41,7 +41,7 @@ func carried(t *testing.T) (*Feature, *sample.Net, reconcile.Events) {
 }
 
 // TestProgrammed: an SRv6 policy is programmed when those of its nodes that are switches hold it:
-// one that is not connected is waited for, a node that nobody programs is not.
+// one that is not connected is waited for, a node that the controller does not program is not.
 func TestProgrammed(t *testing.T) {
 	f, _, events := carried(t)
 	for _, c := range []struct {

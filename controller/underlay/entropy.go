@@ -38,7 +38,7 @@ func (f *Feature) SetDrained(links []topology.LinkID) {
 }
 
 // Unrouted returns the switches of the topology that are still to get what they should have of the
-// underlay, in order. One that is not connected is among them: nobody knows what it has.
+// underlay, in order. One that is not connected is among them: what it holds is unknown.
 func (f *Feature) Unrouted() (out []string) {
 	waiting := make(map[string]bool, len(f.unrouted))
 	for _, sw := range f.unrouted {

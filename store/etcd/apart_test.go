@@ -47,8 +47,8 @@ func (s *Store) pid() int {
 	return s.ward.server.cmd.Process.Pid
 }
 
-// TestOneOfOne: the only member, in this process or in one of its own, leads and has nobody to
-// yield to; when it is closed it does not log that as an error, and nothing goes on.
+// TestOneOfOne: the only member, in this process or in one of its own, leads and has no member
+// to yield to; when it is closed it does not log that as an error, and nothing goes on.
 func TestOneOfOne(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {

@@ -135,8 +135,8 @@ func TestBadEVsAreProbedFirst(t *testing.T) {
 	}
 }
 
-// TestPeersOfProbes: hosts that are connected probe each other. Where there is nobody else, others
-// are probed, and their silence says nothing of links; nor does that of a host which was removed.
+// TestPeersOfProbes: hosts that are connected probe each other. Without such a host another is
+// probed, and its silence accuses no link; nor does that of a host which was removed.
 func TestPeersOfProbes(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, back, sent := addProfiles(t, p)

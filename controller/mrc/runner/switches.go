@@ -34,10 +34,10 @@ func (r *Runner) tellNewest() {
 	}
 	r.told = &t
 	select {
-	case <-r.news: // an older one, which nobody has taken
+	case <-r.news: // an older one that was not taken
 	default:
 	}
-	r.news <- t // nobody else sends
+	r.news <- t // there is room: no other goroutine sends
 }
 
 // After a first question whether switches have their routes the next comes in askSoon, and each

@@ -32,8 +32,8 @@ func (w *between) Sent(_ time.Duration, wire *lab.Wire, _ []byte) {
 func (w *between) Arrived(time.Duration, *lab.Wire, []byte) {}
 
 // TestDrainedCarriesNothing: in each mode, what is drained carries nothing any more when the
-// controller says so, whether hosts choose the links to it or switches do: a T1 of three tiers, and
-// a link of one to a T2. It is used again afterwards.
+// controller reports it, whether hosts choose the links to it or switches do: a T1 of three tiers,
+// and a link of one to a T2. It is used again afterwards.
 func TestDrainedCarriesNothing(t *testing.T) {
 	seed := seeds.One(t, 1)
 	for _, mode := range []ev.Mode{ev.ModeStructured, ev.ModeECMP, ev.ModeF3216} {

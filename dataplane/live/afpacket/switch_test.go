@@ -71,6 +71,10 @@ func TestSwitch(t *testing.T) {
 		a.send(t, frames...)
 		b.want(t, frames...)
 	}
+	// Frames are counted when the switch has sent them, which may be after they have come here: an
+	// answer of its goroutine follows that.
+	_, err = r.Snapshot(t.Context())
+	must(t, err)
 	if s := r.PortStats(1); s.Received != 3000 || s.RxDropped != 0 || s.RxLost != (live.Losses{}) {
 		t.Errorf("port 1 counts %+v", s)
 	}

@@ -26,12 +26,13 @@ type PathID int32
 
 // Locator holds evidence and names links. Make one with New.
 type Locator struct {
-	cfg   Config
-	names []topology.LinkID
-	links map[topology.LinkID]int32 // index into names
-	known map[string]PathID         // by the links of the path
-	paths []path
-	turn  int64 // which half of a window it is
+	cfg    Config
+	names  []topology.LinkID
+	links  map[topology.LinkID]int32 // index into names
+	known  map[string]PathID         // by the links of the path
+	paths  []path
+	across [][]PathID // the paths across each link, by its index
+	turn   int64      // which half of a window it is
 }
 
 // path is a path and its evidence: of the half of a window that runs, and of the
@@ -59,6 +60,7 @@ func (l *Locator) Path(links []topology.LinkID) PathID {
 			i = int32(len(l.names))
 			l.links[name] = i
 			l.names = append(l.names, name)
+			l.across = append(l.across, nil)
 		}
 		at = append(at, i)
 	}
@@ -73,6 +75,9 @@ func (l *Locator) Path(links []topology.LinkID) PathID {
 		id = PathID(len(l.paths))
 		l.known[string(key)] = id
 		l.paths = append(l.paths, path{links: at})
+		for _, i := range at {
+			l.across[i] = append(l.across[i], id)
+		}
 	}
 	return id
 }
@@ -98,10 +103,8 @@ func (l *Locator) Across(link topology.LinkID) (t Counts) {
 	if !ok {
 		return t
 	}
-	for i := range l.paths {
-		if p := &l.paths[i]; slices.Contains(p.links, at) {
-			t.add(p.total())
-		}
+	for _, id := range l.across[at] {
+		t.add(l.paths[id].total())
 	}
 	return t
 }
@@ -113,10 +116,8 @@ func (l *Locator) Forget(link topology.LinkID) {
 	if !ok {
 		return
 	}
-	for i := range l.paths {
-		if p := &l.paths[i]; slices.Contains(p.links, at) {
-			p.counts = [3]Counts{}
-		}
+	for _, id := range l.across[at] {
+		l.paths[id].counts = [3]Counts{}
 	}
 }
 

@@ -22,13 +22,14 @@ type Host struct {
 	holds     bool
 
 	evidence
-	tokens float64 // probes that may be sent
-	peer   int     // turns among the hosts it probes
+	tokens   float64       // probes that may be sent
+	filledAt time.Duration // when tokens were counted last
+	peer     int           // turns among the hosts it probes
 }
 
 // Attach adds a host, which is not connected. Detach removes one.
 func (p *Prover) Attach(at *fabric.Attached) *Host {
-	h := &Host{Attached: at, tokens: 1, evidence: newEvidence()}
+	h := &Host{Attached: at, tokens: 1, filledAt: p.prober.at, evidence: newEvidence()}
 	p.hosts[at.Name] = h
 	return h
 }

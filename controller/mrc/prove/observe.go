@@ -27,7 +27,7 @@ func (p *Prover) EVEvents(h *Host, m *hostapi.EVEvents) error {
 		key := counterKey{e.Profile, e.EV}
 		switch e.State {
 		case hostapi.EVAssumedBad:
-			h.assumed[key] = true
+			h.assumed[key], p.prober.assuming[h] = true, true
 			p.observe(h, x, e.EV, suspect.Counts{Sent: assumedBad, Lost: assumedBad})
 		case hostapi.EVGood:
 			delete(h.assumed, key)

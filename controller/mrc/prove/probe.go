@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -42,8 +43,9 @@ type prober struct {
 	at      time.Duration     // of the last run
 	// spin turns which paths probe a link.
 	spin     map[topology.LinkID]int
-	turns    []*Group // that probe EVs in turn
-	cursor   int      // in turns
+	turns    []*Group       // that probe EVs in turn
+	cursor   int            // in turns
+	assuming map[*Host]bool // hosts that found an EV bad, and may still
 	round    round
 	wanted   wantedLinks
 	looked   bool          // at the last run: closer looks had what there was
@@ -99,7 +101,7 @@ func (pr *prober) run() {
 		return
 	}
 	pr.runRound()
-	passed := (pr.now - pr.at).Seconds()
+	passed := pr.now - pr.at
 	pr.at = pr.now
 	for id, p := range pr.pending {
 		if pr.now >= p.deadline {
@@ -114,7 +116,7 @@ func (pr *prober) run() {
 		return
 	}
 	lost := pr.Settle().Lost()
-	pr.fill(passed)
+	pr.tokens = filled(pr.tokens, passed, pr.cfg.Rate)
 	for _, i := range pr.links.Waiting() {
 		if pr.tokens < 1 {
 			break
@@ -140,15 +142,17 @@ func (pr *prober) run() {
 	}
 }
 
-// fill adds the probes that may be sent after some seconds.
-func (pr *prober) fill(seconds float64) {
-	fill := func(tokens float64, rate int) float64 {
-		return min(tokens+seconds*float64(rate), max(1, float64(rate)/10))
+// filled returns the probes that may be sent after some seconds more.
+func filled(tokens float64, passed time.Duration, rate int) float64 {
+	return min(tokens+passed.Seconds()*float64(rate), max(1, float64(rate)/10))
+}
+
+// budget returns the probes that a host may send by now.
+func (pr *prober) budget(h *Host) float64 {
+	if passed := pr.at - h.filledAt; passed > 0 {
+		h.tokens, h.filledAt = filled(h.tokens, passed, pr.cfg.HostRate), pr.at
 	}
-	pr.tokens = fill(pr.tokens, pr.cfg.Rate)
-	for _, h := range pr.hosts {
-		h.tokens = fill(h.tokens, pr.cfg.HostRate)
-	}
+	return h.tokens
 }
 
 // next lowers a time to that of the next run.
@@ -214,7 +218,7 @@ func (pr *prober) sendAcross(i int32, h *Host, w path, count int) {
 	pr.links.SetUnprobeable(i, false)
 	pr.spin[pr.links.At(i).ID]++
 	pr.links.Defer(i, pr.now+pr.cfg.Timeout.D()+answerGrace)
-	pr.send(h, w, min(count, hostapi.MaxProbes, max(1, int(h.tokens)), max(1, int(pr.tokens))))
+	pr.send(h, w, min(count, hostapi.MaxProbes, max(1, int(pr.budget(h))), max(1, int(pr.tokens))))
 }
 
 // across finds a path of a profile across a link.
@@ -260,7 +264,7 @@ func (pr *prober) turn(p *Profile, port uint8, count float64) (h *Host, full boo
 		if !h.connected || !h.canProbe || !h.Usable().Has(int(port)) || pr.peerOf(h, p, port) == nil {
 			continue
 		}
-		if pr.tokens < count || h.tokens < count {
+		if pr.tokens < count || pr.budget(h) < count {
 			full = true
 			continue
 		}
@@ -308,7 +312,7 @@ func (pr *prober) sendEV(h *Host, p *Profile, v, wire hostapi.EV, places []int32
 		return
 	}
 	h.peer++
-	h.tokens -= float64(count)
+	h.tokens -= float64(count) // of its budget, which was asked for
 	pr.tokens -= float64(count)
 	pr.id++
 	if pr.id == 0 {
@@ -331,16 +335,17 @@ func (pr *prober) probeAssumed() {
 	if pr.tokens < 1 {
 		return
 	}
-	var names []string
-	for name, h := range pr.hosts {
-		if len(h.assumed) > 0 {
-			names = append(names, name)
+	var hosts []*Host
+	for h := range pr.assuming {
+		if len(h.assumed) > 0 && pr.hosts[h.Name] == h {
+			hosts = append(hosts, h)
+		} else {
+			delete(pr.assuming, h)
 		}
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		h := pr.hosts[name]
-		if !h.connected || !h.canProbe || h.tokens < 1 || pr.tokens < 1 || pr.now < h.assumedAt {
+	slices.SortFunc(hosts, func(a, b *Host) int { return cmp.Compare(a.Name, b.Name) })
+	for _, h := range hosts {
+		if !h.connected || !h.canProbe || pr.budget(h) < 1 || pr.tokens < 1 || pr.now < h.assumedAt {
 			continue
 		}
 		h.assumedAt = pr.now + pr.cfg.Timeout.D()

@@ -135,6 +135,75 @@ func TestBadEVsAreProbedFirst(t *testing.T) {
 	}
 }
 
+// TestHostsWithBadEVs: hosts that found an EV bad are asked in the order of their names, those that
+// may send no more are left out, and so are those that are gone or have said otherwise.
+func TestHostsWithBadEVs(t *testing.T) {
+	p := newProver(t, "stev", func(cfg *inventory.MRC) {
+		cfg.Probes.Rate, cfg.Probes.HostRate = 10, 1
+	})
+	there, _, _ := addProfiles(t, p)
+	held := there.evs.Held()
+	asked := ""
+	p.Probe = func(host string, _ *hostapi.Probe) { asked += host }
+	find := func(name string) {
+		t.Helper()
+		if err := p.EVEvents(p.hosts[name], &hostapi.EVEvents{Events: []hostapi.EVEvent{
+			{Profile: held.Name, EV: held.EVs[0], State: hostapi.EVAssumedBad}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, h := range p.hosts {
+		p.Connect(h, true)
+	}
+	now := time.Second
+	for _, c := range []struct {
+		change func()
+		tokens [2]float64 // of h1 and h2
+		want   string
+		left   int
+	}{
+		{func() { find("h2"); find("h1") }, [2]float64{1, 1}, "h1", 2}, // there is budget for one
+		{func() {}, [2]float64{0.9, 1}, "h2", 2},
+		{func() {}, [2]float64{0.9, 0.9}, "", 2},
+		{func() { p.hosts["h1"].Restart(false) }, [2]float64{1, 0}, "", 1},
+		{func() { p.Detach(p.hosts["h2"]) }, [2]float64{1, 1}, "", 0},
+	} {
+		for i, name := range []string{"h1", "h2"} {
+			h := p.hosts[name]
+			h.tokens, h.filledAt, h.assumedAt = c.tokens[i], now, 0
+		}
+		asked, p.prober.at, p.prober.tokens = "", now-probeEvery, 1
+		c.change()
+		p.Tick(now)
+		if asked != c.want || len(p.prober.assuming) != c.left {
+			t.Errorf("%v: asked %q, want %q; %d hosts are looked at, want %d", now, asked, c.want,
+				len(p.prober.assuming), c.left)
+		}
+		now += time.Second
+	}
+}
+
+// TestBudgetOfHost: a host may send its rate of probes, and what has gathered in a tenth of a
+// second.
+func TestBudgetOfHost(t *testing.T) {
+	p := newProver(t, "stev", func(cfg *inventory.MRC) { cfg.Probes.HostRate = 20 })
+	pr, h := p.prober, p.hosts["h1"]
+	h.tokens = 0
+	for _, c := range []struct {
+		at   time.Duration
+		want float64
+	}{{0, 0}, {25 * time.Millisecond, 0.5}, {25 * time.Millisecond, 0.5}, {95 * time.Millisecond, 1.9},
+		{105 * time.Millisecond, 2}, {time.Hour, 2}} {
+		pr.at = c.at
+		if got := pr.budget(h); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("after %v a host may send %v probes, want %v", c.at, got, c.want)
+		}
+	}
+	if late := p.Attach(h.Attached); pr.budget(late) != 1 {
+		t.Errorf("a host that has come just now may send %v probes, want 1", pr.budget(late))
+	}
+}
+
 // TestPeersOfProbes: hosts that are connected probe each other. Without such a host another is
 // probed, and its silence accuses no link; nor does that of a host which was removed.
 func TestPeersOfProbes(t *testing.T) {

@@ -84,6 +84,7 @@ func New(cfg *inventory.MRC, o Outside) (*Prover, error) {
 	p.prober = &prober{
 		env: e, cfg: &cfg.Probes, dscp: cfg.ProbeDSCP(), restore: &cfg.Restore, suspects: p.suspects,
 		pending: make(map[uint32]*probe), spin: make(map[topology.LinkID]int),
+		assuming: make(map[*Host]bool),
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/weft-sdn/weft/hostapi"
@@ -58,6 +59,41 @@ func TestDiffApply(t *testing.T) {
 			for _, c := range d.Change {
 				if len(c.Replace) > 0 {
 					t.Fatalf("replaces %v", c)
+				}
+			}
+		}
+	})
+}
+
+// TestEncodeDelta: an update with a delta that was encoded before says on the wire what it says
+// otherwise.
+func TestEncodeDelta(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := hostapi.Diff(hostapitest.State().Draw(t, "from"), hostapitest.State().Draw(t, "to"),
+			rapid.Bool().Draw(t, "replace"))
+		encoded, err := hostapi.EncodeDelta(&d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version := rapid.Custom(func(t *rapid.T) hostapi.Version {
+			return hostapi.Version{Epoch: rapid.Uint64().Draw(t, "epoch"),
+				Number: rapid.Uint64().Draw(t, "number")}
+		})
+		for range 2 {
+			u := &hostapi.Update{Version: version.Draw(t, "version"), Base: version.Draw(t, "base"),
+				Delta: d}
+			got, want := encoded.Update(u.Version, u.Base), hostapi.EncodeDown(u)
+			if len(got) != len(want) {
+				t.Fatalf("%d messages, want %d", len(got), len(want))
+			}
+			for i, m := range got {
+				b, err := proto.Marshal(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var read hostpb.ControllerMessage
+				if err := proto.Unmarshal(b, &read); err != nil || !proto.Equal(&read, want[i]) {
+					t.Fatalf("message %d: %v, want %v: %v", i, &read, want[i], err)
 				}
 			}
 		}

@@ -16,7 +16,8 @@ type Host struct {
 	name    string
 	epoch   uint64
 	retry   time.Duration
-	number  uint64 // of the last update
+	deltas  *deltas // of all hosts
+	number  uint64  // of the last update
 	desired *hostapi.State
 	wanted  bool // desired was set
 
@@ -26,6 +27,7 @@ type Host struct {
 	held    holding
 	sent    holding // on its way, when sentOK
 	sentOK  bool
+	delta   *delta // of the update on its way
 	refused map[string]refusal
 	fresh   []hostapi.Refused // refused here and not taken yet
 
@@ -53,7 +55,11 @@ type refusal struct {
 // NewHost is a host of which nothing is known. Epoch is another one after every start of the
 // controller; retry is how long to wait after a refusal that may pass.
 func NewHost(name string, epoch uint64, retry time.Duration) *Host {
-	return &Host{name: name, epoch: epoch, retry: retry, refused: make(map[string]refusal)}
+	return newHost(name, epoch, retry, new(deltas))
+}
+
+func newHost(name string, epoch uint64, retry time.Duration, d *deltas) *Host {
+	return &Host{name: name, epoch: epoch, retry: retry, deltas: d, refused: make(map[string]refusal)}
 }
 
 // Set sets what the host should hold. A host for which nothing was ever set is left with what it
@@ -109,7 +115,7 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 			h.say = h.unsaid && h.Obeys()
 			return nil, h.wake()
 		}
-		d := hostapi.Diff(h.held.state, target,
+		d := h.deltas.diff(h.held.state, target,
 			h.hello.Capabilities.OptAttr&hostapi.OptEVProfileModifyOnline != 0)
 		if h.held.state != nil && d.Empty() {
 			// the same, in the shape that the next comparison has
@@ -117,7 +123,7 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 			h.say = h.unsaid && h.Obeys()
 			return nil, h.wake()
 		}
-		if err := h.hello.Capabilities.CheckUpdate(target, &d); err != nil {
+		if err := h.hello.Capabilities.CheckUpdate(target, &d.Delta); err != nil {
 			r := hostapi.AsRefusal(hostapi.Version{}, err)
 			h.refuse(r, now)
 			h.fresh = append(h.fresh, *r)
@@ -126,8 +132,8 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 		h.number++
 		h.sent = holding{version: hostapi.Version{Epoch: h.epoch, Number: h.number}, state: target,
 			of: h.desired}
-		h.sentOK = true
-		return &hostapi.Update{Version: h.sent.version, Base: h.held.version, Delta: d}, h.wake()
+		h.sentOK, h.delta = true, d
+		return &hostapi.Update{Version: h.sent.version, Base: h.held.version, Delta: d.Delta}, h.wake()
 	}
 	return nil, h.wake()
 }
@@ -148,7 +154,7 @@ func (h *Host) Applied(v hostapi.Version) error {
 	if !h.sentOK || v != h.sent.version {
 		return fmt.Errorf("%w: applied.version: %v, want %v", ErrProtocol, v, h.awaited())
 	}
-	h.held, h.sentOK, h.sent = h.sent, false, holding{}
+	h.held, h.sentOK, h.sent, h.delta = h.sent, false, holding{}, nil
 	if h.Obeys() {
 		h.unsaid = false
 	}
@@ -160,7 +166,7 @@ func (h *Host) Refused(r *hostapi.Refused, now time.Time) error {
 	if !h.sentOK || r.Version != h.sent.version {
 		return fmt.Errorf("%w: refused.version: %v, want %v", ErrProtocol, r.Version, h.awaited())
 	}
-	h.sentOK, h.sent = false, holding{}
+	h.sentOK, h.sent, h.delta = false, holding{}, nil
 	if r.Code == hostapi.CodeUnknownBase && h.held.version != (hostapi.Version{}) {
 		h.held = holding{}
 		return nil

@@ -29,6 +29,7 @@ type Server struct {
 	// encoders bounds how many streams encode all that a host holds at once: thousands of hosts that
 	// come together must not keep what is due now, as the renewal of a lease, from the processors.
 	encoders chan struct{}
+	deltas   deltas
 
 	mu     sync.Mutex
 	hosts  map[string]*entry
@@ -113,7 +114,8 @@ func (s *Server) Run(ctx context.Context) {
 func (s *Server) entry(name string) *entry {
 	e, ok := s.hosts[name]
 	if !ok && len(s.hosts) < s.cfg.MaxHosts {
-		e = &entry{wake: make(chan struct{}, 1), host: NewHost(name, s.cfg.Epoch, s.cfg.RetryInterval)}
+		e = &entry{wake: make(chan struct{}, 1),
+			host: newHost(name, s.cfg.Epoch, s.cfg.RetryInterval, &s.deltas)}
 		s.hosts[name] = e
 	}
 	return e

@@ -242,16 +242,15 @@ func (st *stream) close(err error) error {
 // send sends what the host lacks and the probes that wait, whenever there may be something, until
 // the stream ends.
 func (st *stream) send() error {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
+	again := time.AfterFunc(time.Hour, st.entry.nudge)
+	defer again.Stop()
 	for {
 		select {
 		case <-st.ctx.Done():
 			return nil
-		case <-timer.C:
 		case <-st.entry.wake:
 		}
-		update, probes, refusals, wake := st.next()
+		update, delta, probes, refusals, wake := st.next()
 		for i := range refusals {
 			st.tell(func(o Observer) { o.Refused(st.name, &refusals[i]) })
 		}
@@ -259,9 +258,9 @@ func (st *stream) send() error {
 			st.tell(func(o Observer) { o.Applied(st.name, v, refusals) })
 		}
 		if !wake.IsZero() {
-			timer.Reset(time.Until(wake))
+			again.Reset(time.Until(wake))
 		}
-		messages, err := st.encode(update, probes)
+		messages, err := st.encode(update, delta, probes)
 		if err != nil {
 			return err
 		}
@@ -278,9 +277,10 @@ func (st *stream) send() error {
 	}
 }
 
-// encode returns the messages of an update, nil for none, and of probes. An update from nothing
-// waits for its turn; any other one is small, and may be a denial.
-func (st *stream) encode(u *hostapi.Update, probes []*hostapi.Probe) ([]grpc.PreparedMsg, error) {
+// encode returns the messages of an update with its delta, nil for none, and of probes. An update
+// from nothing waits for its turn; any other one is small, and may be a denial.
+func (st *stream) encode(u *hostapi.Update, d *delta, probes []*hostapi.Probe) ([]grpc.PreparedMsg,
+	error) {
 	var all []*hostpb.ControllerMessage
 	switch {
 	case u == nil:
@@ -295,7 +295,11 @@ func (st *stream) encode(u *hostapi.Update, probes []*hostapi.Probe) ([]grpc.Pre
 		all = hostapi.EncodeDown(u)
 	default:
 		st.server.count.deltas.Add(1)
-		all = hostapi.EncodeDown(u)
+		encoded, err := d.encoded()
+		if err != nil {
+			return nil, err
+		}
+		all = encoded.Update(u.Version, u.Base)
 	}
 	for _, p := range probes {
 		st.server.count.probes.Add(1)
@@ -310,21 +314,21 @@ func (st *stream) encode(u *hostapi.Update, probes []*hostapi.Probe) ([]grpc.Pre
 	return prepared, nil
 }
 
-// next takes what there is to send, and what was refused here.
-func (st *stream) next() (u *hostapi.Update, probes []*hostapi.Probe, refusals []hostapi.Refused,
-	wake time.Time) {
+// next takes what there is to send, with the delta of an update, and what was refused here.
+func (st *stream) next() (u *hostapi.Update, d *delta, probes []*hostapi.Probe,
+	refusals []hostapi.Refused, wake time.Time) {
 	e := st.entry
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stream != st {
 		e.nudge() // the newer stream's
-		return nil, nil, nil, time.Time{}
+		return nil, nil, nil, nil, time.Time{}
 	}
 	if u, wake = e.host.Next(time.Now()); u != nil {
 		st.answer.Reset(st.server.cfg.AnswerTimeout)
 	}
 	probes, e.probes = e.probes, nil
-	return u, probes, e.host.TakeRefusals(), wake
+	return u, e.host.delta, probes, e.host.TakeRefusals(), wake
 }
 
 // obeyed is the observer's event for a host that needed no update.

@@ -1,0 +1,60 @@
+package hosts
+
+import (
+	"sync"
+
+	"github.com/weft-sdn/weft/hostapi"
+)
+
+// keptDeltas is how many deltas are kept: one for each rack of a large fabric.
+const keptDeltas = 512
+
+// deltas keeps the last deltas between two states. The hosts of a rack share their states, so a
+// change of the network is the same delta for each of them. It is safe for concurrent use, and so
+// is what it returns; the zero value is ready.
+type deltas struct {
+	mu   sync.Mutex
+	of   map[transition]*delta
+	last [keptDeltas]transition // the keys of `of`, as a ring
+	next int                    // the place of the next one in last
+}
+
+// transition is what a delta follows from.
+type transition struct {
+	from, to *hostapi.State
+	replace  bool
+}
+
+// delta is a delta that hosts share. Nothing changes it.
+type delta struct {
+	hostapi.Delta
+	// encoded is made when it is asked for
+	encoded func() (*hostapi.EncodedDelta, error)
+}
+
+// diff is [hostapi.Diff].
+func (d *deltas) diff(from, to *hostapi.State, replace bool) *delta {
+	key := transition{from, to, replace}
+	d.mu.Lock()
+	out := d.of[key]
+	d.mu.Unlock()
+	if out != nil {
+		return out
+	}
+	out = &delta{Delta: hostapi.Diff(from, to, replace)}
+	out.encoded = sync.OnceValues(func() (*hostapi.EncodedDelta, error) {
+		return hostapi.EncodeDelta(&out.Delta)
+	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.of == nil {
+		d.of = make(map[transition]*delta, keptDeltas)
+	}
+	if _, ok := d.of[key]; !ok {
+		delete(d.of, d.last[d.next])
+		d.last[d.next] = key
+		d.next = (d.next + 1) % keptDeltas
+	}
+	d.of[key] = out
+	return out
+}

@@ -29,7 +29,7 @@ var loopSizes = []closSize{{2, 4, 4, 4}, {closPlanes, closLeaves, closSpines, cl
 	{4, 128, 128, 64}}
 
 // apartFrom is the number of hosts from which on they get what the controller leaves of the
-// processors; see sendTimes.
+// processors, and nothing while it sends; see sendTimes.
 const apartFrom = 4096
 
 // closing measures the whole of the loop but BGP: from a topology without a link to the last host
@@ -147,16 +147,26 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 		return err
 	}
 	var sent runs
+	thawed := make(chan error, 1)
 	if err := fleet.measure(ctx, out, "loop/deny", failing{
 		fail: func(i int) func() error {
 			less := s.without(whole, i)
 			return func() error {
-				times.begin(len(names))
+				if len(names) < apartFrom {
+					times.begin(len(names), func() {})
+				} else if err := fleet.freeze(); err != nil {
+					return err
+				} else {
+					times.begin(len(names), func() { thawed <- fleet.thaw() })
+				}
 				return runner.SetTopology(ctx, less)
 			}
 		},
 		restore: func(int) error {
 			took, err := times.took()
+			if len(names) >= apartFrom && err == nil {
+				err = <-thawed
+			}
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -92,6 +93,11 @@ func startThinHosts(ctx context.Context, controllers string, names []string) (*t
 	}()
 	return t, nil
 }
+
+// freeze has hosts do nothing until thaw, and keep what they are sent in their sockets.
+func (t *thinHosts) freeze() error { return t.cmd.Process.Signal(syscall.SIGSTOP) }
+
+func (t *thinHosts) thaw() error { return t.cmd.Process.Signal(syscall.SIGCONT) }
 
 // stop ends the hosts, which may have ended by themselves.
 func (t *thinHosts) stop() error {

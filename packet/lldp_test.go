@@ -38,6 +38,8 @@ func TestLLDPRefuses(t *testing.T) {
 		"port first":       "04 02 07 31 02 03 07 6e31 06 02 0001 0000",
 		"no TTL":           "02 03 07 6e31 04 02 07 31 0000",
 		"a second TTL":     "02 03 07 6e31 04 02 07 31 06 02 0001 06 02 0001 0000",
+		"a second port":    "02 03 07 6e31 04 02 07 31 06 02 0001 04 02 07 31 0000",
+		"a second chassis": "02 03 07 6e31 04 02 07 31 06 02 0001 02 03 07 6e31 0000",
 		"an empty chassis": "02 01 07 04 02 07 31 06 02 0001 0000",
 		"a chassis of 256 octets": "03 01 07" + strings.Repeat("61", 256) +
 			"04 02 07 31 06 02 0001 0000",
@@ -55,4 +57,17 @@ func TestLLDPRefuses(t *testing.T) {
 func FuzzParseLLDP(f *testing.F) {
 	fuzzHeader(f, ParseLLDP, false, "02 07 04 020000000001 04 02 07 33 06 02 0078 0000",
 		"02 03 07 6e31 04 03 07 3132 06 02 0000 08 04 65746831 0a 02 6e31 fe 06 0080c2 01 abcd 0000")
+}
+
+// TestLLDPCuts: what is too long for its TLV is cut, so that what follows can be read.
+func TestLLDPCuts(t *testing.T) {
+	for _, n := range []int{LLDPMaxString - 1, LLDPMaxString, LLDPMaxString + 1, 1000} {
+		h := LLDP{Chassis: LLDPID{Subtype: 7, Value: "s1"}, Port: LLDPID{Subtype: 7, Value: "1"}, TTL: 9,
+			PortText: strings.Repeat("x", n), SystemName: "after it"}
+		got, _, err := ParseLLDP(h.Append(nil))
+		if h.PortText = h.PortText[:min(n, LLDPMaxString)]; err != nil || got.PortText != h.PortText ||
+			got.SystemName != h.SystemName {
+			t.Errorf("%d octets: %+v, %v", n, got, err)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -203,5 +204,44 @@ func TestFilters(t *testing.T) {
 	if f.Planes != 2 || f.Tiers != 2 || f.Leaves != 6 || f.Links.All != 24 || f.Hosts.All != 6 ||
 		f.Hosts.Connected != 6 || f.Profiles.All != 9 || !f.InSync {
 		t.Errorf("the fabric is %+v", f)
+	}
+}
+
+// TestPlainFilters: without a fabric too a filter keeps what it is for.
+func TestPlainFilters(t *testing.T) {
+	link := func(phase, from, to string) *api.Link {
+		l := &api.Link{}
+		l.Status.From, l.Status.FromName, l.Status.To, l.Status.ToName = "0001", "a", "0002", "b"
+		l.Status.Phase, l.Status.FromPort, l.Status.ToPort = phase, from, to
+		return l
+	}
+	for _, c := range []struct {
+		link *api.Link
+		by   api.LinkFilter
+		want bool
+	}{
+		{link("up", "up", "up"), api.LinkFilter{}, true},
+		{link("up", "up", "up"), api.LinkFilter{Node: "a"}, true},
+		{link("up", "up", "up"), api.LinkFilter{Node: "0002"}, true},
+		{link("up", "up", "up"), api.LinkFilter{Node: "c"}, false},
+		{link("up", "up", "up"), api.LinkFilter{Plane: 1}, false},
+		{link("up", "up", "up"), api.LinkFilter{Denied: true}, false},
+		{link("up", "up", "up"), api.LinkFilter{Wrong: true}, false},
+		{link("down", "up", "up"), api.LinkFilter{Wrong: true}, true},
+		{link("up", "down", "up"), api.LinkFilter{Wrong: true}, true},
+		{link("up", "up", "down"), api.LinkFilter{Wrong: true}, true},
+		{link("down", "up", "up"), api.LinkFilter{Node: "c", Wrong: true}, false},
+	} {
+		if got := plainLink(c.link, c.by); got != c.want {
+			t.Errorf("%+v of %+v: %v, want %v", c.by, c.link.Status, got, c.want)
+		}
+	}
+}
+
+// TestDistinctLeaves: an attachment names its leaves once each, in order.
+func TestDistinctLeaves(t *testing.T) {
+	got := distinct(ev.Attachment{"b", "", "a", "b"})
+	if want := []topology.NodeID{"a", "b"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

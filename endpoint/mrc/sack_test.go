@@ -24,8 +24,9 @@ func TestDuplicateAboveCack(t *testing.T) {
 	if acks := only(out, packet.OpMRCAcknowledge); len(acks) != 1 || acks[0].BTH.PSN != 501 {
 		t.Errorf("after the gap: %v", opcodes(out))
 	}
-	if n := s.qp.Counters().RequestsReceived; n != 2 {
-		t.Errorf("%d requests executed, want 2", n)
+	if c := s.qp.Counters(); c.RequestsReceived != 2 || c.AcksSent != 1 {
+		t.Errorf("%d requests executed, want 2; %d transport ACKs sent, want 1", c.RequestsReceived,
+			c.AcksSent)
 	}
 }
 

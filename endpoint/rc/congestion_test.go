@@ -194,7 +194,7 @@ func TestRateConfig(t *testing.T) {
 		}, func(c *RateConfig) { c.G = math.NaN() },
 		func(c *RateConfig) { c.AlphaInterval = 0 }, func(c *RateConfig) {
 			c.IncreaseInterval = -1
-		}, func(c *RateConfig) { c.IncreaseOctets = 0 },
+		}, func(c *RateConfig) { c.IncreaseInterval = 0 }, func(c *RateConfig) { c.IncreaseOctets = 0 },
 		func(c *RateConfig) { c.FastRecovery = 0 }, func(c *RateConfig) { c.AdditiveIncrease = 0 },
 	} {
 		c := DefaultRateConfig()

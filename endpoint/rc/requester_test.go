@@ -494,3 +494,18 @@ func TestCountsAcks(t *testing.T) {
 		}
 	}
 }
+
+// TestTimerRestarts: an acknowledgement of some packets begins the Local ACK Timeout of the others
+// anew (IBTA 1.4, section 9.7.6.1.3).
+func TestTimerRestarts(t *testing.T) {
+	const timeout = 4096 * time.Nanosecond << 6
+	h := newSolo(t, func(c *QPConfig) { c.LocalAckTimeout = 6 })
+	for id := range uint64(2) {
+		mustPost(t, h.qp, verbs.WorkRequest{ID: id, Op: verbs.OpSend, Data: make([]byte, 10)})
+	}
+	wantPSNs(t, "first", h.settle(timeout-1), 0, 1)
+	h.now = timeout - 1
+	h.ack(0)
+	wantPSNs(t, "before the timeout", h.settle(2*timeout-2))
+	wantPSNs(t, "after it", h.settle(2*timeout-1), 1)
+}

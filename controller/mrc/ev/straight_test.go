@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -72,5 +74,76 @@ func TestStraight(t *testing.T) {
 	}
 	if straight < 100 {
 		t.Errorf("%d sets were straight, want 100 or more", straight)
+	}
+}
+
+// TestStraightRequests: whatever a request asks for and a device can do, what is generated without
+// looking at paths is what is generated with that; and it is, where nothing speaks against it.
+func TestStraightRequests(t *testing.T) {
+	quickly := 0
+	for _, seed := range seeds(t, 400) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		planes := 1 + r.IntN(3)
+		clos := leafSpine(planes, 2+r.IntN(3), 1+r.IntN(9), 1).clos(t)
+		a, err := Assign(clos, Format{Mode: ModeStructured}, Numbers{Rule: NumberByOrder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves := map[int][]topology.NodeID{} // by plane
+		for set := range clos.Pairs() {
+			leaves[set.Plane()] = append(leaves[set.Plane()], set.Source().ID)
+		}
+		// somewhere is an attachment at a leaf of each plane, or of each but some.
+		somewhere := func() (at Attachment) {
+			for p := range planes {
+				leaf := leaves[p+1][r.IntN(len(leaves[p+1]))]
+				if r.IntN(8) == 0 {
+					leaf = ""
+				}
+				at = append(at, leaf)
+			}
+			return at
+		}
+		caps := Unlimited()
+		plain := r.IntN(2) == 0 // nothing speaks against it
+		request := Request{Name: "p", Pair: Pair{Source: somewhere(), Destination: somewhere()},
+			Capabilities: &caps}
+		if !plain {
+			request.Explicit, request.MaxEVs = r.IntN(4) == 0, r.IntN(20)
+			caps.EVMaxWidth, caps.EVCountAlign = r.IntN(20), r.IntN(4)
+			caps.EVMaxCountProfile = r.IntN(30)
+			if r.IntN(4) == 0 {
+				caps.EVModes = hostapi.Modes(hostapi.ModeExplicit)
+			}
+			if r.IntN(4) == 0 {
+				caps.EVFormatModes = hostapi.Modes(hostapi.FormatSRv6, hostapi.FormatUDP)
+			}
+		}
+		quick, err := a.Build(request)
+		request.pathByPath = true
+		slow, slowErr := a.Build(request)
+		if fmt.Sprint(err) != fmt.Sprint(slowErr) {
+			t.Fatalf("seed %d: %v; path by path: %v", seed, err, slowErr)
+		}
+		if err != nil {
+			continue
+		}
+		if !reflect.DeepEqual(quick.Profile, slow.Profile) || !slices.Equal(quick.Ports(), slow.Ports()) {
+			t.Fatalf("seed %d: %+v of ports %v; path by path: %+v of ports %v", seed, quick.Profile,
+				quick.Ports(), slow.Profile, slow.Ports())
+		}
+		b := building{a: a, r: request, caps: caps, most: DefaultMaxEVs, align: 1}
+		if whole := !slices.Contains(request.Source, "") && !slices.Contains(request.Destination, "") &&
+			!slices.ContainsFunc(request.Source, func(leaf topology.NodeID) bool {
+				return slices.Contains(request.Destination, leaf)
+			}); plain && whole {
+			quickly++
+			if !b.straight(&hostapi.Profile{}) {
+				t.Fatalf("seed %d: the paths of %v are looked at one by one", seed, request.Pair)
+			}
+		}
+	}
+	if quickly < 20 {
+		t.Errorf("%d were generated without looking at paths, want 20 or more", quickly)
 	}
 }

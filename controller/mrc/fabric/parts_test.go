@@ -319,3 +319,40 @@ func TestPortsOfAHost(t *testing.T) {
 		t.Errorf("the host says that port 1 is down: denied %#x, usable %#x", denied, usable)
 	}
 }
+
+// TestSwitchPortsInOrder: the ports that may have changed are told once each, in order.
+func TestSwitchPortsInOrder(t *testing.T) {
+	p := newSwitchPorts()
+	up := make(map[uint32]bool)
+	for port := range uint32(16) {
+		up[port] = true
+	}
+	p.set("s", up)
+	up[7], up[16] = false, true
+	got, ok := p.set("s", up)
+	if !ok || len(got) != 17 || !slices.IsSorted(got) {
+		t.Errorf("%v, %v, want 0 to 16", got, ok)
+	}
+}
+
+// TestReachedBy: a profile leads to the rack of a host where it is for that host alone, and not for a
+// prefix that begins with its address.
+func TestReachedBy(t *testing.T) {
+	address, r := netip.MustParseAddr("2001:db8::"), &Rack{}
+	s := &hostSet{byAddress: map[netip.Addr]*Attached{address: {rack: r}}}
+	for _, c := range []struct {
+		destinations []string
+		want         *Rack
+	}{
+		{[]string{"2001:db8::/128"}, r}, {[]string{"2001:db8::/64"}, nil},
+		{[]string{"2001:db8::1/128"}, nil}, {[]string{"2001:db8::/64", "2001:db8::/128"}, r}, {nil, nil},
+	} {
+		p := &hostapi.Profile{}
+		for _, d := range c.destinations {
+			p.Destinations = append(p.Destinations, netip.MustParsePrefix(d))
+		}
+		if got := s.reachedBy(p); got != c.want {
+			t.Errorf("%v: %p, want %p", c.destinations, got, c.want)
+		}
+	}
+}

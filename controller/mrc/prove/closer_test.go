@@ -74,3 +74,26 @@ func TestCloserLookTakesTurns(t *testing.T) {
 		t.Errorf("only %s is probed", peers[0])
 	}
 }
+
+// TestSureness: how sure it is that probes of a host are lost more than those of others is the
+// logarithm of how much likelier the loss of its own is; nothing below three lost or twice theirs.
+func TestSureness(t *testing.T) {
+	l := &closerLook{counts: map[string]suspect.Counts{
+		"a": {Sent: 100, Lost: 20}, "b": {Sent: 600, Lost: 4}, "c": {Sent: 400, Lost: 6},
+	}}
+	others := 10.5 / 1001
+	for _, c := range []struct {
+		n    suspect.Counts
+		want float64
+	}{
+		{suspect.Counts{Sent: 100, Lost: 20}, 20*math.Log(0.2/others) + 80*math.Log(0.8/(1-others))},
+		{suspect.Counts{Sent: 20, Lost: 20}, 20 * math.Log(1/others)},
+		{suspect.Counts{Sent: 3, Lost: 3}, 3 * math.Log(1/others)}, {suspect.Counts{Sent: 2, Lost: 2}, 0},
+		{suspect.Counts{Sent: 1001, Lost: 21}, 0},
+		{suspect.Counts{Sent: 1000, Lost: 21}, 21*math.Log(0.021/others) + 979*math.Log(0.979/(1-others))},
+	} {
+		if got := l.sureness("a", c.n); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: %v, want %v", c.n, got, c.want)
+		}
+	}
+}

@@ -304,3 +304,48 @@ func TestArrival(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstStage: the rate and the speed of the first stage are those of the headend's link.
+func TestFirstStage(t *testing.T) {
+	w := newWAN("R1*", "R2*", "R3*")
+	w.link("R1", "R2", 10, 5000)
+	w.link("R2", "R3", 10, 5000)
+	p, err := w.find(t, "R1", "R3", 0, node("R2")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Hops[0].Rate, p.Hops[1].Rate = 25e9, 10e9
+	cfg := Defaults()
+	d, err := Deploy(&cfg, p, "wan", &Tenant{}, &PFCPolicy{Scenario: 1},
+		func(id topology.NodeID) string { return string(id) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := d.Stages[0]; s.Rate != 25e9 || s.Speed != 25e9 {
+		t.Errorf("rate %d, speed %d, want 25 Gb/s", s.Rate, s.Speed)
+	}
+}
+
+// TestHopsInWords: the hops of a path are told as their names with a hyphen in between.
+func TestHopsInWords(t *testing.T) {
+	w := figure3()
+	c := &Core{snap: w.b.Build()}
+	p := &Path{Hops: []Hop{{Node: "R1"}, {Node: "R2"}, {Node: "elsewhere"}}}
+	if got := c.hops(p); got != "R1-R2-elsewhere" {
+		t.Errorf("%q, want R1-R2-elsewhere", got)
+	}
+}
+
+// TestQueuesInOrder: what a node holds is in order, whatever came first.
+func TestQueuesInOrder(t *testing.T) {
+	c := &Core{cfg: Defaults()}
+	w := nodeWork{c: c, id: "R1", n: &Node{}, feeds: make(map[Queue][]feed)}
+	for port := range uint32(16) {
+		w.feeds[Queue{"R1", port, 3}] = nil
+	}
+	for i, q := range w.finish().Queues {
+		if q.Port != uint32(i) {
+			t.Fatalf("queue %d is of port %d", i, q.Port)
+		}
+	}
+}

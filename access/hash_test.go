@@ -44,3 +44,10 @@ func TestForeignHashes(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultCost: passwords cost what RFC 9106, section 4, recommends second: t=3, m=64 MiB, p=4.
+func TestDefaultCost(t *testing.T) {
+	if got, want := DefaultCost(), (Cost{Passes: 3, Memory: 65536, Lanes: 4}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

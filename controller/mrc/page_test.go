@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -243,5 +244,53 @@ func TestDistinctLeaves(t *testing.T) {
 	got := distinct(ev.Attachment{"b", "", "a", "b"})
 	if want := []topology.NodeID{"a", "b"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestWhyDegraded: a profile that is degraded has the first reason that fits.
+func TestWhyDegraded(t *testing.T) {
+	built, held := &ev.Built{}, &hostapi.Profile{Mode: hostapi.ModeExplicit, MinActive: 2}
+	for _, c := range []struct {
+		built, explicit *ev.Built
+		active          int
+		replaced        int
+		profile         *hostapi.Profile
+		want            string
+	}{
+		{nil, nil, 4, 1, held, reasonNoProfile}, {built, built, 0, 1, held, reasonNoPath},
+		{built, built, 1, 1, held, reasonExplicit}, {built, nil, 1, 1, held, reasonTooFew},
+		{built, nil, 2, 1, held, reasonReplaced}, {built, nil, 2, 0, held, reasonOverride},
+		{built, nil, 0, 0, &hostapi.Profile{Mode: hostapi.ModeAuto}, reasonOverride},
+	} {
+		s := &ProfileState{Built: c.built, Explicit: c.explicit}
+		s.Outcome.Degraded, s.Outcome.Profile = "why", c.profile
+		s.Outcome.Active, s.Outcome.Replaced = c.active, c.replaced
+		if got := s.conditions().Find(api.Degraded); !got.Status || got.Reason != c.want ||
+			got.Message != "why" {
+			t.Errorf("%+v: %+v, want %s", c, got, c.want)
+		}
+	}
+	if got := (&ProfileState{Built: built}).conditions().Find(api.Degraded); got.Status {
+		t.Errorf("%+v without a reason", got)
+	}
+}
+
+// TestBehind: a host is behind until it has applied what it was told last, or anything where it was
+// told nothing.
+func TestBehind(t *testing.T) {
+	for _, c := range []struct {
+		h       holding
+		seq     uint64
+		behind  bool
+		current bool
+	}{
+		{holding{}, 1, true, false}, {holding{told: true, seq: 5, applied: 4}, 5, true, false},
+		{holding{told: true, seq: 5, applied: 5}, 5, false, true},
+		{holding{told: true, seq: 5, applied: 6}, 5, false, true},
+		{holding{told: true, seq: 5, applied: 5, refusal: "no"}, 5, false, false},
+	} {
+		if seq, behind := c.h.behind(); seq != c.seq || behind != c.behind || c.h.current() != c.current {
+			t.Errorf("%+v: behind %d, %v; current %v", c.h, seq, behind, c.h.current())
+		}
 	}
 }

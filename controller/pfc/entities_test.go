@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/pfc/tunnel"
 	"github.com/weft-sdn/weft/controller/plan"
@@ -154,6 +155,26 @@ func TestServiceFamilies(t *testing.T) {
 			if !slices.Contains(got, e) {
 				t.Errorf("lacks %s\n%s", e, strings.Join(got, "\n"))
 			}
+		}
+	}
+}
+
+// TestLearningLifetime: switches count the time for which they keep what they have learned in
+// microseconds, 1 at least.
+func TestLearningLifetime(t *testing.T) {
+	net := sample.Figure1()
+	for learn, want := range map[time.Duration]string{0: "1", time.Nanosecond: "1",
+		2 * time.Microsecond: "2", 3 * time.Second: "3000000"} {
+		net.Inventory.PFC.Learn = api.Duration(learn)
+		n := plan.NewNetwork(net.Topology.Build(), &net.Inventory)
+		var got []string
+		for _, e := range entities(n, n.Switch("n1"),
+			&tunnel.Node{Learn: []netip.Addr{netip.MustParseAddr("fc00:0:9:1::")}}) {
+			got = append(got, fmt.Sprint(e))
+		}
+		if want := "set_learning(lifetime=" + want + ")"; !slices.ContainsFunc(got,
+			func(e string) bool { return strings.Contains(e, want) }) {
+			t.Errorf("%v: lacks %s\n%s", learn, want, strings.Join(got, "\n"))
 		}
 	}
 }

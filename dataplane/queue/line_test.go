@@ -96,3 +96,21 @@ func TestPriorities(t *testing.T) {
 		}
 	}
 }
+
+// TestBefore: packets leave by their time, and those of a time in the order in which they came.
+func TestBefore(t *testing.T) {
+	for _, c := range []struct {
+		a, b Place[int]
+		want bool
+	}{
+		{Place[int]{Leaves: 1, seq: 2}, Place[int]{Leaves: 2, seq: 1}, true},
+		{Place[int]{Leaves: 2, seq: 1}, Place[int]{Leaves: 1, seq: 2}, false},
+		{Place[int]{Leaves: 1, seq: 1}, Place[int]{Leaves: 1, seq: 2}, true},
+		{Place[int]{Leaves: 1, seq: 2}, Place[int]{Leaves: 1, seq: 1}, false},
+		{Place[int]{Leaves: 1, seq: 1}, Place[int]{Leaves: 1, seq: 1}, false},
+	} {
+		if got := c.a.before(&c.b); got != c.want {
+			t.Errorf("%+v before %+v: %v", c.a, c.b, got)
+		}
+	}
+}

@@ -149,3 +149,21 @@ func TestQueuePairs(t *testing.T) {
 		t.Errorf("%+v on a new stream, without queue pairs", m)
 	}
 }
+
+// TestClosedOutbox: without a stream nothing is sent, and the answer to an update of the stream
+// before is no answer to the next one.
+func TestClosedOutbox(t *testing.T) {
+	o := agent.NewOutbox()
+	w := &hostapi.Welcome{MaxEvents: 8, MaxCounts: 8, MaxGroups: 8}
+	o.Open(w)
+	o.Result(hostapi.ProbeResult{ID: 7})
+	o.Answer(&hostapi.Refused{Version: hostapi.Version{Epoch: 1, Number: 1}}, nil, false)
+	o.Close()
+	if m := o.Next(); m != nil {
+		t.Errorf("%T without a stream", m)
+	}
+	o.Open(w)
+	if m, ok := o.Next().(*hostapi.ProbeResult); !ok || m.ID != 7 || o.Next() != nil {
+		t.Errorf("%+v, want the result alone", m)
+	}
+}

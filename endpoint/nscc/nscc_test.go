@@ -444,6 +444,13 @@ func TestPenalty(t *testing.T) {
 	}{{0, 225_000, 225_000}, {64, 110_000, 122_000}, {127, 4096, 4096}, {200, 4096, 4096}} {
 		c := start(t, nil)
 		roundTrip(c, tt.penalty, false)
+		want := c.Stats().SACKs
+		if tt.penalty == 0 {
+			want = 0
+		}
+		if n := c.Stats().Penalties; n != want {
+			t.Errorf("%d SACKs with penalty %d, want %d", n, tt.penalty, want)
+		}
 		if w := c.Window(); w < tt.min || w > tt.max {
 			t.Errorf("penalty %d: window %d of 225,000 after a round trip, want %d to %d", tt.penalty, w,
 				tt.min, tt.max)

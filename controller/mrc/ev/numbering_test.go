@@ -347,3 +347,28 @@ func TestLeavesOfSeveralPlanes(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestUSIDBounds: planes are 1 to all ones of their bits, indices 0 to all ones of theirs.
+func TestUSIDBounds(t *testing.T) {
+	n := TierNumbers{Base: 0x4000, PlaneShift: 8, PlaneBits: 3, IndexShift: 0, IndexBits: 5}
+	for _, c := range []struct {
+		plane, index int
+		want         uint16
+		ok           bool
+	}{
+		{0, 0, 0, false}, {1, 0, 0x4100, true}, {7, 31, 0x471f, true}, {8, 0, 0, false},
+		{1, -1, 0, false}, {1, 32, 0, false}, {-1, 3, 0, false},
+	} {
+		if got, ok := n.usid(c.plane, c.index); got != c.want || ok != c.ok {
+			t.Errorf("plane %d, index %d: %#x, %v; want %#x, %v", c.plane, c.index, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+// TestFieldOfZero: bits that are 0 in all candidates are a field that is always 0.
+func TestFieldOfZero(t *testing.T) {
+	b := building{lanes: []lane{{candidates: make([]candidate, 2)}}}
+	if f, ok := b.rangeOf(3, 4); !ok || f != (hostapi.Field{Width: 4}) {
+		t.Errorf("%+v, %v, want a field of four bits that is 0", f, ok)
+	}
+}

@@ -335,8 +335,8 @@ func TestSwitchPortsInOrder(t *testing.T) {
 	}
 }
 
-// TestReachedBy: a profile leads to the rack of a host where it is for that host alone, and not for a
-// prefix that begins with its address.
+// TestReachedBy: a profile leads to the rack of a host where it is for that host alone, and not for
+// a prefix that begins with its address.
 func TestReachedBy(t *testing.T) {
 	address, r := netip.MustParseAddr("2001:db8::"), &Rack{}
 	s := &hostSet{byAddress: map[netip.Addr]*Attached{address: {rack: r}}}
@@ -353,6 +353,18 @@ func TestReachedBy(t *testing.T) {
 		}
 		if got := s.reachedBy(p); got != c.want {
 			t.Errorf("%v: %p, want %p", c.destinations, got, c.want)
+		}
+	}
+}
+
+// TestAnyChange: each thing that can change is a change.
+func TestAnyChange(t *testing.T) {
+	for i, c := range []Changes{{}, {Links: []int32{1}}, {Leaves: []topology.NodeID{"a"}},
+		{Hosts: map[string]bool{"h": true}}, {Peers: true}, {Racks: true},
+		{Links: []int32{1}, Leaves: []topology.NodeID{"a"}},
+		{Leaves: []topology.NodeID{"a"}, Hosts: map[string]bool{"h": true}}} {
+		if got := c.Any(); got != (i > 0) {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 }

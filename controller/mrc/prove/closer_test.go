@@ -90,7 +90,8 @@ func TestSureness(t *testing.T) {
 		{suspect.Counts{Sent: 20, Lost: 20}, 20 * math.Log(1/others)},
 		{suspect.Counts{Sent: 3, Lost: 3}, 3 * math.Log(1/others)}, {suspect.Counts{Sent: 2, Lost: 2}, 0},
 		{suspect.Counts{Sent: 1001, Lost: 21}, 0},
-		{suspect.Counts{Sent: 1000, Lost: 21}, 21*math.Log(0.021/others) + 979*math.Log(0.979/(1-others))},
+		{suspect.Counts{Sent: 1000, Lost: 21},
+			21*math.Log(0.021/others) + 979*math.Log(0.979/(1-others))},
 	} {
 		if got := l.sureness("a", c.n); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %v, want %v", c.n, got, c.want)

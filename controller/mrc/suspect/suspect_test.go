@@ -296,3 +296,17 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestLossOfLink: the loss of a link is that of the paths across it, less what others lose anyway.
+func TestLossOfLink(t *testing.T) {
+	l := newLocator(t)
+	l.Observe(0, l.Path([]topology.LinkID{"a", "b"}), Counts{Sent: 10_000, Lost: 1_000})
+	l.Observe(0, l.Path([]topology.LinkID{"a", "c"}), Counts{Sent: 10_000, Lost: 1_000})
+	l.Observe(0, l.Path([]topology.LinkID{"d", "b"}), Counts{Sent: 10_000, Lost: 100})
+	l.Observe(0, l.Path([]topology.LinkID{"d", "c"}), Counts{Sent: 30_000, Lost: 500})
+	found := l.Suspects(0)
+	if len(found) == 0 || found[0].Links[0] != "a" || math.Abs(found[0].Loss-(0.1-0.015)) > 1e-9 ||
+		found[0].Sent != 20_000 || found[0].Lost != 2_000 || found[0].Paths != 2 {
+		t.Errorf("%+v, want a with 0.1 less 0.015, 2,000 of 20,000 on two paths", found)
+	}
+}

@@ -245,7 +245,10 @@ func ipv4Responses() []scenario {
 	}}
 	answers.steps = append(answers.steps,
 		sends("the other one: NAK", g.ack(1, 20, 4), nakSeq, g.upNak(14, 3)),
-		step{what: "CNP", in: g.cnp(1), out: []wire{g.opened(1)}, events: events{p4.MtEventCnpWindow: 1}})
+		step{what: "CNP", in: g.cnp(1), out: []wire{g.opened(1)}, events: events{p4.MtEventCnpWindow: 1}},
+		step{what: "a CNP after the window, for which one goes to the source", write: g.over(),
+			in: g.cnp(0), out: []wire{g.upCNP(), g.opened(0)},
+			events: events{cnpSent: 1, cnpOpened: 1}})
 	up := g.where(func(g *group) {
 		g.id, g.parent = 305, toParentEncaps
 		g.branches[1].child, g.branches[1].addr = true, nodeBehind(3)

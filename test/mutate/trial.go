@@ -212,7 +212,8 @@ type batch struct {
 const quick = time.Second
 
 // reaching returns the tests that reach a change, in the order in which they try it: those of the
-// package, the quick ones first; then, within the budget, those of others by how long they take.
+// package, the quick ones first; then, within the budget, those of others by how long they take, or
+// for the program in the order in which the options name their packages.
 func (t *trial) reaching(c mutant) []batch {
 	own := t.m.path + "/" + filepath.Dir(c.File)
 	line := c.Line
@@ -249,7 +250,12 @@ func (t *trial) reaching(c mutant) []batch {
 			}
 		}
 	}
-	slices.SortStableFunc(others, func(a, b batch) int { return cmp.Compare(a.took, b.took) })
+	slices.SortStableFunc(others, func(a, b batch) int {
+		if c.File == t.o.program { // the most telling first
+			return cmp.Compare(t.place(a), t.place(b))
+		}
+		return cmp.Compare(a.took, b.took)
+	})
 	var sum time.Duration
 	for _, b := range others {
 		if sum += b.took; sum > t.o.budget {
@@ -258,6 +264,11 @@ func (t *trial) reaching(c mutant) []batch {
 		first = append(first, b)
 	}
 	return first
+}
+
+// place is the place of a package among those whose tests send packets through the program.
+func (t *trial) place(b batch) int {
+	return slices.Index(t.o.programTests, strings.TrimPrefix(b.pkg, t.m.path+"/"))
 }
 
 // again puts a test, by package and name, before the others, if it is one of them.

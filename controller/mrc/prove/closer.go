@@ -187,7 +187,7 @@ func (pr *prober) lookAlong(
 		profile: p, port: l.end.port, set: set, ref: ref,
 		links: pr.State.Fabric().PlacesOf(set, ref),
 	}
-	pr.send(h, w, min(lookProbes, max(1, int(pr.budget(h))), max(1, int(pr.tokens))))
+	pr.send(h, w, pr.affordable(h, lookProbes))
 	if pr.id == before {
 		return false
 	}

@@ -147,12 +147,17 @@ func filled(tokens float64, passed time.Duration, rate int) float64 {
 	return min(tokens+passed.Seconds()*float64(rate), max(1, float64(rate)/10))
 }
 
-// budget returns the probes that a host may send by now.
+// budget returns the probes that a host may be asked for by now: what is left to it, and to all.
 func (pr *prober) budget(h *Host) float64 {
 	if passed := pr.at - h.filledAt; passed > 0 {
 		h.tokens, h.filledAt = filled(h.tokens, passed, pr.cfg.HostRate), pr.at
 	}
-	return h.tokens
+	return min(h.tokens, pr.tokens)
+}
+
+// affordable returns how many of some probes a host is asked for: those in its budget, 1 at least.
+func (pr *prober) affordable(h *Host, count int) int {
+	return min(count, max(1, int(pr.budget(h))))
 }
 
 // next lowers a time to that of the next run.
@@ -218,7 +223,7 @@ func (pr *prober) sendAcross(i int32, h *Host, w path, count int) {
 	pr.links.SetUnprobeable(i, false)
 	pr.spin[pr.links.At(i).ID]++
 	pr.links.Defer(i, pr.now+pr.cfg.Timeout.D()+answerGrace)
-	pr.send(h, w, min(count, hostapi.MaxProbes, max(1, int(pr.budget(h))), max(1, int(pr.tokens))))
+	pr.send(h, w, pr.affordable(h, min(count, hostapi.MaxProbes)))
 }
 
 // across finds a path of a profile across a link.
@@ -264,7 +269,7 @@ func (pr *prober) turn(p *Profile, port uint8, count float64) (h *Host, full boo
 		if !h.connected || !h.canProbe || !h.Usable().Has(int(port)) || pr.peerOf(h, p, port) == nil {
 			continue
 		}
-		if pr.tokens < count || pr.budget(h) < count {
+		if pr.budget(h) < count {
 			full = true
 			continue
 		}
@@ -345,7 +350,7 @@ func (pr *prober) probeAssumed() {
 	}
 	slices.SortFunc(hosts, func(a, b *Host) int { return cmp.Compare(a.Name, b.Name) })
 	for _, h := range hosts {
-		if !h.connected || !h.canProbe || pr.budget(h) < 1 || pr.tokens < 1 || pr.now < h.assumedAt {
+		if !h.connected || !h.canProbe || pr.budget(h) < 1 || pr.now < h.assumedAt {
 			continue
 		}
 		h.assumedAt = pr.now + pr.cfg.Timeout.D()

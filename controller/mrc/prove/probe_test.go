@@ -184,11 +184,11 @@ func TestHostsWithBadEVs(t *testing.T) {
 }
 
 // TestBudgetOfHost: a host may send its rate of probes, and what has gathered in a tenth of a
-// second.
+// second, as far as there is budget for all hosts.
 func TestBudgetOfHost(t *testing.T) {
 	p := newProver(t, "stev", func(cfg *inventory.MRC) { cfg.Probes.HostRate = 20 })
 	pr, h := p.prober, p.hosts["h1"]
-	h.tokens = 0
+	h.tokens, pr.tokens = 0, 1000
 	for _, c := range []struct {
 		at   time.Duration
 		want float64
@@ -198,6 +198,9 @@ func TestBudgetOfHost(t *testing.T) {
 		if got := pr.budget(h); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("after %v a host may send %v probes, want %v", c.at, got, c.want)
 		}
+	}
+	if pr.tokens = 1.5; pr.budget(h) != 1.5 {
+		t.Errorf("a host may send %v probes, want 1.5, which are left to all", pr.budget(h))
 	}
 	if late := p.Attach(h.Attached); pr.budget(late) != 1 {
 		t.Errorf("a host that has come just now may send %v probes, want 1", pr.budget(late))

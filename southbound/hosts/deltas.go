@@ -47,14 +47,14 @@ func (d *deltas) diff(from, to *hostapi.State, replace bool) *delta {
 	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if other := d.of[key]; other != nil { // of a stream that was faster
+		return other
+	}
 	if d.of == nil {
 		d.of = make(map[transition]*delta, keptDeltas)
 	}
-	if _, ok := d.of[key]; !ok {
-		delete(d.of, d.last[d.next])
-		d.last[d.next] = key
-		d.next = (d.next + 1) % keptDeltas
-	}
-	d.of[key] = out
+	delete(d.of, d.last[d.next])
+	d.of[key], d.last[d.next] = out, key
+	d.next = (d.next + 1) % keptDeltas
 	return out
 }

@@ -25,9 +25,8 @@ type Host struct {
 	connected bool
 
 	held    holding
-	sent    holding // on its way, when sentOK
+	sent    sending // on its way, when sentOK
 	sentOK  bool
-	delta   *delta // of the update on its way
 	refused map[string]refusal
 	fresh   []hostapi.Refused // refused here and not taken yet
 
@@ -40,6 +39,12 @@ type holding struct {
 	version hostapi.Version
 	state   *hostapi.State
 	of      *hostapi.State // what it was made of: the desired state, less what is refused
+}
+
+// sending is what a host will hold when it has applied the update on its way, and its delta.
+type sending struct {
+	holding
+	delta *delta
 }
 
 // refusal is what a host would not take: everything when its key is "", or one profile.
@@ -83,11 +88,11 @@ func (h *Host) Hello(m *hostapi.Hello) (resumed bool) {
 	switch none := (hostapi.Version{}); {
 	case m.Version != none && m.Version == h.held.version:
 	case m.Version != none && h.sentOK && m.Version == h.sent.version: // its answer was lost
-		h.held = h.sent
+		h.held = h.sent.holding
 	default:
 		h.held = holding{}
 	}
-	h.hello, h.connected, h.sentOK, h.sent = *m, true, false, holding{}
+	h.hello, h.connected, h.sentOK, h.sent = *m, true, false, sending{}
 	clear(h.refused)
 	h.unsaid, h.say = true, false
 	return h.held.state != nil
@@ -130,9 +135,9 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 			continue
 		}
 		h.number++
-		h.sent = holding{version: hostapi.Version{Epoch: h.epoch, Number: h.number}, state: target,
-			of: h.desired}
-		h.sentOK, h.delta = true, d
+		h.sent = sending{holding{version: hostapi.Version{Epoch: h.epoch, Number: h.number},
+			state: target, of: h.desired}, d}
+		h.sentOK = true
 		return &hostapi.Update{Version: h.sent.version, Base: h.held.version, Delta: d.Delta}, h.wake()
 	}
 	return nil, h.wake()
@@ -154,7 +159,7 @@ func (h *Host) Applied(v hostapi.Version) error {
 	if !h.sentOK || v != h.sent.version {
 		return fmt.Errorf("%w: applied.version: %v, want %v", ErrProtocol, v, h.awaited())
 	}
-	h.held, h.sentOK, h.sent, h.delta = h.sent, false, holding{}, nil
+	h.held, h.sentOK, h.sent = h.sent.holding, false, sending{}
 	if h.Obeys() {
 		h.unsaid = false
 	}
@@ -166,7 +171,7 @@ func (h *Host) Refused(r *hostapi.Refused, now time.Time) error {
 	if !h.sentOK || r.Version != h.sent.version {
 		return fmt.Errorf("%w: refused.version: %v, want %v", ErrProtocol, r.Version, h.awaited())
 	}
-	h.sentOK, h.sent, h.delta = false, holding{}, nil
+	h.sentOK, h.sent = false, sending{}
 	if r.Code == hostapi.CodeUnknownBase && h.held.version != (hostapi.Version{}) {
 		h.held = holding{}
 		return nil

@@ -328,7 +328,7 @@ func (st *stream) next() (u *hostapi.Update, d *delta, probes []*hostapi.Probe,
 		st.answer.Reset(st.server.cfg.AnswerTimeout)
 	}
 	probes, e.probes = e.probes, nil
-	return u, e.host.delta, probes, e.host.TakeRefusals(), wake
+	return u, e.host.sent.delta, probes, e.host.TakeRefusals(), wake
 }
 
 // obeyed is the observer's event for a host that needed no update.

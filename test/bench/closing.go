@@ -147,32 +147,29 @@ func (s closSize) close(ctx context.Context, out *report) (err error) {
 		return err
 	}
 	var sent runs
-	thawed := make(chan error, 1)
+	send := func(less *topology.Snapshot) error {
+		times.begin(len(names))
+		if err := runner.SetTopology(ctx, less); err != nil {
+			return err
+		}
+		took, err := times.took()
+		sent = append(sent, took)
+		return err
+	}
 	if err := fleet.measure(ctx, out, "loop/deny", failing{
 		fail: func(i int) func() error {
 			less := s.without(whole, i)
 			return func() error {
 				if len(names) < apartFrom {
-					times.begin(len(names), func() {})
-				} else if err := fleet.freeze(); err != nil {
-					return err
-				} else {
-					times.begin(len(names), func() { thawed <- fleet.thaw() })
+					return send(less)
 				}
-				return runner.SetTopology(ctx, less)
+				if err := fleet.freeze(); err != nil {
+					return err
+				}
+				return errors.Join(send(less), fleet.thaw())
 			}
 		},
-		restore: func(int) error {
-			took, err := times.took()
-			if len(names) >= apartFrom && err == nil {
-				err = <-thawed
-			}
-			if err != nil {
-				return err
-			}
-			sent = append(sent, took)
-			return runner.SetTopology(ctx, whole)
-		},
+		restore: func(int) error { return runner.SetTopology(ctx, whole) },
 		settled: func() bool { return current(server) },
 	}, more); err != nil {
 		return err

@@ -21,15 +21,13 @@ type sendTimes struct {
 	open  int // hosts without one in this wave
 	start time.Time
 	last  chan time.Time // of the last update, once
-	sent  func()         // to be called then
 }
 
-// begin begins a wave of one update for each of n hosts; sent is called when it is over.
-func (s *sendTimes) begin(n int, sent func()) {
+// begin begins a wave of one update for each of n hosts.
+func (s *sendTimes) begin(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wave, s.open, s.sent = s.wave+1, n, sent
-	s.start, s.last = time.Now(), make(chan time.Time, 1)
+	s.wave, s.open, s.start, s.last = s.wave+1, n, time.Now(), make(chan time.Time, 1)
 }
 
 // took returns the ms from the beginning of the wave to the last of its updates. The host may have
@@ -69,7 +67,6 @@ func (c *timedConn) Write(b []byte) (int, error) {
 			c.wave = c.times.wave
 			if c.times.open--; c.times.open == 0 {
 				c.times.last <- time.Now()
-				c.times.sent()
 			}
 		}
 	}

@@ -222,8 +222,7 @@ func (t *trial) reaching(c mutant) []batch {
 	}
 	var first, others []batch
 	for _, s := range t.suites {
-		name := strings.TrimPrefix(s.pkg, t.m.path+"/")
-		if c.File == t.o.program && !slices.Contains(t.o.programTests, name) || t.o.own && s.pkg != own {
+		if c.File == t.o.program && t.place(s) < 0 || t.o.own && s.pkg != own {
 			continue
 		}
 		fast, slow := batch{suite: s}, batch{suite: s}
@@ -252,7 +251,7 @@ func (t *trial) reaching(c mutant) []batch {
 	}
 	slices.SortStableFunc(others, func(a, b batch) int {
 		if c.File == t.o.program { // the most telling first
-			return cmp.Compare(t.place(a), t.place(b))
+			return cmp.Compare(t.place(a.suite), t.place(b.suite))
 		}
 		return cmp.Compare(a.took, b.took)
 	})
@@ -266,9 +265,10 @@ func (t *trial) reaching(c mutant) []batch {
 	return first
 }
 
-// place is the place of a package among those whose tests send packets through the program.
-func (t *trial) place(b batch) int {
-	return slices.Index(t.o.programTests, strings.TrimPrefix(b.pkg, t.m.path+"/"))
+// place returns the place of a suite among those that send packets through the program; -1: it is
+// none of them.
+func (t *trial) place(s *suite) int {
+	return slices.Index(t.o.programTests, strings.TrimPrefix(s.pkg, t.m.path+"/"))
 }
 
 // again puts a test, by package and name, before the others, if it is one of them.

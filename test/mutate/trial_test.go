@@ -327,7 +327,8 @@ func TestLimits(t *testing.T) {
 }
 
 // TestOrder: the tests of the package try a change first, quick ones before others; then those of
-// other packages, the fastest first, up to the budget.
+// other packages, the fastest first, up to the budget. Changes of the program are tried by the
+// packages that are named for it, in their order.
 func TestOrder(t *testing.T) {
 	reaches := map[string][]span{"rules/rules.go": {{3, 5}, {9, 9}}}
 	one := func(name string, took time.Duration) *test { return &test{name, took, reaches} }
@@ -358,6 +359,21 @@ func TestOrder(t *testing.T) {
 		if got := order(4, budget); got != want {
 			t.Errorf("with a budget of %v the order is %q, want %q", budget, got, want)
 		}
+	}
+	trial.o.program, trial.o.programTests = "rules/program.json", []string{"near", "far"}
+	trial.o.budget = all
+	var out []string
+	for _, b := range trial.reaching(mutant{File: trial.o.program}) {
+		out = append(out, strings.Join(b.names, "+"))
+	}
+	// N2 reaches no line; but which lines of the program a test reaches is not known.
+	if got, want := strings.Join(out, " "), "N1+N2 F2 F1+F3"; got != want {
+		t.Errorf("a change of the program is tried by %q, want %q", got, want)
+	}
+	trial.o.programTests = []string{"far", "near"}
+	if got := trial.reaching(mutant{File: trial.o.program})[0].names; !slices.Equal(got,
+		[]string{"F2"}) {
+		t.Errorf("a change of the program is tried by %v first, want F2", got)
 	}
 	for line, want := range map[int]string{2: "", 3: "R2 R1", 5: "R2 R1", 6: "", 9: "R2 R1", 10: ""} {
 		if got := order(line, 0); got != want {

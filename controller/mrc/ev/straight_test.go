@@ -38,19 +38,7 @@ func TestStraight(t *testing.T) {
 		for set := range clos.Pairs() {
 			request := Request{Name: "p", Pair: Pair{Source: Attachment{set.Source().ID},
 				Destination: Attachment{set.Destination().ID}}}
-			quick, err := a.Build(request)
-			request.pathByPath = true
-			slow, slowErr := a.Build(request)
-			if fmt.Sprint(err) != fmt.Sprint(slowErr) {
-				t.Fatalf("seed %d: %v; path by path: %v", seed, err, slowErr)
-			}
-			if err != nil {
-				continue
-			}
-			if !reflect.DeepEqual(quick.Profile, slow.Profile) {
-				t.Fatalf("seed %d: %+v; path by path: %+v", seed, quick.Profile, slow.Profile)
-			}
-			if !set.Straight() {
+			if !built(t, seed, a, request) || !set.Straight() {
 				continue
 			}
 			straight++
@@ -75,6 +63,26 @@ func TestStraight(t *testing.T) {
 	if straight < 100 {
 		t.Errorf("%d sets were straight, want 100 or more", straight)
 	}
+}
+
+// built builds a request, also with a look at every path, and reports whether there is a profile.
+// It is the same both ways.
+func built(t *testing.T, seed uint64, a *Assignment, request Request) bool {
+	t.Helper()
+	quick, err := a.Build(request)
+	request.pathByPath = true
+	slow, slowErr := a.Build(request)
+	if fmt.Sprint(err) != fmt.Sprint(slowErr) {
+		t.Fatalf("seed %d: %v; path by path: %v", seed, err, slowErr)
+	}
+	if err != nil {
+		return false
+	}
+	if !reflect.DeepEqual(quick.Profile, slow.Profile) || !slices.Equal(quick.Ports(), slow.Ports()) {
+		t.Fatalf("seed %d: %+v of ports %v; path by path: %+v of ports %v", seed, quick.Profile,
+			quick.Ports(), slow.Profile, slow.Ports())
+	}
+	return true
 }
 
 // TestStraightRequests: whatever a request asks for and a device can do, what is generated without
@@ -119,18 +127,8 @@ func TestStraightRequests(t *testing.T) {
 				caps.EVFormatModes = hostapi.Modes(hostapi.FormatSRv6, hostapi.FormatUDP)
 			}
 		}
-		quick, err := a.Build(request)
-		request.pathByPath = true
-		slow, slowErr := a.Build(request)
-		if fmt.Sprint(err) != fmt.Sprint(slowErr) {
-			t.Fatalf("seed %d: %v; path by path: %v", seed, err, slowErr)
-		}
-		if err != nil {
+		if !built(t, seed, a, request) {
 			continue
-		}
-		if !reflect.DeepEqual(quick.Profile, slow.Profile) || !slices.Equal(quick.Ports(), slow.Ports()) {
-			t.Fatalf("seed %d: %+v of ports %v; path by path: %+v of ports %v", seed, quick.Profile,
-				quick.Ports(), slow.Profile, slow.Ports())
 		}
 		b := building{a: a, r: request, caps: caps, most: DefaultMaxEVs, align: 1}
 		if whole := !slices.Contains(request.Source, "") && !slices.Contains(request.Destination, "") &&

@@ -343,7 +343,11 @@ func TestQueuesInOrder(t *testing.T) {
 	for port := range uint32(16) {
 		w.feeds[Queue{"R1", port, 3}] = nil
 	}
-	for i, q := range w.finish().Queues {
+	queues := w.finish().Queues
+	if len(queues) != 16 {
+		t.Fatalf("%d queues, want 16", len(queues))
+	}
+	for i, q := range queues {
 		if q.Port != uint32(i) {
 			t.Fatalf("queue %d is of port %d", i, q.Port)
 		}

@@ -147,7 +147,10 @@ func extensionHeaders() []scenario {
 	}
 	later := extension{fragmentOf, 8, 3}
 	goes("a later fragment of a datagram", behind(ip, packet.NextHeaderUDP, pattern(64), later))
-	goes("a later fragment of what begins with options", behind(ip, destination, pattern(64), later))
+	for _, h := range kinds {
+		goes(fmt.Sprintf("a later fragment of what begins with %d", h.kind), behind(ip, h.kind,
+			pattern(64), later))
+	}
 	goes("a later fragment behind options", behind(ip, shim6, pattern(3), extension{hopByHop, 8, 0},
 		later))
 	stops("a later fragment of what begins with a routing header", behind(ip, packet.NextHeaderRouting,

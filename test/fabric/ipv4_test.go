@@ -35,8 +35,8 @@ func plain4(ip packet.IPv4, payload []byte) []byte {
 // addressResolution: ARP is answered like neighbor discovery.
 func addressResolution() []scenario {
 	n := street
-	address, gateway := addr("10.7.0.9"), addr("10.7.0.1")
-	neighbor, beside := addr("10.7.0.5"), addr("10.7.0.6")
+	address, gateway := addr("10.7.0.8"), addr("10.7.0.1")
+	neighbor, beside := addr("10.7.0.4"), addr("10.7.0.5")
 	target := func(a netip.Addr, action string, params ...any) *p4v1.Update {
 		return entry(p4.TableNdTarget, []any{a}, action, params...)
 	}

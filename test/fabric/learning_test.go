@@ -99,14 +99,20 @@ func pfcLearning() []scenario {
 		return []learned{l}
 	}
 	const lifetime = 1_000_000_000_000 // microseconds: not in a test
+	// sids are the entries of SIDs that lead to a node upstream.
+	sids := func(all ...netip.Addr) (u []*p4v1.Update) {
+		for _, table := range []string{p4.TablePfcSid1, p4.TablePfcSid2, p4.TablePfcSid3, p4.TablePfcSid4,
+			p4.TablePfcSid5, p4.TablePfcSid6, p4.TablePfcSid7} {
+			for _, sid := range all {
+				u = append(u, entry(table, []any{sid}, p4.ActionUpstreamPfc))
+			}
+		}
+		return u
+	}
 	start := func(lifetime uint64) []*p4v1.Update {
 		u := append(pfcSIDs(0), digestEntry(), entry(p4.TablePfcLearning, nil, p4.ActionSetLearning,
 			lifetime), entry(p4.TableSliceField, nil, p4.ActionSetSliceField, 0xff))
-		for _, table := range []string{p4.TablePfcSid1, p4.TablePfcSid2, p4.TablePfcSid3, p4.TablePfcSid4,
-			p4.TablePfcSid5, p4.TablePfcSid6, p4.TablePfcSid7} {
-			u = append(u, entry(table, []any{pfc}, p4.ActionUpstreamPfc))
-		}
-		return u
+		return append(u, sids(pfc)...)
 	}
 	sends := func(what string, list []netip.Addr, told []learned) step {
 		return step{what: what, in: wire{7, from(signaller, list, 1)}, out: passed(signaller, list),
@@ -130,6 +136,25 @@ func pfcLearning() []scenario {
 		step{what: "again", in: wire{7, from(nodeBehind(5), list, 1)}, out: passed(nodeBehind(5), list)},
 		sends("nine segments are more than it looks at", lists(9, 0), nil),
 	)
+	// What is to be visited yet leads nowhere back, nor does this switch's own SID, or a place that a
+	// list does not have.
+	everywhere := scenario{name: "pfc/learning/downstream", entries: append(start(lifetime),
+		sids(sidEndPFC, netip.IPv6Unspecified())...)}
+	for n := 3; n <= 9; n++ {
+		for left := 1; left < n-1; left++ {
+			list := lists(n, -1)
+			for i := range left {
+				list[n-1-i] = pfc
+			}
+			list[n-1-left] = sidEndPFC
+			b := from(signaller, list, uint8(left))
+			ip := packet.IPv6{FlowLabel: 0xab321, HopLimit: 9, Src: signaller, Dst: pfc}
+			everywhere.steps = append(everywhere.steps, step{
+				what: fmt.Sprintf("%d segments, %d left", n, left), in: wire{7, b},
+				out: []wire{forwarded(7, routed(ip, list, uint8(left-1), v6, b[len(b)-len(inner):]))},
+			})
+		}
+	}
 	ahead := []netip.Addr{sidEndPFC, pfc}
 	s.steps = append(s.steps, step{
 		what: "the SID is downstream", in: wire{7, from(signaller, ahead, 1)},
@@ -152,5 +177,5 @@ func pfcLearning() []scenario {
 	}
 	off := scenario{name: "pfc/learning/off", entries: start(0),
 		steps: []step{sends("nothing is reported", list, nil)}}
-	return []scenario{s, aging, off}
+	return []scenario{s, everywhere, aging, off}
 }

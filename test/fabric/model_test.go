@@ -52,6 +52,39 @@ func compareRuns(t *testing.T, target target, runs int) {
 	t.Logf("%d histories: %v", runs, seen)
 }
 
+// TestMinimumOfEachBranch has each branch report after another one, PSNs and MSNs that are less
+// than the other's, equal, or more, where PSNs wrap and where their sign changes.
+func TestMinimumOfEachBranch(t *testing.T) {
+	e := newEmbedded()
+	h := newHistory(1, true)
+	var moves []func() move
+	pairs := [][2]int64{{1, -1}, {-1, 1}, {-1, -2}, {0, -1}, {0, 0}, {0, 1}, {1<<22 - 1, 1 - 1<<22}}
+	syndromes := []packet.Syndrome{packet.ACKSyndrome(3), packet.NAKSyndrome(packet.NAKSequence),
+		packet.RNRSyndrome(9), packet.RNRSyndrome(0), packet.RNRSyndrome(31)}
+	for b := range h.w.g.branches {
+		h.w.g.branches[b].offset = 0
+	}
+	for b := 1; b < len(h.got); b++ {
+		for i := range 2 * len(pairs) {
+			around := int64(1<<24 + i%2<<23)
+			psns, msns := pairs[i/2], pairs[(i*3+b)%len(pairs)]
+			moves = append(moves, func() move { return h.newEpoch([]int{b - 1, b}) })
+			for k := range 2 {
+				moves = append(moves, func() move {
+					h.msn[b-1+k] = around + msns[k]
+					return h.respond(b-1+k, around+psns[k], syndromes[(i+b+k*(i+1))%len(syndromes)])
+				})
+			}
+		}
+	}
+	seen := play(t, e, "minimum", h, moves)
+	for _, event := range []p4.MtEvent{advanced, nakSeq, nakRNR} {
+		if n := seen[cell{p4.CounterMtEventsID, int(event)}]; n < 31 {
+			t.Errorf("event %v %d times: they compare too little", event, n)
+		}
+	}
+}
+
 // move is one event of a history: something that comes in, or that changes before the next.
 type move struct {
 	what  string
@@ -67,6 +100,16 @@ type move struct {
 func compareWithTwin(t *testing.T, target target, seed uint64, n int) map[cell]int {
 	t.Helper()
 	h := newHistory(seed, target.virtual())
+	moves := make([]func() move, n)
+	for i := range moves {
+		moves[i] = h.move
+	}
+	return play(t, target, fmt.Sprintf("seed %d (%s)", seed, h), h, moves)
+}
+
+// play plays moves of a history, and returns what was counted.
+func play(t *testing.T, target target, name string, h *history, moves []func() move) map[cell]int {
+	t.Helper()
 	target.reset(t)
 	target.write(t, baseEntries())
 	target.write(t, h.w.g.responses())
@@ -93,8 +136,8 @@ func compareWithTwin(t *testing.T, target target, seed uint64, n int) map[cell]i
 			ok = sameOrder(onPort(got, port), onPort(wants, port)) && ok
 		}
 		if ok = ok && len(got) == len(wants); !ok {
-			compareOutput(t, fmt.Sprintf("seed %d", seed), got, wants)
-			t.Errorf("seed %d (%s): the outputs of this batch differ, at least in order:", seed, h)
+			compareOutput(t, name, got, wants)
+			t.Errorf("%s: the outputs of this batch differ, at least in order:", name)
 			for _, m := range batch {
 				t.Logf("  %s: %d out", m.what, len(m.want))
 			}
@@ -102,8 +145,8 @@ func compareWithTwin(t *testing.T, target target, seed uint64, n int) map[cell]i
 		batch = nil
 		return ok
 	}
-	for range n {
-		m := h.move()
+	for _, next := range moves {
+		m := next()
 		if len(m.write) > 0 || m.after > 0 || target.virtual() {
 			if !flush() {
 				return nil
@@ -116,7 +159,7 @@ func compareWithTwin(t *testing.T, target target, seed uint64, n int) map[cell]i
 		}
 	}
 	if flush() {
-		compareCells(t, fmt.Sprintf("seed %d (%s)", seed, h), before, readCells(t, target), total)
+		compareCells(t, name, before, readCells(t, target), total)
 	}
 	return total
 }
@@ -146,12 +189,15 @@ type history struct {
 	// level has all of 32 branches near each other, and the last ones catch up: each of them is the
 	// one that all wait for at times, by its PSN, by its MSN, and by its RNR timer.
 	level bool
+	// sparse has few live branches of 32, others in each epoch, and many epochs: each of them is the
+	// first one at times, or the last, or the one that has not reported.
+	sparse bool
 }
 
 func newHistory(seed uint64, virtual bool) *history {
 	rng := rand.New(rand.NewPCG(seed, 0xa9))
-	n, level := []int{1, 2, 3, 5, 8, 32}[rng.IntN(6)], seed%4 == 3
-	if level {
+	n, level, sparse := []int{1, 2, 3, 5, 8, 32}[rng.IntN(6)], seed%4 == 3, seed%4 == 1
+	if level || sparse {
 		n = 32
 	}
 	g := newGroup(uint16(rng.IntN(p4.MtGroups)), n)
@@ -171,12 +217,18 @@ func newHistory(seed uint64, virtual bool) *history {
 	}
 	g.limit = []uint32{0, 1, 3, 100}[rng.IntN(4)]
 	h := &history{rng: rng, w: newTwin(g), virtual: virtual, got: make([]int64, n),
-		msn: make([]int64, n), level: level}
-	h.front = []int64{1, 1<<24 - 20, 1<<23 - 10, rng.Int64N(1 << 24)}[rng.IntN(4)] + 1<<24
+		msn: make([]int64, n), level: level, sparse: sparse}
+	h.front = h.somePSN()
 	for b := range h.got {
 		h.got[b], h.msn[b] = h.front, 1<<24-5
 	}
 	return h
+}
+
+// somePSN is one from which it is not far to where PSNs wrap, or change their sign, or any.
+func (h *history) somePSN() int64 {
+	some := []int64{1, 1<<24 - 20, 1<<24 - 4, 1<<23 - 10, 1<<23 - 4, h.rng.Int64N(1 << 24)}
+	return some[h.rng.IntN(len(some))] + 1<<24
 }
 
 func (h *history) String() string {
@@ -195,6 +247,9 @@ func (h *history) move() move {
 		w.now += d
 		return move{what: fmt.Sprint(d, " pass"), after: d}
 	}
+	if h.sparse && rng.IntN(12) == 0 {
+		return h.sparseEpoch()
+	}
 	switch rng.IntN(200) {
 	case 0: // a receiver leaves; the last one stays
 		if b := rng.IntN(len(w.g.branches)); len(w.live) > 1 && w.live[b] {
@@ -203,18 +258,16 @@ func (h *history) move() move {
 			return move{what: fmt.Sprintf("branch %d leaves", b), write: modify(w.g.state())}
 		}
 	case 1: // everything from the start, in a new epoch
-		w.newEpoch()
-		w.g.epoch += uint32(1 + rng.IntN(3))
-		updates := modify(w.g.state(), w.g.upstream())
-		for b := range w.g.branches {
-			w.live[b] = true
-			w.g.live |= 1 << b
-			updates = append(updates, modify(w.g.branch(w.g.branches[b], 2))...)
+		all := make([]int, len(w.g.branches))
+		for b := range all {
+			all[b] = b
 		}
-		updates = append(updates, modify(w.g.state())...)
-		return move{what: "new epoch", write: updates}
+		return h.newEpoch(all)
 	case 2, 3, 4:
 		return h.expect("poll", w.g.poll(), 0, w.poll())
+	}
+	if h.sparse {
+		return h.sparseMove()
 	}
 	b := rng.IntN(len(w.g.branches))
 	if h.level {
@@ -247,14 +300,73 @@ func (h *history) move() move {
 	if rng.IntN(6) == 0 { // late
 		psn -= int64(rng.IntN(12))
 	}
-	what := fmt.Sprintf("branch %d: %v %d", b, syndrome, psn)
-	in := w.g.from(b, w.g.answer(b, psn24(psn), syndrome, psn24(h.msn[b])))
-	return h.expect(what, in, b, w.respond(b, psn, syndrome, h.msn[b]))
+	return h.respond(b, psn, syndrome)
+}
+
+// newEpoch forgets what was, and has some branches live.
+func (h *history) newEpoch(live []int) move {
+	w := h.w
+	w.newEpoch()
+	w.g.epoch += uint32(1 + h.rng.IntN(3))
+	clear(w.live)
+	w.g.live = 0
+	updates := modify(w.g.state(), w.g.upstream())
+	for _, b := range live {
+		w.live[b] = true
+		w.g.live |= 1 << b
+		updates = append(updates, modify(w.g.branch(w.g.branches[b], 2))...)
+	}
+	updates = append(updates, modify(w.g.state())...)
+	return move{what: fmt.Sprint("new epoch of ", live), write: updates}
+}
+
+// sparseEpoch begins an epoch of up to four branches, whose PSNs and MSNs are near each other.
+func (h *history) sparseEpoch() move {
+	rng := h.rng
+	live := rng.Perm(len(h.got))[:rng.IntN(5)]
+	psn, msn := h.somePSN(), h.somePSN()
+	for _, b := range live {
+		h.got[b], h.msn[b] = psn+int64(rng.IntN(6)), msn+int64(rng.IntN(6))
+	}
+	return h.newEpoch(live)
+}
+
+// sparseMove has a live branch respond, or a poll where there is none.
+func (h *history) sparseMove() move {
+	rng, w := h.rng, h.w
+	if len(w.live) == 0 {
+		return h.expect("poll", w.g.poll(), 0, w.poll())
+	}
+	b := rng.IntN(len(h.got))
+	for !w.live[b] {
+		b = (b + 1) % len(h.got)
+	}
+	if rng.IntN(2) == 0 {
+		h.got[b], h.msn[b] = h.got[b]+int64(1+rng.IntN(3)), h.msn[b]+int64(rng.IntN(4))
+	}
+	psn, syndrome := h.got[b], packet.ACKSyndrome(uint8(rng.IntN(32)))
+	switch rng.IntN(8) {
+	case 0:
+		psn, syndrome = psn+1, packet.NAKSyndrome(packet.NAKSequence)
+	case 1:
+		psn, syndrome = psn+1, packet.RNRSyndrome(uint8(rng.IntN(32)))
+	case 2:
+		psn, syndrome = psn+1, packet.NAKSyndrome(packet.NAKRemoteAccess)
+	}
+	return h.respond(b, psn, syndrome)
+}
+
+// respond has a branch respond.
+func (h *history) respond(b int, psn int64, syndrome packet.Syndrome) move {
+	g := h.w.g
+	in := g.from(b, g.answer(b, psn24(psn), syndrome, psn24(h.msn[b])))
+	return h.expect(fmt.Sprintf("branch %d: %v %d", b, syndrome, psn), in, b,
+		h.w.respond(b, psn, syndrome, h.msn[b]))
 }
 
 // levelMove has a branch respond, or one of those that are behind all others.
 func (h *history) levelMove(b int) move {
-	rng, w := h.rng, h.w
+	rng := h.rng
 	least := slices.Min(h.got)
 	if rng.IntN(3) > 0 {
 		for h.got[b] != least {
@@ -272,9 +384,7 @@ func (h *history) levelMove(b int) move {
 	case 1:
 		psn, syndrome = psn+1, packet.RNRSyndrome(uint8(rng.IntN(32)))
 	}
-	what := fmt.Sprintf("branch %d: %v %d", b, syndrome, psn)
-	in := w.g.from(b, w.g.answer(b, psn24(psn), syndrome, psn24(h.msn[b])))
-	return h.expect(what, in, b, w.respond(b, psn, syndrome, h.msn[b]))
+	return h.respond(b, psn, syndrome)
 }
 
 // expect turns the twin's answer into packets and counters.

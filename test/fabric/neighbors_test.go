@@ -171,6 +171,9 @@ func neighborDiscovery() []scenario {
 		refused("MLD", message(131), p4.DropReasonListenerReport),
 		refused("RA", message(packet.ICMPv6RouterAdvertisement), p4.DropReasonNdRouter),
 		refused("Redirect", message(packet.ICMPv6Redirect), p4.DropReasonNdRouter),
+		refused("RA in a tunnel", plain(packet.IPv6{NextHeader: packet.NextHeaderIPv6, HopLimit: 9,
+			Src: n.address, Dst: sidEndDT6}, message(packet.ICMPv6RouterAdvertisement)[offOuter:]),
+			p4.DropReasonSourceGuard),
 		refused("Hop Limit 254", patch(wire{3, ns}, 21, 254).frame, p4.DropReasonNdInvalid),
 		refused("RS of Hop Limit 254", patch(wire{3, linuxFrame("RS")}, 21, 254).frame,
 			p4.DropReasonNdInvalid),
@@ -193,8 +196,9 @@ func neighborDiscovery() []scenario {
 			packet.ICMPv6EchoRequest, 8)}, out: []wire{{4, echo(macOf(4), macBehind(4), n.address, host4(),
 			63, packet.ICMPv6EchoRequest, 8)}}},
 	}}
-	// An odd length; and a checksum below 0x0100, of which the difference borrows (RFC 1624).
-	for _, octets := range []int{33, 162} {
+	// Odd lengths, checksums that are even and odd; and one below 0x0100, of which the difference
+	// borrows (RFC 1624).
+	for _, octets := range []int{33, 162, 0, 1, 2, 3, 4, 5, 6, 7} {
 		host.steps = append(host.steps, answered("echo of any length", echo(n.host, n.router, n.address,
 			n.gateway, 64, packet.ICMPv6EchoRequest, octets), echo(n.router, n.host, n.gateway, n.address,
 			64, packet.ICMPv6EchoReply, octets), p4.NdEventEcho))

@@ -3,6 +3,7 @@ package fabric
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
@@ -277,6 +278,18 @@ func pfcReceived() []scenario {
 				p4.DropReasonNotIpv6),
 		},
 	}
+	for n := range 8 {
+		for _, quanta := range []uint16{0, 1, 1 << 15} {
+			count := xoffs(5, n)
+			if quanta == 0 {
+				count = xons(5, n)
+			}
+			others := all
+			others.Classes, others.Quanta[n] = 1<<n, quanta
+			link.steps = append(link.steps, step{what: fmt.Sprintf("priority %d for %d", n, quanta),
+				in: onLink(5, others), out: []wire{commanded(5, others)}, pauses: count})
+		}
+	}
 	for n := packet.EthernetLen; n < packet.EthernetLen+packet.PFCLen; n++ {
 		link.steps = append(link.steps, refused(fmt.Sprintf("cut to %d octets", n),
 			cut(onLink(2, pfcOf(100, 3)), n), p4.DropReasonParseTruncated))
@@ -288,6 +301,13 @@ func pfcReceived() []scenario {
 	}
 	policy := func(inner []byte) wire {
 		return wire{4, inTunnel(signaller, sidEndXPFC, 0xabc05, 0, via, inner)}
+	}
+	withTLV := func(w wire) wire {
+		b := slices.Insert(slices.Clone(w.frame), offNext+packet.SRHFixedLen+len(via)*packet.SegmentLen,
+			200, 6, 1, 2, 3, 4, 5, 6)
+		b[offNext+1]++
+		b[offOuter+5] += 8
+		return wire{w.port, b}
 	}
 	another := patch(wire{0, frame}, 0, someMAC[:]...).frame
 	ethernet := packet.Ethernet{Dst: packet.PFCAddress, Src: pfcSource,
@@ -303,6 +323,8 @@ func pfcReceived() []scenario {
 			{what: "best effort", in: tunnel(signaller, sidEndXPFC, 5, frame),
 				out: []wire{commanded(3, pfcOf(100, 3))}, pauses: xoffs(3, 3)},
 			{what: "a policy, other bits in the flow label", in: policy(frame),
+				out: []wire{commanded(3, pfcOf(100, 3))}, pauses: xoffs(3, 3)},
+			{what: "an SRH with a TLV", in: withTLV(policy(frame)),
 				out: []wire{commanded(3, pfcOf(100, 3))}, pauses: xoffs(3, 3)},
 			{what: "go on", in: policy(pfcOf(0, 3).AppendFrame(nil, pfcSource)),
 				out: []wire{commanded(3, pfcOf(0, 3))}, pauses: xons(3, 3)},

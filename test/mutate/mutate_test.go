@@ -147,8 +147,35 @@ func TestReadVerdicts(t *testing.T) {
 	if got[0].about(m) {
 		t.Error("a verdict is about another change")
 	}
+	// Of all functions that begin alike, and all of one function.
+	got, err = readVerdicts(strings.NewReader(head +
+		"a.go\tput*\tx++\t++\t--\tequivalent\tx is not read\n" +
+		"a.go\tget\t*\t*\t*\tequivalent\tit is not run\n"))
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for _, c := range []struct {
+		m           mutant
+		first, last bool
+	}{
+		{mutant{File: "a.go", Func: "put", Text: "x++", From: "++", To: "--"}, true, false},
+		{mutant{File: "a.go", Func: "putAll", Text: "x++", From: "++", To: "--"}, true, false},
+		{mutant{File: "b.go", Func: "put", Text: "x++", From: "++", To: "--"}, false, false},
+		{mutant{File: "a.go", Func: "pu", Text: "x++", From: "++", To: "--"}, false, false},
+		{mutant{File: "a.go", Func: "put", Text: "y++", From: "++", To: "--"}, false, false},
+		{mutant{File: "a.go", Func: "put", Text: "x++", From: "++", To: ""}, false, false},
+		{mutant{File: "a.go", Func: "get", Text: "x++", From: "++", To: "--"}, false, true},
+		{mutant{File: "a.go", Func: "get", Text: "n * n", From: "*", To: "/"}, false, true},
+		{mutant{File: "a.go", Func: "getAll", Text: "x++", From: "++", To: "--"}, false, false},
+		{mutant{File: "b.go", Func: "get", Text: "x++", From: "++", To: "--"}, false, false},
+	} {
+		if first, last := got[0].about(c.m), got[1].about(c.m); first != c.first || last != c.last {
+			t.Errorf("%+v: %v, %v, want %v, %v", c.m, first, last, c.first, c.last)
+		}
+	}
 	for _, bad := range []string{"a.go\tf\tx++\n", "a.go\tf\tx++\t++\t--\tfine\treason\n",
-		"a.go\tf\tx++\t++\t--\topen\t\n"} {
+		"a.go\tf\tx++\t++\t--\topen\t\n", "a.go\tf*\t*\t*\t*\tequivalent\treason\n",
+		"a.go\tf\t*\t++\t*\tequivalent\treason\n", "a.go\tf\t*\t*\t--\tequivalent\treason\n"} {
 		if _, err := readVerdicts(strings.NewReader(head + bad)); err == nil {
 			t.Errorf("%q is taken", bad)
 		}

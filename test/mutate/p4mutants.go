@@ -97,7 +97,8 @@ var effects = map[string]bool{
 const idle = `{"op":"assign","parameters":[{"type":"field","value":["standard_metadata","egress_spec"]},{"type":"field","value":["standard_metadata","egress_spec"]}]}`
 
 // programMutants returns all changes of a compiled P4 program (BMv2 JSON): of its parsers,
-// conditions and actions. Places are those of the P4 source, as far as the compiler gives them.
+// conditions and actions, but [sameChanges]. Places are those of the P4 source, as far as the
+// compiler gives them.
 func programMutants(name string, src []byte) ([]mutant, error) {
 	d := json.NewDecoder(bytes.NewReader(src))
 	root, err := readNode(d, src)
@@ -107,7 +108,7 @@ func programMutants(name string, src []byte) ([]mutant, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, fmt.Errorf("%s: something follows the document", name)
 	}
-	p := &program{name: name, src: string(src)}
+	p := &program{name: name, src: string(src), same: sameChanges(root)}
 	for _, n := range root.field("parsers").items {
 		p.visit(n)
 	}
@@ -129,9 +130,13 @@ type program struct {
 	line      int
 	text      string
 	out       []mutant
+	same      map[*node]bool // whose change would mean the same
 }
 
 func (p *program) add(rule string, at *node, to string) {
+	if p.same[at] {
+		return
+	}
 	p.out = append(p.out, mutant{
 		File: p.name, Line: p.line, Func: p.fn, Rule: rule, start: at.start,
 		From: p.src[at.start:at.end], To: to, Text: p.text,

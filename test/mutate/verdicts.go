@@ -13,6 +13,11 @@ const (
 	open       = "open"       // a test is missing
 )
 
+// anything stands in a verdict for what does not matter to its reason: at the end of a function's
+// name, for those that begin so; in the place of the line, from and to, for all changes of the
+// function.
+const anything = "*"
+
 // A verdict is what somebody found out about a survivor.
 type verdict struct {
 	file, fn, text, from, to string // which change; text is the line without the white space around it
@@ -42,6 +47,11 @@ func readVerdicts(r io.Reader) ([]verdict, error) {
 		if v.reason == "" {
 			return nil, fmt.Errorf("line %d has no reason", n)
 		}
+		if v.text == anything && (v.from != anything || v.to != anything ||
+			strings.HasSuffix(v.fn, anything)) {
+			return nil, fmt.Errorf("line %d: all changes (%s) are of one function, whatever from and to",
+				n, anything)
+		}
 		out = append(out, v)
 	}
 	return out, lines.Err()
@@ -49,8 +59,12 @@ func readVerdicts(r io.Reader) ([]verdict, error) {
 
 // about reports whether a verdict is that of a change.
 func (v verdict) about(m mutant) bool {
-	return v.file == m.File && v.fn == m.Func && v.text == m.Text && v.from == oneLine(m.From) &&
-		v.to == oneLine(m.To)
+	if begin, ok := strings.CutSuffix(v.fn, anything); v.file != m.File ||
+		m.Func != v.fn && !(ok && strings.HasPrefix(m.Func, begin)) {
+		return false
+	}
+	return v.text == anything ||
+		v.text == m.Text && v.from == oneLine(m.From) && v.to == oneLine(m.To)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

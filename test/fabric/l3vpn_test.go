@@ -56,6 +56,13 @@ func l3vpn() []scenario {
 				}
 			}
 			s.steps = append(s.steps, step)
+			// Out of one tunnel and into another, of which nothing stays.
+			again := routed(packet.IPv6{TrafficClass: 0xfc, FlowLabel: 0xfffff, HopLimit: 2,
+				Src: nodeBehind(4), Dst: near[i]}, []netip.Addr{sidBehind(7), sidBehind(8), near[i]}, 0, v6,
+				plain(inner, pattern(33))[packet.EthernetLen:], 200, 6, 1, 2, 3, 4, 5, 6)
+			copy(again[offNext+5:], []byte{0xff, 0xee, 0xdd}) // flags and tag of the SRH
+			step.what, step.in, step.write = step.what+", out of a tunnel", wire{4, again}, nil
+			s.steps = append(s.steps, step)
 		}
 	}
 	s.entries[len(s.entries)-1] = policyNumbered(list[0], 1)

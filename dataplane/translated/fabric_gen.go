@@ -10,7 +10,7 @@ import (
 
 // Fabric is a program as Go.
 var Fabric = &engine.Translation{
-	Sum:     "c38be9a14752743a5363de3bd93cd9f47533f4294060788cd4a57fab83e1bd4c",
+	Sum:     "e9c70095357a10b15dc7f5175b63252cbde041b2236bff344430f0dc0858dbf7",
 	Clear:   fabricClear,
 	Carry:   fabricCarry,
 	Parse:   fabricParse,
@@ -1229,7 +1229,7 @@ func fabricIngress(c *engine.Context, fresh bool) {
 		fabricIngress0(c, d, v)
 		return
 	}
-	fabricIngress3063(c, d, v)
+	fabricIngress3065(c, d, v)
 	return
 }
 
@@ -1347,15 +1347,15 @@ func fabricIngress0(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						return
 					case 31:
 						fabricAction31(c, d, v)
-						fabricIngress2993(c, d, v)
+						fabricIngress2995(c, d, v)
 						return
 					case 32:
 						fabricAction32(c, d, v)
-						fabricIngress2993(c, d, v)
+						fabricIngress2995(c, d, v)
 						return
 					case 33:
 						fabricAction33(c, d, v)
-						fabricIngress2993(c, d, v)
+						fabricIngress2995(c, d, v)
 						return
 					}
 					fabricIngress5(c, d, v)
@@ -1375,112 +1375,112 @@ func fabricIngress0(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 1:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 2:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 3:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 4:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 5:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 6:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 7:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 8:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 9:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 10:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 11:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 12:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 13:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 14:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 15:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 16:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 17:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 18:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 19:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 20:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 21:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 22:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 23:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 24:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 25:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 26:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 27:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 28:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 29:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 30:
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 31:
 					fabricAction31(c, d, v)
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 32:
 					fabricAction32(c, d, v)
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				case 33:
 					fabricAction33(c, d, v)
-					fabricIngress3022(c, d, v)
+					fabricIngress3024(c, d, v)
 					return
 				}
-				fabricIngress3022(c, d, v)
+				fabricIngress3024(c, d, v)
 				return
 			}
 		}
@@ -1488,10 +1488,10 @@ func fabricIngress0(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 		binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[188:190]))>>6&0x3f)
 		if v[0]&0x4000000 == 0x4000000 {
-			fabricIngress3041(c, d, v)
+			fabricIngress3043(c, d, v)
 			return
 		}
-		fabricIngress3022(c, d, v)
+		fabricIngress3024(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x1 {
@@ -1500,42 +1500,42 @@ func fabricIngress0(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[72:80]))
 			binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[80:88]))
 			binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[48:50]))>>6&0x3f)
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 		binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[188:190]))>>6&0x3f)
-		fabricIngress3022(c, d, v)
+		fabricIngress3024(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x7 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x2)
-		fabricIngress3049(c, d, v)
+		fabricIngress3051(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x8 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x3)
-		fabricIngress3049(c, d, v)
+		fabricIngress3051(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x9 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x4)
-		fabricIngress3049(c, d, v)
+		fabricIngress3051(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0xa {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x5)
-		fabricIngress3049(c, d, v)
+		fabricIngress3051(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0xb {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x6)
-		fabricIngress3049(c, d, v)
+		fabricIngress3051(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4196:4204], 0x7)
-	fabricIngress3049(c, d, v)
+	fabricIngress3051(c, d, v)
 	return
 }
 
@@ -1557,10 +1557,10 @@ func fabricIngress5(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricIngress9(c, d, v)
 			return
 		}
-		fabricIngress2884(c, d, v)
+		fabricIngress2886(c, d, v)
 		return
 	}
-	fabricIngress2884(c, d, v)
+	fabricIngress2886(c, d, v)
 	return
 }
 
@@ -1776,18 +1776,18 @@ func fabricIngress10(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				if uint64(d[28]) == 0x0 {
 					binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[29:31]))&0x1ff)
 					binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-					fabricIngress2085(c, d, v)
+					fabricIngress2087(c, d, v)
 					return
 				}
 				if uint64(d[28]) == 0x1 {
-					fabricIngress2864(c, d, v)
+					fabricIngress2866(c, d, v)
 					return
 				}
 				if uint64(d[28]) == 0x2 {
-					fabricIngress2864(c, d, v)
+					fabricIngress2866(c, d, v)
 					return
 				}
-				fabricIngress2866(c, d, v)
+				fabricIngress2868(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff == 0x1fc {
@@ -1795,37 +1795,37 @@ func fabricIngress10(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[2492:2500], 0x0)
 				if uint64(d[4203]) == 0x0 {
 					if uint64(d[110]) == 0x3 {
-						fabricIngress2872(c, d, v)
+						fabricIngress2874(c, d, v)
 						return
 					}
 					if uint64(d[110]) == 0x4 {
-						fabricIngress2872(c, d, v)
+						fabricIngress2874(c, d, v)
 						return
 					}
 					if uint64(d[110]) == 0x5 {
-						fabricIngress2878(c, d, v)
+						fabricIngress2880(c, d, v)
 						return
 					}
 					if uint64(d[110]) == 0x6 {
-						fabricIngress2878(c, d, v)
+						fabricIngress2880(c, d, v)
 						return
 					}
 					if uint64(d[110]) == 0x7 {
-						fabricIngress2878(c, d, v)
+						fabricIngress2880(c, d, v)
 						return
 					}
 					binary.BigEndian.PutUint64(d[4196:4204], 0x32)
-					fabricIngress2085(c, d, v)
+					fabricIngress2087(c, d, v)
 					return
 				}
-				fabricIngress2085(c, d, v)
+				fabricIngress2087(c, d, v)
 				return
 			}
 			if v[0]&0x1000000 == 0x1000000 {
-				fabricIngress2856(c, d, v)
+				fabricIngress2858(c, d, v)
 				return
 			}
-			fabricIngress2856(c, d, v)
+			fabricIngress2858(c, d, v)
 			return
 		}
 		fabricIngress11(c, d, v)
@@ -1855,7 +1855,7 @@ func fabricIngress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricIngress74(c, d, v)
 			return
 		}
-		fabricIngress1902(c, d, v)
+		fabricIngress1904(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff == 0x1fc {
@@ -1863,23 +1863,23 @@ func fabricIngress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[2492:2500], 0x0)
 		if uint64(d[4203]) == 0x0 {
 			if uint64(d[110]) == 0x3 {
-				fabricIngress1908(c, d, v)
+				fabricIngress1910(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x4 {
-				fabricIngress1908(c, d, v)
+				fabricIngress1910(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x5 {
-				fabricIngress2027(c, d, v)
+				fabricIngress2029(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x6 {
-				fabricIngress2027(c, d, v)
+				fabricIngress2029(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x7 {
-				fabricIngress2027(c, d, v)
+				fabricIngress2029(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[4196:4204], 0x32)
@@ -1890,7 +1890,7 @@ func fabricIngress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Call(374)
 			return
 		}
-		fabricIngress2005(c, d, v)
+		fabricIngress2007(c, d, v)
 		return
 	}
 	if v[0]&0x1000000 == 0x1000000 {
@@ -1903,37 +1903,37 @@ func fabricIngress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				if uint64(d[188])>>4 == 0x6 {
 					if v[0]&0x8000000 == 0x8000000 {
 						if uint64(d[4891])>>7 == 0x1 {
-							fabricIngress2039(c, d, v)
+							fabricIngress2041(c, d, v)
 							return
 						}
-						fabricIngress2039(c, d, v)
+						fabricIngress2041(c, d, v)
 						return
 					}
 					if uint64(d[4891])>>7 == 0x1 {
-						fabricIngress2681(c, d, v)
+						fabricIngress2683(c, d, v)
 						return
 					}
-					fabricIngress2681(c, d, v)
+					fabricIngress2683(c, d, v)
 					return
 				}
-				fabricIngress2745(c, d, v)
+				fabricIngress2747(c, d, v)
 				return
 			}
-			fabricIngress2745(c, d, v)
+			fabricIngress2747(c, d, v)
 			return
 		}
 		if uint64(d[4203]) == 0x2 {
-			fabricIngress2757(c, d, v)
+			fabricIngress2759(c, d, v)
 			return
 		}
 		if uint64(d[4203]) == 0x3 {
-			fabricIngress2834(c, d, v)
+			fabricIngress2836(c, d, v)
 			return
 		}
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
-	fabricIngress2856(c, d, v)
+	fabricIngress2858(c, d, v)
 	return
 }
 
@@ -1999,7 +1999,7 @@ func fabricIngress27(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3516:3524], 0x0)
 	binary.BigEndian.PutUint64(d[3524:3532], 0x0)
 	{
-		hit, place := c.Match(624)
+		hit, place := c.Match(625)
 		_, _ = hit, place
 		switch place {
 		case 0:
@@ -2221,7 +2221,7 @@ func fabricIngress57(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3516:3524], 0x0)
 	binary.BigEndian.PutUint64(d[3524:3532], 0x0)
 	{
-		hit, place := c.Match(624)
+		hit, place := c.Match(625)
 		_, _ = hit, place
 		switch place {
 		case 0:
@@ -2400,10 +2400,10 @@ func fabricIngress74(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricIngress16(c, d, v)
 			return
 		}
-		fabricIngress1902(c, d, v)
+		fabricIngress1904(c, d, v)
 		return
 	}
-	fabricIngress1902(c, d, v)
+	fabricIngress1904(c, d, v)
 	return
 }
 
@@ -2544,7 +2544,7 @@ func fabricIngress81(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 									return
 								case 31:
 									fabricAction87(c, d, v)
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								}
 								fabricIngress90(c, d, v)
@@ -2566,111 +2566,111 @@ func fabricIngress81(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 								_, _ = hit, place
 								switch place {
 								case 0:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 1:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 2:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 3:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 4:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 5:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 6:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 7:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 8:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 9:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 10:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 11:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 12:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 13:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 14:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 15:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 16:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 17:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 18:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 19:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 20:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 21:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 22:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 23:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 24:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 25:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 26:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 27:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 28:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 29:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 30:
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								case 31:
 									fabricAction87(c, d, v)
-									fabricIngress1831(c, d, v)
+									fabricIngress1833(c, d, v)
 									return
 								}
-								fabricIngress1831(c, d, v)
+								fabricIngress1833(c, d, v)
 								return
 							}
 						}
-						fabricIngress1831(c, d, v)
+						fabricIngress1833(c, d, v)
 						return
 					}
-					fabricIngress1831(c, d, v)
+					fabricIngress1833(c, d, v)
 					return
 				}
 				{
@@ -2687,111 +2687,111 @@ func fabricIngress81(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					_, _ = hit, place
 					switch place {
 					case 0:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 1:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 2:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 3:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 4:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 5:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 6:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 7:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 8:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 9:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 10:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 11:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 12:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 13:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 14:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 15:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 16:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 17:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 18:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 19:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 20:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 21:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 22:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 23:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 24:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 25:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 26:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 27:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 28:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 29:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 30:
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					case 31:
 						fabricAction87(c, d, v)
-						fabricIngress1882(c, d, v)
+						fabricIngress1884(c, d, v)
 						return
 					}
-					fabricIngress1882(c, d, v)
+					fabricIngress1884(c, d, v)
 					return
 				}
 			}
-			fabricIngress1882(c, d, v)
+			fabricIngress1884(c, d, v)
 			return
 		}
-		fabricIngress305(c, d, v)
+		fabricIngress307(c, d, v)
 		return
 	}
 	fabricIngress150(c, d, v)
@@ -2814,7 +2814,7 @@ func fabricIngress90(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-	fabricIngress1819(c, d, v)
+	fabricIngress1821(c, d, v)
 	return
 }
 
@@ -2842,21 +2842,21 @@ func fabricIngress94(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if v[0]&0x20000000000 == 0x20000000000 {
 			c.Call(207)
-			fabricIngress247(c, d, v)
+			fabricIngress249(c, d, v)
 			return
 		}
 		if v[0]&0x40000000000 == 0x40000000000 {
 			c.Call(208)
-			fabricIngress247(c, d, v)
+			fabricIngress249(c, d, v)
 			return
 		}
 		if v[0]&0x10000000000 == 0x10000000000 {
 			c.Call(209)
-			fabricIngress247(c, d, v)
+			fabricIngress249(c, d, v)
 			return
 		}
 		c.Call(210)
-		fabricIngress247(c, d, v)
+		fabricIngress249(c, d, v)
 		return
 	}
 	{
@@ -2872,104 +2872,104 @@ func fabricIngress94(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 1:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 2:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 3:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 4:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 5:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 6:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 7:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 8:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 9:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 10:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 11:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 12:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 13:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 14:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 15:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 16:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 17:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 18:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 19:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 20:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 21:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 22:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 23:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 24:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 25:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 26:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 27:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 28:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 29:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 30:
-			fabricIngress257(c, d, v)
+			fabricIngress259(c, d, v)
 			return
 		case 31:
 			fabricAction88(c, d, v)
-			fabricIngress263(c, d, v)
+			fabricIngress265(c, d, v)
 			return
 		}
-		fabricIngress257(c, d, v)
+		fabricIngress259(c, d, v)
 		return
 	}
 }
@@ -3033,14 +3033,14 @@ func fabricIngress107(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						{
 							var hit bool
 							var place int
-							if c.Filled(611) {
+							if c.Filled(612) {
 								k := (*fabricKey)(c.Key())
 								k[0] = uint64(binary.BigEndian.Uint16(d[5162:5164])) & 0x1ff
 								k[1] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[212:220]), 0)
 								k[2] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[220:228]), 0)
-								hit, place = c.Find(611)
+								hit, place = c.Find(612)
 							} else {
-								hit, place = c.Match(611)
+								hit, place = c.Match(612)
 							}
 							_, _ = hit, place
 							switch place {
@@ -3169,14 +3169,14 @@ func fabricIngress107(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						{
 							var hit bool
 							var place int
-							if c.Filled(611) {
+							if c.Filled(612) {
 								k := (*fabricKey)(c.Key())
 								k[0] = uint64(binary.BigEndian.Uint16(d[5162:5164])) & 0x1ff
 								k[1] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[212:220]), 0)
 								k[2] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[220:228]), 0)
-								hit, place = c.Find(611)
+								hit, place = c.Find(612)
 							} else {
-								hit, place = c.Match(611)
+								hit, place = c.Match(612)
 							}
 							_, _ = hit, place
 							switch place {
@@ -3311,12 +3311,12 @@ func fabricIngress113(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				{
 					var hit bool
 					var place int
-					if c.Filled(613) {
+					if c.Filled(614) {
 						k := (*fabricKey)(c.Key())
 						k[0] = uint64(binary.BigEndian.Uint16(d[5162:5164]))&0x1ff | (uint64(d[4331])&0x7)<<9
-						hit, place = c.Find(613)
+						hit, place = c.Find(614)
 					} else {
-						hit, place = c.Match(613)
+						hit, place = c.Match(614)
 					}
 					_, _ = hit, place
 					switch place {
@@ -3468,7 +3468,7 @@ func fabricIngress122(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if uint64(d[4523])&0x1 == 0x0 {
 			if uint64(d[4339])&0x1 == 0x1 {
 				{
-					hit, place := c.Match(616)
+					hit, place := c.Match(617)
 					_, _ = hit, place
 					switch place {
 					case 0:
@@ -3618,7 +3618,7 @@ func fabricIngress128(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3516:3524], 0x0)
 	binary.BigEndian.PutUint64(d[3524:3532], 0x0)
 	{
-		hit, place := c.Match(624)
+		hit, place := c.Match(625)
 		_, _ = hit, place
 		switch place {
 		case 0:
@@ -3787,6 +3787,12 @@ func fabricIngress150(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		binary.BigEndian.PutUint64(d[3364:3372], (uint64(binary.BigEndian.Uint16(d[192:194]))+0x28)&0xffff)
 		binary.BigEndian.PutUint64(d[3372:3380], 0x29)
+		if uint64(d[195]) < 0x2 {
+			binary.BigEndian.PutUint64(d[4196:4204], 0xc)
+			binary.BigEndian.PutUint64(d[4844:4852], 0x1)
+			fabricIngress151(c, d, v)
+			return
+		}
 		fabricIngress238(c, d, v)
 		return
 	}
@@ -3854,14 +3860,14 @@ func fabricIngress160(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					{
 						var hit bool
 						var place int
-						if c.Filled(596) {
+						if c.Filled(597) {
 							k := (*fabricKey)(c.Key())
 							k[0] = uint64(binary.BigEndian.Uint16(d[4538:4540]))
 							k[1] = binary.BigEndian.Uint64(d[4492:4500])
 							k[2] = binary.BigEndian.Uint64(d[4500:4508])
-							hit, place = c.Find(596)
+							hit, place = c.Find(597)
 						} else {
-							hit, place = c.Match(596)
+							hit, place = c.Match(597)
 						}
 						_, _ = hit, place
 						switch place {
@@ -3904,14 +3910,14 @@ func fabricIngress160(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				{
 					var hit bool
 					var place int
-					if c.Filled(596) {
+					if c.Filled(597) {
 						k := (*fabricKey)(c.Key())
 						k[0] = uint64(binary.BigEndian.Uint16(d[4538:4540]))
 						k[1] = binary.BigEndian.Uint64(d[4492:4500])
 						k[2] = binary.BigEndian.Uint64(d[4500:4508])
-						hit, place = c.Find(596)
+						hit, place = c.Find(597)
 					} else {
-						hit, place = c.Match(596)
+						hit, place = c.Match(597)
 					}
 					_, _ = hit, place
 					switch place {
@@ -4039,7 +4045,7 @@ func fabricIngress180(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Call(352)
 			binary.BigEndian.PutUint64(d[3396:3404], 0x0)
 			{
-				hit, place := c.Match(604)
+				hit, place := c.Match(605)
 				_, _ = hit, place
 				switch place {
 				case 0:
@@ -4147,7 +4153,7 @@ func fabricIngress180(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Call(352)
 		binary.BigEndian.PutUint64(d[3396:3404], 0x0)
 		{
-			hit, place := c.Match(604)
+			hit, place := c.Match(605)
 			_, _ = hit, place
 			switch place {
 			case 0:
@@ -4297,7 +4303,7 @@ func fabricIngress195(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3428:3436], ((uint64(binary.BigEndian.Uint32(d[3432:3436])))*((uint64(binary.BigEndian.Uint32(d[3400:3404])))|0x1))&0xffffffff)
 	binary.BigEndian.PutUint64(d[3564:3572], uint64(binary.BigEndian.Uint16(d[3432:3434])))
 	{
-		hit, place := c.Apply(606)
+		hit, place := c.Apply(607)
 		_, _ = hit, place
 		switch place {
 		case 0:
@@ -4368,7 +4374,7 @@ func fabricIngress209(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3428:3436], ((uint64(binary.BigEndian.Uint32(d[3432:3436])))*((uint64(binary.BigEndian.Uint32(d[3400:3404])))|0x1))&0xffffffff)
 	binary.BigEndian.PutUint64(d[3564:3572], uint64(binary.BigEndian.Uint16(d[3432:3434])))
 	{
-		hit, place := c.Apply(606)
+		hit, place := c.Apply(607)
 		_, _ = hit, place
 		switch place {
 		case 0:
@@ -4404,7 +4410,7 @@ func fabricIngress212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000008 == 0x8000000000 {
 		if ((uint64(d[352])) & 0xe0) == 0xc0 {
 			{
-				hit, place := c.Match(598)
+				hit, place := c.Match(599)
 				_, _ = hit, place
 				switch place {
 				case 0:
@@ -4510,12 +4516,12 @@ func fabricIngress212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					{
 						var hit bool
 						var place int
-						if c.Filled(600) {
+						if c.Filled(601) {
 							k := (*fabricKey)(c.Key())
 							k[0] = uint64(binary.BigEndian.Uint32(d[3448:3452]))
-							hit, place = c.Find(600)
+							hit, place = c.Find(601)
 						} else {
-							hit, place = c.Match(600)
+							hit, place = c.Match(601)
 						}
 						_, _ = hit, place
 						switch place {
@@ -4581,7 +4587,7 @@ func fabricIngress217(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 
 func fabricIngress223(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
-		hit, place := c.Match(604)
+		hit, place := c.Match(605)
 		_, _ = hit, place
 		switch place {
 		case 0:
@@ -4691,7 +4697,7 @@ func fabricIngress224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3428:3436], ((uint64(binary.BigEndian.Uint32(d[3432:3436])))*((uint64(binary.BigEndian.Uint32(d[3400:3404])))|0x1))&0xffffffff)
 	binary.BigEndian.PutUint64(d[3564:3572], uint64(binary.BigEndian.Uint16(d[3432:3434])))
 	{
-		hit, place := c.Apply(606)
+		hit, place := c.Apply(607)
 		_, _ = hit, place
 		switch place {
 		case 0:
@@ -4716,12 +4722,12 @@ func fabricIngress238(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
-		if c.Filled(583) {
+		if c.Filled(584) {
 			k := (*fabricKey)(c.Key())
 			k[0] = uint64(binary.BigEndian.Uint16(d[4618:4620]))
-			hit, place = c.Find(583)
+			hit, place = c.Find(584)
 		} else {
-			hit, place = c.Match(583)
+			hit, place = c.Match(584)
 		}
 		_, _ = hit, place
 		switch place {
@@ -4795,7 +4801,7 @@ func fabricIngress238(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 }
 
-func fabricIngress247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((((((uint64(binary.BigEndian.Uint32(d[3064:3068]))) << 8) | (uint64(d[3066]))) << 8) | (uint64(d[3065]))) << 8) & 0xffffffff) | (uint64(d[3064]))) != (uint64(binary.BigEndian.Uint32(d[400:404]))) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x13)
 		fabricIngress100(c, d, v)
@@ -4813,7 +4819,7 @@ func fabricIngress247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress257(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress259(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4923])&0x1 == 0x0 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x16)
 		if uint64(d[2443])&0x7 == 0x2 {
@@ -4865,11 +4871,11 @@ func fabricIngress257(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		fabricIngress151(c, d, v)
 		return
 	}
-	fabricIngress263(c, d, v)
+	fabricIngress265(c, d, v)
 	return
 }
 
-func fabricIngress263(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress265(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x1 {
 		binary.BigEndian.PutUint64(d[3012:3020], uint64(d[4907])&0x1)
 		binary.BigEndian.PutUint64(d[3036:3044], uint64(d[4531])&0x1)
@@ -4901,30 +4907,30 @@ func fabricIngress263(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						fabricIngress150(c, d, v)
 						return
 					}
-					fabricIngress271(c, d, v)
+					fabricIngress273(c, d, v)
 					return
 				case 1:
 					fabricAction93(c, d, v)
-					fabricIngress1771(c, d, v)
+					fabricIngress1773(c, d, v)
 					return
 				case 2:
 					fabricAction94(c, d, v)
-					fabricIngress1787(c, d, v)
+					fabricIngress1789(c, d, v)
 					return
 				case 3:
 					fabricAction95(c, d, v)
-					fabricIngress1787(c, d, v)
+					fabricIngress1789(c, d, v)
 					return
 				case 4:
 					fabricAction96(c, d, v)
-					fabricIngress1787(c, d, v)
+					fabricIngress1789(c, d, v)
 					return
 				}
-				fabricIngress1787(c, d, v)
+				fabricIngress1789(c, d, v)
 				return
 			}
 		}
-		fabricIngress1773(c, d, v)
+		fabricIngress1775(c, d, v)
 		return
 	}
 	if uint64(d[2443])&0x7 == 0x2 {
@@ -4944,18 +4950,18 @@ func fabricIngress263(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			switch place {
 			case 0:
 				fabricAction89(c, d, v)
-				fabricIngress1797(c, d, v)
+				fabricIngress1799(c, d, v)
 				return
 			case 1:
 				fabricAction90(c, d, v)
-				fabricIngress1797(c, d, v)
+				fabricIngress1799(c, d, v)
 				return
 			case 2:
 				fabricAction91(c, d, v)
-				fabricIngress302(c, d, v)
+				fabricIngress304(c, d, v)
 				return
 			}
-			fabricIngress1797(c, d, v)
+			fabricIngress1799(c, d, v)
 			return
 		}
 	}
@@ -4976,26 +4982,26 @@ func fabricIngress263(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			switch place {
 			case 0:
 				fabricAction89(c, d, v)
-				fabricIngress1808(c, d, v)
+				fabricIngress1810(c, d, v)
 				return
 			case 1:
 				fabricAction90(c, d, v)
-				fabricIngress1808(c, d, v)
+				fabricIngress1810(c, d, v)
 				return
 			case 2:
 				fabricAction91(c, d, v)
-				fabricIngress1728(c, d, v)
+				fabricIngress1730(c, d, v)
 				return
 			}
-			fabricIngress1808(c, d, v)
+			fabricIngress1810(c, d, v)
 			return
 		}
 	}
-	fabricIngress1730(c, d, v)
+	fabricIngress1732(c, d, v)
 	return
 }
 
-func fabricIngress271(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress273(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3019])&0x1 == 0x0 {
 		if uint64(d[4907])&0x1 == 0x1 {
 			if uint64(d[4203]) == 0x0 {
@@ -5030,11 +5036,11 @@ func fabricIngress271(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						}
 						if v[0]&0x8000000000 == 0x8000000000 {
 							if uint64(d[2987])&0x1 == 0x0 {
-								fabricIngress287(c, d, v)
+								fabricIngress289(c, d, v)
 								return
 							}
 							if (uint64(binary.BigEndian.Uint16(d[2994:2996]))) != (uint64(binary.BigEndian.Uint16(d[4162:4164]))) {
-								fabricIngress287(c, d, v)
+								fabricIngress289(c, d, v)
 								return
 							}
 							if uint64(d[352]) < 0xc {
@@ -5046,111 +5052,111 @@ func fabricIngress271(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 								if v[0]&0x8000000 == 0x8000000 {
 									if v[0]&0x20000000000 == 0x20000000000 {
 										c.Call(203)
-										fabricIngress295(c, d, v)
+										fabricIngress297(c, d, v)
 										return
 									}
 									if v[0]&0x40000000000 == 0x40000000000 {
 										c.Call(204)
-										fabricIngress295(c, d, v)
+										fabricIngress297(c, d, v)
 										return
 									}
 									if v[0]&0x10000000000 == 0x10000000000 {
 										c.Call(205)
-										fabricIngress295(c, d, v)
+										fabricIngress297(c, d, v)
 										return
 									}
 									c.Call(206)
-									fabricIngress295(c, d, v)
+									fabricIngress297(c, d, v)
 									return
 								}
 								if v[0]&0x20000000000 == 0x20000000000 {
 									c.Call(207)
-									fabricIngress295(c, d, v)
+									fabricIngress297(c, d, v)
 									return
 								}
 								if v[0]&0x40000000000 == 0x40000000000 {
 									c.Call(208)
-									fabricIngress295(c, d, v)
+									fabricIngress297(c, d, v)
 									return
 								}
 								if v[0]&0x10000000000 == 0x10000000000 {
 									c.Call(209)
-									fabricIngress295(c, d, v)
+									fabricIngress297(c, d, v)
 									return
 								}
 								c.Call(210)
-								fabricIngress295(c, d, v)
+								fabricIngress297(c, d, v)
 								return
 							}
 							binary.BigEndian.PutUint64(d[4196:4204], 0x15)
 							fabricIngress150(c, d, v)
 							return
 						}
-						fabricIngress1721(c, d, v)
+						fabricIngress1723(c, d, v)
 						return
 					}
-					fabricIngress1723(c, d, v)
+					fabricIngress1725(c, d, v)
 					return
 				}
 				if uint64(d[3043])&0x1 == 0x1 {
 					if uint64(d[4347])&0x1 == 0x1 {
 						binary.BigEndian.PutUint64(d[4196:4204], 0x28)
-						fabricIngress1728(c, d, v)
+						fabricIngress1730(c, d, v)
 						return
 					}
 					if v[0]&0x10 == 0x10 {
 						if uint64(d[91]) == 0x0 {
-							fabricIngress1723(c, d, v)
+							fabricIngress1725(c, d, v)
 							return
 						}
 						if v[0]&0x8000000000 == 0x8000000000 {
 							if uint64(d[2987])&0x1 == 0x0 {
-								fabricIngress1721(c, d, v)
+								fabricIngress1723(c, d, v)
 								return
 							}
 							if (uint64(binary.BigEndian.Uint16(d[2994:2996]))) != (uint64(binary.BigEndian.Uint16(d[4162:4164]))) {
-								fabricIngress1721(c, d, v)
+								fabricIngress1723(c, d, v)
 								return
 							}
 							if uint64(d[352]) < 0xc {
 								if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
 									binary.BigEndian.PutUint64(d[4196:4204], 0x17)
-									fabricIngress1728(c, d, v)
+									fabricIngress1730(c, d, v)
 									return
 								}
-								fabricIngress1728(c, d, v)
+								fabricIngress1730(c, d, v)
 								return
 							}
 							binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-							fabricIngress1728(c, d, v)
+							fabricIngress1730(c, d, v)
 							return
 						}
-						fabricIngress1721(c, d, v)
+						fabricIngress1723(c, d, v)
 						return
 					}
-					fabricIngress1723(c, d, v)
+					fabricIngress1725(c, d, v)
 					return
 				}
-				fabricIngress1728(c, d, v)
+				fabricIngress1730(c, d, v)
 				return
 			}
-			fabricIngress1754(c, d, v)
+			fabricIngress1756(c, d, v)
 			return
 		}
-		fabricIngress1754(c, d, v)
+		fabricIngress1756(c, d, v)
 		return
 	}
-	fabricIngress1754(c, d, v)
+	fabricIngress1756(c, d, v)
 	return
 }
 
-func fabricIngress287(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress289(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x14)
 	fabricIngress150(c, d, v)
 	return
 }
 
-func fabricIngress295(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress297(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((((((uint64(binary.BigEndian.Uint32(d[3064:3068]))) << 8) | (uint64(d[3066]))) << 8) | (uint64(d[3065]))) << 8) & 0xffffffff) | (uint64(d[3064]))) != (uint64(binary.BigEndian.Uint32(d[400:404]))) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x13)
 		if uint64(d[2443])&0x7 == 0x2 {
@@ -5202,30 +5208,30 @@ func fabricIngress295(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		fabricIngress151(c, d, v)
 		return
 	}
-	fabricIngress301(c, d, v)
-	return
-}
-
-func fabricIngress301(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2443])&0x7 == 0x2 {
-		fabricIngress302(c, d, v)
-		return
-	}
-	fabricIngress303(c, d, v)
-	return
-}
-
-func fabricIngress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	c.Mark(0, 0x8000000000)
-	binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|((uint64(binary.BigEndian.Uint32(d[361:365]))>>8)-(uint64(binary.BigEndian.Uint32(d[5025:5029]))>>8))<<40&0xffffff0000000000)
 	fabricIngress303(c, d, v)
 	return
 }
 
 func fabricIngress303(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2443])&0x7 == 0x2 {
+		fabricIngress304(c, d, v)
+		return
+	}
+	fabricIngress305(c, d, v)
+	return
+}
+
+func fabricIngress304(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	c.Mark(0, 0x8000000000)
+	binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|((uint64(binary.BigEndian.Uint32(d[361:365]))>>8)-(uint64(binary.BigEndian.Uint32(d[5025:5029]))>>8))<<40&0xffffff0000000000)
+	fabricIngress305(c, d, v)
+	return
+}
+
+func fabricIngress305(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 < 0x2 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress305(c, d, v)
+			fabricIngress307(c, d, v)
 			return
 		}
 		fabricIngress150(c, d, v)
@@ -5271,15 +5277,15 @@ func fabricIngress303(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				if uint64(d[380])>>5&0x3 == 0x0 {
 					binary.BigEndian.PutUint64(d[3300:3308], uint64(binary.BigEndian.Uint32(d[361:365]))>>8)
 					binary.BigEndian.PutUint64(d[3132:3140], uint64(binary.BigEndian.Uint32(d[3305:3309]))>>8)
-					fabricIngress318(c, d, v)
+					fabricIngress320(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[3300:3308], (uint64(binary.BigEndian.Uint32(d[361:365]))>>8+0xffffff)&0xffffff)
 				binary.BigEndian.PutUint64(d[3132:3140], uint64(binary.BigEndian.Uint32(d[3305:3309]))>>8)
-				fabricIngress318(c, d, v)
+				fabricIngress320(c, d, v)
 				return
 			}
-			fabricIngress1698(c, d, v)
+			fabricIngress1700(c, d, v)
 			return
 		}
 		if uint64(d[2443])&0x7 == 0x2 {
@@ -5289,22 +5295,22 @@ func fabricIngress303(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if uint64(d[380])>>5&0x3 == 0x0 {
 				binary.BigEndian.PutUint64(d[3300:3308], uint64(binary.BigEndian.Uint32(d[361:365]))>>8)
 				binary.BigEndian.PutUint64(d[3132:3140], uint64(binary.BigEndian.Uint32(d[3305:3309]))>>8)
-				fabricIngress1703(c, d, v)
+				fabricIngress1705(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3300:3308], (uint64(binary.BigEndian.Uint32(d[361:365]))>>8+0xffffff)&0xffffff)
 			binary.BigEndian.PutUint64(d[3132:3140], uint64(binary.BigEndian.Uint32(d[3305:3309]))>>8)
-			fabricIngress1703(c, d, v)
+			fabricIngress1705(c, d, v)
 			return
 		}
-		fabricIngress1698(c, d, v)
+		fabricIngress1700(c, d, v)
 		return
 	}
 	fabricIngress151(c, d, v)
 	return
 }
 
-func fabricIngress305(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress307(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4907])&0x1 == 0x0 {
 		if uint64(d[4523])&0x1 == 0x0 {
 			if v[0]&0x4000008 == 0x4000000 {
@@ -5446,66 +5452,66 @@ func fabricIngress305(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress318(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress320(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 		binary.BigEndian.PutUint64(d[3140:3148], 0x1)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8)) << 8))
-		fabricIngress320(c, d, v)
+		fabricIngress322(c, d, v)
 		return
 	}
 	if ((((uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3140:3148], 0x1)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8)) << 8))
-		fabricIngress320(c, d, v)
+		fabricIngress322(c, d, v)
 		return
 	}
-	fabricIngress1643(c, d, v)
+	fabricIngress1645(c, d, v)
 	return
 }
 
-func fabricIngress320(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress322(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[380])>>7 == 0x1 {
-		fabricIngress321(c, d, v)
+		fabricIngress323(c, d, v)
 		return
 	}
 	if uint64(d[380])>>5&0x3 == 0x2 {
-		fabricIngress321(c, d, v)
+		fabricIngress323(c, d, v)
 		return
 	}
 	if uint64(d[380])>>5&0x3 == 0x3 {
 		if uint64(d[380])&0x1f == 0x0 {
-			fabricIngress332(c, d, v)
+			fabricIngress334(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3164:3172], 0x1)
 		c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 		c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-		fabricIngress334(c, d, v)
+		fabricIngress336(c, d, v)
 		return
 	}
-	fabricIngress332(c, d, v)
+	fabricIngress334(c, d, v)
 	return
 }
 
-func fabricIngress321(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress323(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x1c)
 	if c.Test(763) {
 		binary.BigEndian.PutUint64(d[3172:3180], 0x1)
-		fabricIngress324(c, d, v)
+		fabricIngress326(c, d, v)
 		return
 	}
-	fabricIngress324(c, d, v)
+	fabricIngress326(c, d, v)
 	return
 }
 
-func fabricIngress324(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress326(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[5035])&0x3 == 0x1 {
-		fabricIngress325(c, d, v)
+		fabricIngress327(c, d, v)
 		return
 	}
 	if uint64(d[5035])&0x3 == 0x0 {
 		if uint64(d[5083]) == 0x0 {
-			fabricIngress325(c, d, v)
+			fabricIngress327(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
@@ -5513,20 +5519,20 @@ func fabricIngress324(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		fabricIngress151(c, d, v)
 		return
 	}
-	fabricIngress325(c, d, v)
+	fabricIngress327(c, d, v)
 	return
 }
 
-func fabricIngress325(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress327(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
 	fabricIngress151(c, d, v)
 	return
 }
 
-func fabricIngress332(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[380])>>5&0x3 == 0x0 {
-		fabricIngress333(c, d, v)
+		fabricIngress335(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) == (uint64(binary.BigEndian.Uint32(d[3072:3076])) >> 8) {
@@ -5539,7 +5545,7 @@ func fabricIngress332(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 				c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 				c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-				fabricIngress334(c, d, v)
+				fabricIngress336(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3308:3316], (uint64(d[380])&0x1f)&0x3f)
@@ -5547,28 +5553,28 @@ func fabricIngress332(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 			c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 			c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-			fabricIngress334(c, d, v)
+			fabricIngress336(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 		c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 		c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-		fabricIngress334(c, d, v)
+		fabricIngress336(c, d, v)
 		return
 	}
-	fabricIngress333(c, d, v)
+	fabricIngress335(c, d, v)
 	return
 }
 
-func fabricIngress333(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress335(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 	c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-	fabricIngress334(c, d, v)
+	fabricIngress336(c, d, v)
 	return
 }
 
-func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(763) {
 		binary.BigEndian.PutUint64(d[3172:3180], 0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], 0x0)
@@ -5578,7 +5584,7 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					if uint64(d[4944]) == 0x0 {
 						binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 						binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-						fabricIngress341(c, d, v)
+						fabricIngress343(c, d, v)
 						return
 					}
 					if uint64(d[4944])&0x1 == 0x1 {
@@ -5593,7 +5599,7 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 								}
 								if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 									binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-									fabricIngress522(c, d, v)
+									fabricIngress524(c, d, v)
 									return
 								}
 								if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
@@ -5604,10 +5610,10 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 								binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 								binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 								binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-								fabricIngress623(c, d, v)
+								fabricIngress625(c, d, v)
 								return
 							}
-							fabricIngress522(c, d, v)
+							fabricIngress524(c, d, v)
 							return
 						}
 						if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
@@ -5618,10 +5624,10 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 						binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 						binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-						fabricIngress637(c, d, v)
+						fabricIngress639(c, d, v)
 						return
 					}
-					fabricIngress650(c, d, v)
+					fabricIngress652(c, d, v)
 					return
 				}
 				if uint64(d[4945])&0x1 == 0x1 {
@@ -5636,7 +5642,7 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							}
 							if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 								binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-								fabricIngress818(c, d, v)
+								fabricIngress820(c, d, v)
 								return
 							}
 							if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
@@ -5647,10 +5653,10 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 							binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 							binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-							fabricIngress936(c, d, v)
+							fabricIngress938(c, d, v)
 							return
 						}
-						fabricIngress818(c, d, v)
+						fabricIngress820(c, d, v)
 						return
 					}
 					if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
@@ -5661,10 +5667,10 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 					binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 					binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-					fabricIngress950(c, d, v)
+					fabricIngress952(c, d, v)
 					return
 				}
-				fabricIngress963(c, d, v)
+				fabricIngress965(c, d, v)
 				return
 			}
 			if uint64(d[4946])&0x1 == 0x1 {
@@ -5679,7 +5685,7 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						}
 						if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 							binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-							fabricIngress1090(c, d, v)
+							fabricIngress1092(c, d, v)
 							return
 						}
 						if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
@@ -5690,10 +5696,10 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 						binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 						binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-						fabricIngress1208(c, d, v)
+						fabricIngress1210(c, d, v)
 						return
 					}
-					fabricIngress1090(c, d, v)
+					fabricIngress1092(c, d, v)
 					return
 				}
 				if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
@@ -5704,10 +5710,10 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1222(c, d, v)
+				fabricIngress1224(c, d, v)
 				return
 			}
-			fabricIngress1235(c, d, v)
+			fabricIngress1237(c, d, v)
 			return
 		}
 		if uint64(d[4947])&0x1 == 0x1 {
@@ -5722,7 +5728,7 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 						binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-						fabricIngress1362(c, d, v)
+						fabricIngress1364(c, d, v)
 						return
 					}
 					if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
@@ -5733,10 +5739,10 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 					binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 					binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-					fabricIngress1480(c, d, v)
+					fabricIngress1482(c, d, v)
 					return
 				}
-				fabricIngress1362(c, d, v)
+				fabricIngress1364(c, d, v)
 				return
 			}
 			if x, ok := c.Register(6, ((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5)); ok {
@@ -5747,15 +5753,15 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1494(c, d, v)
+			fabricIngress1496(c, d, v)
 			return
 		}
-		fabricIngress1507(c, d, v)
+		fabricIngress1509(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3124:3132], 0x0)
 	if uint64(d[4947]) == 0x0 {
-		fabricIngress1386(c, d, v)
+		fabricIngress1388(c, d, v)
 		return
 	}
 	if uint64(d[4947])&0x1 == 0x1 {
@@ -5764,7 +5770,7 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1507(c, d, v)
+			fabricIngress1509(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, ((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5)); ok {
@@ -5775,14 +5781,14 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1494(c, d, v)
+		fabricIngress1496(c, d, v)
 		return
 	}
-	fabricIngress1507(c, d, v)
+	fabricIngress1509(c, d, v)
 	return
 }
 
-func fabricIngress341(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress343(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3227])&0x1 == 0x0 {
 		binary.BigEndian.PutUint64(d[3228:3236], 0x1)
 		if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -5797,7 +5803,7 @@ func fabricIngress341(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[4196:4204], 0x1d)
 				if uint64(d[3243]) == 0x0 {
 					if uint64(d[5035])&0x3 == 0x1 {
-						fabricIngress349(c, d, v)
+						fabricIngress351(c, d, v)
 						return
 					}
 					if uint64(d[3291])&0x1 == 0x1 {
@@ -5820,10 +5826,10 @@ func fabricIngress341(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					if uint64(d[3299])&0x1 == 0x1 {
 						binary.BigEndian.PutUint64(d[5076:5084], 0x1)
-						fabricIngress358(c, d, v)
+						fabricIngress360(c, d, v)
 						return
 					}
-					fabricIngress358(c, d, v)
+					fabricIngress360(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[5028:5036], 0x1)
@@ -5831,24 +5837,24 @@ func fabricIngress341(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 					binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
 					c.Count(6, (uint64(d[3243])))
-					fabricIngress349(c, d, v)
+					fabricIngress351(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 				binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
 				c.Count(6, (uint64(d[3243])))
-				fabricIngress349(c, d, v)
+				fabricIngress351(c, d, v)
 				return
 			}
-			fabricIngress365(c, d, v)
+			fabricIngress367(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3316:3324], 0x0)
-		fabricIngress406(c, d, v)
+		fabricIngress408(c, d, v)
 		return
 	}
 	if (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0xffffff) != 0x0) && (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0x800000) == 0x0) {
-		fabricIngress509(c, d, v)
+		fabricIngress511(c, d, v)
 		return
 	}
 	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -5857,11 +5863,11 @@ func fabricIngress341(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
 	}
-	fabricIngress510(c, d, v)
+	fabricIngress512(c, d, v)
 	return
 }
 
-func fabricIngress349(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress351(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3291])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[5036:5044], 0x2)
 		binary.BigEndian.PutUint64(d[2364:2372], uint64(binary.BigEndian.Uint16(d[4986:4988])))
@@ -5871,21 +5877,21 @@ func fabricIngress349(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		fabricIngress151(c, d, v)
 		return
 	}
-	fabricIngress351(c, d, v)
+	fabricIngress353(c, d, v)
 	return
 }
 
-func fabricIngress351(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress353(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
 	fabricIngress151(c, d, v)
 	return
 }
 
-func fabricIngress358(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress360(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[5035])&0x3 == 0x0 {
 		if uint64(d[5083]) == 0x0 {
-			fabricIngress351(c, d, v)
+			fabricIngress353(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
@@ -5893,31 +5899,31 @@ func fabricIngress358(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		fabricIngress151(c, d, v)
 		return
 	}
-	fabricIngress351(c, d, v)
+	fabricIngress353(c, d, v)
 	return
 }
 
-func fabricIngress365(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress367(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3243]) == 0x0 {
-		fabricIngress366(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress397(c, d, v)
-	return
-}
-
-func fabricIngress366(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (uint64(binary.BigEndian.Uint32(d[3244:3248]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-		binary.BigEndian.PutUint64(d[3244:3252], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 31) | (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1)) << 1))
 		fabricIngress368(c, d, v)
 		return
 	}
-	fabricIngress368(c, d, v)
+	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
+	fabricIngress399(c, d, v)
 	return
 }
 
 func fabricIngress368(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if (uint64(binary.BigEndian.Uint32(d[3244:3248]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+		binary.BigEndian.PutUint64(d[3244:3252], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 31) | (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1)) << 1))
+		fabricIngress370(c, d, v)
+		return
+	}
+	fabricIngress370(c, d, v)
+	return
+}
+
+func fabricIngress370(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3251])&0x1 == 0x1 {
 		if (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) - (binary.BigEndian.Uint64(d[3254:3262]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[4958:4966]) >> 16) {
 			binary.BigEndian.PutUint64(d[3284:3292], 0x1)
@@ -5928,26 +5934,26 @@ func fabricIngress368(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 			c.Count(6, 0x6)
-			fabricIngress371(c, d, v)
+			fabricIngress373(c, d, v)
 			return
 		}
-		fabricIngress390(c, d, v)
+		fabricIngress392(c, d, v)
 		return
 	}
-	fabricIngress390(c, d, v)
+	fabricIngress392(c, d, v)
 	return
 }
 
-func fabricIngress371(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress373(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[5035])&0x3 == 0x1 {
 		if uint64(d[3291])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[5036:5044], 0x2)
 			binary.BigEndian.PutUint64(d[2364:2372], uint64(binary.BigEndian.Uint16(d[4986:4988])))
 			c.Call(345)
-			fabricIngress374(c, d, v)
+			fabricIngress376(c, d, v)
 			return
 		}
-		fabricIngress374(c, d, v)
+		fabricIngress376(c, d, v)
 		return
 	}
 	if uint64(d[3291])&0x1 == 0x1 {
@@ -5970,42 +5976,27 @@ func fabricIngress371(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	if uint64(d[3299])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[5076:5084], 0x1)
-		fabricIngress374(c, d, v)
+		fabricIngress376(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
 		if uint64(d[2443])&0x7 == 0x2 {
 			binary.BigEndian.PutUint64(d[3348:3356], 0x1e)
 			binary.BigEndian.PutUint64(d[4196:4204], uint64(d[3355]))
-			fabricIngress374(c, d, v)
+			fabricIngress376(c, d, v)
 			return
 		}
 		if uint64(d[2443])&0x7 == 0x3 {
 			binary.BigEndian.PutUint64(d[3356:3364], 0x1f)
 			binary.BigEndian.PutUint64(d[3348:3356], uint64(d[3363]))
 			binary.BigEndian.PutUint64(d[4196:4204], uint64(d[3355]))
-			fabricIngress374(c, d, v)
+			fabricIngress376(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3356:3364], 0x25)
 		binary.BigEndian.PutUint64(d[3348:3356], uint64(d[3363]))
 		binary.BigEndian.PutUint64(d[4196:4204], uint64(d[3355]))
-		fabricIngress374(c, d, v)
-		return
-	}
-	fabricIngress374(c, d, v)
-	return
-}
-
-func fabricIngress374(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[5035])&0x3 == 0x0 {
-		if uint64(d[5083]) == 0x0 {
-			fabricIngress376(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
-		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-		fabricIngress151(c, d, v)
+		fabricIngress376(c, d, v)
 		return
 	}
 	fabricIngress376(c, d, v)
@@ -6013,13 +6004,28 @@ func fabricIngress374(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[5035])&0x3 == 0x0 {
+		if uint64(d[5083]) == 0x0 {
+			fabricIngress378(c, d, v)
+			return
+		}
+		binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
+		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
+		fabricIngress151(c, d, v)
+		return
+	}
+	fabricIngress378(c, d, v)
+	return
+}
+
+func fabricIngress378(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
 	fabricIngress151(c, d, v)
 	return
 }
 
-func fabricIngress390(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress392(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3291])&0x1 == 0x1 {
 		c.SetRegister(11, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3244:3252])))
 		if x, ok := c.Register(14, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -6027,7 +6033,7 @@ func fabricIngress390(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 		c.Count(6, 0x6)
-		fabricIngress371(c, d, v)
+		fabricIngress373(c, d, v)
 		return
 	}
 	if uint64(d[3299])&0x1 == 0x1 {
@@ -6038,75 +6044,75 @@ func fabricIngress390(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 			c.Count(6, 0x6)
-			fabricIngress371(c, d, v)
+			fabricIngress373(c, d, v)
 			return
 		}
-		fabricIngress371(c, d, v)
+		fabricIngress373(c, d, v)
 		return
 	}
-	fabricIngress371(c, d, v)
-	return
-}
-
-func fabricIngress397(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[5059]) == 0x1f {
-		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
-		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress399(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
-	binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-	fabricIngress399(c, d, v)
+	fabricIngress373(c, d, v)
 	return
 }
 
 func fabricIngress399(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[3091])&0x1 == 0x1 {
-		binary.BigEndian.PutUint64(d[5060:5068], uint64(binary.BigEndian.Uint32(d[3105:3109]))>>8)
+	if uint64(d[5059]) == 0x1f {
+		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
+		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
 		fabricIngress401(c, d, v)
 		return
 	}
-	fabricIngress403(c, d, v)
+	binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
+	binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
+	fabricIngress401(c, d, v)
 	return
 }
 
 func fabricIngress401(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[3235])&0x1 == 0x1 {
-		c.SetRegister(8, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3217:3221])) >> 8)) << 8))
-		c.Count(6, (uint64(d[3243])))
-		fabricIngress366(c, d, v)
+	if uint64(d[3091])&0x1 == 0x1 {
+		binary.BigEndian.PutUint64(d[5060:5068], uint64(binary.BigEndian.Uint32(d[3105:3109]))>>8)
+		fabricIngress403(c, d, v)
 		return
 	}
-	fabricIngress403(c, d, v)
+	fabricIngress405(c, d, v)
 	return
 }
 
 func fabricIngress403(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	c.Count(6, (uint64(d[3243])))
-	fabricIngress366(c, d, v)
+	if uint64(d[3235])&0x1 == 0x1 {
+		c.SetRegister(8, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3217:3221])) >> 8)) << 8))
+		c.Count(6, (uint64(d[3243])))
+		fabricIngress368(c, d, v)
+		return
+	}
+	fabricIngress405(c, d, v)
 	return
 }
 
-func fabricIngress406(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress405(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	c.Count(6, (uint64(d[3243])))
+	fabricIngress368(c, d, v)
+	return
+}
+
+func fabricIngress408(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3171])&0x1 == 0x1 {
 		if uint64(d[3091])&0x1 == 0x0 {
 			if uint64(d[3227])&0x1 == 0x0 {
 				binary.BigEndian.PutUint64(d[4196:4204], 0x1d)
-				fabricIngress410(c, d, v)
+				fabricIngress412(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3212:3220], binary.BigEndian.Uint64(d[3180:3188])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3236:3244], 0x5)
 			binary.BigEndian.PutUint64(d[5052:5060], uint64(d[380]))
 			binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-			fabricIngress397(c, d, v)
+			fabricIngress399(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3236:3244], 0x5)
 		binary.BigEndian.PutUint64(d[5052:5060], uint64(d[380]))
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-		fabricIngress397(c, d, v)
+		fabricIngress399(c, d, v)
 		return
 	}
 	if uint64(d[3091])&0x1 == 0x1 {
@@ -6117,7 +6123,7 @@ func fabricIngress406(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					if uint64(d[3323])&0x1 == 0x0 {
 						c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 						c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-						fabricIngress481(c, d, v)
+						fabricIngress483(c, d, v)
 						return
 					}
 					if c.Test(603) {
@@ -6126,61 +6132,61 @@ func fabricIngress406(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 							c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 							c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-							fabricIngress481(c, d, v)
+							fabricIngress483(c, d, v)
 							return
 						}
 						binary.BigEndian.PutUint64(d[3324:3332], (binary.BigEndian.Uint64(d[3188:3196])+0x1)&0xff)
 						binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 						c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 						c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-						fabricIngress481(c, d, v)
+						fabricIngress483(c, d, v)
 						return
 					}
-					fabricIngress488(c, d, v)
+					fabricIngress490(c, d, v)
 					return
 				}
-				fabricIngress488(c, d, v)
+				fabricIngress490(c, d, v)
 				return
 			}
-			fabricIngress490(c, d, v)
+			fabricIngress492(c, d, v)
 			return
 		}
-		fabricIngress490(c, d, v)
+		fabricIngress492(c, d, v)
 		return
 	}
-	fabricIngress365(c, d, v)
+	fabricIngress367(c, d, v)
 	return
 }
 
-func fabricIngress410(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress412(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3243]) == 0x0 {
-		fabricIngress411(c, d, v)
+		fabricIngress413(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress464(c, d, v)
+	fabricIngress466(c, d, v)
 	return
 }
 
-func fabricIngress411(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress413(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x5 {
-		fabricIngress412(c, d, v)
+		fabricIngress414(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
 		if (uint64(binary.BigEndian.Uint32(d[3244:3248]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3244:3252], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 31) | (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1)) << 1))
-			fabricIngress426(c, d, v)
+			fabricIngress428(c, d, v)
 			return
 		}
-		fabricIngress426(c, d, v)
+		fabricIngress428(c, d, v)
 		return
 	}
-	fabricIngress371(c, d, v)
+	fabricIngress373(c, d, v)
 	return
 }
 
-func fabricIngress412(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress414(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 		binary.BigEndian.PutUint64(d[3068:3076], x)
 	}
@@ -6193,30 +6199,30 @@ func fabricIngress412(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[5092:5100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[5100:5108], (uint64(d[3075])>>1&0x1f)&0xff)
 		binary.BigEndian.PutUint64(d[5108:5116], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		fabricIngress415(c, d, v)
-		return
-	}
-	fabricIngress415(c, d, v)
-	return
-}
-
-func fabricIngress415(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[3227])&0x1 == 0x1 {
-		binary.BigEndian.PutUint64(d[5124:5132], binary.BigEndian.Uint64(d[3180:3188])>>8&0xffffff)
-		if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
 		fabricIngress417(c, d, v)
 		return
-	}
-	if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
-		binary.BigEndian.PutUint64(d[3068:3076], x)
 	}
 	fabricIngress417(c, d, v)
 	return
 }
 
 func fabricIngress417(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[3227])&0x1 == 0x1 {
+		binary.BigEndian.PutUint64(d[5124:5132], binary.BigEndian.Uint64(d[3180:3188])>>8&0xffffff)
+		if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		fabricIngress419(c, d, v)
+		return
+	}
+	if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
+		binary.BigEndian.PutUint64(d[3068:3076], x)
+	}
+	fabricIngress419(c, d, v)
+	return
+}
+
+func fabricIngress419(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3244:3248]))) == (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
 			binary.BigEndian.PutUint64(d[3340:3348], binary.BigEndian.Uint64(d[3068:3076])&0xffffff)
@@ -6227,7 +6233,7 @@ func fabricIngress417(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			binary.BigEndian.PutUint64(d[5132:5140], uint64(binary.BigEndian.Uint32(d[3280:3284]))&0xffffff)
 			binary.BigEndian.PutUint64(d[5076:5084], 0x2)
-			fabricIngress374(c, d, v)
+			fabricIngress376(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3340:3348], 0x0)
@@ -6238,7 +6244,7 @@ func fabricIngress417(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		binary.BigEndian.PutUint64(d[5132:5140], uint64(binary.BigEndian.Uint32(d[3280:3284]))&0xffffff)
 		binary.BigEndian.PutUint64(d[5076:5084], 0x2)
-		fabricIngress374(c, d, v)
+		fabricIngress376(c, d, v)
 		return
 	}
 	if x, ok := c.Register(14, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -6246,11 +6252,11 @@ func fabricIngress417(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	binary.BigEndian.PutUint64(d[5132:5140], uint64(binary.BigEndian.Uint32(d[3280:3284]))&0xffffff)
 	binary.BigEndian.PutUint64(d[5076:5084], 0x2)
-	fabricIngress374(c, d, v)
+	fabricIngress376(c, d, v)
 	return
 }
 
-func fabricIngress426(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress428(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3251])&0x1 == 0x1 {
 		if (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) - (binary.BigEndian.Uint64(d[3254:3262]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[4958:4966]) >> 16) {
 			binary.BigEndian.PutUint64(d[3284:3292], 0x1)
@@ -6267,31 +6273,31 @@ func fabricIngress426(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
 						binary.BigEndian.PutUint64(d[3268:3276], binary.BigEndian.Uint64(d[3068:3076])&0xffffffff)
-						fabricIngress434(c, d, v)
+						fabricIngress436(c, d, v)
 						return
 					}
-					fabricIngress434(c, d, v)
+					fabricIngress436(c, d, v)
 					return
 				}
 				if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 					binary.BigEndian.PutUint64(d[3068:3076], x)
 				}
-				fabricIngress442(c, d, v)
+				fabricIngress444(c, d, v)
 				return
 			}
-			fabricIngress449(c, d, v)
+			fabricIngress451(c, d, v)
 			return
 		}
-		fabricIngress459(c, d, v)
+		fabricIngress461(c, d, v)
 		return
 	}
-	fabricIngress459(c, d, v)
+	fabricIngress461(c, d, v)
 	return
 }
 
-func fabricIngress434(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress436(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4969:4973]))>>8 == 0x0 {
-		fabricIngress435(c, d, v)
+		fabricIngress437(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) >= (uint64(binary.BigEndian.Uint32(d[4969:4973])) >> 8) {
@@ -6303,14 +6309,14 @@ func fabricIngress434(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 		c.Count(6, 0x6)
-		fabricIngress371(c, d, v)
+		fabricIngress373(c, d, v)
 		return
 	}
-	fabricIngress435(c, d, v)
+	fabricIngress437(c, d, v)
 	return
 }
 
-func fabricIngress435(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress437(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3268:3276], (uint64(binary.BigEndian.Uint32(d[3272:3276]))+0x1)&0xffffffff)
 	c.SetRegister(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) << 32) | (uint64(binary.BigEndian.Uint32(d[3272:3276])))))
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) > (uint64(binary.BigEndian.Uint32(d[3260:3264]))) {
@@ -6322,7 +6328,7 @@ func fabricIngress435(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 		c.Count(6, 0x6)
-		fabricIngress371(c, d, v)
+		fabricIngress373(c, d, v)
 		return
 	}
 	c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
@@ -6332,105 +6338,105 @@ func fabricIngress435(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 	c.Count(6, 0x6)
-	fabricIngress371(c, d, v)
-	return
-}
-
-func fabricIngress442(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
-		binary.BigEndian.PutUint64(d[3268:3276], binary.BigEndian.Uint64(d[3068:3076])&0xffffffff)
-		fabricIngress444(c, d, v)
-		return
-	}
-	fabricIngress444(c, d, v)
+	fabricIngress373(c, d, v)
 	return
 }
 
 func fabricIngress444(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
+		binary.BigEndian.PutUint64(d[3268:3276], binary.BigEndian.Uint64(d[3068:3076])&0xffffffff)
+		fabricIngress446(c, d, v)
+		return
+	}
+	fabricIngress446(c, d, v)
+	return
+}
+
+func fabricIngress446(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4969:4973]))>>8 == 0x0 {
-		fabricIngress445(c, d, v)
+		fabricIngress447(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) >= (uint64(binary.BigEndian.Uint32(d[4969:4973])) >> 8) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x20)
 		c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-		fabricIngress457(c, d, v)
+		fabricIngress459(c, d, v)
 		return
 	}
-	fabricIngress445(c, d, v)
+	fabricIngress447(c, d, v)
 	return
 }
 
-func fabricIngress445(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress447(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3268:3276], (uint64(binary.BigEndian.Uint32(d[3272:3276]))+0x1)&0xffffffff)
 	c.SetRegister(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) << 32) | (uint64(binary.BigEndian.Uint32(d[3272:3276])))))
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) > (uint64(binary.BigEndian.Uint32(d[3260:3264]))) {
 		binary.BigEndian.PutUint64(d[3260:3268], ((((uint64(binary.BigEndian.Uint32(d[3272:3276]))) << 8) | (uint64(d[4995]))) << 24))
 		c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-		fabricIngress448(c, d, v)
+		fabricIngress450(c, d, v)
 		return
 	}
 	c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-	fabricIngress448(c, d, v)
-	return
-}
-
-func fabricIngress448(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[3291])&0x1 == 0x1 {
-		fabricIngress449(c, d, v)
-		return
-	}
-	if uint64(d[3299])&0x1 == 0x1 {
-		fabricIngress449(c, d, v)
-		return
-	}
-	fabricIngress450(c, d, v)
-	return
-}
-
-func fabricIngress449(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	c.SetRegister(11, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3244:3252])))
 	fabricIngress450(c, d, v)
 	return
 }
 
 func fabricIngress450(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3291])&0x1 == 0x1 {
-		if x, ok := c.Register(14, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
-			binary.BigEndian.PutUint64(d[3276:3284], x&0xffffffff)
-		}
-		c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
-		c.Count(6, 0x6)
-		fabricIngress452(c, d, v)
+		fabricIngress451(c, d, v)
+		return
+	}
+	if uint64(d[3299])&0x1 == 0x1 {
+		fabricIngress451(c, d, v)
 		return
 	}
 	fabricIngress452(c, d, v)
 	return
 }
 
-func fabricIngress452(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2443])&0x7 == 0x5 {
-		fabricIngress412(c, d, v)
-		return
-	}
-	fabricIngress371(c, d, v)
+func fabricIngress451(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	c.SetRegister(11, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3244:3252])))
+	fabricIngress452(c, d, v)
 	return
 }
 
-func fabricIngress457(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress452(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3291])&0x1 == 0x1 {
-		fabricIngress449(c, d, v)
+		if x, ok := c.Register(14, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
+			binary.BigEndian.PutUint64(d[3276:3284], x&0xffffffff)
+		}
+		c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
+		c.Count(6, 0x6)
+		fabricIngress454(c, d, v)
 		return
 	}
-	if uint64(d[3299])&0x1 == 0x1 {
-		fabricIngress449(c, d, v)
+	fabricIngress454(c, d, v)
+	return
+}
+
+func fabricIngress454(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2443])&0x7 == 0x5 {
+		fabricIngress414(c, d, v)
 		return
 	}
-	fabricIngress450(c, d, v)
+	fabricIngress373(c, d, v)
 	return
 }
 
 func fabricIngress459(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[3291])&0x1 == 0x1 {
+		fabricIngress451(c, d, v)
+		return
+	}
+	if uint64(d[3299])&0x1 == 0x1 {
+		fabricIngress451(c, d, v)
+		return
+	}
+	fabricIngress452(c, d, v)
+	return
+}
+
+func fabricIngress461(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x3 {
 		if uint64(d[3251])&0x1 == 0x0 {
 			binary.BigEndian.PutUint64(d[3292:3300], 0x1)
@@ -6441,55 +6447,55 @@ func fabricIngress459(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 				binary.BigEndian.PutUint64(d[3068:3076], x)
 			}
-			fabricIngress442(c, d, v)
+			fabricIngress444(c, d, v)
 			return
 		}
 		if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
-		fabricIngress442(c, d, v)
+		fabricIngress444(c, d, v)
 		return
 	}
-	fabricIngress457(c, d, v)
-	return
-}
-
-func fabricIngress464(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[5059]) == 0x1f {
-		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
-		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress466(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
-	binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-	fabricIngress466(c, d, v)
+	fabricIngress459(c, d, v)
 	return
 }
 
 func fabricIngress466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[5059]) == 0x1f {
+		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
+		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
+		fabricIngress468(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
+	binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
+	fabricIngress468(c, d, v)
+	return
+}
+
+func fabricIngress468(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3091])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[5060:5068], uint64(binary.BigEndian.Uint32(d[3105:3109]))>>8)
 		if uint64(d[3235])&0x1 == 0x1 {
 			c.SetRegister(8, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3217:3221])) >> 8)) << 8))
 			c.Count(6, (uint64(d[3243])))
-			fabricIngress411(c, d, v)
+			fabricIngress413(c, d, v)
 			return
 		}
-		fabricIngress470(c, d, v)
+		fabricIngress472(c, d, v)
 		return
 	}
-	fabricIngress470(c, d, v)
+	fabricIngress472(c, d, v)
 	return
 }
 
-func fabricIngress470(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress472(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Count(6, (uint64(d[3243])))
-	fabricIngress411(c, d, v)
+	fabricIngress413(c, d, v)
 	return
 }
 
-func fabricIngress481(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress483(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3131])&0x3f == 0x0 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x3)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x60)
@@ -6497,17 +6503,17 @@ func fabricIngress481(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
 		binary.BigEndian.PutUint64(d[5060:5068], uint64(binary.BigEndian.Uint32(d[3105:3109]))>>8)
-		fabricIngress401(c, d, v)
+		fabricIngress403(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3236:3244], 0x4)
 	binary.BigEndian.PutUint64(d[5052:5060], ((uint64(d[3131])&0x1f)|0x20)&0xff)
 	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress397(c, d, v)
+	fabricIngress399(c, d, v)
 	return
 }
 
-func fabricIngress488(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress490(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3235])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x1)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x1f)
@@ -6517,87 +6523,87 @@ func fabricIngress488(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[5060:5068], uint64(binary.BigEndian.Uint32(d[3105:3109]))>>8)
 		c.SetRegister(8, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3217:3221])) >> 8)) << 8))
 		c.Count(6, (uint64(d[3243])))
-		fabricIngress366(c, d, v)
+		fabricIngress368(c, d, v)
 		return
 	}
-	fabricIngress365(c, d, v)
-	return
-}
-
-func fabricIngress490(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[3123])&0x1 == 0x1 {
-		if uint64(d[3323])&0x1 == 0x0 {
-			fabricIngress492(c, d, v)
-			return
-		}
-		if uint64(d[3163])&0x1 == 0x1 {
-			fabricIngress497(c, d, v)
-			return
-		}
-		if c.Test(603) {
-			if uint64(d[3323])&0x1 == 0x1 {
-				fabricIngress497(c, d, v)
-				return
-			}
-			fabricIngress492(c, d, v)
-			return
-		}
-		fabricIngress502(c, d, v)
-		return
-	}
-	fabricIngress502(c, d, v)
+	fabricIngress367(c, d, v)
 	return
 }
 
 func fabricIngress492(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
-	c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-	fabricIngress493(c, d, v)
+	if uint64(d[3123])&0x1 == 0x1 {
+		if uint64(d[3323])&0x1 == 0x0 {
+			fabricIngress494(c, d, v)
+			return
+		}
+		if uint64(d[3163])&0x1 == 0x1 {
+			fabricIngress499(c, d, v)
+			return
+		}
+		if c.Test(603) {
+			if uint64(d[3323])&0x1 == 0x1 {
+				fabricIngress499(c, d, v)
+				return
+			}
+			fabricIngress494(c, d, v)
+			return
+		}
+		fabricIngress504(c, d, v)
+		return
+	}
+	fabricIngress504(c, d, v)
 	return
 }
 
-func fabricIngress493(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress494(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
+	c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
+	fabricIngress495(c, d, v)
+	return
+}
+
+func fabricIngress495(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3131])&0x3f == 0x0 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x3)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x60)
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 		binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress399(c, d, v)
+		fabricIngress401(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3236:3244], 0x4)
 	binary.BigEndian.PutUint64(d[5052:5060], ((uint64(d[3131])&0x1f)|0x20)&0xff)
 	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress397(c, d, v)
+	fabricIngress399(c, d, v)
 	return
 }
 
-func fabricIngress497(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress499(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3195]) == 0x6 {
 		binary.BigEndian.PutUint64(d[3324:3332], 0x6)
 		binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 		c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 		c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-		fabricIngress493(c, d, v)
+		fabricIngress495(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3324:3332], (binary.BigEndian.Uint64(d[3188:3196])+0x1)&0xff)
 	binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 	c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 	c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-	fabricIngress493(c, d, v)
+	fabricIngress495(c, d, v)
 	return
 }
 
-func fabricIngress502(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress504(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3235])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x1)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x1f)
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress399(c, d, v)
+		fabricIngress401(c, d, v)
 		return
 	}
 	if uint64(d[3155])&0x1 == 0x0 {
@@ -6608,20 +6614,20 @@ func fabricIngress502(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 				binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 				binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-				fabricIngress399(c, d, v)
+				fabricIngress401(c, d, v)
 				return
 			}
-			fabricIngress365(c, d, v)
+			fabricIngress367(c, d, v)
 			return
 		}
-		fabricIngress365(c, d, v)
+		fabricIngress367(c, d, v)
 		return
 	}
-	fabricIngress365(c, d, v)
+	fabricIngress367(c, d, v)
 	return
 }
 
-func fabricIngress509(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress511(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3228:3236], 0x1)
 	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3188:3196], x)
@@ -6629,29 +6635,29 @@ func fabricIngress509(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
 	}
-	fabricIngress510(c, d, v)
+	fabricIngress512(c, d, v)
 	return
 }
 
-func fabricIngress510(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress512(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (binary.BigEndian.Uint64(d[3188:3196]) >> 8) == (((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) {
 		binary.BigEndian.PutUint64(d[3316:3324], 0x1)
-		fabricIngress406(c, d, v)
+		fabricIngress408(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3316:3324], 0x0)
-	fabricIngress406(c, d, v)
+	fabricIngress408(c, d, v)
 	return
 }
 
-func fabricIngress522(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress524(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress526(c, d, v)
+			fabricIngress528(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
@@ -6662,21 +6668,21 @@ func fabricIngress522(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress609(c, d, v)
+		fabricIngress611(c, d, v)
 		return
 	}
-	fabricIngress526(c, d, v)
+	fabricIngress528(c, d, v)
 	return
 }
 
-func fabricIngress526(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress528(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress530(c, d, v)
+			fabricIngress532(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
@@ -6687,21 +6693,21 @@ func fabricIngress526(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress595(c, d, v)
+		fabricIngress597(c, d, v)
 		return
 	}
-	fabricIngress530(c, d, v)
+	fabricIngress532(c, d, v)
 	return
 }
 
-func fabricIngress530(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress532(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress534(c, d, v)
+			fabricIngress536(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
@@ -6712,21 +6718,21 @@ func fabricIngress530(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress581(c, d, v)
+		fabricIngress583(c, d, v)
 		return
 	}
-	fabricIngress534(c, d, v)
+	fabricIngress536(c, d, v)
 	return
 }
 
-func fabricIngress534(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress536(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress538(c, d, v)
+			fabricIngress540(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
@@ -6737,21 +6743,21 @@ func fabricIngress534(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress567(c, d, v)
+		fabricIngress569(c, d, v)
 		return
 	}
-	fabricIngress538(c, d, v)
+	fabricIngress540(c, d, v)
 	return
 }
 
-func fabricIngress538(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress540(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress542(c, d, v)
+			fabricIngress544(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
@@ -6762,14 +6768,14 @@ func fabricIngress538(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress552(c, d, v)
+		fabricIngress554(c, d, v)
 		return
 	}
-	fabricIngress542(c, d, v)
+	fabricIngress544(c, d, v)
 	return
 }
 
-func fabricIngress542(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress544(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
@@ -6778,7 +6784,7 @@ func fabricIngress542(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress341(c, d, v)
+			fabricIngress343(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
@@ -6790,20 +6796,20 @@ func fabricIngress542(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 		binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-		fabricIngress547(c, d, v)
+		fabricIngress549(c, d, v)
 		return
 	}
-	fabricIngress550(c, d, v)
+	fabricIngress552(c, d, v)
 	return
 }
 
-func fabricIngress547(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress549(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3227])&0x1 == 0x0 {
-		fabricIngress509(c, d, v)
+		fabricIngress511(c, d, v)
 		return
 	}
 	if (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0xffffff) != 0x0) && (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0x800000) == 0x0) {
-		fabricIngress509(c, d, v)
+		fabricIngress511(c, d, v)
 		return
 	}
 	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -6812,18 +6818,18 @@ func fabricIngress547(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
 	}
-	fabricIngress510(c, d, v)
-	return
-}
-
-func fabricIngress550(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-	fabricIngress547(c, d, v)
+	fabricIngress512(c, d, v)
 	return
 }
 
 func fabricIngress552(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
+	fabricIngress549(c, d, v)
+	return
+}
+
+func fabricIngress554(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
@@ -6831,7 +6837,7 @@ func fabricIngress552(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress547(c, d, v)
+			fabricIngress549(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
@@ -6839,24 +6845,24 @@ func fabricIngress552(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress559(c, d, v)
+			fabricIngress561(c, d, v)
 			return
 		}
-		fabricIngress559(c, d, v)
+		fabricIngress561(c, d, v)
 		return
 	}
-	fabricIngress565(c, d, v)
+	fabricIngress567(c, d, v)
 	return
 }
 
-func fabricIngress559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 		binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-		fabricIngress547(c, d, v)
+		fabricIngress549(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
@@ -6864,30 +6870,30 @@ func fabricIngress559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress547(c, d, v)
+			fabricIngress549(c, d, v)
 			return
 		}
-		fabricIngress565(c, d, v)
+		fabricIngress567(c, d, v)
 		return
 	}
-	fabricIngress565(c, d, v)
-	return
-}
-
-func fabricIngress565(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-	fabricIngress547(c, d, v)
+	fabricIngress567(c, d, v)
 	return
 }
 
 func fabricIngress567(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
+	fabricIngress549(c, d, v)
+	return
+}
+
+func fabricIngress569(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress552(c, d, v)
+			fabricIngress554(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
@@ -6895,47 +6901,47 @@ func fabricIngress567(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress574(c, d, v)
+			fabricIngress576(c, d, v)
 			return
 		}
-		fabricIngress574(c, d, v)
+		fabricIngress576(c, d, v)
 		return
 	}
-	fabricIngress552(c, d, v)
+	fabricIngress554(c, d, v)
 	return
 }
 
-func fabricIngress574(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress576(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress552(c, d, v)
+		fabricIngress554(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress552(c, d, v)
+			fabricIngress554(c, d, v)
 			return
 		}
-		fabricIngress552(c, d, v)
+		fabricIngress554(c, d, v)
 		return
 	}
-	fabricIngress552(c, d, v)
+	fabricIngress554(c, d, v)
 	return
 }
 
-func fabricIngress581(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress583(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress567(c, d, v)
+			fabricIngress569(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
@@ -6943,47 +6949,47 @@ func fabricIngress581(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress588(c, d, v)
+			fabricIngress590(c, d, v)
 			return
 		}
-		fabricIngress588(c, d, v)
+		fabricIngress590(c, d, v)
 		return
 	}
-	fabricIngress567(c, d, v)
+	fabricIngress569(c, d, v)
 	return
 }
 
-func fabricIngress588(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress590(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress567(c, d, v)
+		fabricIngress569(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress567(c, d, v)
+			fabricIngress569(c, d, v)
 			return
 		}
-		fabricIngress567(c, d, v)
+		fabricIngress569(c, d, v)
 		return
 	}
-	fabricIngress567(c, d, v)
+	fabricIngress569(c, d, v)
 	return
 }
 
-func fabricIngress595(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress597(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress581(c, d, v)
+			fabricIngress583(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
@@ -6991,47 +6997,47 @@ func fabricIngress595(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress602(c, d, v)
+			fabricIngress604(c, d, v)
 			return
 		}
-		fabricIngress602(c, d, v)
+		fabricIngress604(c, d, v)
 		return
 	}
-	fabricIngress581(c, d, v)
+	fabricIngress583(c, d, v)
 	return
 }
 
-func fabricIngress602(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress604(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress581(c, d, v)
+		fabricIngress583(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress581(c, d, v)
+			fabricIngress583(c, d, v)
 			return
 		}
-		fabricIngress581(c, d, v)
+		fabricIngress583(c, d, v)
 		return
 	}
-	fabricIngress581(c, d, v)
+	fabricIngress583(c, d, v)
 	return
 }
 
-func fabricIngress609(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress611(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress595(c, d, v)
+			fabricIngress597(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
@@ -7039,47 +7045,47 @@ func fabricIngress609(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress616(c, d, v)
+			fabricIngress618(c, d, v)
 			return
 		}
-		fabricIngress616(c, d, v)
+		fabricIngress618(c, d, v)
 		return
 	}
-	fabricIngress595(c, d, v)
+	fabricIngress597(c, d, v)
 	return
 }
 
-func fabricIngress616(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress618(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress595(c, d, v)
+		fabricIngress597(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress595(c, d, v)
+			fabricIngress597(c, d, v)
 			return
 		}
-		fabricIngress595(c, d, v)
+		fabricIngress597(c, d, v)
 		return
 	}
-	fabricIngress595(c, d, v)
+	fabricIngress597(c, d, v)
 	return
 }
 
-func fabricIngress623(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress625(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress609(c, d, v)
+			fabricIngress611(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
@@ -7087,47 +7093,47 @@ func fabricIngress623(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress630(c, d, v)
+			fabricIngress632(c, d, v)
 			return
 		}
-		fabricIngress630(c, d, v)
+		fabricIngress632(c, d, v)
 		return
 	}
-	fabricIngress609(c, d, v)
+	fabricIngress611(c, d, v)
 	return
 }
 
-func fabricIngress630(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress632(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress609(c, d, v)
+		fabricIngress611(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress609(c, d, v)
+			fabricIngress611(c, d, v)
 			return
 		}
-		fabricIngress609(c, d, v)
+		fabricIngress611(c, d, v)
 		return
 	}
-	fabricIngress609(c, d, v)
+	fabricIngress611(c, d, v)
 	return
 }
 
-func fabricIngress637(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress639(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>1&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress623(c, d, v)
+			fabricIngress625(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
@@ -7135,47 +7141,47 @@ func fabricIngress637(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress644(c, d, v)
+			fabricIngress646(c, d, v)
 			return
 		}
-		fabricIngress644(c, d, v)
+		fabricIngress646(c, d, v)
 		return
 	}
-	fabricIngress623(c, d, v)
+	fabricIngress625(c, d, v)
 	return
 }
 
-func fabricIngress644(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress646(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress623(c, d, v)
+		fabricIngress625(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress623(c, d, v)
+			fabricIngress625(c, d, v)
 			return
 		}
-		fabricIngress623(c, d, v)
+		fabricIngress625(c, d, v)
 		return
 	}
-	fabricIngress623(c, d, v)
+	fabricIngress625(c, d, v)
 	return
 }
 
-func fabricIngress650(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress652(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>1&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress654(c, d, v)
+			fabricIngress656(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
@@ -7187,7 +7193,7 @@ func fabricIngress650(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress654(c, d, v)
+			fabricIngress656(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -7197,27 +7203,27 @@ func fabricIngress650(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress654(c, d, v)
+				fabricIngress656(c, d, v)
 				return
 			}
-			fabricIngress804(c, d, v)
+			fabricIngress806(c, d, v)
 			return
 		}
-		fabricIngress804(c, d, v)
+		fabricIngress806(c, d, v)
 		return
 	}
-	fabricIngress654(c, d, v)
+	fabricIngress656(c, d, v)
 	return
 }
 
-func fabricIngress654(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress656(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress658(c, d, v)
+			fabricIngress660(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
@@ -7229,7 +7235,7 @@ func fabricIngress654(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress658(c, d, v)
+			fabricIngress660(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -7239,27 +7245,27 @@ func fabricIngress654(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress658(c, d, v)
+				fabricIngress660(c, d, v)
 				return
 			}
-			fabricIngress791(c, d, v)
+			fabricIngress793(c, d, v)
 			return
 		}
-		fabricIngress791(c, d, v)
+		fabricIngress793(c, d, v)
 		return
 	}
-	fabricIngress658(c, d, v)
+	fabricIngress660(c, d, v)
 	return
 }
 
-func fabricIngress658(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress660(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress662(c, d, v)
+			fabricIngress664(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
@@ -7271,7 +7277,7 @@ func fabricIngress658(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress662(c, d, v)
+			fabricIngress664(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -7281,27 +7287,27 @@ func fabricIngress658(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress662(c, d, v)
+				fabricIngress664(c, d, v)
 				return
 			}
-			fabricIngress778(c, d, v)
+			fabricIngress780(c, d, v)
 			return
 		}
-		fabricIngress778(c, d, v)
+		fabricIngress780(c, d, v)
 		return
 	}
-	fabricIngress662(c, d, v)
+	fabricIngress664(c, d, v)
 	return
 }
 
-func fabricIngress662(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress664(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress666(c, d, v)
+			fabricIngress668(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
@@ -7313,7 +7319,7 @@ func fabricIngress662(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress666(c, d, v)
+			fabricIngress668(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -7323,27 +7329,27 @@ func fabricIngress662(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress666(c, d, v)
+				fabricIngress668(c, d, v)
 				return
 			}
-			fabricIngress765(c, d, v)
+			fabricIngress767(c, d, v)
 			return
 		}
-		fabricIngress765(c, d, v)
+		fabricIngress767(c, d, v)
 		return
 	}
-	fabricIngress666(c, d, v)
+	fabricIngress668(c, d, v)
 	return
 }
 
-func fabricIngress666(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress668(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress670(c, d, v)
+			fabricIngress672(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
@@ -7355,7 +7361,7 @@ func fabricIngress666(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress670(c, d, v)
+			fabricIngress672(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -7365,27 +7371,27 @@ func fabricIngress666(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress670(c, d, v)
+				fabricIngress672(c, d, v)
 				return
 			}
-			fabricIngress752(c, d, v)
+			fabricIngress754(c, d, v)
 			return
 		}
-		fabricIngress752(c, d, v)
+		fabricIngress754(c, d, v)
 		return
 	}
-	fabricIngress670(c, d, v)
+	fabricIngress672(c, d, v)
 	return
 }
 
-func fabricIngress670(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress672(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress674(c, d, v)
+			fabricIngress676(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
@@ -7397,7 +7403,7 @@ func fabricIngress670(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress674(c, d, v)
+			fabricIngress676(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -7407,20 +7413,20 @@ func fabricIngress670(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress674(c, d, v)
+				fabricIngress676(c, d, v)
 				return
 			}
-			fabricIngress739(c, d, v)
+			fabricIngress741(c, d, v)
 			return
 		}
-		fabricIngress739(c, d, v)
+		fabricIngress741(c, d, v)
 		return
 	}
-	fabricIngress674(c, d, v)
+	fabricIngress676(c, d, v)
 	return
 }
 
-func fabricIngress674(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress676(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
@@ -7428,10 +7434,10 @@ func fabricIngress674(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 			if uint64(d[3083])&0x1 == 0x0 {
-				fabricIngress679(c, d, v)
+				fabricIngress681(c, d, v)
 				return
 			}
-			fabricIngress717(c, d, v)
+			fabricIngress719(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
@@ -7444,7 +7450,7 @@ func fabricIngress674(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress680(c, d, v)
+			fabricIngress682(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -7455,33 +7461,33 @@ func fabricIngress674(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 				binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-				fabricIngress680(c, d, v)
+				fabricIngress682(c, d, v)
 				return
 			}
-			fabricIngress725(c, d, v)
+			fabricIngress727(c, d, v)
 			return
 		}
-		fabricIngress725(c, d, v)
+		fabricIngress727(c, d, v)
 		return
 	}
-	fabricIngress731(c, d, v)
+	fabricIngress733(c, d, v)
 	return
 }
 
-func fabricIngress679(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress681(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-	fabricIngress680(c, d, v)
+	fabricIngress682(c, d, v)
 	return
 }
 
-func fabricIngress680(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress682(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3227])&0x1 == 0x0 {
-		fabricIngress681(c, d, v)
+		fabricIngress683(c, d, v)
 		return
 	}
 	if (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0xffffff) != 0x0) && (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0x800000) == 0x0) {
-		fabricIngress681(c, d, v)
+		fabricIngress683(c, d, v)
 		return
 	}
 	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -7490,11 +7496,11 @@ func fabricIngress680(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
 	}
-	fabricIngress682(c, d, v)
+	fabricIngress684(c, d, v)
 	return
 }
 
-func fabricIngress681(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress683(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3228:3236], 0x1)
 	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3188:3196], x)
@@ -7502,27 +7508,27 @@ func fabricIngress681(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
 	}
-	fabricIngress682(c, d, v)
-	return
-}
-
-func fabricIngress682(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (binary.BigEndian.Uint64(d[3188:3196]) >> 8) == (((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) {
-		binary.BigEndian.PutUint64(d[3316:3324], 0x1)
-		fabricIngress684(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[3316:3324], 0x0)
 	fabricIngress684(c, d, v)
 	return
 }
 
 func fabricIngress684(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if (binary.BigEndian.Uint64(d[3188:3196]) >> 8) == (((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) {
+		binary.BigEndian.PutUint64(d[3316:3324], 0x1)
+		fabricIngress686(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[3316:3324], 0x0)
+	fabricIngress686(c, d, v)
+	return
+}
+
+func fabricIngress686(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3171])&0x1 == 0x1 {
 		if uint64(d[3091])&0x1 == 0x0 {
 			if uint64(d[3227])&0x1 == 0x0 {
 				binary.BigEndian.PutUint64(d[4196:4204], 0x1d)
-				fabricIngress410(c, d, v)
+				fabricIngress412(c, d, v)
 				return
 			}
 			if uint64(d[3091])&0x1 == 0x0 {
@@ -7530,114 +7536,114 @@ func fabricIngress684(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3236:3244], 0x5)
 				binary.BigEndian.PutUint64(d[5052:5060], uint64(d[380]))
 				binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-				fabricIngress464(c, d, v)
+				fabricIngress466(c, d, v)
 				return
 			}
-			fabricIngress690(c, d, v)
+			fabricIngress692(c, d, v)
 			return
 		}
-		fabricIngress690(c, d, v)
+		fabricIngress692(c, d, v)
 		return
 	}
 	if uint64(d[3091])&0x1 == 0x1 {
 		if uint64(d[3155])&0x1 == 0x1 {
 			if (uint64(binary.BigEndian.Uint32(d[3137:3141])) >> 8) != (uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) {
 				binary.BigEndian.PutUint64(d[3156:3164], 0x0)
-				fabricIngress695(c, d, v)
+				fabricIngress697(c, d, v)
 				return
 			}
-			fabricIngress695(c, d, v)
-			return
-		}
-		fabricIngress695(c, d, v)
-		return
-	}
-	fabricIngress410(c, d, v)
-	return
-}
-
-func fabricIngress690(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[3236:3244], 0x5)
-	binary.BigEndian.PutUint64(d[5052:5060], uint64(d[380]))
-	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress464(c, d, v)
-	return
-}
-
-func fabricIngress695(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[3123])&0x1 == 0x1 {
-		if uint64(d[3323])&0x1 == 0x0 {
 			fabricIngress697(c, d, v)
 			return
 		}
-		if uint64(d[3163])&0x1 == 0x1 {
-			fabricIngress702(c, d, v)
-			return
-		}
-		if c.Test(603) {
-			fabricIngress702(c, d, v)
-			return
-		}
-		fabricIngress707(c, d, v)
+		fabricIngress697(c, d, v)
 		return
 	}
-	fabricIngress707(c, d, v)
+	fabricIngress412(c, d, v)
+	return
+}
+
+func fabricIngress692(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3236:3244], 0x5)
+	binary.BigEndian.PutUint64(d[5052:5060], uint64(d[380]))
+	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
+	fabricIngress466(c, d, v)
 	return
 }
 
 func fabricIngress697(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
-	c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-	fabricIngress698(c, d, v)
+	if uint64(d[3123])&0x1 == 0x1 {
+		if uint64(d[3323])&0x1 == 0x0 {
+			fabricIngress699(c, d, v)
+			return
+		}
+		if uint64(d[3163])&0x1 == 0x1 {
+			fabricIngress704(c, d, v)
+			return
+		}
+		if c.Test(603) {
+			fabricIngress704(c, d, v)
+			return
+		}
+		fabricIngress709(c, d, v)
+		return
+	}
+	fabricIngress709(c, d, v)
 	return
 }
 
-func fabricIngress698(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress699(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
+	c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
+	fabricIngress700(c, d, v)
+	return
+}
+
+func fabricIngress700(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3131])&0x3f == 0x0 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x3)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x60)
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 		binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress466(c, d, v)
+		fabricIngress468(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3236:3244], 0x4)
 	binary.BigEndian.PutUint64(d[5052:5060], ((uint64(d[3131])&0x1f)|0x20)&0xff)
 	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress464(c, d, v)
+	fabricIngress466(c, d, v)
 	return
 }
 
-func fabricIngress702(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress704(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3323])&0x1 == 0x1 {
 		if uint64(d[3195]) == 0x6 {
 			binary.BigEndian.PutUint64(d[3324:3332], 0x6)
 			binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 			c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 			c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-			fabricIngress698(c, d, v)
+			fabricIngress700(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3324:3332], (binary.BigEndian.Uint64(d[3188:3196])+0x1)&0xff)
 		binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 		c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 		c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-		fabricIngress698(c, d, v)
+		fabricIngress700(c, d, v)
 		return
 	}
-	fabricIngress697(c, d, v)
+	fabricIngress699(c, d, v)
 	return
 }
 
-func fabricIngress707(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress709(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3235])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x1)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x1f)
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress466(c, d, v)
+		fabricIngress468(c, d, v)
 		return
 	}
 	if uint64(d[2443])&0x7 == 0x2 {
@@ -7649,36 +7655,36 @@ func fabricIngress707(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 					binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 					binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-					fabricIngress466(c, d, v)
+					fabricIngress468(c, d, v)
 					return
 				}
-				fabricIngress410(c, d, v)
+				fabricIngress412(c, d, v)
 				return
 			}
-			fabricIngress410(c, d, v)
+			fabricIngress412(c, d, v)
 			return
 		}
-		fabricIngress410(c, d, v)
+		fabricIngress412(c, d, v)
 		return
 	}
-	fabricIngress410(c, d, v)
+	fabricIngress412(c, d, v)
 	return
 }
 
-func fabricIngress717(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress719(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-	fabricIngress680(c, d, v)
+	fabricIngress682(c, d, v)
 	return
 }
 
-func fabricIngress725(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress727(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 		binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-		fabricIngress680(c, d, v)
+		fabricIngress682(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
@@ -7686,171 +7692,171 @@ func fabricIngress725(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress680(c, d, v)
+			fabricIngress682(c, d, v)
 			return
 		}
-		fabricIngress717(c, d, v)
+		fabricIngress719(c, d, v)
 		return
 	}
-	fabricIngress717(c, d, v)
+	fabricIngress719(c, d, v)
 	return
 }
 
-func fabricIngress731(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress733(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3083])&0x1 == 0x0 {
-		fabricIngress679(c, d, v)
+		fabricIngress681(c, d, v)
 		return
 	}
-	fabricIngress717(c, d, v)
+	fabricIngress719(c, d, v)
 	return
 }
 
-func fabricIngress739(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress741(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress674(c, d, v)
+		fabricIngress676(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress674(c, d, v)
+			fabricIngress676(c, d, v)
 			return
 		}
-		fabricIngress674(c, d, v)
+		fabricIngress676(c, d, v)
 		return
 	}
-	fabricIngress674(c, d, v)
+	fabricIngress676(c, d, v)
 	return
 }
 
-func fabricIngress752(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress754(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress670(c, d, v)
+		fabricIngress672(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress670(c, d, v)
+			fabricIngress672(c, d, v)
 			return
 		}
-		fabricIngress670(c, d, v)
+		fabricIngress672(c, d, v)
 		return
 	}
-	fabricIngress670(c, d, v)
+	fabricIngress672(c, d, v)
 	return
 }
 
-func fabricIngress765(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress767(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress666(c, d, v)
+		fabricIngress668(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress666(c, d, v)
+			fabricIngress668(c, d, v)
 			return
 		}
-		fabricIngress666(c, d, v)
+		fabricIngress668(c, d, v)
 		return
 	}
-	fabricIngress666(c, d, v)
+	fabricIngress668(c, d, v)
 	return
 }
 
-func fabricIngress778(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress780(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress662(c, d, v)
+		fabricIngress664(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress662(c, d, v)
+			fabricIngress664(c, d, v)
 			return
 		}
-		fabricIngress662(c, d, v)
+		fabricIngress664(c, d, v)
 		return
 	}
-	fabricIngress662(c, d, v)
+	fabricIngress664(c, d, v)
 	return
 }
 
-func fabricIngress791(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress793(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress658(c, d, v)
+		fabricIngress660(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress658(c, d, v)
+			fabricIngress660(c, d, v)
 			return
 		}
-		fabricIngress658(c, d, v)
+		fabricIngress660(c, d, v)
 		return
 	}
-	fabricIngress658(c, d, v)
+	fabricIngress660(c, d, v)
 	return
 }
 
-func fabricIngress804(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress806(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress654(c, d, v)
+		fabricIngress656(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress654(c, d, v)
+			fabricIngress656(c, d, v)
 			return
 		}
-		fabricIngress654(c, d, v)
+		fabricIngress656(c, d, v)
 		return
 	}
-	fabricIngress654(c, d, v)
+	fabricIngress656(c, d, v)
 	return
 }
 
-func fabricIngress818(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress820(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress822(c, d, v)
+			fabricIngress824(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
@@ -7861,21 +7867,21 @@ func fabricIngress818(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress922(c, d, v)
+		fabricIngress924(c, d, v)
 		return
 	}
-	fabricIngress822(c, d, v)
+	fabricIngress824(c, d, v)
 	return
 }
 
-func fabricIngress822(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress826(c, d, v)
+			fabricIngress828(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
@@ -7886,21 +7892,21 @@ func fabricIngress822(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress908(c, d, v)
+		fabricIngress910(c, d, v)
 		return
 	}
-	fabricIngress826(c, d, v)
+	fabricIngress828(c, d, v)
 	return
 }
 
-func fabricIngress826(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress828(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress830(c, d, v)
+			fabricIngress832(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
@@ -7911,21 +7917,21 @@ func fabricIngress826(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress894(c, d, v)
+		fabricIngress896(c, d, v)
 		return
 	}
-	fabricIngress830(c, d, v)
+	fabricIngress832(c, d, v)
 	return
 }
 
-func fabricIngress830(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress832(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress834(c, d, v)
+			fabricIngress836(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
@@ -7936,21 +7942,21 @@ func fabricIngress830(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress880(c, d, v)
+		fabricIngress882(c, d, v)
 		return
 	}
-	fabricIngress834(c, d, v)
+	fabricIngress836(c, d, v)
 	return
 }
 
-func fabricIngress834(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress836(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress838(c, d, v)
+			fabricIngress840(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
@@ -7961,21 +7967,21 @@ func fabricIngress834(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress866(c, d, v)
+		fabricIngress868(c, d, v)
 		return
 	}
-	fabricIngress838(c, d, v)
+	fabricIngress840(c, d, v)
 	return
 }
 
-func fabricIngress838(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress840(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress842(c, d, v)
+			fabricIngress844(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
@@ -7986,16 +7992,16 @@ func fabricIngress838(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress849(c, d, v)
+		fabricIngress851(c, d, v)
 		return
 	}
-	fabricIngress842(c, d, v)
+	fabricIngress844(c, d, v)
 	return
 }
 
-func fabricIngress842(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress844(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944]) == 0x0 {
-		fabricIngress550(c, d, v)
+		fabricIngress552(c, d, v)
 		return
 	}
 	if uint64(d[4944])&0x1 == 0x1 {
@@ -8004,7 +8010,7 @@ func fabricIngress842(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress650(c, d, v)
+			fabricIngress652(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
@@ -8015,16 +8021,16 @@ func fabricIngress842(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress637(c, d, v)
+		fabricIngress639(c, d, v)
 		return
 	}
-	fabricIngress650(c, d, v)
+	fabricIngress652(c, d, v)
 	return
 }
 
-func fabricIngress849(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress851(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944]) == 0x0 {
-		fabricIngress731(c, d, v)
+		fabricIngress733(c, d, v)
 		return
 	}
 	if uint64(d[4944])&0x1 == 0x1 {
@@ -8033,7 +8039,7 @@ func fabricIngress849(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress650(c, d, v)
+			fabricIngress652(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
@@ -8045,52 +8051,52 @@ func fabricIngress849(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress650(c, d, v)
+			fabricIngress652(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress859(c, d, v)
+			fabricIngress861(c, d, v)
 			return
 		}
-		fabricIngress859(c, d, v)
+		fabricIngress861(c, d, v)
 		return
 	}
-	fabricIngress650(c, d, v)
+	fabricIngress652(c, d, v)
 	return
 }
 
-func fabricIngress859(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress861(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress650(c, d, v)
+		fabricIngress652(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress650(c, d, v)
+			fabricIngress652(c, d, v)
 			return
 		}
-		fabricIngress650(c, d, v)
+		fabricIngress652(c, d, v)
 		return
 	}
-	fabricIngress650(c, d, v)
+	fabricIngress652(c, d, v)
 	return
 }
 
-func fabricIngress866(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress868(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress849(c, d, v)
+			fabricIngress851(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
@@ -8098,47 +8104,47 @@ func fabricIngress866(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress873(c, d, v)
+			fabricIngress875(c, d, v)
 			return
 		}
-		fabricIngress873(c, d, v)
+		fabricIngress875(c, d, v)
 		return
 	}
-	fabricIngress849(c, d, v)
+	fabricIngress851(c, d, v)
 	return
 }
 
-func fabricIngress873(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress875(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress849(c, d, v)
+		fabricIngress851(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress849(c, d, v)
+			fabricIngress851(c, d, v)
 			return
 		}
-		fabricIngress849(c, d, v)
+		fabricIngress851(c, d, v)
 		return
 	}
-	fabricIngress849(c, d, v)
+	fabricIngress851(c, d, v)
 	return
 }
 
-func fabricIngress880(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress882(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress866(c, d, v)
+			fabricIngress868(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
@@ -8146,47 +8152,47 @@ func fabricIngress880(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress887(c, d, v)
+			fabricIngress889(c, d, v)
 			return
 		}
-		fabricIngress887(c, d, v)
+		fabricIngress889(c, d, v)
 		return
 	}
-	fabricIngress866(c, d, v)
+	fabricIngress868(c, d, v)
 	return
 }
 
-func fabricIngress887(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress889(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress866(c, d, v)
+		fabricIngress868(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress866(c, d, v)
+			fabricIngress868(c, d, v)
 			return
 		}
-		fabricIngress866(c, d, v)
+		fabricIngress868(c, d, v)
 		return
 	}
-	fabricIngress866(c, d, v)
+	fabricIngress868(c, d, v)
 	return
 }
 
-func fabricIngress894(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress896(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress880(c, d, v)
+			fabricIngress882(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
@@ -8194,47 +8200,47 @@ func fabricIngress894(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress901(c, d, v)
+			fabricIngress903(c, d, v)
 			return
 		}
-		fabricIngress901(c, d, v)
+		fabricIngress903(c, d, v)
 		return
 	}
-	fabricIngress880(c, d, v)
+	fabricIngress882(c, d, v)
 	return
 }
 
-func fabricIngress901(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress903(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress880(c, d, v)
+		fabricIngress882(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress880(c, d, v)
+			fabricIngress882(c, d, v)
 			return
 		}
-		fabricIngress880(c, d, v)
+		fabricIngress882(c, d, v)
 		return
 	}
-	fabricIngress880(c, d, v)
+	fabricIngress882(c, d, v)
 	return
 }
 
-func fabricIngress908(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress910(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress894(c, d, v)
+			fabricIngress896(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
@@ -8242,47 +8248,47 @@ func fabricIngress908(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress915(c, d, v)
+			fabricIngress917(c, d, v)
 			return
 		}
-		fabricIngress915(c, d, v)
+		fabricIngress917(c, d, v)
 		return
 	}
-	fabricIngress894(c, d, v)
+	fabricIngress896(c, d, v)
 	return
 }
 
-func fabricIngress915(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress917(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress894(c, d, v)
+		fabricIngress896(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress894(c, d, v)
+			fabricIngress896(c, d, v)
 			return
 		}
-		fabricIngress894(c, d, v)
+		fabricIngress896(c, d, v)
 		return
 	}
-	fabricIngress894(c, d, v)
+	fabricIngress896(c, d, v)
 	return
 }
 
-func fabricIngress922(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress924(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress908(c, d, v)
+			fabricIngress910(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
@@ -8290,47 +8296,47 @@ func fabricIngress922(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress929(c, d, v)
+			fabricIngress931(c, d, v)
 			return
 		}
-		fabricIngress929(c, d, v)
+		fabricIngress931(c, d, v)
 		return
 	}
-	fabricIngress908(c, d, v)
+	fabricIngress910(c, d, v)
 	return
 }
 
-func fabricIngress929(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress931(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress908(c, d, v)
+		fabricIngress910(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress908(c, d, v)
+			fabricIngress910(c, d, v)
 			return
 		}
-		fabricIngress908(c, d, v)
+		fabricIngress910(c, d, v)
 		return
 	}
-	fabricIngress908(c, d, v)
+	fabricIngress910(c, d, v)
 	return
 }
 
-func fabricIngress936(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress938(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress922(c, d, v)
+			fabricIngress924(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
@@ -8338,47 +8344,47 @@ func fabricIngress936(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress943(c, d, v)
+			fabricIngress945(c, d, v)
 			return
 		}
-		fabricIngress943(c, d, v)
+		fabricIngress945(c, d, v)
 		return
 	}
-	fabricIngress922(c, d, v)
+	fabricIngress924(c, d, v)
 	return
 }
 
-func fabricIngress943(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress945(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress922(c, d, v)
+		fabricIngress924(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress922(c, d, v)
+			fabricIngress924(c, d, v)
 			return
 		}
-		fabricIngress922(c, d, v)
+		fabricIngress924(c, d, v)
 		return
 	}
-	fabricIngress922(c, d, v)
+	fabricIngress924(c, d, v)
 	return
 }
 
-func fabricIngress950(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress952(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>1&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress936(c, d, v)
+			fabricIngress938(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
@@ -8386,47 +8392,47 @@ func fabricIngress950(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress957(c, d, v)
+			fabricIngress959(c, d, v)
 			return
 		}
-		fabricIngress957(c, d, v)
+		fabricIngress959(c, d, v)
 		return
 	}
-	fabricIngress936(c, d, v)
+	fabricIngress938(c, d, v)
 	return
 }
 
-func fabricIngress957(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress959(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress936(c, d, v)
+		fabricIngress938(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress936(c, d, v)
+			fabricIngress938(c, d, v)
 			return
 		}
-		fabricIngress936(c, d, v)
+		fabricIngress938(c, d, v)
 		return
 	}
-	fabricIngress936(c, d, v)
+	fabricIngress938(c, d, v)
 	return
 }
 
-func fabricIngress963(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress965(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>1&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress967(c, d, v)
+			fabricIngress969(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
@@ -8438,7 +8444,7 @@ func fabricIngress963(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress967(c, d, v)
+			fabricIngress969(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -8448,27 +8454,27 @@ func fabricIngress963(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress967(c, d, v)
+				fabricIngress969(c, d, v)
 				return
 			}
-			fabricIngress1076(c, d, v)
+			fabricIngress1078(c, d, v)
 			return
 		}
-		fabricIngress1076(c, d, v)
+		fabricIngress1078(c, d, v)
 		return
 	}
-	fabricIngress967(c, d, v)
+	fabricIngress969(c, d, v)
 	return
 }
 
-func fabricIngress967(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress969(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress971(c, d, v)
+			fabricIngress973(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
@@ -8480,7 +8486,7 @@ func fabricIngress967(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress971(c, d, v)
+			fabricIngress973(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -8490,27 +8496,27 @@ func fabricIngress967(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress971(c, d, v)
+				fabricIngress973(c, d, v)
 				return
 			}
-			fabricIngress1063(c, d, v)
+			fabricIngress1065(c, d, v)
 			return
 		}
-		fabricIngress1063(c, d, v)
+		fabricIngress1065(c, d, v)
 		return
 	}
-	fabricIngress971(c, d, v)
+	fabricIngress973(c, d, v)
 	return
 }
 
-func fabricIngress971(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress973(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress975(c, d, v)
+			fabricIngress977(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
@@ -8522,7 +8528,7 @@ func fabricIngress971(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress975(c, d, v)
+			fabricIngress977(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -8532,27 +8538,27 @@ func fabricIngress971(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress975(c, d, v)
+				fabricIngress977(c, d, v)
 				return
 			}
-			fabricIngress1050(c, d, v)
+			fabricIngress1052(c, d, v)
 			return
 		}
-		fabricIngress1050(c, d, v)
+		fabricIngress1052(c, d, v)
 		return
 	}
-	fabricIngress975(c, d, v)
+	fabricIngress977(c, d, v)
 	return
 }
 
-func fabricIngress975(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress977(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress979(c, d, v)
+			fabricIngress981(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
@@ -8564,7 +8570,7 @@ func fabricIngress975(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress979(c, d, v)
+			fabricIngress981(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -8574,27 +8580,27 @@ func fabricIngress975(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress979(c, d, v)
+				fabricIngress981(c, d, v)
 				return
 			}
-			fabricIngress1037(c, d, v)
+			fabricIngress1039(c, d, v)
 			return
 		}
-		fabricIngress1037(c, d, v)
+		fabricIngress1039(c, d, v)
 		return
 	}
-	fabricIngress979(c, d, v)
+	fabricIngress981(c, d, v)
 	return
 }
 
-func fabricIngress979(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress981(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress983(c, d, v)
+			fabricIngress985(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
@@ -8606,7 +8612,7 @@ func fabricIngress979(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress983(c, d, v)
+			fabricIngress985(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -8616,27 +8622,27 @@ func fabricIngress979(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress983(c, d, v)
+				fabricIngress985(c, d, v)
 				return
 			}
-			fabricIngress1024(c, d, v)
+			fabricIngress1026(c, d, v)
 			return
 		}
-		fabricIngress1024(c, d, v)
+		fabricIngress1026(c, d, v)
 		return
 	}
-	fabricIngress983(c, d, v)
+	fabricIngress985(c, d, v)
 	return
 }
 
-func fabricIngress983(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress985(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress987(c, d, v)
+			fabricIngress989(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
@@ -8648,7 +8654,7 @@ func fabricIngress983(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress987(c, d, v)
+			fabricIngress989(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -8658,27 +8664,27 @@ func fabricIngress983(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress987(c, d, v)
+				fabricIngress989(c, d, v)
 				return
 			}
-			fabricIngress1011(c, d, v)
+			fabricIngress1013(c, d, v)
 			return
 		}
-		fabricIngress1011(c, d, v)
+		fabricIngress1013(c, d, v)
 		return
 	}
-	fabricIngress987(c, d, v)
+	fabricIngress989(c, d, v)
 	return
 }
 
-func fabricIngress987(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress989(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress849(c, d, v)
+			fabricIngress851(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
@@ -8690,7 +8696,7 @@ func fabricIngress987(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress849(c, d, v)
+			fabricIngress851(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -8700,188 +8706,188 @@ func fabricIngress987(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress849(c, d, v)
+				fabricIngress851(c, d, v)
 				return
 			}
-			fabricIngress998(c, d, v)
+			fabricIngress1000(c, d, v)
 			return
 		}
-		fabricIngress998(c, d, v)
+		fabricIngress1000(c, d, v)
 		return
 	}
-	fabricIngress849(c, d, v)
+	fabricIngress851(c, d, v)
 	return
 }
 
-func fabricIngress998(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1000(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress849(c, d, v)
+		fabricIngress851(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress849(c, d, v)
+			fabricIngress851(c, d, v)
 			return
 		}
-		fabricIngress849(c, d, v)
+		fabricIngress851(c, d, v)
 		return
 	}
-	fabricIngress849(c, d, v)
+	fabricIngress851(c, d, v)
 	return
 }
 
-func fabricIngress1011(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1013(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress987(c, d, v)
+		fabricIngress989(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress987(c, d, v)
+			fabricIngress989(c, d, v)
 			return
 		}
-		fabricIngress987(c, d, v)
+		fabricIngress989(c, d, v)
 		return
 	}
-	fabricIngress987(c, d, v)
+	fabricIngress989(c, d, v)
 	return
 }
 
-func fabricIngress1024(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1026(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress983(c, d, v)
+		fabricIngress985(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress983(c, d, v)
+			fabricIngress985(c, d, v)
 			return
 		}
-		fabricIngress983(c, d, v)
+		fabricIngress985(c, d, v)
 		return
 	}
-	fabricIngress983(c, d, v)
+	fabricIngress985(c, d, v)
 	return
 }
 
-func fabricIngress1037(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1039(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress979(c, d, v)
+		fabricIngress981(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress979(c, d, v)
+			fabricIngress981(c, d, v)
 			return
 		}
-		fabricIngress979(c, d, v)
+		fabricIngress981(c, d, v)
 		return
 	}
-	fabricIngress979(c, d, v)
+	fabricIngress981(c, d, v)
 	return
 }
 
-func fabricIngress1050(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1052(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress975(c, d, v)
+		fabricIngress977(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress975(c, d, v)
+			fabricIngress977(c, d, v)
 			return
 		}
-		fabricIngress975(c, d, v)
+		fabricIngress977(c, d, v)
 		return
 	}
-	fabricIngress975(c, d, v)
+	fabricIngress977(c, d, v)
 	return
 }
 
-func fabricIngress1063(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1065(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress971(c, d, v)
+		fabricIngress973(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress971(c, d, v)
+			fabricIngress973(c, d, v)
 			return
 		}
-		fabricIngress971(c, d, v)
+		fabricIngress973(c, d, v)
 		return
 	}
-	fabricIngress971(c, d, v)
+	fabricIngress973(c, d, v)
 	return
 }
 
-func fabricIngress1076(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1078(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress967(c, d, v)
+		fabricIngress969(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress967(c, d, v)
+			fabricIngress969(c, d, v)
 			return
 		}
-		fabricIngress967(c, d, v)
+		fabricIngress969(c, d, v)
 		return
 	}
-	fabricIngress967(c, d, v)
+	fabricIngress969(c, d, v)
 	return
 }
 
-func fabricIngress1090(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1092(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1094(c, d, v)
+			fabricIngress1096(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
@@ -8892,21 +8898,21 @@ func fabricIngress1090(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1194(c, d, v)
+		fabricIngress1196(c, d, v)
 		return
 	}
-	fabricIngress1094(c, d, v)
+	fabricIngress1096(c, d, v)
 	return
 }
 
-func fabricIngress1094(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1096(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1098(c, d, v)
+			fabricIngress1100(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
@@ -8917,21 +8923,21 @@ func fabricIngress1094(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1180(c, d, v)
+		fabricIngress1182(c, d, v)
 		return
 	}
-	fabricIngress1098(c, d, v)
+	fabricIngress1100(c, d, v)
 	return
 }
 
-func fabricIngress1098(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1100(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1102(c, d, v)
+			fabricIngress1104(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
@@ -8942,21 +8948,21 @@ func fabricIngress1098(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1166(c, d, v)
+		fabricIngress1168(c, d, v)
 		return
 	}
-	fabricIngress1102(c, d, v)
+	fabricIngress1104(c, d, v)
 	return
 }
 
-func fabricIngress1102(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1104(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1106(c, d, v)
+			fabricIngress1108(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
@@ -8967,21 +8973,21 @@ func fabricIngress1102(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1152(c, d, v)
+		fabricIngress1154(c, d, v)
 		return
 	}
-	fabricIngress1106(c, d, v)
+	fabricIngress1108(c, d, v)
 	return
 }
 
-func fabricIngress1106(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1108(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1110(c, d, v)
+			fabricIngress1112(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
@@ -8992,21 +8998,21 @@ func fabricIngress1106(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1138(c, d, v)
+		fabricIngress1140(c, d, v)
 		return
 	}
-	fabricIngress1110(c, d, v)
+	fabricIngress1112(c, d, v)
 	return
 }
 
-func fabricIngress1110(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1112(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1114(c, d, v)
+			fabricIngress1116(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
@@ -9017,16 +9023,16 @@ func fabricIngress1110(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1121(c, d, v)
+		fabricIngress1123(c, d, v)
 		return
 	}
-	fabricIngress1114(c, d, v)
+	fabricIngress1116(c, d, v)
 	return
 }
 
-func fabricIngress1114(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1116(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945]) == 0x0 {
-		fabricIngress842(c, d, v)
+		fabricIngress844(c, d, v)
 		return
 	}
 	if uint64(d[4945])&0x1 == 0x1 {
@@ -9035,7 +9041,7 @@ func fabricIngress1114(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress963(c, d, v)
+			fabricIngress965(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
@@ -9046,16 +9052,16 @@ func fabricIngress1114(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress950(c, d, v)
+		fabricIngress952(c, d, v)
 		return
 	}
-	fabricIngress963(c, d, v)
+	fabricIngress965(c, d, v)
 	return
 }
 
-func fabricIngress1121(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1123(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945]) == 0x0 {
-		fabricIngress849(c, d, v)
+		fabricIngress851(c, d, v)
 		return
 	}
 	if uint64(d[4945])&0x1 == 0x1 {
@@ -9064,7 +9070,7 @@ func fabricIngress1121(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress963(c, d, v)
+			fabricIngress965(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
@@ -9076,52 +9082,52 @@ func fabricIngress1121(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress963(c, d, v)
+			fabricIngress965(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1131(c, d, v)
+			fabricIngress1133(c, d, v)
 			return
 		}
-		fabricIngress1131(c, d, v)
+		fabricIngress1133(c, d, v)
 		return
 	}
-	fabricIngress963(c, d, v)
+	fabricIngress965(c, d, v)
 	return
 }
 
-func fabricIngress1131(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1133(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress963(c, d, v)
+		fabricIngress965(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress963(c, d, v)
+			fabricIngress965(c, d, v)
 			return
 		}
-		fabricIngress963(c, d, v)
+		fabricIngress965(c, d, v)
 		return
 	}
-	fabricIngress963(c, d, v)
+	fabricIngress965(c, d, v)
 	return
 }
 
-func fabricIngress1138(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1140(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1121(c, d, v)
+			fabricIngress1123(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
@@ -9129,47 +9135,47 @@ func fabricIngress1138(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1145(c, d, v)
+			fabricIngress1147(c, d, v)
 			return
 		}
-		fabricIngress1145(c, d, v)
+		fabricIngress1147(c, d, v)
 		return
 	}
-	fabricIngress1121(c, d, v)
+	fabricIngress1123(c, d, v)
 	return
 }
 
-func fabricIngress1145(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1147(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1121(c, d, v)
+		fabricIngress1123(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1121(c, d, v)
+			fabricIngress1123(c, d, v)
 			return
 		}
-		fabricIngress1121(c, d, v)
+		fabricIngress1123(c, d, v)
 		return
 	}
-	fabricIngress1121(c, d, v)
+	fabricIngress1123(c, d, v)
 	return
 }
 
-func fabricIngress1152(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1154(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1138(c, d, v)
+			fabricIngress1140(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
@@ -9177,47 +9183,47 @@ func fabricIngress1152(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1159(c, d, v)
+			fabricIngress1161(c, d, v)
 			return
 		}
-		fabricIngress1159(c, d, v)
+		fabricIngress1161(c, d, v)
 		return
 	}
-	fabricIngress1138(c, d, v)
+	fabricIngress1140(c, d, v)
 	return
 }
 
-func fabricIngress1159(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1161(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1138(c, d, v)
+		fabricIngress1140(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1138(c, d, v)
+			fabricIngress1140(c, d, v)
 			return
 		}
-		fabricIngress1138(c, d, v)
+		fabricIngress1140(c, d, v)
 		return
 	}
-	fabricIngress1138(c, d, v)
+	fabricIngress1140(c, d, v)
 	return
 }
 
-func fabricIngress1166(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1168(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1152(c, d, v)
+			fabricIngress1154(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
@@ -9225,47 +9231,47 @@ func fabricIngress1166(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1173(c, d, v)
+			fabricIngress1175(c, d, v)
 			return
 		}
-		fabricIngress1173(c, d, v)
+		fabricIngress1175(c, d, v)
 		return
 	}
-	fabricIngress1152(c, d, v)
+	fabricIngress1154(c, d, v)
 	return
 }
 
-func fabricIngress1173(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1175(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1152(c, d, v)
+		fabricIngress1154(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1152(c, d, v)
+			fabricIngress1154(c, d, v)
 			return
 		}
-		fabricIngress1152(c, d, v)
+		fabricIngress1154(c, d, v)
 		return
 	}
-	fabricIngress1152(c, d, v)
+	fabricIngress1154(c, d, v)
 	return
 }
 
-func fabricIngress1180(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1182(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1166(c, d, v)
+			fabricIngress1168(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
@@ -9273,47 +9279,47 @@ func fabricIngress1180(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1187(c, d, v)
+			fabricIngress1189(c, d, v)
 			return
 		}
-		fabricIngress1187(c, d, v)
+		fabricIngress1189(c, d, v)
 		return
 	}
-	fabricIngress1166(c, d, v)
+	fabricIngress1168(c, d, v)
 	return
 }
 
-func fabricIngress1187(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1189(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1166(c, d, v)
+		fabricIngress1168(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1166(c, d, v)
+			fabricIngress1168(c, d, v)
 			return
 		}
-		fabricIngress1166(c, d, v)
+		fabricIngress1168(c, d, v)
 		return
 	}
-	fabricIngress1166(c, d, v)
+	fabricIngress1168(c, d, v)
 	return
 }
 
-func fabricIngress1194(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1196(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1180(c, d, v)
+			fabricIngress1182(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
@@ -9321,47 +9327,47 @@ func fabricIngress1194(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1201(c, d, v)
+			fabricIngress1203(c, d, v)
 			return
 		}
-		fabricIngress1201(c, d, v)
+		fabricIngress1203(c, d, v)
 		return
 	}
-	fabricIngress1180(c, d, v)
+	fabricIngress1182(c, d, v)
 	return
 }
 
-func fabricIngress1201(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1203(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1180(c, d, v)
+		fabricIngress1182(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1180(c, d, v)
+			fabricIngress1182(c, d, v)
 			return
 		}
-		fabricIngress1180(c, d, v)
+		fabricIngress1182(c, d, v)
 		return
 	}
-	fabricIngress1180(c, d, v)
+	fabricIngress1182(c, d, v)
 	return
 }
 
-func fabricIngress1208(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1210(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1194(c, d, v)
+			fabricIngress1196(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
@@ -9369,47 +9375,47 @@ func fabricIngress1208(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1215(c, d, v)
+			fabricIngress1217(c, d, v)
 			return
 		}
-		fabricIngress1215(c, d, v)
+		fabricIngress1217(c, d, v)
 		return
 	}
-	fabricIngress1194(c, d, v)
+	fabricIngress1196(c, d, v)
 	return
 }
 
-func fabricIngress1215(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1217(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1194(c, d, v)
+		fabricIngress1196(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1194(c, d, v)
+			fabricIngress1196(c, d, v)
 			return
 		}
-		fabricIngress1194(c, d, v)
+		fabricIngress1196(c, d, v)
 		return
 	}
-	fabricIngress1194(c, d, v)
+	fabricIngress1196(c, d, v)
 	return
 }
 
-func fabricIngress1222(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>1&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1208(c, d, v)
+			fabricIngress1210(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
@@ -9417,47 +9423,47 @@ func fabricIngress1222(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1229(c, d, v)
+			fabricIngress1231(c, d, v)
 			return
 		}
-		fabricIngress1229(c, d, v)
+		fabricIngress1231(c, d, v)
 		return
 	}
-	fabricIngress1208(c, d, v)
+	fabricIngress1210(c, d, v)
 	return
 }
 
-func fabricIngress1229(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1231(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1208(c, d, v)
+		fabricIngress1210(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1208(c, d, v)
+			fabricIngress1210(c, d, v)
 			return
 		}
-		fabricIngress1208(c, d, v)
+		fabricIngress1210(c, d, v)
 		return
 	}
-	fabricIngress1208(c, d, v)
+	fabricIngress1210(c, d, v)
 	return
 }
 
-func fabricIngress1235(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1237(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>1&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1239(c, d, v)
+			fabricIngress1241(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
@@ -9469,7 +9475,7 @@ func fabricIngress1235(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1239(c, d, v)
+			fabricIngress1241(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -9479,27 +9485,27 @@ func fabricIngress1235(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1239(c, d, v)
+				fabricIngress1241(c, d, v)
 				return
 			}
-			fabricIngress1348(c, d, v)
+			fabricIngress1350(c, d, v)
 			return
 		}
-		fabricIngress1348(c, d, v)
+		fabricIngress1350(c, d, v)
 		return
 	}
-	fabricIngress1239(c, d, v)
+	fabricIngress1241(c, d, v)
 	return
 }
 
-func fabricIngress1239(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1241(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1243(c, d, v)
+			fabricIngress1245(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
@@ -9511,7 +9517,7 @@ func fabricIngress1239(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1243(c, d, v)
+			fabricIngress1245(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -9521,27 +9527,27 @@ func fabricIngress1239(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1243(c, d, v)
+				fabricIngress1245(c, d, v)
 				return
 			}
-			fabricIngress1335(c, d, v)
+			fabricIngress1337(c, d, v)
 			return
 		}
-		fabricIngress1335(c, d, v)
+		fabricIngress1337(c, d, v)
 		return
 	}
-	fabricIngress1243(c, d, v)
+	fabricIngress1245(c, d, v)
 	return
 }
 
-func fabricIngress1243(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1245(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1247(c, d, v)
+			fabricIngress1249(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
@@ -9553,7 +9559,7 @@ func fabricIngress1243(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1247(c, d, v)
+			fabricIngress1249(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -9563,27 +9569,27 @@ func fabricIngress1243(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1247(c, d, v)
+				fabricIngress1249(c, d, v)
 				return
 			}
-			fabricIngress1322(c, d, v)
+			fabricIngress1324(c, d, v)
 			return
 		}
-		fabricIngress1322(c, d, v)
+		fabricIngress1324(c, d, v)
 		return
 	}
-	fabricIngress1247(c, d, v)
+	fabricIngress1249(c, d, v)
 	return
 }
 
-func fabricIngress1247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1251(c, d, v)
+			fabricIngress1253(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
@@ -9595,7 +9601,7 @@ func fabricIngress1247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1251(c, d, v)
+			fabricIngress1253(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -9605,27 +9611,27 @@ func fabricIngress1247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1251(c, d, v)
+				fabricIngress1253(c, d, v)
 				return
 			}
-			fabricIngress1309(c, d, v)
+			fabricIngress1311(c, d, v)
 			return
 		}
-		fabricIngress1309(c, d, v)
+		fabricIngress1311(c, d, v)
 		return
 	}
-	fabricIngress1251(c, d, v)
+	fabricIngress1253(c, d, v)
 	return
 }
 
-func fabricIngress1251(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1255(c, d, v)
+			fabricIngress1257(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
@@ -9637,7 +9643,7 @@ func fabricIngress1251(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1255(c, d, v)
+			fabricIngress1257(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -9647,27 +9653,27 @@ func fabricIngress1251(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1255(c, d, v)
+				fabricIngress1257(c, d, v)
 				return
 			}
-			fabricIngress1296(c, d, v)
+			fabricIngress1298(c, d, v)
 			return
 		}
-		fabricIngress1296(c, d, v)
+		fabricIngress1298(c, d, v)
 		return
 	}
-	fabricIngress1255(c, d, v)
+	fabricIngress1257(c, d, v)
 	return
 }
 
-func fabricIngress1255(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1257(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1259(c, d, v)
+			fabricIngress1261(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
@@ -9679,7 +9685,7 @@ func fabricIngress1255(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1259(c, d, v)
+			fabricIngress1261(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -9689,27 +9695,27 @@ func fabricIngress1255(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1259(c, d, v)
+				fabricIngress1261(c, d, v)
 				return
 			}
-			fabricIngress1283(c, d, v)
+			fabricIngress1285(c, d, v)
 			return
 		}
-		fabricIngress1283(c, d, v)
+		fabricIngress1285(c, d, v)
 		return
 	}
-	fabricIngress1259(c, d, v)
+	fabricIngress1261(c, d, v)
 	return
 }
 
-func fabricIngress1259(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1261(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1121(c, d, v)
+			fabricIngress1123(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
@@ -9721,7 +9727,7 @@ func fabricIngress1259(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1121(c, d, v)
+			fabricIngress1123(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -9731,188 +9737,188 @@ func fabricIngress1259(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1121(c, d, v)
+				fabricIngress1123(c, d, v)
 				return
 			}
-			fabricIngress1270(c, d, v)
+			fabricIngress1272(c, d, v)
 			return
 		}
-		fabricIngress1270(c, d, v)
+		fabricIngress1272(c, d, v)
 		return
 	}
-	fabricIngress1121(c, d, v)
+	fabricIngress1123(c, d, v)
 	return
 }
 
-func fabricIngress1270(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1272(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1121(c, d, v)
+		fabricIngress1123(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1121(c, d, v)
+			fabricIngress1123(c, d, v)
 			return
 		}
-		fabricIngress1121(c, d, v)
+		fabricIngress1123(c, d, v)
 		return
 	}
-	fabricIngress1121(c, d, v)
+	fabricIngress1123(c, d, v)
 	return
 }
 
-func fabricIngress1283(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1285(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1259(c, d, v)
+		fabricIngress1261(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1259(c, d, v)
+			fabricIngress1261(c, d, v)
 			return
 		}
-		fabricIngress1259(c, d, v)
+		fabricIngress1261(c, d, v)
 		return
 	}
-	fabricIngress1259(c, d, v)
+	fabricIngress1261(c, d, v)
 	return
 }
 
-func fabricIngress1296(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1298(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1255(c, d, v)
+		fabricIngress1257(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1255(c, d, v)
+			fabricIngress1257(c, d, v)
 			return
 		}
-		fabricIngress1255(c, d, v)
+		fabricIngress1257(c, d, v)
 		return
 	}
-	fabricIngress1255(c, d, v)
+	fabricIngress1257(c, d, v)
 	return
 }
 
-func fabricIngress1309(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1311(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1251(c, d, v)
+		fabricIngress1253(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1251(c, d, v)
+			fabricIngress1253(c, d, v)
 			return
 		}
-		fabricIngress1251(c, d, v)
+		fabricIngress1253(c, d, v)
 		return
 	}
-	fabricIngress1251(c, d, v)
+	fabricIngress1253(c, d, v)
 	return
 }
 
-func fabricIngress1322(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1324(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1247(c, d, v)
+		fabricIngress1249(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1247(c, d, v)
+			fabricIngress1249(c, d, v)
 			return
 		}
-		fabricIngress1247(c, d, v)
+		fabricIngress1249(c, d, v)
 		return
 	}
-	fabricIngress1247(c, d, v)
+	fabricIngress1249(c, d, v)
 	return
 }
 
-func fabricIngress1335(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1337(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1243(c, d, v)
+		fabricIngress1245(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1243(c, d, v)
+			fabricIngress1245(c, d, v)
 			return
 		}
-		fabricIngress1243(c, d, v)
+		fabricIngress1245(c, d, v)
 		return
 	}
-	fabricIngress1243(c, d, v)
+	fabricIngress1245(c, d, v)
 	return
 }
 
-func fabricIngress1348(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1350(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1239(c, d, v)
+		fabricIngress1241(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1239(c, d, v)
+			fabricIngress1241(c, d, v)
 			return
 		}
-		fabricIngress1239(c, d, v)
+		fabricIngress1241(c, d, v)
 		return
 	}
-	fabricIngress1239(c, d, v)
+	fabricIngress1241(c, d, v)
 	return
 }
 
-func fabricIngress1362(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1364(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1366(c, d, v)
+			fabricIngress1368(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
@@ -9923,21 +9929,21 @@ func fabricIngress1362(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1466(c, d, v)
+		fabricIngress1468(c, d, v)
 		return
 	}
-	fabricIngress1366(c, d, v)
+	fabricIngress1368(c, d, v)
 	return
 }
 
-func fabricIngress1366(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1368(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1370(c, d, v)
+			fabricIngress1372(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
@@ -9948,21 +9954,21 @@ func fabricIngress1366(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1452(c, d, v)
+		fabricIngress1454(c, d, v)
 		return
 	}
-	fabricIngress1370(c, d, v)
+	fabricIngress1372(c, d, v)
 	return
 }
 
-func fabricIngress1370(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1372(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1374(c, d, v)
+			fabricIngress1376(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
@@ -9973,21 +9979,21 @@ func fabricIngress1370(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1438(c, d, v)
+		fabricIngress1440(c, d, v)
 		return
 	}
-	fabricIngress1374(c, d, v)
+	fabricIngress1376(c, d, v)
 	return
 }
 
-func fabricIngress1374(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1378(c, d, v)
+			fabricIngress1380(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
@@ -9998,21 +10004,21 @@ func fabricIngress1374(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1424(c, d, v)
+		fabricIngress1426(c, d, v)
 		return
 	}
-	fabricIngress1378(c, d, v)
+	fabricIngress1380(c, d, v)
 	return
 }
 
-func fabricIngress1378(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1380(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1382(c, d, v)
+			fabricIngress1384(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
@@ -10023,21 +10029,21 @@ func fabricIngress1378(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1410(c, d, v)
+		fabricIngress1412(c, d, v)
 		return
 	}
-	fabricIngress1382(c, d, v)
+	fabricIngress1384(c, d, v)
 	return
 }
 
-func fabricIngress1382(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1384(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1386(c, d, v)
+			fabricIngress1388(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
@@ -10048,16 +10054,16 @@ func fabricIngress1382(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1393(c, d, v)
+		fabricIngress1395(c, d, v)
 		return
 	}
-	fabricIngress1386(c, d, v)
+	fabricIngress1388(c, d, v)
 	return
 }
 
-func fabricIngress1386(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1388(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946]) == 0x0 {
-		fabricIngress1114(c, d, v)
+		fabricIngress1116(c, d, v)
 		return
 	}
 	if uint64(d[4946])&0x1 == 0x1 {
@@ -10066,7 +10072,7 @@ func fabricIngress1386(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1235(c, d, v)
+			fabricIngress1237(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
@@ -10077,16 +10083,16 @@ func fabricIngress1386(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1222(c, d, v)
+		fabricIngress1224(c, d, v)
 		return
 	}
-	fabricIngress1235(c, d, v)
+	fabricIngress1237(c, d, v)
 	return
 }
 
-func fabricIngress1393(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1395(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946]) == 0x0 {
-		fabricIngress1121(c, d, v)
+		fabricIngress1123(c, d, v)
 		return
 	}
 	if uint64(d[4946])&0x1 == 0x1 {
@@ -10095,7 +10101,7 @@ func fabricIngress1393(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1235(c, d, v)
+			fabricIngress1237(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
@@ -10107,52 +10113,52 @@ func fabricIngress1393(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1235(c, d, v)
+			fabricIngress1237(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1403(c, d, v)
+			fabricIngress1405(c, d, v)
 			return
 		}
-		fabricIngress1403(c, d, v)
+		fabricIngress1405(c, d, v)
 		return
 	}
-	fabricIngress1235(c, d, v)
+	fabricIngress1237(c, d, v)
 	return
 }
 
-func fabricIngress1403(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1405(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1235(c, d, v)
+		fabricIngress1237(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1235(c, d, v)
+			fabricIngress1237(c, d, v)
 			return
 		}
-		fabricIngress1235(c, d, v)
+		fabricIngress1237(c, d, v)
 		return
 	}
-	fabricIngress1235(c, d, v)
+	fabricIngress1237(c, d, v)
 	return
 }
 
-func fabricIngress1410(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1412(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1393(c, d, v)
+			fabricIngress1395(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
@@ -10160,47 +10166,47 @@ func fabricIngress1410(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1417(c, d, v)
+			fabricIngress1419(c, d, v)
 			return
 		}
-		fabricIngress1417(c, d, v)
+		fabricIngress1419(c, d, v)
 		return
 	}
-	fabricIngress1393(c, d, v)
+	fabricIngress1395(c, d, v)
 	return
 }
 
-func fabricIngress1417(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1419(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1393(c, d, v)
+		fabricIngress1395(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1393(c, d, v)
+			fabricIngress1395(c, d, v)
 			return
 		}
-		fabricIngress1393(c, d, v)
+		fabricIngress1395(c, d, v)
 		return
 	}
-	fabricIngress1393(c, d, v)
+	fabricIngress1395(c, d, v)
 	return
 }
 
-func fabricIngress1424(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1426(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1410(c, d, v)
+			fabricIngress1412(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
@@ -10208,47 +10214,47 @@ func fabricIngress1424(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1431(c, d, v)
+			fabricIngress1433(c, d, v)
 			return
 		}
-		fabricIngress1431(c, d, v)
+		fabricIngress1433(c, d, v)
 		return
 	}
-	fabricIngress1410(c, d, v)
+	fabricIngress1412(c, d, v)
 	return
 }
 
-func fabricIngress1431(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1433(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1410(c, d, v)
+		fabricIngress1412(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1410(c, d, v)
+			fabricIngress1412(c, d, v)
 			return
 		}
-		fabricIngress1410(c, d, v)
+		fabricIngress1412(c, d, v)
 		return
 	}
-	fabricIngress1410(c, d, v)
+	fabricIngress1412(c, d, v)
 	return
 }
 
-func fabricIngress1438(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1440(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1424(c, d, v)
+			fabricIngress1426(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
@@ -10256,47 +10262,47 @@ func fabricIngress1438(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1445(c, d, v)
+			fabricIngress1447(c, d, v)
 			return
 		}
-		fabricIngress1445(c, d, v)
+		fabricIngress1447(c, d, v)
 		return
 	}
-	fabricIngress1424(c, d, v)
+	fabricIngress1426(c, d, v)
 	return
 }
 
-func fabricIngress1445(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1447(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1424(c, d, v)
+		fabricIngress1426(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1424(c, d, v)
+			fabricIngress1426(c, d, v)
 			return
 		}
-		fabricIngress1424(c, d, v)
+		fabricIngress1426(c, d, v)
 		return
 	}
-	fabricIngress1424(c, d, v)
+	fabricIngress1426(c, d, v)
 	return
 }
 
-func fabricIngress1452(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1454(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1438(c, d, v)
+			fabricIngress1440(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
@@ -10304,47 +10310,47 @@ func fabricIngress1452(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1459(c, d, v)
+			fabricIngress1461(c, d, v)
 			return
 		}
-		fabricIngress1459(c, d, v)
+		fabricIngress1461(c, d, v)
 		return
 	}
-	fabricIngress1438(c, d, v)
+	fabricIngress1440(c, d, v)
 	return
 }
 
-func fabricIngress1459(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1461(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1438(c, d, v)
+		fabricIngress1440(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1438(c, d, v)
+			fabricIngress1440(c, d, v)
 			return
 		}
-		fabricIngress1438(c, d, v)
+		fabricIngress1440(c, d, v)
 		return
 	}
-	fabricIngress1438(c, d, v)
+	fabricIngress1440(c, d, v)
 	return
 }
 
-func fabricIngress1466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1468(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1452(c, d, v)
+			fabricIngress1454(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
@@ -10352,47 +10358,47 @@ func fabricIngress1466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1473(c, d, v)
+			fabricIngress1475(c, d, v)
 			return
 		}
-		fabricIngress1473(c, d, v)
+		fabricIngress1475(c, d, v)
 		return
 	}
-	fabricIngress1452(c, d, v)
+	fabricIngress1454(c, d, v)
 	return
 }
 
-func fabricIngress1473(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1475(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1452(c, d, v)
+		fabricIngress1454(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1452(c, d, v)
+			fabricIngress1454(c, d, v)
 			return
 		}
-		fabricIngress1452(c, d, v)
+		fabricIngress1454(c, d, v)
 		return
 	}
-	fabricIngress1452(c, d, v)
+	fabricIngress1454(c, d, v)
 	return
 }
 
-func fabricIngress1480(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1482(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1466(c, d, v)
+			fabricIngress1468(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
@@ -10400,47 +10406,47 @@ func fabricIngress1480(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1487(c, d, v)
+			fabricIngress1489(c, d, v)
 			return
 		}
-		fabricIngress1487(c, d, v)
+		fabricIngress1489(c, d, v)
 		return
 	}
-	fabricIngress1466(c, d, v)
+	fabricIngress1468(c, d, v)
 	return
 }
 
-func fabricIngress1487(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1489(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1466(c, d, v)
+		fabricIngress1468(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1466(c, d, v)
+			fabricIngress1468(c, d, v)
 			return
 		}
-		fabricIngress1466(c, d, v)
+		fabricIngress1468(c, d, v)
 		return
 	}
-	fabricIngress1466(c, d, v)
+	fabricIngress1468(c, d, v)
 	return
 }
 
-func fabricIngress1494(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1496(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>1&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1480(c, d, v)
+			fabricIngress1482(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
@@ -10448,47 +10454,47 @@ func fabricIngress1494(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1501(c, d, v)
+			fabricIngress1503(c, d, v)
 			return
 		}
-		fabricIngress1501(c, d, v)
+		fabricIngress1503(c, d, v)
 		return
 	}
-	fabricIngress1480(c, d, v)
+	fabricIngress1482(c, d, v)
 	return
 }
 
-func fabricIngress1501(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1503(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1480(c, d, v)
+		fabricIngress1482(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1480(c, d, v)
+			fabricIngress1482(c, d, v)
 			return
 		}
-		fabricIngress1480(c, d, v)
+		fabricIngress1482(c, d, v)
 		return
 	}
-	fabricIngress1480(c, d, v)
+	fabricIngress1482(c, d, v)
 	return
 }
 
-func fabricIngress1507(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1509(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>1&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1511(c, d, v)
+			fabricIngress1513(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
@@ -10500,7 +10506,7 @@ func fabricIngress1507(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1511(c, d, v)
+			fabricIngress1513(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -10510,27 +10516,27 @@ func fabricIngress1507(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1511(c, d, v)
+				fabricIngress1513(c, d, v)
 				return
 			}
-			fabricIngress1620(c, d, v)
+			fabricIngress1622(c, d, v)
 			return
 		}
-		fabricIngress1620(c, d, v)
+		fabricIngress1622(c, d, v)
 		return
 	}
-	fabricIngress1511(c, d, v)
+	fabricIngress1513(c, d, v)
 	return
 }
 
-func fabricIngress1511(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1513(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1515(c, d, v)
+			fabricIngress1517(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
@@ -10542,7 +10548,7 @@ func fabricIngress1511(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1515(c, d, v)
+			fabricIngress1517(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -10552,27 +10558,27 @@ func fabricIngress1511(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1515(c, d, v)
+				fabricIngress1517(c, d, v)
 				return
 			}
-			fabricIngress1607(c, d, v)
+			fabricIngress1609(c, d, v)
 			return
 		}
-		fabricIngress1607(c, d, v)
+		fabricIngress1609(c, d, v)
 		return
 	}
-	fabricIngress1515(c, d, v)
+	fabricIngress1517(c, d, v)
 	return
 }
 
-func fabricIngress1515(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1517(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1519(c, d, v)
+			fabricIngress1521(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
@@ -10584,7 +10590,7 @@ func fabricIngress1515(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1519(c, d, v)
+			fabricIngress1521(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -10594,27 +10600,27 @@ func fabricIngress1515(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1519(c, d, v)
+				fabricIngress1521(c, d, v)
 				return
 			}
-			fabricIngress1594(c, d, v)
+			fabricIngress1596(c, d, v)
 			return
 		}
-		fabricIngress1594(c, d, v)
+		fabricIngress1596(c, d, v)
 		return
 	}
-	fabricIngress1519(c, d, v)
+	fabricIngress1521(c, d, v)
 	return
 }
 
-func fabricIngress1519(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1521(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1523(c, d, v)
+			fabricIngress1525(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
@@ -10626,7 +10632,7 @@ func fabricIngress1519(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1523(c, d, v)
+			fabricIngress1525(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -10636,27 +10642,27 @@ func fabricIngress1519(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1523(c, d, v)
+				fabricIngress1525(c, d, v)
 				return
 			}
-			fabricIngress1581(c, d, v)
+			fabricIngress1583(c, d, v)
 			return
 		}
-		fabricIngress1581(c, d, v)
+		fabricIngress1583(c, d, v)
 		return
 	}
-	fabricIngress1523(c, d, v)
+	fabricIngress1525(c, d, v)
 	return
 }
 
-func fabricIngress1523(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1525(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1527(c, d, v)
+			fabricIngress1529(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
@@ -10668,7 +10674,7 @@ func fabricIngress1523(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1527(c, d, v)
+			fabricIngress1529(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -10678,27 +10684,27 @@ func fabricIngress1523(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1527(c, d, v)
+				fabricIngress1529(c, d, v)
 				return
 			}
-			fabricIngress1568(c, d, v)
+			fabricIngress1570(c, d, v)
 			return
 		}
-		fabricIngress1568(c, d, v)
+		fabricIngress1570(c, d, v)
 		return
 	}
-	fabricIngress1527(c, d, v)
+	fabricIngress1529(c, d, v)
 	return
 }
 
-func fabricIngress1527(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1529(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1531(c, d, v)
+			fabricIngress1533(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
@@ -10710,7 +10716,7 @@ func fabricIngress1527(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1531(c, d, v)
+			fabricIngress1533(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -10720,27 +10726,27 @@ func fabricIngress1527(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1531(c, d, v)
+				fabricIngress1533(c, d, v)
 				return
 			}
-			fabricIngress1555(c, d, v)
+			fabricIngress1557(c, d, v)
 			return
 		}
-		fabricIngress1555(c, d, v)
+		fabricIngress1557(c, d, v)
 		return
 	}
-	fabricIngress1531(c, d, v)
+	fabricIngress1533(c, d, v)
 	return
 }
 
-func fabricIngress1531(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1533(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1393(c, d, v)
+			fabricIngress1395(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
@@ -10752,7 +10758,7 @@ func fabricIngress1531(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1393(c, d, v)
+			fabricIngress1395(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
@@ -10762,242 +10768,242 @@ func fabricIngress1531(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1393(c, d, v)
+				fabricIngress1395(c, d, v)
 				return
 			}
-			fabricIngress1542(c, d, v)
+			fabricIngress1544(c, d, v)
 			return
 		}
-		fabricIngress1542(c, d, v)
+		fabricIngress1544(c, d, v)
 		return
 	}
-	fabricIngress1393(c, d, v)
+	fabricIngress1395(c, d, v)
 	return
 }
 
-func fabricIngress1542(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1544(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1393(c, d, v)
+		fabricIngress1395(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1393(c, d, v)
+			fabricIngress1395(c, d, v)
 			return
 		}
-		fabricIngress1393(c, d, v)
+		fabricIngress1395(c, d, v)
 		return
 	}
-	fabricIngress1393(c, d, v)
+	fabricIngress1395(c, d, v)
 	return
 }
 
-func fabricIngress1555(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1557(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1531(c, d, v)
+		fabricIngress1533(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1531(c, d, v)
+			fabricIngress1533(c, d, v)
 			return
 		}
-		fabricIngress1531(c, d, v)
+		fabricIngress1533(c, d, v)
 		return
 	}
-	fabricIngress1531(c, d, v)
+	fabricIngress1533(c, d, v)
 	return
 }
 
-func fabricIngress1568(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1570(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1527(c, d, v)
+		fabricIngress1529(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1527(c, d, v)
+			fabricIngress1529(c, d, v)
 			return
 		}
-		fabricIngress1527(c, d, v)
+		fabricIngress1529(c, d, v)
 		return
 	}
-	fabricIngress1527(c, d, v)
+	fabricIngress1529(c, d, v)
 	return
 }
 
-func fabricIngress1581(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1583(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1523(c, d, v)
+		fabricIngress1525(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1523(c, d, v)
+			fabricIngress1525(c, d, v)
 			return
 		}
-		fabricIngress1523(c, d, v)
+		fabricIngress1525(c, d, v)
 		return
 	}
-	fabricIngress1523(c, d, v)
+	fabricIngress1525(c, d, v)
 	return
 }
 
-func fabricIngress1594(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1596(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1519(c, d, v)
+		fabricIngress1521(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1519(c, d, v)
+			fabricIngress1521(c, d, v)
 			return
 		}
-		fabricIngress1519(c, d, v)
+		fabricIngress1521(c, d, v)
 		return
 	}
-	fabricIngress1519(c, d, v)
+	fabricIngress1521(c, d, v)
 	return
 }
 
-func fabricIngress1607(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1609(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1515(c, d, v)
+		fabricIngress1517(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1515(c, d, v)
+			fabricIngress1517(c, d, v)
 			return
 		}
-		fabricIngress1515(c, d, v)
+		fabricIngress1517(c, d, v)
 		return
 	}
-	fabricIngress1515(c, d, v)
+	fabricIngress1517(c, d, v)
 	return
 }
 
-func fabricIngress1620(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1622(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1511(c, d, v)
+		fabricIngress1513(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1511(c, d, v)
+			fabricIngress1513(c, d, v)
 			return
 		}
-		fabricIngress1511(c, d, v)
+		fabricIngress1513(c, d, v)
 		return
 	}
-	fabricIngress1511(c, d, v)
+	fabricIngress1513(c, d, v)
 	return
 }
 
-func fabricIngress1643(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1645(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[380])>>7 == 0x1 {
-		fabricIngress1644(c, d, v)
+		fabricIngress1646(c, d, v)
 		return
 	}
 	if uint64(d[380])>>5&0x3 == 0x2 {
-		fabricIngress1644(c, d, v)
+		fabricIngress1646(c, d, v)
 		return
 	}
 	if uint64(d[380])>>5&0x3 == 0x3 {
 		if uint64(d[380])&0x1f == 0x0 {
-			fabricIngress1685(c, d, v)
+			fabricIngress1687(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3164:3172], 0x1)
 		c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-		fabricIngress1687(c, d, v)
+		fabricIngress1689(c, d, v)
 		return
 	}
-	fabricIngress1685(c, d, v)
+	fabricIngress1687(c, d, v)
 	return
 }
 
-func fabricIngress1644(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1646(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x1c)
 	if c.Test(763) {
 		binary.BigEndian.PutUint64(d[3172:3180], 0x1)
 		if uint64(d[2443])&0x7 == 0x2 {
 			if uint64(d[4203]) == 0x0 {
 				binary.BigEndian.PutUint64(d[3124:3132], 0x0)
-				fabricIngress1650(c, d, v)
+				fabricIngress1652(c, d, v)
 				return
 			}
-			fabricIngress371(c, d, v)
+			fabricIngress373(c, d, v)
 			return
 		}
 		if uint64(d[2443])&0x7 == 0x4 {
-			fabricIngress1657(c, d, v)
+			fabricIngress1659(c, d, v)
 			return
 		}
-		fabricIngress1659(c, d, v)
+		fabricIngress1661(c, d, v)
 		return
 	}
 	if uint64(d[2443])&0x7 == 0x2 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress1658(c, d, v)
+			fabricIngress1660(c, d, v)
 			return
 		}
-		fabricIngress411(c, d, v)
+		fabricIngress413(c, d, v)
 		return
 	}
 	if uint64(d[2443])&0x7 == 0x4 {
-		fabricIngress1657(c, d, v)
+		fabricIngress1659(c, d, v)
 		return
 	}
-	fabricIngress1659(c, d, v)
+	fabricIngress1661(c, d, v)
 	return
 }
 
-func fabricIngress1650(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1652(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947]) == 0x0 {
-		fabricIngress1393(c, d, v)
+		fabricIngress1395(c, d, v)
 		return
 	}
 	if uint64(d[4947])&0x1 == 0x1 {
@@ -11006,7 +11012,7 @@ func fabricIngress1650(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1507(c, d, v)
+			fabricIngress1509(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, ((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5)); ok {
@@ -11017,62 +11023,62 @@ func fabricIngress1650(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1507(c, d, v)
+		fabricIngress1509(c, d, v)
 		return
 	}
-	fabricIngress1507(c, d, v)
-	return
-}
-
-func fabricIngress1657(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4203]) == 0x0 {
-		fabricIngress1658(c, d, v)
-		return
-	}
-	fabricIngress371(c, d, v)
-	return
-}
-
-func fabricIngress1658(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[3124:3132], 0x0)
-	fabricIngress1650(c, d, v)
+	fabricIngress1509(c, d, v)
 	return
 }
 
 func fabricIngress1659(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4203]) == 0x0 {
+		fabricIngress1660(c, d, v)
+		return
+	}
+	fabricIngress373(c, d, v)
+	return
+}
+
+func fabricIngress1660(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3124:3132], 0x0)
+	fabricIngress1652(c, d, v)
+	return
+}
+
+func fabricIngress1661(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x5 {
-		fabricIngress412(c, d, v)
+		fabricIngress414(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
 		if (uint64(binary.BigEndian.Uint32(d[3244:3248]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3244:3252], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 31) | (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1)) << 1))
-			fabricIngress1663(c, d, v)
+			fabricIngress1665(c, d, v)
 			return
 		}
-		fabricIngress1663(c, d, v)
+		fabricIngress1665(c, d, v)
 		return
 	}
-	fabricIngress371(c, d, v)
+	fabricIngress373(c, d, v)
 	return
 }
 
-func fabricIngress1663(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1665(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3251])&0x1 == 0x1 {
 		if (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) - (binary.BigEndian.Uint64(d[3254:3262]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[4958:4966]) >> 16) {
 			binary.BigEndian.PutUint64(d[3284:3292], 0x1)
 			binary.BigEndian.PutUint64(d[3244:3252], ((binary.BigEndian.Uint64(d[3244:3252]) >> 1) << 1))
-			fabricIngress1666(c, d, v)
+			fabricIngress1668(c, d, v)
 			return
 		}
-		fabricIngress1666(c, d, v)
+		fabricIngress1668(c, d, v)
 		return
 	}
-	fabricIngress1666(c, d, v)
+	fabricIngress1668(c, d, v)
 	return
 }
 
-func fabricIngress1666(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1668(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x3 {
 		if uint64(d[3251])&0x1 == 0x0 {
 			binary.BigEndian.PutUint64(d[3292:3300], 0x1)
@@ -11083,61 +11089,61 @@ func fabricIngress1666(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 				binary.BigEndian.PutUint64(d[3068:3076], x)
 			}
-			fabricIngress1669(c, d, v)
+			fabricIngress1671(c, d, v)
 			return
 		}
 		if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
-		fabricIngress1669(c, d, v)
-		return
-	}
-	fabricIngress457(c, d, v)
-	return
-}
-
-func fabricIngress1669(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
-		binary.BigEndian.PutUint64(d[3268:3276], binary.BigEndian.Uint64(d[3068:3076])&0xffffffff)
 		fabricIngress1671(c, d, v)
 		return
 	}
-	fabricIngress1671(c, d, v)
+	fabricIngress459(c, d, v)
 	return
 }
 
 func fabricIngress1671(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
+		binary.BigEndian.PutUint64(d[3268:3276], binary.BigEndian.Uint64(d[3068:3076])&0xffffffff)
+		fabricIngress1673(c, d, v)
+		return
+	}
+	fabricIngress1673(c, d, v)
+	return
+}
+
+func fabricIngress1673(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4969:4973]))>>8 == 0x0 {
-		fabricIngress1672(c, d, v)
+		fabricIngress1674(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) >= (uint64(binary.BigEndian.Uint32(d[4969:4973])) >> 8) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x20)
 		c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-		fabricIngress457(c, d, v)
+		fabricIngress459(c, d, v)
 		return
 	}
-	fabricIngress1672(c, d, v)
+	fabricIngress1674(c, d, v)
 	return
 }
 
-func fabricIngress1672(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1674(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3268:3276], (uint64(binary.BigEndian.Uint32(d[3272:3276]))+0x1)&0xffffffff)
 	c.SetRegister(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) << 32) | (uint64(binary.BigEndian.Uint32(d[3272:3276])))))
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) > (uint64(binary.BigEndian.Uint32(d[3260:3264]))) {
 		binary.BigEndian.PutUint64(d[3260:3268], ((((uint64(binary.BigEndian.Uint32(d[3272:3276]))) << 8) | (uint64(d[4995]))) << 24))
 		c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-		fabricIngress457(c, d, v)
+		fabricIngress459(c, d, v)
 		return
 	}
 	c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-	fabricIngress457(c, d, v)
+	fabricIngress459(c, d, v)
 	return
 }
 
-func fabricIngress1685(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1687(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[380])>>5&0x3 == 0x0 {
-		fabricIngress1686(c, d, v)
+		fabricIngress1688(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) == (uint64(binary.BigEndian.Uint32(d[3072:3076])) >> 8) {
@@ -11149,69 +11155,69 @@ func fabricIngress1685(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3124:3132], uint64(d[3315])&0x3f)
 				binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 				c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-				fabricIngress1687(c, d, v)
+				fabricIngress1689(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3308:3316], (uint64(d[380])&0x1f)&0x3f)
 			binary.BigEndian.PutUint64(d[3124:3132], uint64(d[3315])&0x3f)
 			binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 			c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-			fabricIngress1687(c, d, v)
+			fabricIngress1689(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 		c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-		fabricIngress1687(c, d, v)
+		fabricIngress1689(c, d, v)
 		return
 	}
-	fabricIngress1686(c, d, v)
+	fabricIngress1688(c, d, v)
 	return
 }
 
-func fabricIngress1686(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1688(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-	fabricIngress1687(c, d, v)
+	fabricIngress1689(c, d, v)
 	return
 }
 
-func fabricIngress1687(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1689(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3147])&0x1 == 0x1 {
 		c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-		fabricIngress334(c, d, v)
+		fabricIngress336(c, d, v)
 		return
 	}
-	fabricIngress334(c, d, v)
+	fabricIngress336(c, d, v)
 	return
 }
 
-func fabricIngress1698(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1700(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x4 {
-		fabricIngress1657(c, d, v)
+		fabricIngress1659(c, d, v)
 		return
 	}
-	fabricIngress411(c, d, v)
+	fabricIngress413(c, d, v)
 	return
 }
 
-func fabricIngress1703(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1705(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 		binary.BigEndian.PutUint64(d[3140:3148], 0x1)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8)) << 8))
-		fabricIngress1643(c, d, v)
+		fabricIngress1645(c, d, v)
 		return
 	}
 	if ((((uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3140:3148], 0x1)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8)) << 8))
-		fabricIngress1643(c, d, v)
+		fabricIngress1645(c, d, v)
 		return
 	}
-	fabricIngress1643(c, d, v)
+	fabricIngress1645(c, d, v)
 	return
 }
 
-func fabricIngress1721(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1723(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x14)
 	if uint64(d[4915])&0x1 == 0x1 {
 		fabricIngress150(c, d, v)
@@ -11221,7 +11227,7 @@ func fabricIngress1721(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress1723(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1725(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0xf)
 	if uint64(d[4915])&0x1 == 0x1 {
 		fabricIngress150(c, d, v)
@@ -11231,142 +11237,142 @@ func fabricIngress1723(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress1728(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4915])&0x1 == 0x1 {
-		fabricIngress1729(c, d, v)
-		return
-	}
-	fabricIngress301(c, d, v)
-	return
-}
-
-func fabricIngress1729(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4203]) == 0x0 {
-		fabricIngress1730(c, d, v)
-		return
-	}
-	fabricIngress301(c, d, v)
-	return
-}
-
 func fabricIngress1730(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4915])&0x1 == 0x1 {
+		fabricIngress1731(c, d, v)
+		return
+	}
+	fabricIngress303(c, d, v)
+	return
+}
+
+func fabricIngress1731(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4203]) == 0x0 {
+		fabricIngress1732(c, d, v)
+		return
+	}
+	fabricIngress303(c, d, v)
+	return
+}
+
+func fabricIngress1732(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000 == 0x8000000 {
 		if v[0]&0x20000000000 == 0x20000000000 {
 			c.Call(203)
-			fabricIngress295(c, d, v)
+			fabricIngress297(c, d, v)
 			return
 		}
 		if v[0]&0x40000000000 == 0x40000000000 {
 			c.Call(204)
-			fabricIngress295(c, d, v)
+			fabricIngress297(c, d, v)
 			return
 		}
 		if v[0]&0x10000000000 == 0x10000000000 {
 			c.Call(205)
-			fabricIngress295(c, d, v)
+			fabricIngress297(c, d, v)
 			return
 		}
 		c.Call(206)
-		fabricIngress295(c, d, v)
+		fabricIngress297(c, d, v)
 		return
 	}
 	if v[0]&0x20000000000 == 0x20000000000 {
 		c.Call(207)
-		fabricIngress295(c, d, v)
+		fabricIngress297(c, d, v)
 		return
 	}
 	if v[0]&0x40000000000 == 0x40000000000 {
 		c.Call(208)
-		fabricIngress295(c, d, v)
+		fabricIngress297(c, d, v)
 		return
 	}
 	if v[0]&0x10000000000 == 0x10000000000 {
 		c.Call(209)
-		fabricIngress295(c, d, v)
+		fabricIngress297(c, d, v)
 		return
 	}
 	c.Call(210)
-	fabricIngress295(c, d, v)
-	return
-}
-
-func fabricIngress1754(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4915])&0x1 == 0x1 {
-		if uint64(d[4203]) == 0x0 {
-			fabricIngress1756(c, d, v)
-			return
-		}
-		fabricIngress301(c, d, v)
-		return
-	}
-	if uint64(d[3043])&0x1 == 0x1 {
-		if uint64(d[4203]) == 0x0 {
-			fabricIngress1756(c, d, v)
-			return
-		}
-		fabricIngress1728(c, d, v)
-		return
-	}
-	fabricIngress1728(c, d, v)
+	fabricIngress297(c, d, v)
 	return
 }
 
 func fabricIngress1756(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4915])&0x1 == 0x1 {
+		if uint64(d[4203]) == 0x0 {
+			fabricIngress1758(c, d, v)
+			return
+		}
+		fabricIngress303(c, d, v)
+		return
+	}
+	if uint64(d[3043])&0x1 == 0x1 {
+		if uint64(d[4203]) == 0x0 {
+			fabricIngress1758(c, d, v)
+			return
+		}
+		fabricIngress1730(c, d, v)
+		return
+	}
+	fabricIngress1730(c, d, v)
+	return
+}
+
+func fabricIngress1758(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4347])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x28)
-		fabricIngress1728(c, d, v)
+		fabricIngress1730(c, d, v)
 		return
 	}
 	if v[0]&0x10 == 0x10 {
 		if uint64(d[91]) == 0x0 {
-			fabricIngress1760(c, d, v)
+			fabricIngress1762(c, d, v)
 			return
 		}
 		if v[0]&0x8000000000 == 0x8000000000 {
 			if uint64(d[2987])&0x1 == 0x0 {
-				fabricIngress1763(c, d, v)
+				fabricIngress1765(c, d, v)
 				return
 			}
 			if (uint64(binary.BigEndian.Uint16(d[2994:2996]))) != (uint64(binary.BigEndian.Uint16(d[4162:4164]))) {
-				fabricIngress1763(c, d, v)
+				fabricIngress1765(c, d, v)
 				return
 			}
 			if uint64(d[352]) < 0xc {
 				if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
 					binary.BigEndian.PutUint64(d[4196:4204], 0x17)
-					fabricIngress1728(c, d, v)
+					fabricIngress1730(c, d, v)
 					return
 				}
-				fabricIngress1728(c, d, v)
+				fabricIngress1730(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-			fabricIngress1728(c, d, v)
+			fabricIngress1730(c, d, v)
 			return
 		}
-		fabricIngress1763(c, d, v)
+		fabricIngress1765(c, d, v)
 		return
 	}
-	fabricIngress1760(c, d, v)
+	fabricIngress1762(c, d, v)
 	return
 }
 
-func fabricIngress1760(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1762(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0xf)
-	fabricIngress1728(c, d, v)
+	fabricIngress1730(c, d, v)
 	return
 }
 
-func fabricIngress1763(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1765(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x14)
-	fabricIngress1728(c, d, v)
+	fabricIngress1730(c, d, v)
 	return
 }
 
-func fabricIngress1771(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1773(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(d[3003]) & 0x1) != (uint64(d[3019]) & 0x1) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-		fabricIngress1773(c, d, v)
+		fabricIngress1775(c, d, v)
 		return
 	}
 	if uint64(d[3003])&0x1 == 0x1 {
@@ -11375,25 +11381,25 @@ func fabricIngress1771(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3020:3028], uint64(binary.BigEndian.Uint32(d[240:244])))
 			if (uint64(binary.BigEndian.Uint32(d[3024:3028]))) != (uint64(binary.BigEndian.Uint32(d[3008:3012]))) {
 				binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-				fabricIngress1773(c, d, v)
+				fabricIngress1775(c, d, v)
 				return
 			}
-			fabricIngress271(c, d, v)
+			fabricIngress273(c, d, v)
 			return
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3024:3028]))) != (uint64(binary.BigEndian.Uint32(d[3008:3012]))) {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-			fabricIngress1773(c, d, v)
+			fabricIngress1775(c, d, v)
 			return
 		}
-		fabricIngress271(c, d, v)
+		fabricIngress273(c, d, v)
 		return
 	}
-	fabricIngress271(c, d, v)
+	fabricIngress273(c, d, v)
 	return
 }
 
-func fabricIngress1773(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1775(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3019])&0x1 == 0x0 {
 		if uint64(d[4907])&0x1 == 0x1 {
 			if uint64(d[4203]) == 0x0 {
@@ -11401,55 +11407,55 @@ func fabricIngress1773(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 					c.Mark(0, 0x4000000)
 					d[195] = byte((uint64(d[195]) + 0xff))
-					fabricIngress1754(c, d, v)
+					fabricIngress1756(c, d, v)
 					return
 				}
 				c.Mark(0, 0x4000000)
 				d[195] = byte((uint64(d[195]) + 0xff))
-				fabricIngress1754(c, d, v)
+				fabricIngress1756(c, d, v)
 				return
 			}
-			fabricIngress1754(c, d, v)
+			fabricIngress1756(c, d, v)
 			return
 		}
-		fabricIngress1754(c, d, v)
+		fabricIngress1756(c, d, v)
 		return
 	}
-	fabricIngress1754(c, d, v)
+	fabricIngress1756(c, d, v)
 	return
 }
 
-func fabricIngress1787(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1789(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(d[3003]) & 0x1) != (uint64(d[3019]) & 0x1) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-		fabricIngress1773(c, d, v)
+		fabricIngress1775(c, d, v)
 		return
 	}
 	if uint64(d[3003])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3020:3028], 0x0)
 		if v[0]&0x8000000 == 0x8000000 {
 			binary.BigEndian.PutUint64(d[3020:3028], uint64(binary.BigEndian.Uint32(d[240:244])))
-			fabricIngress1793(c, d, v)
+			fabricIngress1795(c, d, v)
 			return
 		}
-		fabricIngress1793(c, d, v)
+		fabricIngress1795(c, d, v)
 		return
 	}
-	fabricIngress1773(c, d, v)
+	fabricIngress1775(c, d, v)
 	return
 }
 
-func fabricIngress1793(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1795(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3024:3028]))) != (uint64(binary.BigEndian.Uint32(d[3008:3012]))) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-		fabricIngress1773(c, d, v)
+		fabricIngress1775(c, d, v)
 		return
 	}
-	fabricIngress1773(c, d, v)
+	fabricIngress1775(c, d, v)
 	return
 }
 
-func fabricIngress1797(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1799(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x17)
 		c.Mark(0, 0x8000000000)
@@ -11476,22 +11482,22 @@ func fabricIngress1797(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[5000:5004]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-		fabricIngress1800(c, d, v)
+		fabricIngress1802(c, d, v)
 		return
 	}
 	if uint64(d[5011])&0x1 == 0x0 {
 		if (uint64(binary.BigEndian.Uint16(d[190:192]))) != (uint64(binary.BigEndian.Uint16(d[4930:4932]))) {
-			fabricIngress1800(c, d, v)
+			fabricIngress1802(c, d, v)
 			return
 		}
-		fabricIngress1803(c, d, v)
+		fabricIngress1805(c, d, v)
 		return
 	}
-	fabricIngress1803(c, d, v)
+	fabricIngress1805(c, d, v)
 	return
 }
 
-func fabricIngress1800(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1802(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
 	c.Mark(0, 0x8000000000)
 	binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|((uint64(binary.BigEndian.Uint32(d[361:365]))>>8)-(uint64(binary.BigEndian.Uint32(d[5025:5029]))>>8))<<40&0xffffff0000000000)
@@ -11517,7 +11523,7 @@ func fabricIngress1800(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress1803(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1805(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(773) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x1b)
 		c.Mark(0, 0x8000000000)
@@ -11544,50 +11550,50 @@ func fabricIngress1803(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	binary.BigEndian.PutUint64(d[4908:4916], 0x1)
-	fabricIngress1730(c, d, v)
+	fabricIngress1732(c, d, v)
 	return
 }
 
-func fabricIngress1808(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1810(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x17)
-		fabricIngress1728(c, d, v)
+		fabricIngress1730(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[5000:5004]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-		fabricIngress1811(c, d, v)
+		fabricIngress1813(c, d, v)
 		return
 	}
 	if uint64(d[5011])&0x1 == 0x0 {
 		if (uint64(binary.BigEndian.Uint16(d[190:192]))) != (uint64(binary.BigEndian.Uint16(d[4930:4932]))) {
-			fabricIngress1811(c, d, v)
+			fabricIngress1813(c, d, v)
 			return
 		}
-		fabricIngress1814(c, d, v)
+		fabricIngress1816(c, d, v)
 		return
 	}
-	fabricIngress1814(c, d, v)
+	fabricIngress1816(c, d, v)
 	return
 }
 
-func fabricIngress1811(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1813(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
-	fabricIngress1728(c, d, v)
-	return
-}
-
-func fabricIngress1814(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if c.Test(773) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x1b)
-		fabricIngress1728(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[4908:4916], 0x1)
 	fabricIngress1730(c, d, v)
 	return
 }
 
-func fabricIngress1819(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1816(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if c.Test(773) {
+		binary.BigEndian.PutUint64(d[4196:4204], 0x1b)
+		fabricIngress1730(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[4908:4916], 0x1)
+	fabricIngress1732(c, d, v)
+	return
+}
+
+func fabricIngress1821(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -11601,125 +11607,125 @@ func fabricIngress1819(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 1:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 2:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 3:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 4:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 5:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 6:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 7:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 8:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 9:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 10:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 11:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 12:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 13:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 14:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 15:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 16:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 17:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 18:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 19:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 20:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 21:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 22:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 23:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 24:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 25:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 26:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 27:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 28:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 29:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 30:
-			fabricIngress1820(c, d, v)
+			fabricIngress1822(c, d, v)
 			return
 		case 31:
 			fabricAction88(c, d, v)
-			fabricIngress1822(c, d, v)
+			fabricIngress1824(c, d, v)
 			return
 		}
-		fabricIngress1820(c, d, v)
+		fabricIngress1822(c, d, v)
 		return
 	}
-}
-
-func fabricIngress1820(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4923])&0x1 == 0x0 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x16)
-		fabricIngress1728(c, d, v)
-		return
-	}
-	fabricIngress1822(c, d, v)
-	return
 }
 
 func fabricIngress1822(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4923])&0x1 == 0x0 {
+		binary.BigEndian.PutUint64(d[4196:4204], 0x16)
+		fabricIngress1730(c, d, v)
+		return
+	}
+	fabricIngress1824(c, d, v)
+	return
+}
+
+func fabricIngress1824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3012:3020], uint64(d[4907])&0x1)
 	if uint64(d[4907])&0x1 == 0x0 {
 		binary.BigEndian.PutUint64(d[3036:3044], 0x1)
 		binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[196:204]))
 		binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress1825(c, d, v)
+		fabricIngress1827(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3036:3044], uint64(d[4531])&0x1)
@@ -11727,19 +11733,19 @@ func fabricIngress1822(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if uint64(d[4907])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[56:64]))
 			binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[64:72]))
-			fabricIngress1825(c, d, v)
+			fabricIngress1827(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[196:204]))
 		binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress1825(c, d, v)
+		fabricIngress1827(c, d, v)
 		return
 	}
-	fabricIngress1773(c, d, v)
+	fabricIngress1775(c, d, v)
 	return
 }
 
-func fabricIngress1825(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1827(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -11756,95 +11762,95 @@ func fabricIngress1825(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction92(c, d, v)
-			fabricIngress1771(c, d, v)
+			fabricIngress1773(c, d, v)
 			return
 		case 1:
 			fabricAction93(c, d, v)
-			fabricIngress1771(c, d, v)
+			fabricIngress1773(c, d, v)
 			return
 		case 2:
 			fabricAction94(c, d, v)
-			fabricIngress1787(c, d, v)
+			fabricIngress1789(c, d, v)
 			return
 		case 3:
 			fabricAction95(c, d, v)
-			fabricIngress1787(c, d, v)
+			fabricIngress1789(c, d, v)
 			return
 		case 4:
 			fabricAction96(c, d, v)
-			fabricIngress1787(c, d, v)
+			fabricIngress1789(c, d, v)
 			return
 		}
-		fabricIngress1787(c, d, v)
+		fabricIngress1789(c, d, v)
 		return
 	}
 }
 
-func fabricIngress1831(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1833(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x2 == 0x2 {
 		binary.BigEndian.PutUint64(d[4156:4164], uint64(binary.BigEndian.Uint16(d[31:33])))
 		binary.BigEndian.PutUint64(d[4988:4996], uint64(d[33]))
 		if uint64(d[28]) == 0x1 {
 			binary.BigEndian.PutUint64(d[3028:3036], 0x4)
 			binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-			fabricIngress1835(c, d, v)
+			fabricIngress1837(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3028:3036], 0x5)
 		binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-		fabricIngress1835(c, d, v)
+		fabricIngress1837(c, d, v)
 		return
 	}
 	if uint64(d[4907])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-		fabricIngress1819(c, d, v)
+		fabricIngress1821(c, d, v)
 		return
 	}
 	if uint64(d[2987])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[4156:4164], uint64(binary.BigEndian.Uint16(d[2994:2996])))
 		if uint64(d[4347])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x28)
-			fabricIngress1728(c, d, v)
+			fabricIngress1730(c, d, v)
 			return
 		}
 		if v[0]&0x8000000000 == 0x8000000000 {
 			if v[0]&0x100000000000 == 0x100000000000 {
 				if v[0]&0x20000000000 == 0x20000000000 {
 					binary.BigEndian.PutUint64(d[2436:2444], 0x2)
-					fabricIngress1836(c, d, v)
+					fabricIngress1838(c, d, v)
 					return
 				}
 				if v[0]&0x40000000000 == 0x40000000000 {
 					binary.BigEndian.PutUint64(d[2436:2444], 0x3)
-					fabricIngress1836(c, d, v)
+					fabricIngress1838(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-				fabricIngress1819(c, d, v)
+				fabricIngress1821(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-			fabricIngress1728(c, d, v)
+			fabricIngress1730(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-		fabricIngress1728(c, d, v)
+		fabricIngress1730(c, d, v)
 		return
 	}
-	fabricIngress1728(c, d, v)
+	fabricIngress1730(c, d, v)
 	return
 }
 
-func fabricIngress1835(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1837(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x0 {
-		fabricIngress1728(c, d, v)
+		fabricIngress1730(c, d, v)
 		return
 	}
-	fabricIngress1836(c, d, v)
+	fabricIngress1838(c, d, v)
 	return
 }
 
-func fabricIngress1836(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1838(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -11858,164 +11864,164 @@ func fabricIngress1836(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 1:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 2:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 3:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 4:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 5:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 6:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 7:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 8:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 9:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 10:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 11:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 12:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 13:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 14:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 15:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 16:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 17:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 18:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 19:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 20:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 21:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 22:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 23:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 24:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 25:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 26:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 27:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 28:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 29:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 30:
-			fabricIngress1837(c, d, v)
+			fabricIngress1839(c, d, v)
 			return
 		case 31:
 			fabricAction88(c, d, v)
-			fabricIngress1839(c, d, v)
+			fabricIngress1841(c, d, v)
 			return
 		}
-		fabricIngress1837(c, d, v)
+		fabricIngress1839(c, d, v)
 		return
 	}
-}
-
-func fabricIngress1837(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4923])&0x1 == 0x0 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x16)
-		fabricIngress1728(c, d, v)
-		return
-	}
-	fabricIngress1839(c, d, v)
-	return
 }
 
 func fabricIngress1839(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4923])&0x1 == 0x0 {
+		binary.BigEndian.PutUint64(d[4196:4204], 0x16)
+		fabricIngress1730(c, d, v)
+		return
+	}
+	fabricIngress1841(c, d, v)
+	return
+}
+
+func fabricIngress1841(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		if uint64(d[2443])&0x7 == 0x1 {
 			binary.BigEndian.PutUint64(d[3012:3020], uint64(d[4907])&0x1)
 			if uint64(d[4907])&0x1 == 0x0 {
 				binary.BigEndian.PutUint64(d[3036:3044], 0x1)
-				fabricIngress1844(c, d, v)
+				fabricIngress1846(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3036:3044], uint64(d[4531])&0x1)
 			if uint64(d[3043])&0x1 == 0x1 {
-				fabricIngress1844(c, d, v)
+				fabricIngress1846(c, d, v)
 				return
 			}
-			fabricIngress1773(c, d, v)
+			fabricIngress1775(c, d, v)
 			return
 		}
 		if uint64(d[2443])&0x7 == 0x2 {
-			fabricIngress1851(c, d, v)
+			fabricIngress1853(c, d, v)
 			return
 		}
 		if uint64(d[2443])&0x7 == 0x3 {
-			fabricIngress1851(c, d, v)
+			fabricIngress1853(c, d, v)
 			return
 		}
-		fabricIngress1728(c, d, v)
+		fabricIngress1730(c, d, v)
 		return
 	}
-	fabricIngress1728(c, d, v)
-	return
-}
-
-func fabricIngress1844(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4907])&0x1 == 0x1 {
-		binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[56:64]))
-		binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[64:72]))
-		fabricIngress1846(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[196:204]))
-	binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[204:212]))
-	fabricIngress1846(c, d, v)
+	fabricIngress1730(c, d, v)
 	return
 }
 
 func fabricIngress1846(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4907])&0x1 == 0x1 {
+		binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[56:64]))
+		binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[64:72]))
+		fabricIngress1848(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[196:204]))
+	binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[204:212]))
+	fabricIngress1848(c, d, v)
+	return
+}
+
+func fabricIngress1848(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -12032,31 +12038,31 @@ func fabricIngress1846(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction92(c, d, v)
-			fabricIngress1787(c, d, v)
+			fabricIngress1789(c, d, v)
 			return
 		case 1:
 			fabricAction93(c, d, v)
-			fabricIngress1787(c, d, v)
+			fabricIngress1789(c, d, v)
 			return
 		case 2:
 			fabricAction94(c, d, v)
-			fabricIngress1787(c, d, v)
+			fabricIngress1789(c, d, v)
 			return
 		case 3:
 			fabricAction95(c, d, v)
-			fabricIngress1787(c, d, v)
+			fabricIngress1789(c, d, v)
 			return
 		case 4:
 			fabricAction96(c, d, v)
-			fabricIngress1787(c, d, v)
+			fabricIngress1789(c, d, v)
 			return
 		}
-		fabricIngress1787(c, d, v)
+		fabricIngress1789(c, d, v)
 		return
 	}
 }
 
-func fabricIngress1851(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1853(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -12073,129 +12079,129 @@ func fabricIngress1851(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction89(c, d, v)
-			fabricIngress1852(c, d, v)
+			fabricIngress1854(c, d, v)
 			return
 		case 1:
 			fabricAction90(c, d, v)
-			fabricIngress1852(c, d, v)
+			fabricIngress1854(c, d, v)
 			return
 		case 2:
 			fabricAction91(c, d, v)
-			fabricIngress1728(c, d, v)
+			fabricIngress1730(c, d, v)
 			return
 		}
-		fabricIngress1852(c, d, v)
+		fabricIngress1854(c, d, v)
 		return
 	}
 }
 
-func fabricIngress1852(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1854(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x17)
-			fabricIngress1728(c, d, v)
+			fabricIngress1730(c, d, v)
 			return
 		}
 		if (uint64(binary.BigEndian.Uint32(d[5000:5004]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			fabricIngress1856(c, d, v)
+			fabricIngress1858(c, d, v)
 			return
 		}
 		if uint64(d[5011])&0x1 == 0x0 {
 			if (uint64(binary.BigEndian.Uint16(d[190:192]))) != (uint64(binary.BigEndian.Uint16(d[4930:4932]))) {
-				fabricIngress1856(c, d, v)
+				fabricIngress1858(c, d, v)
 				return
 			}
-			fabricIngress1859(c, d, v)
+			fabricIngress1861(c, d, v)
 			return
 		}
-		fabricIngress1859(c, d, v)
+		fabricIngress1861(c, d, v)
 		return
 	}
-	fabricIngress1728(c, d, v)
+	fabricIngress1730(c, d, v)
 	return
 }
 
-func fabricIngress1856(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1858(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
-	fabricIngress1728(c, d, v)
+	fabricIngress1730(c, d, v)
 	return
 }
 
-func fabricIngress1859(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1861(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(773) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x1b)
-		fabricIngress1728(c, d, v)
+		fabricIngress1730(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4908:4916], 0x1)
-	fabricIngress1729(c, d, v)
+	fabricIngress1731(c, d, v)
 	return
 }
 
-func fabricIngress1882(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1884(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x2 == 0x2 {
 		binary.BigEndian.PutUint64(d[4156:4164], uint64(binary.BigEndian.Uint16(d[31:33])))
 		binary.BigEndian.PutUint64(d[4988:4996], uint64(d[33]))
 		if uint64(d[28]) == 0x1 {
 			binary.BigEndian.PutUint64(d[3028:3036], 0x4)
 			binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-			fabricIngress1886(c, d, v)
+			fabricIngress1888(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3028:3036], 0x5)
 		binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-		fabricIngress1886(c, d, v)
+		fabricIngress1888(c, d, v)
 		return
 	}
 	if uint64(d[4907])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-		fabricIngress1836(c, d, v)
+		fabricIngress1838(c, d, v)
 		return
 	}
 	if uint64(d[2987])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[4156:4164], uint64(binary.BigEndian.Uint16(d[2994:2996])))
 		if uint64(d[4347])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x28)
-			fabricIngress1886(c, d, v)
+			fabricIngress1888(c, d, v)
 			return
 		}
 		if v[0]&0x108000000000 == 0x108000000000 {
 			if v[0]&0x20000000000 == 0x20000000000 {
 				binary.BigEndian.PutUint64(d[2436:2444], 0x2)
-				fabricIngress1836(c, d, v)
+				fabricIngress1838(c, d, v)
 				return
 			}
 			if v[0]&0x40000000000 == 0x40000000000 {
 				binary.BigEndian.PutUint64(d[2436:2444], 0x3)
-				fabricIngress1836(c, d, v)
+				fabricIngress1838(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-			fabricIngress1836(c, d, v)
+			fabricIngress1838(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-		fabricIngress1886(c, d, v)
+		fabricIngress1888(c, d, v)
 		return
 	}
-	fabricIngress1886(c, d, v)
+	fabricIngress1888(c, d, v)
 	return
 }
 
-func fabricIngress1886(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1888(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x0 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress1728(c, d, v)
+			fabricIngress1730(c, d, v)
 			return
 		}
-		fabricIngress1728(c, d, v)
+		fabricIngress1730(c, d, v)
 		return
 	}
-	fabricIngress1836(c, d, v)
+	fabricIngress1838(c, d, v)
 	return
 }
 
-func fabricIngress1902(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1904(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x8)
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
@@ -12205,7 +12211,7 @@ func fabricIngress1902(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress1908(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1910(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -12219,97 +12225,97 @@ func fabricIngress1908(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 1:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 2:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 3:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 4:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 5:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 6:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 7:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 8:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 9:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 10:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 11:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 12:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 13:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 14:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 15:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 16:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 17:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 18:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 19:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 20:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 21:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 22:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 23:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 24:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 25:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 26:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 27:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 28:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 29:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 30:
-			fabricIngress1909(c, d, v)
+			fabricIngress1911(c, d, v)
 			return
 		case 31:
 			fabricAction36(c, d, v)
@@ -12343,7 +12349,7 @@ func fabricIngress1908(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						d[121] = byte(c.Get(140))
 						c.Mark(0, 0x1000000)
 						binary.BigEndian.PutUint16(d[122:124], 0x0)
-						fabricIngress1913(c, d, v)
+						fabricIngress1915(c, d, v)
 						return
 					}
 					c.Count(2, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
@@ -12362,27 +12368,27 @@ func fabricIngress1908(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					d[121] = byte(c.Get(140))
 					c.Mark(0, 0x1000000)
 					binary.BigEndian.PutUint16(d[122:124], 0x0)
-					fabricIngress1913(c, d, v)
+					fabricIngress1915(c, d, v)
 					return
 				case 1:
 					fabricAction38(c, d, v)
-					fabricIngress1938(c, d, v)
+					fabricIngress1940(c, d, v)
 					return
 				case 2:
 					fabricAction39(c, d, v)
-					fabricIngress2005(c, d, v)
+					fabricIngress2007(c, d, v)
 					return
 				}
-				fabricIngress1938(c, d, v)
+				fabricIngress1940(c, d, v)
 				return
 			}
 		}
-		fabricIngress1909(c, d, v)
+		fabricIngress1911(c, d, v)
 		return
 	}
 }
 
-func fabricIngress1909(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1911(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x31)
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
@@ -12392,112 +12398,112 @@ func fabricIngress1909(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress1913(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1915(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x0 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[122:124], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[124:126], 0x0)
-		fabricIngress1915(c, d, v)
-		return
-	}
-	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[124:126], 0x0)
-	fabricIngress1915(c, d, v)
-	return
-}
-
-func fabricIngress1915(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x1 {
-		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[124:126], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
-		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[126:128], 0x0)
 		fabricIngress1917(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[126:128], 0x0)
+	binary.BigEndian.PutUint16(d[124:126], 0x0)
 	fabricIngress1917(c, d, v)
 	return
 }
 
 func fabricIngress1917(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x2 {
+	if uint64(d[114])&0x7 == 0x1 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[126:128], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[124:126], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[128:130], 0x0)
+		binary.BigEndian.PutUint16(d[126:128], 0x0)
 		fabricIngress1919(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[128:130], 0x0)
+	binary.BigEndian.PutUint16(d[126:128], 0x0)
 	fabricIngress1919(c, d, v)
 	return
 }
 
 func fabricIngress1919(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x3 {
+	if uint64(d[114])&0x7 == 0x2 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[128:130], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[126:128], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[130:132], 0x0)
+		binary.BigEndian.PutUint16(d[128:130], 0x0)
 		fabricIngress1921(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[130:132], 0x0)
+	binary.BigEndian.PutUint16(d[128:130], 0x0)
 	fabricIngress1921(c, d, v)
 	return
 }
 
 func fabricIngress1921(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x4 {
+	if uint64(d[114])&0x7 == 0x3 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[130:132], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[128:130], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[132:134], 0x0)
+		binary.BigEndian.PutUint16(d[130:132], 0x0)
 		fabricIngress1923(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[132:134], 0x0)
+	binary.BigEndian.PutUint16(d[130:132], 0x0)
 	fabricIngress1923(c, d, v)
 	return
 }
 
 func fabricIngress1923(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x5 {
+	if uint64(d[114])&0x7 == 0x4 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[132:134], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[130:132], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[134:136], 0x0)
+		binary.BigEndian.PutUint16(d[132:134], 0x0)
 		fabricIngress1925(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[134:136], 0x0)
+	binary.BigEndian.PutUint16(d[132:134], 0x0)
 	fabricIngress1925(c, d, v)
 	return
 }
 
 func fabricIngress1925(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x6 {
+	if uint64(d[114])&0x7 == 0x5 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[134:136], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[132:134], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[136:138], 0x0)
+		binary.BigEndian.PutUint16(d[134:136], 0x0)
 		fabricIngress1927(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[136:138], 0x0)
+	binary.BigEndian.PutUint16(d[134:136], 0x0)
 	fabricIngress1927(c, d, v)
 	return
 }
 
 func fabricIngress1927(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[114])&0x7 == 0x6 {
+		c.Mark(0, 0x1000000)
+		binary.BigEndian.PutUint16(d[134:136], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		c.Mark(0, 0x1000000)
+		binary.BigEndian.PutUint16(d[136:138], 0x0)
+		fabricIngress1929(c, d, v)
+		return
+	}
+	c.Mark(0, 0x1000000)
+	binary.BigEndian.PutUint16(d[136:138], 0x0)
+	fabricIngress1929(c, d, v)
+	return
+}
+
+func fabricIngress1929(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x7 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[136:138], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
@@ -12544,7 +12550,7 @@ func fabricIngress1927(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress1938(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1940(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[110]) == 0x3 {
 		c.Count(1, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
 		if v[0]&0x1000000 == 0 {
@@ -12561,7 +12567,7 @@ func fabricIngress1938(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		d[121] = byte(c.Get(140))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[122:124], 0x0)
-		fabricIngress1940(c, d, v)
+		fabricIngress1942(c, d, v)
 		return
 	}
 	c.Count(2, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
@@ -12580,116 +12586,116 @@ func fabricIngress1938(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	d[121] = byte(c.Get(140))
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[122:124], 0x0)
-	fabricIngress1940(c, d, v)
-	return
-}
-
-func fabricIngress1940(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x0 {
-		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[122:124], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
-		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[124:126], 0x0)
-		fabricIngress1942(c, d, v)
-		return
-	}
-	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[124:126], 0x0)
 	fabricIngress1942(c, d, v)
 	return
 }
 
 func fabricIngress1942(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x1 {
+	if uint64(d[114])&0x7 == 0x0 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[124:126], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[122:124], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[126:128], 0x0)
+		binary.BigEndian.PutUint16(d[124:126], 0x0)
 		fabricIngress1944(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[126:128], 0x0)
+	binary.BigEndian.PutUint16(d[124:126], 0x0)
 	fabricIngress1944(c, d, v)
 	return
 }
 
 func fabricIngress1944(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x2 {
+	if uint64(d[114])&0x7 == 0x1 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[126:128], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[124:126], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[128:130], 0x0)
+		binary.BigEndian.PutUint16(d[126:128], 0x0)
 		fabricIngress1946(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[128:130], 0x0)
+	binary.BigEndian.PutUint16(d[126:128], 0x0)
 	fabricIngress1946(c, d, v)
 	return
 }
 
 func fabricIngress1946(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x3 {
+	if uint64(d[114])&0x7 == 0x2 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[128:130], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[126:128], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[130:132], 0x0)
+		binary.BigEndian.PutUint16(d[128:130], 0x0)
 		fabricIngress1948(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[130:132], 0x0)
+	binary.BigEndian.PutUint16(d[128:130], 0x0)
 	fabricIngress1948(c, d, v)
 	return
 }
 
 func fabricIngress1948(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x4 {
+	if uint64(d[114])&0x7 == 0x3 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[130:132], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[128:130], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[132:134], 0x0)
+		binary.BigEndian.PutUint16(d[130:132], 0x0)
 		fabricIngress1950(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[132:134], 0x0)
+	binary.BigEndian.PutUint16(d[130:132], 0x0)
 	fabricIngress1950(c, d, v)
 	return
 }
 
 func fabricIngress1950(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x5 {
+	if uint64(d[114])&0x7 == 0x4 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[132:134], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[130:132], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[134:136], 0x0)
+		binary.BigEndian.PutUint16(d[132:134], 0x0)
 		fabricIngress1952(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[134:136], 0x0)
+	binary.BigEndian.PutUint16(d[132:134], 0x0)
 	fabricIngress1952(c, d, v)
 	return
 }
 
 func fabricIngress1952(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x6 {
+	if uint64(d[114])&0x7 == 0x5 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[134:136], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[132:134], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[136:138], 0x0)
+		binary.BigEndian.PutUint16(d[134:136], 0x0)
 		fabricIngress1954(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[136:138], 0x0)
+	binary.BigEndian.PutUint16(d[134:136], 0x0)
 	fabricIngress1954(c, d, v)
 	return
 }
 
 func fabricIngress1954(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[114])&0x7 == 0x6 {
+		c.Mark(0, 0x1000000)
+		binary.BigEndian.PutUint16(d[134:136], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		c.Mark(0, 0x1000000)
+		binary.BigEndian.PutUint16(d[136:138], 0x0)
+		fabricIngress1956(c, d, v)
+		return
+	}
+	c.Mark(0, 0x1000000)
+	binary.BigEndian.PutUint16(d[136:138], 0x0)
+	fabricIngress1956(c, d, v)
+	return
+}
+
+func fabricIngress1956(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x7 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[136:138], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
@@ -12704,7 +12710,7 @@ func fabricIngress1954(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			v[0] &^= 0x800000
 			c.Grow(-8)
 		}
-		fabricIngress1956(c, d, v)
+		fabricIngress1958(c, d, v)
 		return
 	}
 	if v[0]&0x2000000 == 0 {
@@ -12718,11 +12724,11 @@ func fabricIngress1954(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		v[0] &^= 0x800000
 		c.Grow(-8)
 	}
-	fabricIngress1956(c, d, v)
+	fabricIngress1958(c, d, v)
 	return
 }
 
-func fabricIngress1956(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1958(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4667])&0x1 == 0x1 {
 		c.Mark(0, 0x1000000)
 		d[121] = byte(((uint64(d[121])) & (uint64(d[4659]))))
@@ -12737,14 +12743,14 @@ func fabricIngress1956(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if uint64(d[121])&0x1 == 0x1 {
 			if uint64(binary.BigEndian.Uint16(d[122:124])) == 0x0 {
 				c.Count(5, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-				fabricIngress1963(c, d, v)
+				fabricIngress1965(c, d, v)
 				return
 			}
 			c.Count(4, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-			fabricIngress1963(c, d, v)
+			fabricIngress1965(c, d, v)
 			return
 		}
-		fabricIngress1963(c, d, v)
+		fabricIngress1965(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
@@ -12753,112 +12759,112 @@ func fabricIngress1956(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress1963(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1965(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>1&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[124:126])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-			fabricIngress1966(c, d, v)
+			fabricIngress1968(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-		fabricIngress1966(c, d, v)
+		fabricIngress1968(c, d, v)
 		return
 	}
-	fabricIngress1966(c, d, v)
+	fabricIngress1968(c, d, v)
 	return
 }
 
-func fabricIngress1966(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1968(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>2&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[126:128])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-			fabricIngress1969(c, d, v)
+			fabricIngress1971(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-		fabricIngress1969(c, d, v)
+		fabricIngress1971(c, d, v)
 		return
 	}
-	fabricIngress1969(c, d, v)
+	fabricIngress1971(c, d, v)
 	return
 }
 
-func fabricIngress1969(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1971(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>3&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[128:130])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-			fabricIngress1972(c, d, v)
+			fabricIngress1974(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-		fabricIngress1972(c, d, v)
+		fabricIngress1974(c, d, v)
 		return
 	}
-	fabricIngress1972(c, d, v)
+	fabricIngress1974(c, d, v)
 	return
 }
 
-func fabricIngress1972(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1974(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>4&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[130:132])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-			fabricIngress1975(c, d, v)
+			fabricIngress1977(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-		fabricIngress1975(c, d, v)
+		fabricIngress1977(c, d, v)
 		return
 	}
-	fabricIngress1975(c, d, v)
+	fabricIngress1977(c, d, v)
 	return
 }
 
-func fabricIngress1975(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1977(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>5&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[132:134])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-			fabricIngress1978(c, d, v)
+			fabricIngress1980(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-		fabricIngress1978(c, d, v)
+		fabricIngress1980(c, d, v)
 		return
 	}
-	fabricIngress1978(c, d, v)
+	fabricIngress1980(c, d, v)
 	return
 }
 
-func fabricIngress1978(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1980(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>6&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[134:136])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-			fabricIngress1981(c, d, v)
+			fabricIngress1983(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-		fabricIngress1981(c, d, v)
+		fabricIngress1983(c, d, v)
 		return
 	}
-	fabricIngress1981(c, d, v)
+	fabricIngress1983(c, d, v)
 	return
 }
 
-func fabricIngress1981(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1983(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>7 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[136:138])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-			fabricIngress1984(c, d, v)
+			fabricIngress1986(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-		fabricIngress1984(c, d, v)
+		fabricIngress1986(c, d, v)
 		return
 	}
-	fabricIngress1984(c, d, v)
+	fabricIngress1986(c, d, v)
 	return
 }
 
-func fabricIngress1984(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1986(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x400000 == 0x400000 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint32(d[40:44], uint32((binary.BigEndian.Uint64(d[102:110])>>16)>>16))
@@ -12913,7 +12919,7 @@ func fabricIngress1984(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 		binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 		binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-		fabricIngress305(c, d, v)
+		fabricIngress307(c, d, v)
 		return
 	}
 	if v[0]&0x8 != 0 {
@@ -12965,18 +12971,18 @@ func fabricIngress1984(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-	fabricIngress305(c, d, v)
+	fabricIngress307(c, d, v)
 	return
 }
 
-func fabricIngress2005(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2007(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-	fabricIngress2006(c, d, v)
+	fabricIngress2008(c, d, v)
 	return
 }
 
-func fabricIngress2006(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2008(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		if uint64(d[4523])&0x1 == 0x0 {
 			if uint64(d[4531])&0x1 == 0x1 {
@@ -13000,104 +13006,104 @@ func fabricIngress2006(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 									_, _ = hit, place
 									switch place {
 									case 0:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 1:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 2:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 3:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 4:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 5:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 6:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 7:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 8:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 9:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 10:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 11:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 12:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 13:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 14:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 15:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 16:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 17:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 18:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 19:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 20:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 21:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 22:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 23:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 24:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 25:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 26:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 27:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 28:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 29:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 30:
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									case 31:
 										fabricAction86(c, d, v)
-										fabricIngress2014(c, d, v)
+										fabricIngress2016(c, d, v)
 										return
 									}
-									fabricIngress2014(c, d, v)
+									fabricIngress2016(c, d, v)
 									return
 								}
 							}
@@ -13123,7 +13129,7 @@ func fabricIngress2006(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress2014(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2016(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[2958:2966])>>16 == 0x0 {
 		fabricIngress81(c, d, v)
 		return
@@ -13133,14 +13139,14 @@ func fabricIngress2014(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	if (binary.BigEndian.Uint64(d[2974:2982]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
 		binary.BigEndian.PutUint64(d[2972:2980], binary.BigEndian.Uint64(d[5222:5230])>>16)
-		fabricIngress2018(c, d, v)
+		fabricIngress2020(c, d, v)
 		return
 	}
-	fabricIngress2018(c, d, v)
+	fabricIngress2020(c, d, v)
 	return
 }
 
-func fabricIngress2018(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2020(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2974:2982]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[2966:2974]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x3b)
 		binary.BigEndian.PutUint64(d[2436:2444], 0x0)
@@ -13293,7 +13299,7 @@ func fabricIngress2018(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress2027(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2029(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x3)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
@@ -13303,7 +13309,7 @@ func fabricIngress2027(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress2039(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2041(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -13352,43 +13358,43 @@ func fabricIngress2039(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							_, _ = hit, place
 							switch place {
 							case 0:
-								fabricIngress2044(c, d, v)
+								fabricIngress2046(c, d, v)
 								return
 							case 1:
 								fabricAction50(c, d, v)
-								fabricIngress2044(c, d, v)
+								fabricIngress2046(c, d, v)
 								return
 							case 2:
 								fabricAction51(c, d, v)
-								fabricIngress2484(c, d, v)
+								fabricIngress2486(c, d, v)
 								return
 							}
-							fabricIngress2044(c, d, v)
+							fabricIngress2046(c, d, v)
 							return
 						}
 					}
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				}
-				fabricIngress2512(c, d, v)
+				fabricIngress2514(c, d, v)
 				return
 			}
 		}
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
 }
 
-func fabricIngress2044(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2046(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(792) {
-		fabricIngress2045(c, d, v)
+		fabricIngress2047(c, d, v)
 		return
 	}
-	fabricIngress2045(c, d, v)
+	fabricIngress2047(c, d, v)
 	return
 }
 
-func fabricIngress2045(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2047(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[4538:4540])) == 0x0 {
 		if uint64(d[4203]) == 0x0 {
 			{
@@ -13406,100 +13412,100 @@ func fabricIngress2045(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 1:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 2:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 3:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 4:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 5:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 6:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 7:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 8:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 9:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 10:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 11:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 12:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 13:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 14:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 15:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 16:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 17:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 18:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 19:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 20:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 21:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 22:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 23:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 24:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 25:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 26:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 27:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 28:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 29:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 30:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 31:
-					fabricIngress2048(c, d, v)
+					fabricIngress2050(c, d, v)
 					return
 				case 32:
 					fabricAction53(c, d, v)
@@ -13517,21 +13523,21 @@ func fabricIngress2045(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[2812:2820], 0x0)
 					binary.BigEndian.PutUint64(d[2820:2828], 0x0)
 					binary.BigEndian.PutUint64(d[2828:2836], 0x0)
-					fabricIngress2085(c, d, v)
+					fabricIngress2087(c, d, v)
 					return
 				}
-				fabricIngress2048(c, d, v)
+				fabricIngress2050(c, d, v)
 				return
 			}
 		}
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
-	fabricIngress2438(c, d, v)
+	fabricIngress2440(c, d, v)
 	return
 }
 
-func fabricIngress2048(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2050(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[2732:2740], 0x0)
 	binary.BigEndian.PutUint64(d[2740:2748], 0x0)
@@ -13621,15 +13627,15 @@ func fabricIngress2048(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if hit {
 			binary.BigEndian.PutUint64(d[2772:2780], 0x1)
-			fabricIngress2051(c, d, v)
+			fabricIngress2053(c, d, v)
 			return
 		}
-		fabricIngress2051(c, d, v)
+		fabricIngress2053(c, d, v)
 		return
 	}
 }
 
-func fabricIngress2051(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2053(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4531])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2940:2948], 0x0)
 		binary.BigEndian.PutUint64(d[2948:2956], 0x0)
@@ -13677,111 +13683,111 @@ func fabricIngress2051(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						_, _ = hit, place
 						switch place {
 						case 0:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 1:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 2:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 3:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 4:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 5:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 6:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 7:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 8:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 9:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 10:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 11:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 12:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 13:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 14:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 15:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 16:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 17:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 18:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 19:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 20:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 21:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 22:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 23:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 24:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 25:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 26:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 27:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 28:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 29:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 30:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						case 31:
 							fabricAction66(c, d, v)
-							fabricIngress2293(c, d, v)
+							fabricIngress2295(c, d, v)
 							return
 						case 32:
-							fabricIngress2061(c, d, v)
+							fabricIngress2063(c, d, v)
 							return
 						}
-						fabricIngress2061(c, d, v)
+						fabricIngress2063(c, d, v)
 						return
 					}
 				}
-				fabricIngress2293(c, d, v)
+				fabricIngress2295(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2932:2940], 0x1)
@@ -13789,33 +13795,33 @@ func fabricIngress2051(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 			binary.BigEndian.PutUint64(d[4900:4908], 0x0)
 			binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
-			fabricIngress2171(c, d, v)
+			fabricIngress2173(c, d, v)
 			return
 		}
 		if uint64(d[4283]) == 0x2b {
-			fabricIngress2296(c, d, v)
+			fabricIngress2298(c, d, v)
 			return
 		}
 		if uint64(d[4283]) == 0x8f {
-			fabricIngress2296(c, d, v)
+			fabricIngress2298(c, d, v)
 			return
 		}
 		if uint64(d[4907])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[2932:2940], 0x0)
-			fabricIngress2296(c, d, v)
+			fabricIngress2298(c, d, v)
 			return
 		}
-		fabricIngress2296(c, d, v)
+		fabricIngress2298(c, d, v)
 		return
 	}
-	fabricIngress2061(c, d, v)
+	fabricIngress2063(c, d, v)
 	return
 }
 
-func fabricIngress2061(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2063(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
 	if uint64(d[2731])&0x3 == 0x0 {
-		fabricIngress2063(c, d, v)
+		fabricIngress2065(c, d, v)
 		return
 	}
 	if v[0]&0x10 == 0x10 {
@@ -13827,158 +13833,158 @@ func fabricIngress2061(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 1:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 2:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 3:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 4:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 5:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 6:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 7:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 8:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 9:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 10:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 11:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 12:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 13:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 14:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 15:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 16:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 17:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 18:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 19:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 20:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 21:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 22:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 23:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 24:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 25:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 26:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 27:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 28:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 29:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 30:
-					fabricIngress2155(c, d, v)
+					fabricIngress2157(c, d, v)
 					return
 				case 31:
 					fabricAction58(c, d, v)
 					if binary.BigEndian.Uint64(d[2878:2886])>>16 == 0x0 {
-						fabricIngress2155(c, d, v)
+						fabricIngress2157(c, d, v)
 						return
 					}
 					if v[0]&0x20 == 0x20 {
 						binary.BigEndian.PutUint64(d[4716:4724], binary.BigEndian.Uint64(d[404:412]))
 						binary.BigEndian.PutUint64(d[4724:4732], binary.BigEndian.Uint64(d[412:420]))
-						fabricIngress2239(c, d, v)
+						fabricIngress2241(c, d, v)
 						return
 					}
-					fabricIngress2239(c, d, v)
+					fabricIngress2241(c, d, v)
 					return
 				}
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			}
 		}
-		fabricIngress2155(c, d, v)
+		fabricIngress2157(c, d, v)
 		return
 	}
 	if uint64(d[2731])&0x3 == 0x1 {
 		if uint64(d[2763])&0x1 == 0x0 {
 			if v[0]&0x10 == 0x10 {
 				if uint64(d[91]) == 0x0 {
-					fabricIngress2285(c, d, v)
+					fabricIngress2287(c, d, v)
 					return
 				}
-				fabricIngress2226(c, d, v)
+				fabricIngress2228(c, d, v)
 				return
 			}
-			fabricIngress2285(c, d, v)
+			fabricIngress2287(c, d, v)
 			return
 		}
-		fabricIngress2226(c, d, v)
+		fabricIngress2228(c, d, v)
 		return
 	}
-	fabricIngress2220(c, d, v)
-	return
-}
-
-func fabricIngress2063(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2739])&0x1 == 0x1 {
-		fabricIngress2064(c, d, v)
-		return
-	}
-	fabricIngress2080(c, d, v)
-	return
-}
-
-func fabricIngress2064(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
-	binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
-	binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-	fabricIngress2065(c, d, v)
+	fabricIngress2222(c, d, v)
 	return
 }
 
 func fabricIngress2065(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2739])&0x1 == 0x1 {
+		fabricIngress2066(c, d, v)
+		return
+	}
+	fabricIngress2082(c, d, v)
+	return
+}
+
+func fabricIngress2066(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
+	binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
+	binary.BigEndian.PutUint64(d[4572:4580], 0x1)
+	fabricIngress2067(c, d, v)
+	return
+}
+
+func fabricIngress2067(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000 == 0x8000000 {
 		c.Call(171)
 		if uint64(binary.BigEndian.Uint16(d[2874:2876])) == 0x0 {
@@ -14001,10 +14007,10 @@ func fabricIngress2065(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						c.Call(174)
 						c.Call(175)
 						if uint64(d[4907])&0x1 == 0x1 {
-							fabricIngress2074(c, d, v)
+							fabricIngress2076(c, d, v)
 							return
 						}
-						fabricIngress2074(c, d, v)
+						fabricIngress2076(c, d, v)
 						return
 					}
 					if v[0]&0x8 != 0 {
@@ -14018,48 +14024,48 @@ func fabricIngress2065(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					c.Call(174)
 					c.Call(175)
 					if uint64(d[4907])&0x1 == 0x1 {
-						fabricIngress2074(c, d, v)
+						fabricIngress2076(c, d, v)
 						return
 					}
-					fabricIngress2074(c, d, v)
+					fabricIngress2076(c, d, v)
 					return
 				}
 				c.Mark(0, 0x4000000)
 				binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-				fabricIngress2078(c, d, v)
+				fabricIngress2080(c, d, v)
 				return
 			}
 			if uint64(d[49])>>4&0x3 == 0x1 {
 				if uint64(d[189])>>4&0x3 == 0x2 {
 					c.Mark(0, 0x4000000)
 					binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
-					fabricIngress2078(c, d, v)
+					fabricIngress2080(c, d, v)
 					return
 				}
-				fabricIngress2078(c, d, v)
+				fabricIngress2080(c, d, v)
 				return
 			}
-			fabricIngress2078(c, d, v)
+			fabricIngress2080(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-		fabricIngress2134(c, d, v)
+		fabricIngress2136(c, d, v)
 		return
 	}
-	fabricIngress2144(c, d, v)
+	fabricIngress2146(c, d, v)
 	return
 }
 
-func fabricIngress2074(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2076(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4667])&0x1 == 0x1 {
-		fabricIngress2005(c, d, v)
+		fabricIngress2007(c, d, v)
 		return
 	}
-	fabricIngress2005(c, d, v)
+	fabricIngress2007(c, d, v)
 	return
 }
 
-func fabricIngress2078(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4347])&0x1 == 0x1 {
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[188:196], binary.BigEndian.Uint64(d[188:196])&^0xfc0000000000000|uint64(binary.BigEndian.Uint16(d[48:50]))>>6&0x3f<<54&0xfc0000000000000)
@@ -14073,7 +14079,7 @@ func fabricIngress2078(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		c.Call(174)
 		c.Call(175)
-		fabricIngress2080(c, d, v)
+		fabricIngress2082(c, d, v)
 		return
 	}
 	if v[0]&0x8 != 0 {
@@ -14086,41 +14092,41 @@ func fabricIngress2078(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	c.Call(174)
 	c.Call(175)
-	fabricIngress2080(c, d, v)
+	fabricIngress2082(c, d, v)
 	return
 }
 
-func fabricIngress2080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2082(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4907])&0x1 == 0x1 {
 		if uint64(d[4203]) == 0x0 {
 			if v[0]&0x8 == 0x8 {
 				if !(binary.BigEndian.Uint64(d[64:72]) == binary.BigEndian.Uint64(d[2788:2796]) && binary.BigEndian.Uint64(d[56:64]) == binary.BigEndian.Uint64(d[2780:2788])) {
 					binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-					fabricIngress2085(c, d, v)
+					fabricIngress2087(c, d, v)
 					return
 				}
 				if uint64(d[55]) < 0x2 {
 					binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-					fabricIngress2085(c, d, v)
+					fabricIngress2087(c, d, v)
 					return
 				}
 				c.Mark(0, 0x8)
 				d[55] = byte((uint64(d[55]) + 0xff))
-				fabricIngress2085(c, d, v)
+				fabricIngress2087(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[4196:4204], 0x10)
-			fabricIngress2085(c, d, v)
+			fabricIngress2087(c, d, v)
 			return
 		}
-		fabricIngress2085(c, d, v)
+		fabricIngress2087(c, d, v)
 		return
 	}
-	fabricIngress2085(c, d, v)
+	fabricIngress2087(c, d, v)
 	return
 }
 
-func fabricIngress2085(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2087(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4667])&0x1 == 0x1 {
 		if uint64(d[4203]) == 0x0 {
 			c.Mark(0, 0x1000000)
@@ -14136,129 +14142,129 @@ func fabricIngress2085(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if uint64(d[121])&0x1 == 0x1 {
 				if uint64(binary.BigEndian.Uint16(d[122:124])) == 0x0 {
 					c.Count(5, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-					fabricIngress2093(c, d, v)
+					fabricIngress2095(c, d, v)
 					return
 				}
 				c.Count(4, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-				fabricIngress2093(c, d, v)
+				fabricIngress2095(c, d, v)
 				return
 			}
-			fabricIngress2093(c, d, v)
+			fabricIngress2095(c, d, v)
 			return
 		}
-		fabricIngress2005(c, d, v)
+		fabricIngress2007(c, d, v)
 		return
 	}
-	fabricIngress2005(c, d, v)
+	fabricIngress2007(c, d, v)
 	return
 }
 
-func fabricIngress2093(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2095(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>1&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[124:126])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-			fabricIngress2096(c, d, v)
+			fabricIngress2098(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-		fabricIngress2096(c, d, v)
+		fabricIngress2098(c, d, v)
 		return
 	}
-	fabricIngress2096(c, d, v)
+	fabricIngress2098(c, d, v)
 	return
 }
 
-func fabricIngress2096(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2098(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>2&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[126:128])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-			fabricIngress2099(c, d, v)
+			fabricIngress2101(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-		fabricIngress2099(c, d, v)
+		fabricIngress2101(c, d, v)
 		return
 	}
-	fabricIngress2099(c, d, v)
+	fabricIngress2101(c, d, v)
 	return
 }
 
-func fabricIngress2099(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2101(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>3&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[128:130])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-			fabricIngress2102(c, d, v)
+			fabricIngress2104(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-		fabricIngress2102(c, d, v)
+		fabricIngress2104(c, d, v)
 		return
 	}
-	fabricIngress2102(c, d, v)
+	fabricIngress2104(c, d, v)
 	return
 }
 
-func fabricIngress2102(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2104(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>4&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[130:132])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-			fabricIngress2105(c, d, v)
+			fabricIngress2107(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-		fabricIngress2105(c, d, v)
+		fabricIngress2107(c, d, v)
 		return
 	}
-	fabricIngress2105(c, d, v)
+	fabricIngress2107(c, d, v)
 	return
 }
 
-func fabricIngress2105(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2107(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>5&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[132:134])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-			fabricIngress2108(c, d, v)
+			fabricIngress2110(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-		fabricIngress2108(c, d, v)
+		fabricIngress2110(c, d, v)
 		return
 	}
-	fabricIngress2108(c, d, v)
+	fabricIngress2110(c, d, v)
 	return
 }
 
-func fabricIngress2108(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2110(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>6&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[134:136])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-			fabricIngress2111(c, d, v)
+			fabricIngress2113(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-		fabricIngress2111(c, d, v)
+		fabricIngress2113(c, d, v)
 		return
 	}
-	fabricIngress2111(c, d, v)
+	fabricIngress2113(c, d, v)
 	return
 }
 
-func fabricIngress2111(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2113(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>7 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[136:138])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-			fabricIngress2114(c, d, v)
+			fabricIngress2116(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-		fabricIngress2114(c, d, v)
+		fabricIngress2116(c, d, v)
 		return
 	}
-	fabricIngress2114(c, d, v)
+	fabricIngress2116(c, d, v)
 	return
 }
 
-func fabricIngress2114(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2116(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x400000 == 0x400000 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint32(d[40:44], uint32((binary.BigEndian.Uint64(d[102:110])>>16)>>16))
@@ -14313,7 +14319,7 @@ func fabricIngress2114(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 		binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 		binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-		fabricIngress305(c, d, v)
+		fabricIngress307(c, d, v)
 		return
 	}
 	if v[0]&0x8 != 0 {
@@ -14365,39 +14371,39 @@ func fabricIngress2114(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-	fabricIngress305(c, d, v)
+	fabricIngress307(c, d, v)
 	return
 }
 
-func fabricIngress2134(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2136(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[49])>>4&0x3 == 0x3 {
 		if uint64(d[189])>>4&0x3 == 0x0 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x12)
 			c.Mark(0, 0x4000000)
 			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-			fabricIngress2137(c, d, v)
+			fabricIngress2139(c, d, v)
 			return
 		}
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-		fabricIngress2137(c, d, v)
+		fabricIngress2139(c, d, v)
 		return
 	}
 	if uint64(d[49])>>4&0x3 == 0x1 {
 		if uint64(d[189])>>4&0x3 == 0x2 {
 			c.Mark(0, 0x4000000)
 			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
-			fabricIngress2137(c, d, v)
+			fabricIngress2139(c, d, v)
 			return
 		}
-		fabricIngress2137(c, d, v)
+		fabricIngress2139(c, d, v)
 		return
 	}
-	fabricIngress2137(c, d, v)
+	fabricIngress2139(c, d, v)
 	return
 }
 
-func fabricIngress2137(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2139(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4347])&0x1 == 0x1 {
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[188:196], binary.BigEndian.Uint64(d[188:196])&^0xfc0000000000000|uint64(binary.BigEndian.Uint16(d[48:50]))>>6&0x3f<<54&0xfc0000000000000)
@@ -14411,7 +14417,7 @@ func fabricIngress2137(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		c.Call(174)
 		c.Call(175)
-		fabricIngress2080(c, d, v)
+		fabricIngress2082(c, d, v)
 		return
 	}
 	if v[0]&0x8 != 0 {
@@ -14424,39 +14430,39 @@ func fabricIngress2137(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	c.Call(174)
 	c.Call(175)
-	fabricIngress2080(c, d, v)
+	fabricIngress2082(c, d, v)
 	return
 }
 
-func fabricIngress2144(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2146(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[49])>>4&0x3 == 0x3 {
 		if uint64(d[189])>>4&0x3 == 0x0 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x12)
 			c.Mark(0, 0x4000000)
 			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-			fabricIngress2137(c, d, v)
+			fabricIngress2139(c, d, v)
 			return
 		}
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-		fabricIngress2137(c, d, v)
+		fabricIngress2139(c, d, v)
 		return
 	}
 	if uint64(d[49])>>4&0x3 == 0x1 {
 		if uint64(d[189])>>4&0x3 == 0x2 {
 			c.Mark(0, 0x4000000)
 			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
-			fabricIngress2137(c, d, v)
+			fabricIngress2139(c, d, v)
 			return
 		}
-		fabricIngress2137(c, d, v)
+		fabricIngress2139(c, d, v)
 		return
 	}
-	fabricIngress2137(c, d, v)
+	fabricIngress2139(c, d, v)
 	return
 }
 
-func fabricIngress2155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2157(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x1 {
 		if uint64(d[2763])&0x1 == 0x0 {
 			if uint64(d[91]) == 0x0 {
@@ -14483,11 +14489,11 @@ func fabricIngress2155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 										switch place {
 										case 0:
 											fabricAction55(c, d, v)
-											fabricIngress2063(c, d, v)
+											fabricIngress2065(c, d, v)
 											return
 										case 1:
 											fabricAction56(c, d, v)
-											fabricIngress2063(c, d, v)
+											fabricIngress2065(c, d, v)
 											return
 										case 2:
 											fabricAction57(c, d, v)
@@ -14498,31 +14504,31 @@ func fabricIngress2155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 												if v[0]&0x8000000 == 0x8000000 {
 													c.Call(171)
 													if uint64(binary.BigEndian.Uint16(d[2874:2876])) == 0x0 {
-														fabricIngress2144(c, d, v)
+														fabricIngress2146(c, d, v)
 														return
 													}
 													binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-													fabricIngress2134(c, d, v)
+													fabricIngress2136(c, d, v)
 													return
 												}
-												fabricIngress2144(c, d, v)
+												fabricIngress2146(c, d, v)
 												return
 											}
-											fabricIngress2080(c, d, v)
+											fabricIngress2082(c, d, v)
 											return
 										}
-										fabricIngress2063(c, d, v)
+										fabricIngress2065(c, d, v)
 										return
 									}
 								}
-								fabricIngress2170(c, d, v)
+								fabricIngress2172(c, d, v)
 								return
 							}
-							fabricIngress2170(c, d, v)
+							fabricIngress2172(c, d, v)
 							return
 						}
 						binary.BigEndian.PutUint64(d[4196:4204], 0x2b)
-						fabricIngress2171(c, d, v)
+						fabricIngress2173(c, d, v)
 						return
 					}
 					if uint64(d[2755])&0x1 == 0x1 {
@@ -14530,22 +14536,22 @@ func fabricIngress2155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 						binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 						binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-						fabricIngress2173(c, d, v)
+						fabricIngress2175(c, d, v)
 						return
 					}
 					binary.BigEndian.PutUint64(d[2860:2868], 0xf)
 					binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
 					binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-					fabricIngress2171(c, d, v)
+					fabricIngress2173(c, d, v)
 					return
 				}
-				fabricIngress2181(c, d, v)
+				fabricIngress2183(c, d, v)
 				return
 			}
 			if uint64(d[2859]) < 0x2 {
 				binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 				binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-				fabricIngress2171(c, d, v)
+				fabricIngress2173(c, d, v)
 				return
 			}
 			c.Mark(0, 0x10)
@@ -14583,170 +14589,170 @@ func fabricIngress2155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							_, _ = hit, place
 							switch place {
 							case 0:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 1:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 2:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 3:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 4:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 5:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 6:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 7:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 8:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 9:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 10:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 11:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 12:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 13:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 14:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 15:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 16:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 17:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 18:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 19:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 20:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 21:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 22:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 23:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 24:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 25:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 26:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 27:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 28:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 29:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 30:
-								fabricIngress2209(c, d, v)
+								fabricIngress2211(c, d, v)
 								return
 							case 31:
 								fabricAction83(c, d, v)
-								fabricIngress2210(c, d, v)
+								fabricIngress2212(c, d, v)
 								return
 							case 32:
 								fabricAction84(c, d, v)
-								fabricIngress2210(c, d, v)
+								fabricIngress2212(c, d, v)
 								return
 							case 33:
 								fabricAction85(c, d, v)
-								fabricIngress2210(c, d, v)
+								fabricIngress2212(c, d, v)
 								return
 							}
-							fabricIngress2209(c, d, v)
+							fabricIngress2211(c, d, v)
 							return
 						}
 					}
 					if uint64(d[2803])&0x1 == 0x1 {
 						binary.BigEndian.PutUint64(d[2724:2732], 0x2)
-						fabricIngress2211(c, d, v)
+						fabricIngress2213(c, d, v)
 						return
 					}
-					fabricIngress2220(c, d, v)
+					fabricIngress2222(c, d, v)
 					return
 				}
-				fabricIngress2222(c, d, v)
+				fabricIngress2224(c, d, v)
 				return
 			}
-			fabricIngress2222(c, d, v)
+			fabricIngress2224(c, d, v)
 			return
 		}
-		fabricIngress2226(c, d, v)
+		fabricIngress2228(c, d, v)
 		return
 	}
-	fabricIngress2220(c, d, v)
+	fabricIngress2222(c, d, v)
 	return
 }
 
-func fabricIngress2170(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2172(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
-	fabricIngress2171(c, d, v)
-	return
-}
-
-func fabricIngress2171(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2739])&0x1 == 0x1 {
-		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
-		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
-		binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-		fabricIngress2173(c, d, v)
-		return
-	}
-	fabricIngress2080(c, d, v)
+	fabricIngress2173(c, d, v)
 	return
 }
 
 func fabricIngress2173(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x8000000 == 0x8000000 {
-		c.Call(171)
-		if uint64(binary.BigEndian.Uint16(d[2874:2876])) == 0x0 {
-			fabricIngress2144(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-		fabricIngress2144(c, d, v)
+	if uint64(d[2739])&0x1 == 0x1 {
+		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
+		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
+		binary.BigEndian.PutUint64(d[4572:4580], 0x1)
+		fabricIngress2175(c, d, v)
 		return
 	}
-	fabricIngress2144(c, d, v)
+	fabricIngress2082(c, d, v)
 	return
 }
 
-func fabricIngress2181(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2175(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x8000000 == 0x8000000 {
+		c.Call(171)
+		if uint64(binary.BigEndian.Uint16(d[2874:2876])) == 0x0 {
+			fabricIngress2146(c, d, v)
+			return
+		}
+		binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
+		fabricIngress2146(c, d, v)
+		return
+	}
+	fabricIngress2146(c, d, v)
+	return
+}
+
+func fabricIngress2183(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2755])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2732:2740], 0x1)
 		if uint64(d[2731])&0x3 == 0x2 {
@@ -14758,14 +14764,14 @@ func fabricIngress2181(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 						binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 						binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-						fabricIngress2173(c, d, v)
+						fabricIngress2175(c, d, v)
 						return
 					}
 					binary.BigEndian.PutUint64(d[2732:2740], 0x1)
 					binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 					binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 					binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-					fabricIngress2173(c, d, v)
+					fabricIngress2175(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[4196:4204], 0xf)
@@ -14773,107 +14779,90 @@ func fabricIngress2181(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 				binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 				binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-				fabricIngress2173(c, d, v)
+				fabricIngress2175(c, d, v)
 				return
 			}
-			fabricIngress2190(c, d, v)
+			fabricIngress2192(c, d, v)
 			return
 		}
-		fabricIngress2064(c, d, v)
+		fabricIngress2066(c, d, v)
 		return
 	}
 	if v[0]&0x10 == 0x10 {
 		binary.BigEndian.PutUint64(d[2860:2868], 0xf)
 		binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
 		binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-		fabricIngress2195(c, d, v)
+		fabricIngress2197(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2860:2868], 0x10)
 	binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
 	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-	fabricIngress2195(c, d, v)
+	fabricIngress2197(c, d, v)
 	return
 }
 
-func fabricIngress2190(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2192(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if engine.Either((v[0]&0x8000000 != 0), (uint64(d[2819])&0x1), (uint64(d[2811])&0x1)) == 0x0 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x10)
 		binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-		fabricIngress2171(c, d, v)
+		fabricIngress2173(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2732:2740], 0x1)
 	binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 	binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 	binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-	fabricIngress2065(c, d, v)
+	fabricIngress2067(c, d, v)
 	return
 }
 
-func fabricIngress2195(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2197(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x2 {
 		if uint64(d[4203]) == 0x0 {
 			if v[0]&0x10 == 0x10 {
 				if uint64(d[91]) == 0x0 {
-					fabricIngress2190(c, d, v)
+					fabricIngress2192(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[4196:4204], 0xf)
 				binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-				fabricIngress2171(c, d, v)
+				fabricIngress2173(c, d, v)
 				return
 			}
-			fabricIngress2190(c, d, v)
+			fabricIngress2192(c, d, v)
 			return
 		}
-		fabricIngress2171(c, d, v)
+		fabricIngress2173(c, d, v)
 		return
 	}
-	fabricIngress2171(c, d, v)
-	return
-}
-
-func fabricIngress2209(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2803])&0x1 == 0x1 {
-		fabricIngress2210(c, d, v)
-		return
-	}
-	fabricIngress2171(c, d, v)
-	return
-}
-
-func fabricIngress2210(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2724:2732], 0x2)
-	fabricIngress2211(c, d, v)
+	fabricIngress2173(c, d, v)
 	return
 }
 
 func fabricIngress2211(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x10 == 0x10 {
-		if uint64(d[91]) == 0x0 {
-			fabricIngress2213(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0xf)
-		binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-		fabricIngress2171(c, d, v)
+	if uint64(d[2803])&0x1 == 0x1 {
+		fabricIngress2212(c, d, v)
 		return
 	}
+	fabricIngress2173(c, d, v)
+	return
+}
+
+func fabricIngress2212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2724:2732], 0x2)
 	fabricIngress2213(c, d, v)
 	return
 }
 
 func fabricIngress2213(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x4000008 == 0x4000008 {
-		if engine.Either((v[0]&0x8000000 != 0), (uint64(d[2819])&0x1), (uint64(d[2811])&0x1)) == 0x0 {
+	if v[0]&0x10 == 0x10 {
+		if uint64(d[91]) == 0x0 {
 			fabricIngress2215(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[2732:2740], 0x1)
-		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
-		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
-		binary.BigEndian.PutUint64(d[4572:4580], 0x1)
+		binary.BigEndian.PutUint64(d[4196:4204], 0xf)
+		binary.BigEndian.PutUint64(d[4844:4852], 0x2)
 		fabricIngress2173(c, d, v)
 		return
 	}
@@ -14882,31 +14871,48 @@ func fabricIngress2213(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2215(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x4000008 == 0x4000008 {
+		if engine.Either((v[0]&0x8000000 != 0), (uint64(d[2819])&0x1), (uint64(d[2811])&0x1)) == 0x0 {
+			fabricIngress2217(c, d, v)
+			return
+		}
+		binary.BigEndian.PutUint64(d[2732:2740], 0x1)
+		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
+		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
+		binary.BigEndian.PutUint64(d[4572:4580], 0x1)
+		fabricIngress2175(c, d, v)
+		return
+	}
+	fabricIngress2217(c, d, v)
+	return
+}
+
+func fabricIngress2217(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x10)
 	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-	fabricIngress2171(c, d, v)
-	return
-}
-
-func fabricIngress2220(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2731])&0x3 == 0x2 {
-		fabricIngress2221(c, d, v)
-		return
-	}
-	fabricIngress2171(c, d, v)
-	return
-}
-
-func fabricIngress2221(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4203]) == 0x0 {
-		fabricIngress2211(c, d, v)
-		return
-	}
-	fabricIngress2171(c, d, v)
+	fabricIngress2173(c, d, v)
 	return
 }
 
 func fabricIngress2222(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2731])&0x3 == 0x2 {
+		fabricIngress2223(c, d, v)
+		return
+	}
+	fabricIngress2173(c, d, v)
+	return
+}
+
+func fabricIngress2223(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4203]) == 0x0 {
+		fabricIngress2213(c, d, v)
+		return
+	}
+	fabricIngress2173(c, d, v)
+	return
+}
+
+func fabricIngress2224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4515])&0x1 == 0x0 {
 		{
 			var hit bool
@@ -14922,139 +14928,139 @@ func fabricIngress2222(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 1:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 2:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 3:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 4:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 5:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 6:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 7:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 8:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 9:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 10:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 11:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 12:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 13:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 14:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 15:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 16:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 17:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 18:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 19:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 20:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 21:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 22:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 23:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 24:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 25:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 26:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 27:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 28:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 29:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 30:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 31:
 				fabricAction83(c, d, v)
-				fabricIngress2225(c, d, v)
+				fabricIngress2227(c, d, v)
 				return
 			case 32:
 				fabricAction84(c, d, v)
-				fabricIngress2225(c, d, v)
+				fabricIngress2227(c, d, v)
 				return
 			case 33:
 				fabricAction85(c, d, v)
-				fabricIngress2225(c, d, v)
+				fabricIngress2227(c, d, v)
 				return
 			}
-			fabricIngress2224(c, d, v)
+			fabricIngress2226(c, d, v)
 			return
 		}
 	}
-	fabricIngress2224(c, d, v)
-	return
-}
-
-func fabricIngress2224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2803])&0x1 == 0x1 {
-		fabricIngress2225(c, d, v)
-		return
-	}
-	fabricIngress2220(c, d, v)
-	return
-}
-
-func fabricIngress2225(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2724:2732], 0x2)
-	fabricIngress2221(c, d, v)
+	fabricIngress2226(c, d, v)
 	return
 }
 
 func fabricIngress2226(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2803])&0x1 == 0x1 {
+		fabricIngress2227(c, d, v)
+		return
+	}
+	fabricIngress2222(c, d, v)
+	return
+}
+
+func fabricIngress2227(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2724:2732], 0x2)
+	fabricIngress2223(c, d, v)
+	return
+}
+
+func fabricIngress2228(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2859]) < 0x2 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 		binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-		fabricIngress2220(c, d, v)
+		fabricIngress2222(c, d, v)
 		return
 	}
 	if uint64(d[2763])&0x1 == 0x1 {
@@ -15064,7 +15070,7 @@ func fabricIngress2226(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[72:80], binary.BigEndian.Uint64(d[2820:2828]))
 		c.Mark(0, 0x8)
 		binary.BigEndian.PutUint64(d[80:88], binary.BigEndian.Uint64(d[2828:2836]))
-		fabricIngress2220(c, d, v)
+		fabricIngress2222(c, d, v)
 		return
 	}
 	c.Mark(0, 0x10)
@@ -15087,17 +15093,17 @@ func fabricIngress2226(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			c.Call(169)
 			c.Call(170)
-			fabricIngress2234(c, d, v)
+			fabricIngress2236(c, d, v)
 			return
 		}
-		fabricIngress2222(c, d, v)
+		fabricIngress2224(c, d, v)
 		return
 	}
-	fabricIngress2222(c, d, v)
+	fabricIngress2224(c, d, v)
 	return
 }
 
-func fabricIngress2234(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2236(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4515])&0x1 == 0x0 {
 		{
 			var hit bool
@@ -15113,134 +15119,123 @@ func fabricIngress2234(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 1:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 2:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 3:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 4:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 5:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 6:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 7:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 8:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 9:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 10:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 11:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 12:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 13:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 14:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 15:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 16:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 17:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 18:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 19:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 20:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 21:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 22:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 23:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 24:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 25:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 26:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 27:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 28:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 29:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 30:
-				fabricIngress2224(c, d, v)
+				fabricIngress2226(c, d, v)
 				return
 			case 31:
 				fabricAction83(c, d, v)
-				fabricIngress2225(c, d, v)
+				fabricIngress2227(c, d, v)
 				return
 			case 32:
 				fabricAction84(c, d, v)
-				fabricIngress2225(c, d, v)
+				fabricIngress2227(c, d, v)
 				return
 			case 33:
 				fabricAction85(c, d, v)
-				fabricIngress2225(c, d, v)
+				fabricIngress2227(c, d, v)
 				return
 			}
-			fabricIngress2224(c, d, v)
+			fabricIngress2226(c, d, v)
 			return
 		}
 	}
-	fabricIngress2224(c, d, v)
-	return
-}
-
-func fabricIngress2239(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x40 == 0x40 {
-		binary.BigEndian.PutUint64(d[4732:4740], binary.BigEndian.Uint64(d[420:428]))
-		binary.BigEndian.PutUint64(d[4740:4748], binary.BigEndian.Uint64(d[428:436]))
-		fabricIngress2241(c, d, v)
-		return
-	}
-	fabricIngress2241(c, d, v)
+	fabricIngress2226(c, d, v)
 	return
 }
 
 func fabricIngress2241(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x80 == 0x80 {
-		binary.BigEndian.PutUint64(d[4748:4756], binary.BigEndian.Uint64(d[436:444]))
-		binary.BigEndian.PutUint64(d[4756:4764], binary.BigEndian.Uint64(d[444:452]))
+	if v[0]&0x40 == 0x40 {
+		binary.BigEndian.PutUint64(d[4732:4740], binary.BigEndian.Uint64(d[420:428]))
+		binary.BigEndian.PutUint64(d[4740:4748], binary.BigEndian.Uint64(d[428:436]))
 		fabricIngress2243(c, d, v)
 		return
 	}
@@ -15249,9 +15244,9 @@ func fabricIngress2241(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2243(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x100 == 0x100 {
-		binary.BigEndian.PutUint64(d[4764:4772], binary.BigEndian.Uint64(d[452:460]))
-		binary.BigEndian.PutUint64(d[4772:4780], binary.BigEndian.Uint64(d[460:468]))
+	if v[0]&0x80 == 0x80 {
+		binary.BigEndian.PutUint64(d[4748:4756], binary.BigEndian.Uint64(d[436:444]))
+		binary.BigEndian.PutUint64(d[4756:4764], binary.BigEndian.Uint64(d[444:452]))
 		fabricIngress2245(c, d, v)
 		return
 	}
@@ -15260,9 +15255,9 @@ func fabricIngress2243(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2245(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x200 == 0x200 {
-		binary.BigEndian.PutUint64(d[4780:4788], binary.BigEndian.Uint64(d[468:476]))
-		binary.BigEndian.PutUint64(d[4788:4796], binary.BigEndian.Uint64(d[476:484]))
+	if v[0]&0x100 == 0x100 {
+		binary.BigEndian.PutUint64(d[4764:4772], binary.BigEndian.Uint64(d[452:460]))
+		binary.BigEndian.PutUint64(d[4772:4780], binary.BigEndian.Uint64(d[460:468]))
 		fabricIngress2247(c, d, v)
 		return
 	}
@@ -15271,9 +15266,9 @@ func fabricIngress2245(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x400 == 0x400 {
-		binary.BigEndian.PutUint64(d[4796:4804], binary.BigEndian.Uint64(d[484:492]))
-		binary.BigEndian.PutUint64(d[4804:4812], binary.BigEndian.Uint64(d[492:500]))
+	if v[0]&0x200 == 0x200 {
+		binary.BigEndian.PutUint64(d[4780:4788], binary.BigEndian.Uint64(d[468:476]))
+		binary.BigEndian.PutUint64(d[4788:4796], binary.BigEndian.Uint64(d[476:484]))
 		fabricIngress2249(c, d, v)
 		return
 	}
@@ -15282,9 +15277,9 @@ func fabricIngress2247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x800 == 0x800 {
-		binary.BigEndian.PutUint64(d[4812:4820], binary.BigEndian.Uint64(d[500:508]))
-		binary.BigEndian.PutUint64(d[4820:4828], binary.BigEndian.Uint64(d[508:516]))
+	if v[0]&0x400 == 0x400 {
+		binary.BigEndian.PutUint64(d[4796:4804], binary.BigEndian.Uint64(d[484:492]))
+		binary.BigEndian.PutUint64(d[4804:4812], binary.BigEndian.Uint64(d[492:500]))
 		fabricIngress2251(c, d, v)
 		return
 	}
@@ -15293,6 +15288,17 @@ func fabricIngress2249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2251(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x800 == 0x800 {
+		binary.BigEndian.PutUint64(d[4812:4820], binary.BigEndian.Uint64(d[500:508]))
+		binary.BigEndian.PutUint64(d[4820:4828], binary.BigEndian.Uint64(d[508:516]))
+		fabricIngress2253(c, d, v)
+		return
+	}
+	fabricIngress2253(c, d, v)
+	return
+}
+
+func fabricIngress2253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x1000 == 0x1000 {
 		binary.BigEndian.PutUint64(d[4828:4836], binary.BigEndian.Uint64(d[516:524]))
 		binary.BigEndian.PutUint64(d[4836:4844], binary.BigEndian.Uint64(d[524:532]))
@@ -15304,7 +15310,7 @@ func fabricIngress2251(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if x, ok := c.Register(3, (uint64(binary.BigEndian.Uint16(d[2914:2916])))); ok {
 			binary.BigEndian.PutUint64(d[2916:2924], x&0xffffffffffff)
 		}
-		fabricIngress2253(c, d, v)
+		fabricIngress2255(c, d, v)
 		return
 	}
 	c.Call(160)
@@ -15315,38 +15321,38 @@ func fabricIngress2251(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(3, (uint64(binary.BigEndian.Uint16(d[2914:2916])))); ok {
 		binary.BigEndian.PutUint64(d[2916:2924], x&0xffffffffffff)
 	}
-	fabricIngress2253(c, d, v)
-	return
-}
-
-func fabricIngress2253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (uint64(binary.BigEndian.Uint32(d[2904:2908]))) == (uint64(binary.BigEndian.Uint32(d[2896:2900]))) {
-		binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>16)
-		fabricIngress2255(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>20)
 	fabricIngress2255(c, d, v)
 	return
 }
 
 func fabricIngress2255(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if binary.BigEndian.Uint64(d[2918:2926])>>16 == 0x0 {
-		fabricIngress2256(c, d, v)
+	if (uint64(binary.BigEndian.Uint32(d[2904:2908]))) == (uint64(binary.BigEndian.Uint32(d[2896:2900]))) {
+		binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>16)
+		fabricIngress2257(c, d, v)
 		return
 	}
-	if ((((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) - (binary.BigEndian.Uint64(d[2918:2926]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[2926:2934]) >> 16) {
-		fabricIngress2256(c, d, v)
-		return
-	}
-	fabricIngress2155(c, d, v)
+	binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>20)
+	fabricIngress2257(c, d, v)
 	return
 }
 
-func fabricIngress2256(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2257(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if binary.BigEndian.Uint64(d[2918:2926])>>16 == 0x0 {
+		fabricIngress2258(c, d, v)
+		return
+	}
+	if ((((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) - (binary.BigEndian.Uint64(d[2918:2926]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[2926:2934]) >> 16) {
+		fabricIngress2258(c, d, v)
+		return
+	}
+	fabricIngress2157(c, d, v)
+	return
+}
+
+func fabricIngress2258(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) == 0x0 {
 		if uint64(d[92]) == 0x0 {
-			fabricIngress2258(c, d, v)
+			fabricIngress2260(c, d, v)
 			return
 		}
 		{
@@ -15363,139 +15369,139 @@ func fabricIngress2256(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 1:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 2:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 3:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 4:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 5:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 6:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 7:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 8:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 9:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 10:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 11:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 12:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 13:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 14:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 15:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 16:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 17:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 18:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 19:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 20:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 21:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 22:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 23:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 24:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 25:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 26:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 27:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 28:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 29:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 30:
-				fabricIngress2258(c, d, v)
+				fabricIngress2260(c, d, v)
 				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			}
-			fabricIngress2258(c, d, v)
+			fabricIngress2260(c, d, v)
 			return
 		}
 	}
-	fabricIngress2258(c, d, v)
+	fabricIngress2260(c, d, v)
 	return
 }
 
-func fabricIngress2258(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2260(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x2 {
 		if uint64(d[92]) < 0x2 {
-			fabricIngress2260(c, d, v)
+			fabricIngress2262(c, d, v)
 			return
 		}
 		{
@@ -15512,139 +15518,139 @@ func fabricIngress2258(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 1:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 2:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 3:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 4:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 5:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 6:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 7:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 8:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 9:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 10:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 11:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 12:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 13:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 14:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 15:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 16:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 17:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 18:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 19:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 20:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 21:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 22:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 23:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 24:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 25:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 26:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 27:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 28:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 29:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 30:
-				fabricIngress2260(c, d, v)
+				fabricIngress2262(c, d, v)
 				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			}
-			fabricIngress2260(c, d, v)
+			fabricIngress2262(c, d, v)
 			return
 		}
 	}
-	fabricIngress2260(c, d, v)
+	fabricIngress2262(c, d, v)
 	return
 }
 
-func fabricIngress2260(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2262(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x3 {
 		if uint64(d[92]) < 0x3 {
-			fabricIngress2262(c, d, v)
+			fabricIngress2264(c, d, v)
 			return
 		}
 		{
@@ -15661,139 +15667,139 @@ func fabricIngress2260(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 1:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 2:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 3:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 4:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 5:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 6:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 7:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 8:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 9:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 10:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 11:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 12:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 13:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 14:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 15:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 16:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 17:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 18:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 19:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 20:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 21:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 22:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 23:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 24:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 25:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 26:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 27:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 28:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 29:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 30:
-				fabricIngress2262(c, d, v)
+				fabricIngress2264(c, d, v)
 				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			}
-			fabricIngress2262(c, d, v)
+			fabricIngress2264(c, d, v)
 			return
 		}
 	}
-	fabricIngress2262(c, d, v)
+	fabricIngress2264(c, d, v)
 	return
 }
 
-func fabricIngress2262(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2264(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x4 {
 		if uint64(d[92]) < 0x4 {
-			fabricIngress2264(c, d, v)
+			fabricIngress2266(c, d, v)
 			return
 		}
 		{
@@ -15810,139 +15816,139 @@ func fabricIngress2262(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 1:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 2:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 3:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 4:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 5:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 6:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 7:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 8:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 9:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 10:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 11:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 12:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 13:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 14:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 15:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 16:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 17:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 18:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 19:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 20:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 21:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 22:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 23:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 24:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 25:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 26:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 27:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 28:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 29:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 30:
-				fabricIngress2264(c, d, v)
+				fabricIngress2266(c, d, v)
 				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			}
-			fabricIngress2264(c, d, v)
+			fabricIngress2266(c, d, v)
 			return
 		}
 	}
-	fabricIngress2264(c, d, v)
+	fabricIngress2266(c, d, v)
 	return
 }
 
-func fabricIngress2264(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2266(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x5 {
 		if uint64(d[92]) < 0x5 {
-			fabricIngress2266(c, d, v)
+			fabricIngress2268(c, d, v)
 			return
 		}
 		{
@@ -15959,139 +15965,139 @@ func fabricIngress2264(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 1:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 2:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 3:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 4:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 5:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 6:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 7:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 8:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 9:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 10:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 11:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 12:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 13:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 14:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 15:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 16:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 17:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 18:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 19:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 20:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 21:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 22:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 23:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 24:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 25:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 26:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 27:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 28:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 29:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 30:
-				fabricIngress2266(c, d, v)
+				fabricIngress2268(c, d, v)
 				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			}
-			fabricIngress2266(c, d, v)
+			fabricIngress2268(c, d, v)
 			return
 		}
 	}
-	fabricIngress2266(c, d, v)
+	fabricIngress2268(c, d, v)
 	return
 }
 
-func fabricIngress2266(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2268(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x6 {
 		if uint64(d[92]) < 0x6 {
-			fabricIngress2268(c, d, v)
+			fabricIngress2270(c, d, v)
 			return
 		}
 		{
@@ -16108,139 +16114,139 @@ func fabricIngress2266(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 1:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 2:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 3:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 4:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 5:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 6:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 7:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 8:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 9:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 10:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 11:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 12:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 13:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 14:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 15:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 16:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 17:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 18:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 19:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 20:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 21:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 22:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 23:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 24:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 25:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 26:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 27:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 28:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 29:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 30:
-				fabricIngress2268(c, d, v)
+				fabricIngress2270(c, d, v)
 				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			}
-			fabricIngress2268(c, d, v)
+			fabricIngress2270(c, d, v)
 			return
 		}
 	}
-	fabricIngress2268(c, d, v)
+	fabricIngress2270(c, d, v)
 	return
 }
 
-func fabricIngress2268(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2270(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x7 {
 		if uint64(d[92]) < 0x7 {
-			fabricIngress2155(c, d, v)
+			fabricIngress2157(c, d, v)
 			return
 		}
 		{
@@ -16257,136 +16263,136 @@ func fabricIngress2268(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 1:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 2:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 3:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 4:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 5:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 6:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 7:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 8:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 9:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 10:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 11:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 12:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 13:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 14:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 15:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 16:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 17:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 18:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 19:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 20:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 21:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 22:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 23:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 24:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 25:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 26:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 27:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 28:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 29:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 30:
-				fabricIngress2155(c, d, v)
+				fabricIngress2157(c, d, v)
 				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2271(c, d, v)
+				fabricIngress2273(c, d, v)
 				return
 			}
-			fabricIngress2155(c, d, v)
+			fabricIngress2157(c, d, v)
 			return
 		}
 	}
-	fabricIngress2155(c, d, v)
+	fabricIngress2157(c, d, v)
 	return
 }
 
-func fabricIngress2271(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2273(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(2, (uint64(binary.BigEndian.Uint16(d[2914:2916]))), (uint64(binary.BigEndian.Uint32(d[2896:2900]))))
 	c.SetRegister(3, (uint64(binary.BigEndian.Uint16(d[2914:2916]))), (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) & 0xffffffffffff))
 	binary.BigEndian.PutUint64(d[4668:4676], binary.BigEndian.Uint64(d[56:64]))
@@ -16420,11 +16426,11 @@ func fabricIngress2271(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2188:2196], binary.BigEndian.Uint64(d[4828:4836]))
 	binary.BigEndian.PutUint64(d[2196:2204], binary.BigEndian.Uint64(d[4836:4844]))
 	c.Call(166)
-	fabricIngress2155(c, d, v)
+	fabricIngress2157(c, d, v)
 	return
 }
 
-func fabricIngress2285(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2287(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2771])&0x1 == 0x1 {
 		if v[0]&0x400000 == 0x400000 {
 			if binary.BigEndian.Uint64(d[96:104])>>16 == 0x180c2000001 {
@@ -16448,79 +16454,79 @@ func fabricIngress2285(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							switch place {
 							case 0:
 								fabricAction55(c, d, v)
-								fabricIngress2220(c, d, v)
+								fabricIngress2222(c, d, v)
 								return
 							case 1:
 								fabricAction56(c, d, v)
-								fabricIngress2220(c, d, v)
+								fabricIngress2222(c, d, v)
 								return
 							case 2:
 								fabricAction57(c, d, v)
-								fabricIngress2220(c, d, v)
+								fabricIngress2222(c, d, v)
 								return
 							}
-							fabricIngress2220(c, d, v)
+							fabricIngress2222(c, d, v)
 							return
 						}
 					}
-					fabricIngress2291(c, d, v)
+					fabricIngress2293(c, d, v)
 					return
 				}
-				fabricIngress2291(c, d, v)
+				fabricIngress2293(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[4196:4204], 0x2b)
-			fabricIngress2220(c, d, v)
+			fabricIngress2222(c, d, v)
 			return
 		}
-		fabricIngress2181(c, d, v)
+		fabricIngress2183(c, d, v)
 		return
 	}
-	fabricIngress2181(c, d, v)
-	return
-}
-
-func fabricIngress2291(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
-	fabricIngress2220(c, d, v)
+	fabricIngress2183(c, d, v)
 	return
 }
 
 func fabricIngress2293(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
+	fabricIngress2222(c, d, v)
+	return
+}
+
+func fabricIngress2295(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x2a)
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
 	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
-	fabricIngress2171(c, d, v)
+	fabricIngress2173(c, d, v)
 	return
 }
 
-func fabricIngress2296(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2298(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4291]) == 0x0 {
-		fabricIngress2297(c, d, v)
+		fabricIngress2299(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x4 {
-		fabricIngress2430(c, d, v)
+		fabricIngress2432(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x29 {
-		fabricIngress2430(c, d, v)
+		fabricIngress2432(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x2b {
-		fabricIngress2430(c, d, v)
+		fabricIngress2432(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x8f {
-		fabricIngress2430(c, d, v)
+		fabricIngress2432(c, d, v)
 		return
 	}
-	fabricIngress2297(c, d, v)
+	fabricIngress2299(c, d, v)
 	return
 }
 
-func fabricIngress2297(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2299(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2939])&0x1 == 0x0 {
 		{
 			var hit bool
@@ -16536,247 +16542,247 @@ func fabricIngress2297(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 1:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 2:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 3:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 4:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 5:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 6:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 7:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 8:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 9:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 10:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 11:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 12:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 13:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 14:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 15:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 16:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 17:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 18:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 19:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 20:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 21:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 22:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 23:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 24:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 25:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 26:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 27:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 28:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 29:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 30:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			case 31:
 				fabricAction66(c, d, v)
-				fabricIngress2300(c, d, v)
+				fabricIngress2302(c, d, v)
 				return
 			case 32:
-				fabricIngress2299(c, d, v)
+				fabricIngress2301(c, d, v)
 				return
 			}
-			fabricIngress2299(c, d, v)
+			fabricIngress2301(c, d, v)
 			return
 		}
 	}
-	fabricIngress2300(c, d, v)
-	return
-}
-
-func fabricIngress2299(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2939])&0x1 == 0x1 {
-		fabricIngress2300(c, d, v)
-		return
-	}
-	if uint64(d[4291]) == 0x0 {
-		fabricIngress2314(c, d, v)
-		return
-	}
-	if uint64(d[4283]) == 0x0 {
-		fabricIngress2422(c, d, v)
-		return
-	}
-	if uint64(d[4283]) == 0x2c {
-		fabricIngress2422(c, d, v)
-		return
-	}
-	if uint64(d[4283]) == 0x33 {
-		fabricIngress2422(c, d, v)
-		return
-	}
-	if uint64(d[4283]) == 0x3c {
-		fabricIngress2422(c, d, v)
-		return
-	}
-	if uint64(d[4283]) == 0x87 {
-		fabricIngress2422(c, d, v)
-		return
-	}
-	if uint64(d[4283]) == 0x8b {
-		fabricIngress2422(c, d, v)
-		return
-	}
-	if uint64(d[4283]) == 0x8c {
-		fabricIngress2422(c, d, v)
-		return
-	}
-	fabricIngress2314(c, d, v)
-	return
-}
-
-func fabricIngress2300(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x2a)
-	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
-	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-	fabricIngress2301(c, d, v)
+	fabricIngress2302(c, d, v)
 	return
 }
 
 func fabricIngress2301(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2939])&0x1 == 0x1 {
+		fabricIngress2302(c, d, v)
+		return
+	}
+	if uint64(d[4291]) == 0x0 {
+		fabricIngress2316(c, d, v)
+		return
+	}
+	if uint64(d[4283]) == 0x0 {
+		fabricIngress2424(c, d, v)
+		return
+	}
+	if uint64(d[4283]) == 0x2c {
+		fabricIngress2424(c, d, v)
+		return
+	}
+	if uint64(d[4283]) == 0x33 {
+		fabricIngress2424(c, d, v)
+		return
+	}
+	if uint64(d[4283]) == 0x3c {
+		fabricIngress2424(c, d, v)
+		return
+	}
+	if uint64(d[4283]) == 0x87 {
+		fabricIngress2424(c, d, v)
+		return
+	}
+	if uint64(d[4283]) == 0x8b {
+		fabricIngress2424(c, d, v)
+		return
+	}
+	if uint64(d[4283]) == 0x8c {
+		fabricIngress2424(c, d, v)
+		return
+	}
+	fabricIngress2316(c, d, v)
+	return
+}
+
+func fabricIngress2302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x2a)
+	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
+	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
+	fabricIngress2303(c, d, v)
+	return
+}
+
+func fabricIngress2303(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8 == 0x8 {
 		binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
 		if uint64(d[2731])&0x3 == 0x0 {
-			fabricIngress2171(c, d, v)
+			fabricIngress2173(c, d, v)
 			return
 		}
 		if uint64(d[2731])&0x3 == 0x1 {
 			if uint64(d[91]) == 0x0 {
-				fabricIngress2306(c, d, v)
+				fabricIngress2308(c, d, v)
 				return
 			}
 			if uint64(d[2859]) < 0x2 {
 				binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 				binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-				fabricIngress2171(c, d, v)
+				fabricIngress2173(c, d, v)
 				return
 			}
-			fabricIngress2306(c, d, v)
+			fabricIngress2308(c, d, v)
 			return
 		}
 		if uint64(d[91]) == 0x0 {
-			fabricIngress2220(c, d, v)
+			fabricIngress2222(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-		fabricIngress2220(c, d, v)
+		fabricIngress2222(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[195]))
-	fabricIngress2171(c, d, v)
+	fabricIngress2173(c, d, v)
 	return
 }
 
-func fabricIngress2306(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2308(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) == 0x0 {
-		fabricIngress2171(c, d, v)
+		fabricIngress2173(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-	fabricIngress2171(c, d, v)
+	fabricIngress2173(c, d, v)
 	return
 }
 
-func fabricIngress2314(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2316(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x2a {
 		binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 		binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-		fabricIngress2301(c, d, v)
+		fabricIngress2303(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x34 {
 		binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 		binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-		fabricIngress2318(c, d, v)
+		fabricIngress2320(c, d, v)
 		return
 	}
-	fabricIngress2419(c, d, v)
-	return
-}
-
-func fabricIngress2318(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x8 == 0x8 {
-		fabricIngress2319(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[195]))
-	fabricIngress2320(c, d, v)
-	return
-}
-
-func fabricIngress2319(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
-	fabricIngress2320(c, d, v)
+	fabricIngress2421(c, d, v)
 	return
 }
 
 func fabricIngress2320(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x8 == 0x8 {
+		fabricIngress2321(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[195]))
+	fabricIngress2322(c, d, v)
+	return
+}
+
+func fabricIngress2321(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
+	fabricIngress2322(c, d, v)
+	return
+}
+
+func fabricIngress2322(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x0 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress2171(c, d, v)
+			fabricIngress2173(c, d, v)
 			return
 		}
-		fabricIngress2171(c, d, v)
+		fabricIngress2173(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
@@ -16789,168 +16795,168 @@ func fabricIngress2320(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					_, _ = hit, place
 					switch place {
 					case 0:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 1:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 2:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 3:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 4:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 5:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 6:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 7:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 8:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 9:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 10:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 11:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 12:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 13:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 14:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 15:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 16:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 17:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 18:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 19:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 20:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 21:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 22:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 23:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 24:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 25:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 26:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 27:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 28:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 29:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 30:
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					case 31:
 						fabricAction58(c, d, v)
-						fabricIngress2327(c, d, v)
+						fabricIngress2329(c, d, v)
 						return
 					}
-					fabricIngress2327(c, d, v)
+					fabricIngress2329(c, d, v)
 					return
 				}
 			}
-			fabricIngress2328(c, d, v)
+			fabricIngress2330(c, d, v)
 			return
 		}
-		fabricIngress2328(c, d, v)
+		fabricIngress2330(c, d, v)
 		return
 	}
 	if uint64(d[2731])&0x3 == 0x1 {
 		if uint64(d[91]) == 0x0 {
-			fabricIngress2413(c, d, v)
+			fabricIngress2415(c, d, v)
 			return
 		}
 		if uint64(d[2859]) < 0x2 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 			binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-			fabricIngress2220(c, d, v)
+			fabricIngress2222(c, d, v)
 			return
 		}
-		fabricIngress2413(c, d, v)
+		fabricIngress2415(c, d, v)
 		return
 	}
-	fabricIngress2413(c, d, v)
+	fabricIngress2415(c, d, v)
 	return
 }
 
-func fabricIngress2327(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2329(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[2878:2886])>>16 == 0x0 {
-		fabricIngress2328(c, d, v)
+		fabricIngress2330(c, d, v)
 		return
 	}
 	if v[0]&0x20 == 0x20 {
 		binary.BigEndian.PutUint64(d[4716:4724], binary.BigEndian.Uint64(d[404:412]))
 		binary.BigEndian.PutUint64(d[4724:4732], binary.BigEndian.Uint64(d[412:420]))
-		fabricIngress2362(c, d, v)
+		fabricIngress2364(c, d, v)
 		return
 	}
-	fabricIngress2362(c, d, v)
+	fabricIngress2364(c, d, v)
 	return
 }
 
-func fabricIngress2328(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2330(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x1 {
 		if uint64(d[2763])&0x1 == 0x0 {
 			if v[0]&0x10 == 0x10 {
 				if uint64(d[91]) == 0x0 {
-					fabricIngress2332(c, d, v)
+					fabricIngress2334(c, d, v)
 					return
 				}
-				fabricIngress2349(c, d, v)
+				fabricIngress2351(c, d, v)
 				return
 			}
-			fabricIngress2332(c, d, v)
+			fabricIngress2334(c, d, v)
 			return
 		}
-		fabricIngress2349(c, d, v)
+		fabricIngress2351(c, d, v)
 		return
 	}
-	fabricIngress2220(c, d, v)
+	fabricIngress2222(c, d, v)
 	return
 }
 
-func fabricIngress2332(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2771])&0x1 == 0x1 {
 		if v[0]&0x400000 == 0x400000 {
 			if binary.BigEndian.Uint64(d[96:104])>>16 == 0x180c2000001 {
@@ -16974,94 +16980,94 @@ func fabricIngress2332(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							switch place {
 							case 0:
 								fabricAction55(c, d, v)
-								fabricIngress2220(c, d, v)
+								fabricIngress2222(c, d, v)
 								return
 							case 1:
 								fabricAction56(c, d, v)
-								fabricIngress2220(c, d, v)
+								fabricIngress2222(c, d, v)
 								return
 							case 2:
 								fabricAction57(c, d, v)
-								fabricIngress2220(c, d, v)
+								fabricIngress2222(c, d, v)
 								return
 							}
-							fabricIngress2220(c, d, v)
+							fabricIngress2222(c, d, v)
 							return
 						}
 					}
-					fabricIngress2338(c, d, v)
+					fabricIngress2340(c, d, v)
 					return
 				}
-				fabricIngress2338(c, d, v)
+				fabricIngress2340(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[4196:4204], 0x2b)
-			fabricIngress2220(c, d, v)
+			fabricIngress2222(c, d, v)
 			return
 		}
-		fabricIngress2340(c, d, v)
+		fabricIngress2342(c, d, v)
 		return
 	}
-	fabricIngress2340(c, d, v)
-	return
-}
-
-func fabricIngress2338(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
-	fabricIngress2220(c, d, v)
+	fabricIngress2342(c, d, v)
 	return
 }
 
 func fabricIngress2340(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
+	fabricIngress2222(c, d, v)
+	return
+}
+
+func fabricIngress2342(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2755])&0x1 == 0x1 {
 		if v[0]&0x8 == 0x8 {
 			if v[0]&0x4000000 == 0x4000000 {
 				binary.BigEndian.PutUint64(d[2732:2740], 0x1)
-				fabricIngress2220(c, d, v)
+				fabricIngress2222(c, d, v)
 				return
 			}
 			if v[0]&0x10 == 0x10 {
-				fabricIngress2345(c, d, v)
+				fabricIngress2347(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2860:2868], 0x10)
 			binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
 			binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-			fabricIngress2220(c, d, v)
+			fabricIngress2222(c, d, v)
 			return
 		}
-		fabricIngress2347(c, d, v)
+		fabricIngress2349(c, d, v)
 		return
 	}
-	fabricIngress2347(c, d, v)
-	return
-}
-
-func fabricIngress2345(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2860:2868], 0xf)
-	binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
-	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-	fabricIngress2220(c, d, v)
+	fabricIngress2349(c, d, v)
 	return
 }
 
 func fabricIngress2347(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2860:2868], 0xf)
+	binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
+	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
+	fabricIngress2222(c, d, v)
+	return
+}
+
+func fabricIngress2349(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x10 == 0x10 {
-		fabricIngress2345(c, d, v)
+		fabricIngress2347(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2860:2868], 0x10)
 	binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
 	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-	fabricIngress2220(c, d, v)
+	fabricIngress2222(c, d, v)
 	return
 }
 
-func fabricIngress2349(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2351(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2859]) < 0x2 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 		binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-		fabricIngress2220(c, d, v)
+		fabricIngress2222(c, d, v)
 		return
 	}
 	if uint64(d[2763])&0x1 == 0x1 {
@@ -17072,14 +17078,14 @@ func fabricIngress2349(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[72:80], binary.BigEndian.Uint64(d[2820:2828]))
 			c.Mark(0, 0x8)
 			binary.BigEndian.PutUint64(d[80:88], binary.BigEndian.Uint64(d[2828:2836]))
-			fabricIngress2220(c, d, v)
+			fabricIngress2222(c, d, v)
 			return
 		}
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[2820:2828]))
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[2828:2836]))
-		fabricIngress2220(c, d, v)
+		fabricIngress2222(c, d, v)
 		return
 	}
 	c.Mark(0, 0x10)
@@ -17102,31 +17108,20 @@ func fabricIngress2349(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			c.Call(169)
 			c.Call(170)
-			fabricIngress2234(c, d, v)
+			fabricIngress2236(c, d, v)
 			return
 		}
-		fabricIngress2234(c, d, v)
+		fabricIngress2236(c, d, v)
 		return
 	}
-	fabricIngress2234(c, d, v)
-	return
-}
-
-func fabricIngress2362(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x40 == 0x40 {
-		binary.BigEndian.PutUint64(d[4732:4740], binary.BigEndian.Uint64(d[420:428]))
-		binary.BigEndian.PutUint64(d[4740:4748], binary.BigEndian.Uint64(d[428:436]))
-		fabricIngress2364(c, d, v)
-		return
-	}
-	fabricIngress2364(c, d, v)
+	fabricIngress2236(c, d, v)
 	return
 }
 
 func fabricIngress2364(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x80 == 0x80 {
-		binary.BigEndian.PutUint64(d[4748:4756], binary.BigEndian.Uint64(d[436:444]))
-		binary.BigEndian.PutUint64(d[4756:4764], binary.BigEndian.Uint64(d[444:452]))
+	if v[0]&0x40 == 0x40 {
+		binary.BigEndian.PutUint64(d[4732:4740], binary.BigEndian.Uint64(d[420:428]))
+		binary.BigEndian.PutUint64(d[4740:4748], binary.BigEndian.Uint64(d[428:436]))
 		fabricIngress2366(c, d, v)
 		return
 	}
@@ -17135,9 +17130,9 @@ func fabricIngress2364(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2366(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x100 == 0x100 {
-		binary.BigEndian.PutUint64(d[4764:4772], binary.BigEndian.Uint64(d[452:460]))
-		binary.BigEndian.PutUint64(d[4772:4780], binary.BigEndian.Uint64(d[460:468]))
+	if v[0]&0x80 == 0x80 {
+		binary.BigEndian.PutUint64(d[4748:4756], binary.BigEndian.Uint64(d[436:444]))
+		binary.BigEndian.PutUint64(d[4756:4764], binary.BigEndian.Uint64(d[444:452]))
 		fabricIngress2368(c, d, v)
 		return
 	}
@@ -17146,9 +17141,9 @@ func fabricIngress2366(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2368(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x200 == 0x200 {
-		binary.BigEndian.PutUint64(d[4780:4788], binary.BigEndian.Uint64(d[468:476]))
-		binary.BigEndian.PutUint64(d[4788:4796], binary.BigEndian.Uint64(d[476:484]))
+	if v[0]&0x100 == 0x100 {
+		binary.BigEndian.PutUint64(d[4764:4772], binary.BigEndian.Uint64(d[452:460]))
+		binary.BigEndian.PutUint64(d[4772:4780], binary.BigEndian.Uint64(d[460:468]))
 		fabricIngress2370(c, d, v)
 		return
 	}
@@ -17157,9 +17152,9 @@ func fabricIngress2368(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2370(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x400 == 0x400 {
-		binary.BigEndian.PutUint64(d[4796:4804], binary.BigEndian.Uint64(d[484:492]))
-		binary.BigEndian.PutUint64(d[4804:4812], binary.BigEndian.Uint64(d[492:500]))
+	if v[0]&0x200 == 0x200 {
+		binary.BigEndian.PutUint64(d[4780:4788], binary.BigEndian.Uint64(d[468:476]))
+		binary.BigEndian.PutUint64(d[4788:4796], binary.BigEndian.Uint64(d[476:484]))
 		fabricIngress2372(c, d, v)
 		return
 	}
@@ -17168,9 +17163,9 @@ func fabricIngress2370(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2372(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x800 == 0x800 {
-		binary.BigEndian.PutUint64(d[4812:4820], binary.BigEndian.Uint64(d[500:508]))
-		binary.BigEndian.PutUint64(d[4820:4828], binary.BigEndian.Uint64(d[508:516]))
+	if v[0]&0x400 == 0x400 {
+		binary.BigEndian.PutUint64(d[4796:4804], binary.BigEndian.Uint64(d[484:492]))
+		binary.BigEndian.PutUint64(d[4804:4812], binary.BigEndian.Uint64(d[492:500]))
 		fabricIngress2374(c, d, v)
 		return
 	}
@@ -17179,6 +17174,17 @@ func fabricIngress2372(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 func fabricIngress2374(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x800 == 0x800 {
+		binary.BigEndian.PutUint64(d[4812:4820], binary.BigEndian.Uint64(d[500:508]))
+		binary.BigEndian.PutUint64(d[4820:4828], binary.BigEndian.Uint64(d[508:516]))
+		fabricIngress2376(c, d, v)
+		return
+	}
+	fabricIngress2376(c, d, v)
+	return
+}
+
+func fabricIngress2376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x1000 == 0x1000 {
 		binary.BigEndian.PutUint64(d[4828:4836], binary.BigEndian.Uint64(d[516:524]))
 		binary.BigEndian.PutUint64(d[4836:4844], binary.BigEndian.Uint64(d[524:532]))
@@ -17190,7 +17196,7 @@ func fabricIngress2374(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if x, ok := c.Register(3, (uint64(binary.BigEndian.Uint16(d[2914:2916])))); ok {
 			binary.BigEndian.PutUint64(d[2916:2924], x&0xffffffffffff)
 		}
-		fabricIngress2376(c, d, v)
+		fabricIngress2378(c, d, v)
 		return
 	}
 	c.Call(160)
@@ -17201,38 +17207,38 @@ func fabricIngress2374(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(3, (uint64(binary.BigEndian.Uint16(d[2914:2916])))); ok {
 		binary.BigEndian.PutUint64(d[2916:2924], x&0xffffffffffff)
 	}
-	fabricIngress2376(c, d, v)
-	return
-}
-
-func fabricIngress2376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (uint64(binary.BigEndian.Uint32(d[2904:2908]))) == (uint64(binary.BigEndian.Uint32(d[2896:2900]))) {
-		binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>16)
-		fabricIngress2378(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>20)
 	fabricIngress2378(c, d, v)
 	return
 }
 
 func fabricIngress2378(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if binary.BigEndian.Uint64(d[2918:2926])>>16 == 0x0 {
-		fabricIngress2379(c, d, v)
+	if (uint64(binary.BigEndian.Uint32(d[2904:2908]))) == (uint64(binary.BigEndian.Uint32(d[2896:2900]))) {
+		binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>16)
+		fabricIngress2380(c, d, v)
 		return
 	}
-	if ((((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) - (binary.BigEndian.Uint64(d[2918:2926]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[2926:2934]) >> 16) {
-		fabricIngress2379(c, d, v)
-		return
-	}
-	fabricIngress2328(c, d, v)
+	binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>20)
+	fabricIngress2380(c, d, v)
 	return
 }
 
-func fabricIngress2379(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2380(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if binary.BigEndian.Uint64(d[2918:2926])>>16 == 0x0 {
+		fabricIngress2381(c, d, v)
+		return
+	}
+	if ((((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) - (binary.BigEndian.Uint64(d[2918:2926]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[2926:2934]) >> 16) {
+		fabricIngress2381(c, d, v)
+		return
+	}
+	fabricIngress2330(c, d, v)
+	return
+}
+
+func fabricIngress2381(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) == 0x0 {
 		if uint64(d[92]) == 0x0 {
-			fabricIngress2381(c, d, v)
+			fabricIngress2383(c, d, v)
 			return
 		}
 		{
@@ -17249,140 +17255,140 @@ func fabricIngress2379(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 1:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 2:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 3:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 4:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 5:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 6:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 7:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 8:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 9:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 10:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 11:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 12:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 13:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 14:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 15:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 16:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 17:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 18:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 19:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 20:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 21:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 22:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 23:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 24:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 25:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 26:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 27:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 28:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 29:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 30:
-				fabricIngress2381(c, d, v)
+				fabricIngress2383(c, d, v)
 				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2400(c, d, v)
+				fabricIngress2402(c, d, v)
 				return
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2400(c, d, v)
+				fabricIngress2402(c, d, v)
 				return
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2400(c, d, v)
+				fabricIngress2402(c, d, v)
 				return
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2400(c, d, v)
+				fabricIngress2402(c, d, v)
 				return
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2400(c, d, v)
+				fabricIngress2402(c, d, v)
 				return
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2400(c, d, v)
+				fabricIngress2402(c, d, v)
 				return
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2400(c, d, v)
+				fabricIngress2402(c, d, v)
 				return
 			}
-			fabricIngress2381(c, d, v)
+			fabricIngress2383(c, d, v)
 			return
 		}
 	}
-	fabricIngress2381(c, d, v)
+	fabricIngress2383(c, d, v)
 	return
 }
 
-func fabricIngress2381(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2383(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x2 {
 			if uint64(d[92]) < 0x2 {
-				fabricIngress2384(c, d, v)
+				fabricIngress2386(c, d, v)
 				return
 			}
 			{
@@ -17399,143 +17405,143 @@ func fabricIngress2381(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 1:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 2:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 3:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 4:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 5:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 6:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 7:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 8:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 9:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 10:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 11:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 12:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 13:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 14:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 15:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 16:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 17:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 18:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 19:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 20:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 21:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 22:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 23:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 24:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 25:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 26:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 27:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 28:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 29:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 30:
-					fabricIngress2384(c, d, v)
+					fabricIngress2386(c, d, v)
 					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				}
-				fabricIngress2384(c, d, v)
+				fabricIngress2386(c, d, v)
 				return
 			}
 		}
-		fabricIngress2384(c, d, v)
+		fabricIngress2386(c, d, v)
 		return
 	}
-	fabricIngress2400(c, d, v)
+	fabricIngress2402(c, d, v)
 	return
 }
 
-func fabricIngress2384(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2386(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x3 {
 			if uint64(d[92]) < 0x3 {
-				fabricIngress2387(c, d, v)
+				fabricIngress2389(c, d, v)
 				return
 			}
 			{
@@ -17552,143 +17558,143 @@ func fabricIngress2384(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 1:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 2:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 3:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 4:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 5:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 6:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 7:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 8:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 9:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 10:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 11:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 12:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 13:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 14:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 15:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 16:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 17:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 18:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 19:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 20:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 21:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 22:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 23:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 24:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 25:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 26:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 27:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 28:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 29:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 30:
-					fabricIngress2387(c, d, v)
+					fabricIngress2389(c, d, v)
 					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				}
-				fabricIngress2387(c, d, v)
+				fabricIngress2389(c, d, v)
 				return
 			}
 		}
-		fabricIngress2387(c, d, v)
+		fabricIngress2389(c, d, v)
 		return
 	}
-	fabricIngress2400(c, d, v)
+	fabricIngress2402(c, d, v)
 	return
 }
 
-func fabricIngress2387(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2389(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x4 {
 			if uint64(d[92]) < 0x4 {
-				fabricIngress2390(c, d, v)
+				fabricIngress2392(c, d, v)
 				return
 			}
 			{
@@ -17705,143 +17711,143 @@ func fabricIngress2387(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 1:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 2:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 3:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 4:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 5:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 6:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 7:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 8:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 9:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 10:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 11:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 12:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 13:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 14:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 15:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 16:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 17:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 18:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 19:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 20:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 21:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 22:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 23:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 24:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 25:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 26:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 27:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 28:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 29:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 30:
-					fabricIngress2390(c, d, v)
+					fabricIngress2392(c, d, v)
 					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				}
-				fabricIngress2390(c, d, v)
+				fabricIngress2392(c, d, v)
 				return
 			}
 		}
-		fabricIngress2390(c, d, v)
+		fabricIngress2392(c, d, v)
 		return
 	}
-	fabricIngress2400(c, d, v)
+	fabricIngress2402(c, d, v)
 	return
 }
 
-func fabricIngress2390(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2392(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x5 {
 			if uint64(d[92]) < 0x5 {
-				fabricIngress2393(c, d, v)
+				fabricIngress2395(c, d, v)
 				return
 			}
 			{
@@ -17858,143 +17864,143 @@ func fabricIngress2390(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 1:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 2:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 3:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 4:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 5:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 6:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 7:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 8:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 9:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 10:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 11:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 12:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 13:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 14:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 15:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 16:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 17:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 18:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 19:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 20:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 21:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 22:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 23:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 24:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 25:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 26:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 27:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 28:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 29:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 30:
-					fabricIngress2393(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				}
-				fabricIngress2393(c, d, v)
+				fabricIngress2395(c, d, v)
 				return
 			}
 		}
-		fabricIngress2393(c, d, v)
+		fabricIngress2395(c, d, v)
 		return
 	}
-	fabricIngress2400(c, d, v)
+	fabricIngress2402(c, d, v)
 	return
 }
 
-func fabricIngress2393(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2395(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x6 {
 			if uint64(d[92]) < 0x6 {
-				fabricIngress2396(c, d, v)
+				fabricIngress2398(c, d, v)
 				return
 			}
 			{
@@ -18011,143 +18017,143 @@ func fabricIngress2393(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 1:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 2:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 3:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 4:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 5:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 6:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 7:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 8:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 9:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 10:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 11:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 12:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 13:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 14:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 15:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 16:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 17:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 18:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 19:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 20:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 21:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 22:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 23:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 24:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 25:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 26:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 27:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 28:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 29:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 30:
-					fabricIngress2396(c, d, v)
+					fabricIngress2398(c, d, v)
 					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				}
-				fabricIngress2396(c, d, v)
+				fabricIngress2398(c, d, v)
 				return
 			}
 		}
-		fabricIngress2396(c, d, v)
+		fabricIngress2398(c, d, v)
 		return
 	}
-	fabricIngress2400(c, d, v)
+	fabricIngress2402(c, d, v)
 	return
 }
 
-func fabricIngress2396(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2398(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x7 {
 			if uint64(d[92]) < 0x7 {
-				fabricIngress2399(c, d, v)
+				fabricIngress2401(c, d, v)
 				return
 			}
 			{
@@ -18164,148 +18170,148 @@ func fabricIngress2396(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 1:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 2:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 3:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 4:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 5:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 6:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 7:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 8:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 9:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 10:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 11:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 12:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 13:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 14:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 15:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 16:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 17:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 18:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 19:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 20:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 21:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 22:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 23:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 24:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 25:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 26:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 27:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 28:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 29:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 30:
-					fabricIngress2399(c, d, v)
+					fabricIngress2401(c, d, v)
 					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2400(c, d, v)
+					fabricIngress2402(c, d, v)
 					return
 				}
-				fabricIngress2399(c, d, v)
+				fabricIngress2401(c, d, v)
 				return
 			}
 		}
-		fabricIngress2399(c, d, v)
+		fabricIngress2401(c, d, v)
 		return
 	}
-	fabricIngress2400(c, d, v)
+	fabricIngress2402(c, d, v)
 	return
 }
 
-func fabricIngress2399(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2401(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x1 {
-		fabricIngress2400(c, d, v)
+		fabricIngress2402(c, d, v)
 		return
 	}
-	fabricIngress2328(c, d, v)
+	fabricIngress2330(c, d, v)
 	return
 }
 
-func fabricIngress2400(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2402(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(2, (uint64(binary.BigEndian.Uint16(d[2914:2916]))), (uint64(binary.BigEndian.Uint32(d[2896:2900]))))
 	c.SetRegister(3, (uint64(binary.BigEndian.Uint16(d[2914:2916]))), (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) & 0xffffffffffff))
 	binary.BigEndian.PutUint64(d[4668:4676], binary.BigEndian.Uint64(d[56:64]))
@@ -18339,52 +18345,52 @@ func fabricIngress2400(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2188:2196], binary.BigEndian.Uint64(d[4828:4836]))
 	binary.BigEndian.PutUint64(d[2196:2204], binary.BigEndian.Uint64(d[4836:4844]))
 	c.Call(166)
-	fabricIngress2328(c, d, v)
+	fabricIngress2330(c, d, v)
 	return
 }
 
-func fabricIngress2413(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2415(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x0 {
-		fabricIngress2171(c, d, v)
+		fabricIngress2173(c, d, v)
 		return
 	}
 	if uint64(d[91]) == 0x0 {
-		fabricIngress2220(c, d, v)
+		fabricIngress2222(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-	fabricIngress2220(c, d, v)
+	fabricIngress2222(c, d, v)
 	return
 }
 
-func fabricIngress2419(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2421(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8 == 0x8 {
-		fabricIngress2319(c, d, v)
+		fabricIngress2321(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[195]))
+	fabricIngress2322(c, d, v)
+	return
+}
+
+func fabricIngress2424(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x34)
+	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
+	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
 	fabricIngress2320(c, d, v)
 	return
 }
 
-func fabricIngress2422(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x34)
-	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
-	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-	fabricIngress2318(c, d, v)
-	return
-}
-
-func fabricIngress2430(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2432(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x2a)
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-	fabricIngress2301(c, d, v)
+	fabricIngress2303(c, d, v)
 	return
 }
 
-func fabricIngress2438(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2440(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[2732:2740], 0x0)
 	binary.BigEndian.PutUint64(d[2740:2748], 0x0)
@@ -18475,26 +18481,26 @@ func fabricIngress2438(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			if hit {
 				binary.BigEndian.PutUint64(d[2772:2780], 0x1)
-				fabricIngress2442(c, d, v)
+				fabricIngress2444(c, d, v)
 				return
 			}
-			fabricIngress2442(c, d, v)
+			fabricIngress2444(c, d, v)
 			return
 		}
 	}
 	if uint64(d[4203]) == 0x2 {
-		fabricIngress2464(c, d, v)
+		fabricIngress2466(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x3 {
-		fabricIngress2464(c, d, v)
+		fabricIngress2466(c, d, v)
 		return
 	}
-	fabricIngress2085(c, d, v)
+	fabricIngress2087(c, d, v)
 	return
 }
 
-func fabricIngress2442(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2444(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4531])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2940:2948], 0x0)
 		binary.BigEndian.PutUint64(d[2948:2956], 0x0)
@@ -18503,28 +18509,28 @@ func fabricIngress2442(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[2932:2940], 0x1)
 			if v[0]&0x4000000 == 0x4000000 {
 				if uint64(d[4283]) == 0x4 {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if uint64(d[4283]) == 0x29 {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if uint64(d[4283]) == 0x2b {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if uint64(d[4283]) == 0x8f {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if uint64(d[4907])&0x1 == 0x1 {
 					binary.BigEndian.PutUint64(d[2932:2940], 0x0)
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if v[0]&0x8000000 == 0x8000000 {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				{
@@ -18544,159 +18550,159 @@ func fabricIngress2442(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					_, _ = hit, place
 					switch place {
 					case 0:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 1:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 2:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 3:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 4:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 5:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 6:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 7:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 8:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 9:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 10:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 11:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 12:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 13:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 14:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 15:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 16:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 17:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 18:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 19:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 20:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 21:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 22:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 23:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 24:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 25:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 26:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 27:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 28:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 29:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 30:
-						fabricIngress2455(c, d, v)
+						fabricIngress2457(c, d, v)
 						return
 					case 31:
 						fabricAction68(c, d, v)
 						if v[0]&0x10 == 0x10 {
 							if uint64(d[92]) == 0x0 {
 								if c.Test(784) {
-									fabricIngress2462(c, d, v)
+									fabricIngress2464(c, d, v)
 									return
 								}
-								fabricIngress2296(c, d, v)
+								fabricIngress2298(c, d, v)
 								return
 							}
-							fabricIngress2462(c, d, v)
+							fabricIngress2464(c, d, v)
 							return
 						}
-						fabricIngress2296(c, d, v)
+						fabricIngress2298(c, d, v)
 						return
 					}
-					fabricIngress2455(c, d, v)
+					fabricIngress2457(c, d, v)
 					return
 				}
 			}
-			fabricIngress2296(c, d, v)
+			fabricIngress2298(c, d, v)
 			return
 		}
-		fabricIngress2296(c, d, v)
+		fabricIngress2298(c, d, v)
 		return
 	}
-	fabricIngress2419(c, d, v)
+	fabricIngress2421(c, d, v)
 	return
 }
 
-func fabricIngress2455(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2457(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x10 == 0x10 {
 		if uint64(d[92]) == 0x0 {
 			if c.Test(784) {
-				fabricIngress2458(c, d, v)
+				fabricIngress2460(c, d, v)
 				return
 			}
-			fabricIngress2296(c, d, v)
+			fabricIngress2298(c, d, v)
 			return
 		}
-		fabricIngress2458(c, d, v)
+		fabricIngress2460(c, d, v)
 		return
 	}
-	fabricIngress2296(c, d, v)
+	fabricIngress2298(c, d, v)
 	return
 }
 
-func fabricIngress2458(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2460(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
-	fabricIngress2296(c, d, v)
-	return
-}
-
-func fabricIngress2462(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
-	fabricIngress2296(c, d, v)
+	fabricIngress2298(c, d, v)
 	return
 }
 
 func fabricIngress2464(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
+	fabricIngress2298(c, d, v)
+	return
+}
+
+func fabricIngress2466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -18772,15 +18778,15 @@ func fabricIngress2464(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if hit {
 			binary.BigEndian.PutUint64(d[2772:2780], 0x1)
-			fabricIngress2466(c, d, v)
+			fabricIngress2468(c, d, v)
 			return
 		}
-		fabricIngress2466(c, d, v)
+		fabricIngress2468(c, d, v)
 		return
 	}
 }
 
-func fabricIngress2466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2468(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4531])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2940:2948], 0x0)
 		binary.BigEndian.PutUint64(d[2948:2956], 0x0)
@@ -18789,28 +18795,28 @@ func fabricIngress2466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[2932:2940], 0x1)
 			if v[0]&0x4000000 == 0x4000000 {
 				if uint64(d[4283]) == 0x4 {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if uint64(d[4283]) == 0x29 {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if uint64(d[4283]) == 0x2b {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if uint64(d[4283]) == 0x8f {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if uint64(d[4907])&0x1 == 0x1 {
 					binary.BigEndian.PutUint64(d[2932:2940], 0x0)
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				if v[0]&0x8000000 == 0x8000000 {
-					fabricIngress2296(c, d, v)
+					fabricIngress2298(c, d, v)
 					return
 				}
 				{
@@ -18830,177 +18836,177 @@ func fabricIngress2466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					_, _ = hit, place
 					switch place {
 					case 0:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 1:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 2:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 3:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 4:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 5:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 6:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 7:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 8:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 9:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 10:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 11:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 12:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 13:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 14:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 15:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 16:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 17:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 18:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 19:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 20:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 21:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 22:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 23:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 24:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 25:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 26:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 27:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 28:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 29:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 30:
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					case 31:
 						fabricAction68(c, d, v)
-						fabricIngress2479(c, d, v)
+						fabricIngress2481(c, d, v)
 						return
 					}
-					fabricIngress2479(c, d, v)
+					fabricIngress2481(c, d, v)
 					return
 				}
 			}
-			fabricIngress2296(c, d, v)
+			fabricIngress2298(c, d, v)
 			return
 		}
-		fabricIngress2296(c, d, v)
+		fabricIngress2298(c, d, v)
 		return
 	}
-	fabricIngress2419(c, d, v)
+	fabricIngress2421(c, d, v)
 	return
 }
 
-func fabricIngress2479(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2481(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x10 == 0x10 {
 		if uint64(d[92]) == 0x0 {
 			if c.Test(784) {
-				fabricIngress2482(c, d, v)
+				fabricIngress2484(c, d, v)
 				return
 			}
-			fabricIngress2296(c, d, v)
+			fabricIngress2298(c, d, v)
 			return
 		}
-		fabricIngress2482(c, d, v)
+		fabricIngress2484(c, d, v)
 		return
 	}
-	fabricIngress2296(c, d, v)
-	return
-}
-
-func fabricIngress2482(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
-	fabricIngress2296(c, d, v)
+	fabricIngress2298(c, d, v)
 	return
 }
 
 func fabricIngress2484(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if c.Test(792) {
-		if v[0]&0x8000000 == 0x8000000 {
-			fabricIngress2486(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x3d)
-		fabricIngress2490(c, d, v)
-		return
-	}
-	fabricIngress2486(c, d, v)
+	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
+	fabricIngress2298(c, d, v)
 	return
 }
 
 func fabricIngress2486(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(binary.BigEndian.Uint16(d[4538:4540])) == 0x0 {
-		fabricIngress2487(c, d, v)
+	if c.Test(792) {
+		if v[0]&0x8000000 == 0x8000000 {
+			fabricIngress2488(c, d, v)
+			return
+		}
+		binary.BigEndian.PutUint64(d[4196:4204], 0x3d)
+		fabricIngress2492(c, d, v)
 		return
 	}
-	fabricIngress2487(c, d, v)
+	fabricIngress2488(c, d, v)
 	return
 }
 
-func fabricIngress2487(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2488(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(binary.BigEndian.Uint16(d[4538:4540])) == 0x0 {
+		fabricIngress2489(c, d, v)
+		return
+	}
+	fabricIngress2489(c, d, v)
+	return
+}
+
+func fabricIngress2489(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff == 0x0 {
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
 	if uint64(d[4531])&0x1 == 0x0 {
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
-	fabricIngress2438(c, d, v)
+	fabricIngress2440(c, d, v)
 	return
 }
 
-func fabricIngress2490(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2492(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[4538:4540])) == 0x0 {
 		if v[0]&0x4000000 == 0x4000000 {
 			if uint64(d[4203]) == 0x0 {
@@ -19019,130 +19025,130 @@ func fabricIngress2490(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					_, _ = hit, place
 					switch place {
 					case 0:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 1:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 2:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 3:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 4:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 5:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 6:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 7:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 8:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 9:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 10:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 11:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 12:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 13:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 14:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 15:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 16:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 17:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 18:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 19:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 20:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 21:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 22:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 23:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 24:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 25:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 26:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 27:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 28:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 29:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 30:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 31:
-						fabricIngress2494(c, d, v)
+						fabricIngress2496(c, d, v)
 						return
 					case 32:
 						fabricAction53(c, d, v)
-						fabricIngress2500(c, d, v)
+						fabricIngress2502(c, d, v)
 						return
 					}
-					fabricIngress2494(c, d, v)
+					fabricIngress2496(c, d, v)
 					return
 				}
 			}
-			fabricIngress2500(c, d, v)
+			fabricIngress2502(c, d, v)
 			return
 		}
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2494(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2496(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff == 0x0 {
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
 	if v[0]&0x8 == 0x8 {
 		if uint64(d[4531])&0x1 == 0x0 {
 			binary.BigEndian.PutUint64(d[4596:4604], ((uint64(binary.BigEndian.Uint32(d[49:53]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff)
 			if v[0]&0x1000000 == 0x1000000 {
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			}
 			{
@@ -19158,117 +19164,117 @@ func fabricIngress2494(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 1:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 2:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 3:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 4:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 5:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 6:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 7:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 8:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 9:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 10:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 11:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 12:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 13:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 14:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 15:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 16:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 17:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 18:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 19:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 20:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 21:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 22:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 23:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 24:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 25:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 26:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 27:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 28:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 29:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 30:
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				case 31:
 					fabricAction54(c, d, v)
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				}
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			}
 		}
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
-	fabricIngress2438(c, d, v)
+	fabricIngress2440(c, d, v)
 	return
 }
 
-func fabricIngress2500(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2502(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff == 0x0 {
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
 	if v[0]&0x8 == 0x8 {
@@ -19276,7 +19282,7 @@ func fabricIngress2500(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if uint64(d[4203]) == 0x0 {
 				binary.BigEndian.PutUint64(d[4596:4604], ((uint64(binary.BigEndian.Uint32(d[49:53]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff)
 				if v[0]&0x1000000 == 0x1000000 {
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				}
 				{
@@ -19292,129 +19298,129 @@ func fabricIngress2500(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					_, _ = hit, place
 					switch place {
 					case 0:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 1:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 2:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 3:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 4:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 5:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 6:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 7:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 8:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 9:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 10:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 11:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 12:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 13:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 14:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 15:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 16:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 17:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 18:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 19:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 20:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 21:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 22:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 23:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 24:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 25:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 26:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 27:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 28:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 29:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 30:
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					case 31:
 						fabricAction54(c, d, v)
-						fabricIngress2438(c, d, v)
+						fabricIngress2440(c, d, v)
 						return
 					}
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				}
 			}
 			if uint64(d[4203]) == 0x2 {
-				fabricIngress2508(c, d, v)
+				fabricIngress2510(c, d, v)
 				return
 			}
 			if uint64(d[4203]) == 0x3 {
-				fabricIngress2508(c, d, v)
+				fabricIngress2510(c, d, v)
 				return
 			}
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		}
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
-	fabricIngress2438(c, d, v)
+	fabricIngress2440(c, d, v)
 	return
 }
 
-func fabricIngress2508(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2510(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4596:4604], ((uint64(binary.BigEndian.Uint32(d[49:53]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff)
 	if v[0]&0x1000000 == 0x1000000 {
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
 	{
@@ -19430,115 +19436,115 @@ func fabricIngress2508(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 1:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 2:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 3:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 4:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 5:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 6:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 7:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 8:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 9:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 10:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 11:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 12:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 13:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 14:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 15:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 16:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 17:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 18:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 19:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 20:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 21:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 22:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 23:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 24:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 25:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 26:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 27:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 28:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 29:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 30:
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		case 31:
 			fabricAction54(c, d, v)
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		}
-		fabricIngress2438(c, d, v)
+		fabricIngress2440(c, d, v)
 		return
 	}
 }
 
-func fabricIngress2512(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2514(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[4531])&0x1)
-	fabricIngress2513(c, d, v)
+	fabricIngress2515(c, d, v)
 	return
 }
 
-func fabricIngress2513(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2515(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2507])&0x1 == 0x1 {
 		{
 			var hit bool
@@ -19555,25 +19561,25 @@ func fabricIngress2513(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2515(c, d, v)
+				fabricIngress2517(c, d, v)
 				return
 			case 1:
 				fabricAction50(c, d, v)
-				fabricIngress2515(c, d, v)
+				fabricIngress2517(c, d, v)
 				return
 			case 2:
 				fabricAction51(c, d, v)
 				if uint64(d[4435])&0x7 == 0x0 {
 					if v[0]&0x8000000 == 0x8000000 {
-						fabricIngress2484(c, d, v)
+						fabricIngress2486(c, d, v)
 						return
 					}
 					if !(binary.BigEndian.Uint64(d[204:212]) == binary.BigEndian.Uint64(d[2524:2532]) && binary.BigEndian.Uint64(d[196:204]) == binary.BigEndian.Uint64(d[2516:2524])) {
 						binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-						fabricIngress2484(c, d, v)
+						fabricIngress2486(c, d, v)
 						return
 					}
-					fabricIngress2484(c, d, v)
+					fabricIngress2486(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2612:2620], 0x0)
@@ -19581,33 +19587,33 @@ func fabricIngress2513(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[2628:2636], 0x0)
 				if uint64(binary.BigEndian.Uint16(d[196:198]))>>6 == 0x3fa {
 					binary.BigEndian.PutUint64(d[2636:2644], 0x1)
-					fabricIngress2676(c, d, v)
+					fabricIngress2678(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2636:2644], 0x0)
-				fabricIngress2676(c, d, v)
+				fabricIngress2678(c, d, v)
 				return
 			}
-			fabricIngress2515(c, d, v)
+			fabricIngress2517(c, d, v)
 			return
 		}
 	}
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2515(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2517(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x0 {
 		if v[0]&0x8000000 == 0x8000000 {
-			fabricIngress2517(c, d, v)
+			fabricIngress2519(c, d, v)
 			return
 		}
 		if !(binary.BigEndian.Uint64(d[204:212]) == binary.BigEndian.Uint64(d[2524:2532]) && binary.BigEndian.Uint64(d[196:204]) == binary.BigEndian.Uint64(d[2516:2524])) {
 			binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-			fabricIngress2484(c, d, v)
+			fabricIngress2486(c, d, v)
 			return
 		}
-		fabricIngress2517(c, d, v)
+		fabricIngress2519(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2612:2620], 0x0)
@@ -19615,42 +19621,42 @@ func fabricIngress2515(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2628:2636], 0x0)
 	if uint64(binary.BigEndian.Uint16(d[196:198]))>>6 == 0x3fa {
 		binary.BigEndian.PutUint64(d[2636:2644], 0x1)
-		fabricIngress2525(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2636:2644], 0x0)
-	fabricIngress2525(c, d, v)
-	return
-}
-
-func fabricIngress2517(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if c.Test(792) {
-		if v[0]&0x8000000 == 0x8000000 {
-			fabricIngress2490(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x3d)
-		fabricIngress2490(c, d, v)
-		return
-	}
-	fabricIngress2490(c, d, v)
-	return
-}
-
-func fabricIngress2525(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if binary.BigEndian.Uint64(d[196:204]) == 0x0 && binary.BigEndian.Uint64(d[204:212]) == 0x0 {
-		binary.BigEndian.PutUint64(d[2644:2652], 0x1)
-		binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
 		fabricIngress2527(c, d, v)
 		return
 	}
-	binary.BigEndian.PutUint64(d[2644:2652], 0x0)
-	binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
+	binary.BigEndian.PutUint64(d[2636:2644], 0x0)
 	fabricIngress2527(c, d, v)
 	return
 }
 
+func fabricIngress2519(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if c.Test(792) {
+		if v[0]&0x8000000 == 0x8000000 {
+			fabricIngress2492(c, d, v)
+			return
+		}
+		binary.BigEndian.PutUint64(d[4196:4204], 0x3d)
+		fabricIngress2492(c, d, v)
+		return
+	}
+	fabricIngress2492(c, d, v)
+	return
+}
+
 func fabricIngress2527(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if binary.BigEndian.Uint64(d[196:204]) == 0x0 && binary.BigEndian.Uint64(d[204:212]) == 0x0 {
+		binary.BigEndian.PutUint64(d[2644:2652], 0x1)
+		binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
+		fabricIngress2529(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[2644:2652], 0x0)
+	binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
+	fabricIngress2529(c, d, v)
+	return
+}
+
+func fabricIngress2529(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		binary.BigEndian.PutUint64(d[2652:2660], 0x1)
 		binary.BigEndian.PutUint64(d[4196:4204], 0x0)
@@ -19659,93 +19665,93 @@ func fabricIngress2527(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				if uint64(binary.BigEndian.Uint32(d[262:266])) == 0x0 {
 					binary.BigEndian.PutUint64(d[2660:2668], 0x1)
 					binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-					fabricIngress2533(c, d, v)
+					fabricIngress2535(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2660:2668], 0x0)
 				binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-				fabricIngress2533(c, d, v)
+				fabricIngress2535(c, d, v)
 				return
 			}
 			c.Call(147)
 			if uint64(binary.BigEndian.Uint16(d[2594:2596])) == 0x0 {
 				if uint64(d[285]) == 0x0 {
 					if uint64(d[292]) == 0xff {
-						fabricIngress2620(c, d, v)
+						fabricIngress2622(c, d, v)
 						return
 					}
 					if uint64(d[196]) == 0xff {
-						fabricIngress2620(c, d, v)
+						fabricIngress2622(c, d, v)
 						return
 					}
 					if uint64(d[193])&0x7 == 0x0 {
-						fabricIngress2623(c, d, v)
+						fabricIngress2625(c, d, v)
 						return
 					}
-					fabricIngress2620(c, d, v)
+					fabricIngress2622(c, d, v)
 					return
 				}
-				fabricIngress2620(c, d, v)
+				fabricIngress2622(c, d, v)
 				return
 			}
-			fabricIngress2620(c, d, v)
+			fabricIngress2622(c, d, v)
 			return
 		}
 		if uint64(d[4435])&0x7 == 0x3 {
 			binary.BigEndian.PutUint64(d[2628:2636], 0x4)
 			c.Mark(0, 0x1000000000)
 			binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-			fabricIngress2559(c, d, v)
+			fabricIngress2561(c, d, v)
 			return
 		}
-		fabricIngress2562(c, d, v)
+		fabricIngress2564(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2652:2660], uint64(d[2643])&0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-	fabricIngress2638(c, d, v)
-	return
-}
-
-func fabricIngress2533(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (uint64(binary.BigEndian.Uint32(d[262:266]))) == (uint64(binary.BigEndian.Uint32(d[272:276]))) {
-		binary.BigEndian.PutUint64(d[2668:2676], 0x1)
-		binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-		fabricIngress2535(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2668:2676], 0x0)
-	binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-	fabricIngress2535(c, d, v)
+	fabricIngress2640(c, d, v)
 	return
 }
 
 func fabricIngress2535(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[262])>>5 == 0x7 {
-		fabricIngress2536(c, d, v)
+	if (uint64(binary.BigEndian.Uint32(d[262:266]))) == (uint64(binary.BigEndian.Uint32(d[272:276]))) {
+		binary.BigEndian.PutUint64(d[2668:2676], 0x1)
+		binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
+		fabricIngress2537(c, d, v)
 		return
 	}
-	if uint64(d[272])>>5 == 0x7 {
-		fabricIngress2536(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2676:2684], 0x0)
-	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
-	fabricIngress2537(c, d, v)
-	return
-}
-
-func fabricIngress2536(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2676:2684], 0x1)
-	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
+	binary.BigEndian.PutUint64(d[2668:2676], 0x0)
+	binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
 	fabricIngress2537(c, d, v)
 	return
 }
 
 func fabricIngress2537(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[262])>>5 == 0x7 {
+		fabricIngress2538(c, d, v)
+		return
+	}
+	if uint64(d[272])>>5 == 0x7 {
+		fabricIngress2538(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[2676:2684], 0x0)
+	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
+	fabricIngress2539(c, d, v)
+	return
+}
+
+func fabricIngress2538(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2676:2684], 0x1)
+	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
+	fabricIngress2539(c, d, v)
+	return
+}
+
+func fabricIngress2539(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2619])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x36)
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
 	if uint64(d[2627])&0x1 == 0x1 {
@@ -19753,7 +19759,7 @@ func fabricIngress2537(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if x, ok := c.Register(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
 			binary.BigEndian.PutUint64(d[2596:2604], x&0xffffffffffff)
 		}
-		fabricIngress2541(c, d, v)
+		fabricIngress2543(c, d, v)
 		return
 	}
 	if uint64(d[4443])&0x3 == 0x1 {
@@ -19789,7 +19795,7 @@ func fabricIngress2537(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 					binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 					binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-					fabricIngress2500(c, d, v)
+					fabricIngress2502(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2692:2700], 0x81)
@@ -19817,11 +19823,11 @@ func fabricIngress2537(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 				binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 				binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-				fabricIngress2500(c, d, v)
+				fabricIngress2502(c, d, v)
 				return
 			}
 			if uint64(d[2635]) == 0x0 {
-				fabricIngress2500(c, d, v)
+				fabricIngress2502(c, d, v)
 				return
 			}
 			c.Mark(0, 0x10000000)
@@ -19850,12 +19856,12 @@ func fabricIngress2537(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 			binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 			binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-			fabricIngress2500(c, d, v)
+			fabricIngress2502(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[2684:2692], 0x1)
 		binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-		fabricIngress2557(c, d, v)
+		fabricIngress2559(c, d, v)
 		return
 	}
 	if uint64(d[2611])&0x1 == 0x1 {
@@ -19863,7 +19869,7 @@ func fabricIngress2537(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if x, ok := c.Register(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
 			binary.BigEndian.PutUint64(d[2596:2604], x&0xffffffffffff)
 		}
-		fabricIngress2541(c, d, v)
+		fabricIngress2543(c, d, v)
 		return
 	}
 	if uint64(d[4443])&0x3 == 0x2 {
@@ -19895,31 +19901,31 @@ func fabricIngress2537(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 			binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 			binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-			fabricIngress2500(c, d, v)
+			fabricIngress2502(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0x39)
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
-	fabricIngress2582(c, d, v)
-	return
-}
-
-func fabricIngress2541(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (binary.BigEndian.Uint64(d[2598:2606]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
-		binary.BigEndian.PutUint64(d[2596:2604], binary.BigEndian.Uint64(d[5222:5230])>>16)
-		fabricIngress2543(c, d, v)
-		return
-	}
-	fabricIngress2543(c, d, v)
+	fabricIngress2584(c, d, v)
 	return
 }
 
 func fabricIngress2543(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if (binary.BigEndian.Uint64(d[2598:2606]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
+		binary.BigEndian.PutUint64(d[2596:2604], binary.BigEndian.Uint64(d[5222:5230])>>16)
+		fabricIngress2545(c, d, v)
+		return
+	}
+	fabricIngress2545(c, d, v)
+	return
+}
+
+func fabricIngress2545(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2598:2606]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[4486:4494]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x37)
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
 	c.SetRegister(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff), (((binary.BigEndian.Uint64(d[2598:2606]) >> 16) + (binary.BigEndian.Uint64(d[4478:4486]) >> 16)) & 0xffffffffffff))
@@ -19927,19 +19933,19 @@ func fabricIngress2543(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x5)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2557(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2635]) == 0x4 {
 		c.Mark(0, 0x1000000000)
 		binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-		fabricIngress2559(c, d, v)
+		fabricIngress2561(c, d, v)
 		return
 	}
 	if uint64(d[2635]) == 0x0 {
-		fabricIngress2562(c, d, v)
+		fabricIngress2564(c, d, v)
 		return
 	}
 	if v[0]&0x10000000 == 0x10000000 {
@@ -19961,7 +19967,7 @@ func fabricIngress2557(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-		fabricIngress2561(c, d, v)
+		fabricIngress2563(c, d, v)
 		return
 	}
 	c.Call(150)
@@ -20006,7 +20012,7 @@ func fabricIngress2557(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[196:204]))
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress2572(c, d, v)
+		fabricIngress2574(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2700:2708], 0x0)
@@ -20039,11 +20045,11 @@ func fabricIngress2557(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[196:204]))
 	c.Mark(0, 0x4000000)
 	binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[204:212]))
-	fabricIngress2572(c, d, v)
+	fabricIngress2574(c, d, v)
 	return
 }
 
-func fabricIngress2559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000 == 0x8000000 {
 		binary.BigEndian.PutUint64(d[2692:2700], 0x0)
 		c.Mark(0, 0x1000000000)
@@ -20062,7 +20068,7 @@ func fabricIngress2559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-		fabricIngress2561(c, d, v)
+		fabricIngress2563(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2692:2700], 0x81)
@@ -20082,13 +20088,13 @@ func fabricIngress2559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 	c.Mark(0, 0x4)
 	binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-	fabricIngress2561(c, d, v)
+	fabricIngress2563(c, d, v)
 	return
 }
 
-func fabricIngress2561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2563(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2635]) == 0x0 {
-		fabricIngress2562(c, d, v)
+		fabricIngress2564(c, d, v)
 		return
 	}
 	c.Count(3, (uint64(d[2635])))
@@ -20099,23 +20105,23 @@ func fabricIngress2561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 	binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2562(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2564(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x4 {
 		if x, ok := c.Register(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
 			binary.BigEndian.PutUint64(d[2596:2604], x&0xffffffffffff)
 		}
-		fabricIngress2541(c, d, v)
+		fabricIngress2543(c, d, v)
 		return
 	}
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2572(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2574(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2611])&0x1 == 0x1 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint32(d[34:38], 0x33330000)
@@ -20147,7 +20153,7 @@ func fabricIngress2572(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 		binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
 	c.Mark(0, 0x4000000)
@@ -20172,32 +20178,32 @@ func fabricIngress2572(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 	binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2582(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2584(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x39)
-	fabricIngress2583(c, d, v)
-	return
-}
-
-func fabricIngress2583(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2635]) == 0x4 {
-		c.Mark(0, 0x1000000000)
-		binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-		fabricIngress2585(c, d, v)
-		return
-	}
-	if uint64(d[2635]) == 0x0 {
-		fabricIngress2588(c, d, v)
-		return
-	}
-	fabricIngress2599(c, d, v)
+	fabricIngress2585(c, d, v)
 	return
 }
 
 func fabricIngress2585(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2635]) == 0x4 {
+		c.Mark(0, 0x1000000000)
+		binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
+		fabricIngress2587(c, d, v)
+		return
+	}
+	if uint64(d[2635]) == 0x0 {
+		fabricIngress2590(c, d, v)
+		return
+	}
+	fabricIngress2601(c, d, v)
+	return
+}
+
+func fabricIngress2587(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000 == 0x8000000 {
 		binary.BigEndian.PutUint64(d[2692:2700], 0x0)
 		c.Mark(0, 0x1000000000)
@@ -20216,7 +20222,7 @@ func fabricIngress2585(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-		fabricIngress2587(c, d, v)
+		fabricIngress2589(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2692:2700], 0x81)
@@ -20236,13 +20242,13 @@ func fabricIngress2585(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 	c.Mark(0, 0x4)
 	binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-	fabricIngress2587(c, d, v)
+	fabricIngress2589(c, d, v)
 	return
 }
 
-func fabricIngress2587(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2589(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2635]) == 0x0 {
-		fabricIngress2588(c, d, v)
+		fabricIngress2590(c, d, v)
 		return
 	}
 	c.Count(3, (uint64(d[2635])))
@@ -20253,11 +20259,11 @@ func fabricIngress2587(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 	binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2588(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2590(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x4 {
 		if uint64(d[4203]) == 0x0 {
 			if x, ok := c.Register(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
@@ -20265,23 +20271,23 @@ func fabricIngress2588(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			if (binary.BigEndian.Uint64(d[2598:2606]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
 				binary.BigEndian.PutUint64(d[2596:2604], binary.BigEndian.Uint64(d[5222:5230])>>16)
-				fabricIngress2593(c, d, v)
+				fabricIngress2595(c, d, v)
 				return
 			}
-			fabricIngress2593(c, d, v)
+			fabricIngress2595(c, d, v)
 			return
 		}
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2593(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2595(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2598:2606]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[4486:4494]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x37)
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
 	c.SetRegister(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff), (((binary.BigEndian.Uint64(d[2598:2606]) >> 16) + (binary.BigEndian.Uint64(d[4478:4486]) >> 16)) & 0xffffffffffff))
@@ -20289,11 +20295,11 @@ func fabricIngress2593(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x5)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2599(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2601(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x10000000 == 0x10000000 {
 		c.Mark(0, 0x10000000)
 		binary.BigEndian.PutUint16(d[254:256], 0x2)
@@ -20313,11 +20319,11 @@ func fabricIngress2599(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-		fabricIngress2587(c, d, v)
+		fabricIngress2589(c, d, v)
 		return
 	}
 	if uint64(d[2635]) == 0x0 {
-		fabricIngress2588(c, d, v)
+		fabricIngress2590(c, d, v)
 		return
 	}
 	c.Call(150)
@@ -20337,7 +20343,7 @@ func fabricIngress2599(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[312:320], binary.BigEndian.Uint64(d[312:320])&^0x8000000000000000|uint64(d[2707])&0x1<<63&0x8000000000000000)
 		c.Mark(0, 0x800000000)
 		binary.BigEndian.PutUint64(d[312:320], binary.BigEndian.Uint64(d[312:320])&^0x4000000000000000|(^(uint64(d[2611])&0x1))<<62&0x4000000000000000)
-		fabricIngress2605(c, d, v)
+		fabricIngress2607(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2700:2708], 0x0)
@@ -20345,11 +20351,11 @@ func fabricIngress2599(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[312:320], binary.BigEndian.Uint64(d[312:320])&^0x8000000000000000|uint64(d[2707])&0x1<<63&0x8000000000000000)
 	c.Mark(0, 0x800000000)
 	binary.BigEndian.PutUint64(d[312:320], binary.BigEndian.Uint64(d[312:320])&^0x4000000000000000|(^(uint64(d[2611])&0x1))<<62&0x4000000000000000)
-	fabricIngress2605(c, d, v)
+	fabricIngress2607(c, d, v)
 	return
 }
 
-func fabricIngress2605(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2607(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4443])&0x3 == 0x1 {
 		binary.BigEndian.PutUint64(d[2708:2716], 0x1)
 		c.Mark(0, 0x800000000)
@@ -20376,7 +20382,7 @@ func fabricIngress2605(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[196:204]))
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress2607(c, d, v)
+		fabricIngress2609(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2708:2716], 0x0)
@@ -20404,11 +20410,11 @@ func fabricIngress2605(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[196:204]))
 	c.Mark(0, 0x4000000)
 	binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[204:212]))
-	fabricIngress2607(c, d, v)
+	fabricIngress2609(c, d, v)
 	return
 }
 
-func fabricIngress2607(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2609(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2611])&0x1 == 0x1 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint32(d[34:38], 0x33330000)
@@ -20432,7 +20438,7 @@ func fabricIngress2607(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Mark(0, 0x800000000)
 		binary.BigEndian.PutUint16(d[310:312], uint16(uint64(binary.BigEndian.Uint16(d[2594:2596]))))
 		c.Call(154)
-		fabricIngress2587(c, d, v)
+		fabricIngress2589(c, d, v)
 		return
 	}
 	c.Mark(0, 0x4000000)
@@ -20449,82 +20455,82 @@ func fabricIngress2607(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Mark(0, 0x800000000)
 	binary.BigEndian.PutUint16(d[310:312], uint16(uint64(binary.BigEndian.Uint16(d[2594:2596]))))
 	c.Call(154)
-	fabricIngress2587(c, d, v)
+	fabricIngress2589(c, d, v)
 	return
 }
 
-func fabricIngress2620(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2622(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2612:2620], 0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x36)
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2623(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2625(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4443])&0x3 == 0x1 {
 		if uint64(d[2659])&0x1 == 0x1 {
 			if uint64(d[2611])&0x1 == 0x1 {
-				fabricIngress2626(c, d, v)
+				fabricIngress2628(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2684:2692], 0x1)
 			binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-			fabricIngress2557(c, d, v)
+			fabricIngress2559(c, d, v)
 			return
 		}
 		if uint64(d[2611])&0x1 == 0x1 {
-			fabricIngress2626(c, d, v)
+			fabricIngress2628(c, d, v)
 			return
 		}
-		fabricIngress2629(c, d, v)
+		fabricIngress2631(c, d, v)
 		return
 	}
 	if uint64(d[2659])&0x1 == 0x0 {
-		fabricIngress2629(c, d, v)
+		fabricIngress2631(c, d, v)
 		return
 	}
 	if uint64(d[2611])&0x1 == 0x1 {
-		fabricIngress2629(c, d, v)
+		fabricIngress2631(c, d, v)
 		return
 	}
 	if uint64(d[4443])&0x3 == 0x2 {
 		if (uint64(binary.BigEndian.Uint16(d[4474:4476])) & 0x1ff) != (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff) {
 			binary.BigEndian.PutUint64(d[2628:2636], 0x2)
-			fabricIngress2599(c, d, v)
+			fabricIngress2601(c, d, v)
 			return
 		}
-		fabricIngress2582(c, d, v)
+		fabricIngress2584(c, d, v)
 		return
 	}
-	fabricIngress2582(c, d, v)
+	fabricIngress2584(c, d, v)
 	return
 }
 
-func fabricIngress2626(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2628(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2684:2692], 0x3)
 	binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-	fabricIngress2557(c, d, v)
+	fabricIngress2559(c, d, v)
 	return
 }
 
-func fabricIngress2629(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2631(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4428:4436], 0x4)
-	fabricIngress2557(c, d, v)
+	fabricIngress2559(c, d, v)
 	return
 }
 
-func fabricIngress2638(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2640(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x2 {
 		if v[0]&0x10000000 == 0x10000000 {
 			if uint64(binary.BigEndian.Uint32(d[262:266])) == 0x0 {
 				binary.BigEndian.PutUint64(d[2660:2668], 0x1)
 				binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-				fabricIngress2642(c, d, v)
+				fabricIngress2644(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2660:2668], 0x0)
 			binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-			fabricIngress2642(c, d, v)
+			fabricIngress2644(c, d, v)
 			return
 		}
 		if uint64(d[4435])&0x7 == 0x2 {
@@ -20532,128 +20538,128 @@ func fabricIngress2638(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if uint64(binary.BigEndian.Uint16(d[2594:2596])) == 0x0 {
 				if uint64(d[285]) == 0x0 {
 					if uint64(d[292]) == 0xff {
-						fabricIngress2664(c, d, v)
+						fabricIngress2666(c, d, v)
 						return
 					}
 					if uint64(d[196]) == 0xff {
-						fabricIngress2664(c, d, v)
+						fabricIngress2666(c, d, v)
 						return
 					}
 					if uint64(d[193])&0x7 == 0x0 {
-						fabricIngress2646(c, d, v)
+						fabricIngress2648(c, d, v)
 						return
 					}
-					fabricIngress2664(c, d, v)
+					fabricIngress2666(c, d, v)
 					return
 				}
-				fabricIngress2664(c, d, v)
+				fabricIngress2666(c, d, v)
 				return
 			}
-			fabricIngress2664(c, d, v)
+			fabricIngress2666(c, d, v)
 			return
 		}
-		fabricIngress2651(c, d, v)
+		fabricIngress2653(c, d, v)
 		return
 	}
-	fabricIngress2651(c, d, v)
-	return
-}
-
-func fabricIngress2642(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (uint64(binary.BigEndian.Uint32(d[262:266]))) == (uint64(binary.BigEndian.Uint32(d[272:276]))) {
-		binary.BigEndian.PutUint64(d[2668:2676], 0x1)
-		binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-		fabricIngress2644(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2668:2676], 0x0)
-	binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-	fabricIngress2644(c, d, v)
+	fabricIngress2653(c, d, v)
 	return
 }
 
 func fabricIngress2644(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[262])>>5 == 0x7 {
-		fabricIngress2645(c, d, v)
+	if (uint64(binary.BigEndian.Uint32(d[262:266]))) == (uint64(binary.BigEndian.Uint32(d[272:276]))) {
+		binary.BigEndian.PutUint64(d[2668:2676], 0x1)
+		binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
+		fabricIngress2646(c, d, v)
 		return
 	}
-	if uint64(d[272])>>5 == 0x7 {
-		fabricIngress2645(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2676:2684], 0x0)
-	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
-	fabricIngress2646(c, d, v)
-	return
-}
-
-func fabricIngress2645(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2676:2684], 0x1)
-	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
+	binary.BigEndian.PutUint64(d[2668:2676], 0x0)
+	binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
 	fabricIngress2646(c, d, v)
 	return
 }
 
 func fabricIngress2646(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[262])>>5 == 0x7 {
+		fabricIngress2647(c, d, v)
+		return
+	}
+	if uint64(d[272])>>5 == 0x7 {
+		fabricIngress2647(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[2676:2684], 0x0)
+	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
+	fabricIngress2648(c, d, v)
+	return
+}
+
+func fabricIngress2647(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2676:2684], 0x1)
+	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
+	fabricIngress2648(c, d, v)
+	return
+}
+
+func fabricIngress2648(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x2 {
 		if uint64(d[2619])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x36)
-			fabricIngress2583(c, d, v)
+			fabricIngress2585(c, d, v)
 			return
 		}
 		if uint64(d[2627])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4428:4436], 0x4)
-			fabricIngress2557(c, d, v)
+			fabricIngress2559(c, d, v)
 			return
 		}
-		fabricIngress2623(c, d, v)
+		fabricIngress2625(c, d, v)
 		return
 	}
-	fabricIngress2651(c, d, v)
+	fabricIngress2653(c, d, v)
 	return
 }
 
-func fabricIngress2651(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2653(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x3 {
 		if uint64(d[2659])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[2628:2636], 0x4)
 			c.Mark(0, 0x1000000000)
 			binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-			fabricIngress2559(c, d, v)
+			fabricIngress2561(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-		fabricIngress2583(c, d, v)
+		fabricIngress2585(c, d, v)
 		return
 	}
-	fabricIngress2557(c, d, v)
+	fabricIngress2559(c, d, v)
 	return
 }
 
-func fabricIngress2664(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2666(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2612:2620], 0x1)
-	fabricIngress2646(c, d, v)
+	fabricIngress2648(c, d, v)
 	return
 }
 
-func fabricIngress2676(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2678(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[196:204]) == 0x0 && binary.BigEndian.Uint64(d[204:212]) == 0x0 {
 		binary.BigEndian.PutUint64(d[2644:2652], 0x1)
 		binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
 		binary.BigEndian.PutUint64(d[2652:2660], uint64(d[2643])&0x1)
 		binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-		fabricIngress2638(c, d, v)
+		fabricIngress2640(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2644:2652], 0x0)
 	binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
 	binary.BigEndian.PutUint64(d[2652:2660], uint64(d[2643])&0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-	fabricIngress2638(c, d, v)
+	fabricIngress2640(c, d, v)
 	return
 }
 
-func fabricIngress2681(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2683(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x0 {
 		{
 			var hit bool
@@ -20686,30 +20692,30 @@ func fabricIngress2681(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					switch place {
 					case 0:
 						fabricAction46(c, d, v)
-						fabricIngress2512(c, d, v)
+						fabricIngress2514(c, d, v)
 						return
 					}
-					fabricIngress2512(c, d, v)
+					fabricIngress2514(c, d, v)
 					return
 				}
 			}
-			fabricIngress2513(c, d, v)
+			fabricIngress2515(c, d, v)
 			return
 		}
 	}
 	if uint64(d[4435])&0x7 == 0x1 {
 		binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 		binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-		fabricIngress2686(c, d, v)
+		fabricIngress2688(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2532:2540], 0x1)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2686(c, d, v)
+	fabricIngress2688(c, d, v)
 	return
 }
 
-func fabricIngress2686(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2688(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2507])&0x1 == 0x1 {
 		{
 			var hit bool
@@ -20726,37 +20732,37 @@ func fabricIngress2686(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2688(c, d, v)
+				fabricIngress2690(c, d, v)
 				return
 			case 1:
 				fabricAction50(c, d, v)
-				fabricIngress2688(c, d, v)
+				fabricIngress2690(c, d, v)
 				return
 			case 2:
 				fabricAction51(c, d, v)
-				fabricIngress2688(c, d, v)
+				fabricIngress2690(c, d, v)
 				return
 			}
-			fabricIngress2688(c, d, v)
+			fabricIngress2690(c, d, v)
 			return
 		}
 	}
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2688(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2690(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x0 {
 		if v[0]&0xc000008 == 0x4000008 {
 			if !(binary.BigEndian.Uint64(d[204:212]) == binary.BigEndian.Uint64(d[2524:2532]) && binary.BigEndian.Uint64(d[196:204]) == binary.BigEndian.Uint64(d[2516:2524])) {
 				binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-				fabricIngress2517(c, d, v)
+				fabricIngress2519(c, d, v)
 				return
 			}
-			fabricIngress2517(c, d, v)
+			fabricIngress2519(c, d, v)
 			return
 		}
-		fabricIngress2517(c, d, v)
+		fabricIngress2519(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2612:2620], 0x0)
@@ -20764,52 +20770,52 @@ func fabricIngress2688(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2628:2636], 0x0)
 	if uint64(binary.BigEndian.Uint16(d[196:198]))>>6 == 0x3fa {
 		binary.BigEndian.PutUint64(d[2636:2644], 0x1)
-		fabricIngress2695(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2636:2644], 0x0)
-	fabricIngress2695(c, d, v)
-	return
-}
-
-func fabricIngress2695(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if binary.BigEndian.Uint64(d[196:204]) == 0x0 && binary.BigEndian.Uint64(d[204:212]) == 0x0 {
-		binary.BigEndian.PutUint64(d[2644:2652], 0x1)
-		binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
 		fabricIngress2697(c, d, v)
 		return
 	}
-	binary.BigEndian.PutUint64(d[2644:2652], 0x0)
-	binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
+	binary.BigEndian.PutUint64(d[2636:2644], 0x0)
 	fabricIngress2697(c, d, v)
 	return
 }
 
 func fabricIngress2697(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4203]) == 0x0 {
-		binary.BigEndian.PutUint64(d[2652:2660], 0x1)
-		binary.BigEndian.PutUint64(d[4196:4204], 0x0)
+	if binary.BigEndian.Uint64(d[196:204]) == 0x0 && binary.BigEndian.Uint64(d[204:212]) == 0x0 {
+		binary.BigEndian.PutUint64(d[2644:2652], 0x1)
+		binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
 		fabricIngress2699(c, d, v)
 		return
 	}
-	binary.BigEndian.PutUint64(d[2652:2660], uint64(d[2643])&0x1)
-	binary.BigEndian.PutUint64(d[4196:4204], 0x0)
+	binary.BigEndian.PutUint64(d[2644:2652], 0x0)
+	binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
 	fabricIngress2699(c, d, v)
 	return
 }
 
 func fabricIngress2699(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4203]) == 0x0 {
+		binary.BigEndian.PutUint64(d[2652:2660], 0x1)
+		binary.BigEndian.PutUint64(d[4196:4204], 0x0)
+		fabricIngress2701(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[2652:2660], uint64(d[2643])&0x1)
+	binary.BigEndian.PutUint64(d[4196:4204], 0x0)
+	fabricIngress2701(c, d, v)
+	return
+}
+
+func fabricIngress2701(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x2 {
 		if v[0]&0x10000000 == 0x10000000 {
 			if uint64(binary.BigEndian.Uint32(d[262:266])) == 0x0 {
 				binary.BigEndian.PutUint64(d[2660:2668], 0x1)
 				binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-				fabricIngress2703(c, d, v)
+				fabricIngress2705(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2660:2668], 0x0)
 			binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-			fabricIngress2703(c, d, v)
+			fabricIngress2705(c, d, v)
 			return
 		}
 		if uint64(d[4435])&0x7 == 0x2 {
@@ -20817,170 +20823,170 @@ func fabricIngress2699(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if uint64(binary.BigEndian.Uint16(d[2594:2596])) == 0x0 {
 				if uint64(d[285]) == 0x0 {
 					if uint64(d[292]) == 0xff {
-						fabricIngress2738(c, d, v)
+						fabricIngress2740(c, d, v)
 						return
 					}
 					if uint64(d[196]) == 0xff {
-						fabricIngress2738(c, d, v)
+						fabricIngress2740(c, d, v)
 						return
 					}
 					if uint64(d[193])&0x7 == 0x0 {
-						fabricIngress2707(c, d, v)
+						fabricIngress2709(c, d, v)
 						return
 					}
-					fabricIngress2738(c, d, v)
+					fabricIngress2740(c, d, v)
 					return
 				}
-				fabricIngress2738(c, d, v)
+				fabricIngress2740(c, d, v)
 				return
 			}
-			fabricIngress2738(c, d, v)
+			fabricIngress2740(c, d, v)
 			return
 		}
-		fabricIngress2725(c, d, v)
+		fabricIngress2727(c, d, v)
 		return
 	}
-	fabricIngress2725(c, d, v)
-	return
-}
-
-func fabricIngress2703(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (uint64(binary.BigEndian.Uint32(d[262:266]))) == (uint64(binary.BigEndian.Uint32(d[272:276]))) {
-		binary.BigEndian.PutUint64(d[2668:2676], 0x1)
-		binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-		fabricIngress2705(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2668:2676], 0x0)
-	binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-	fabricIngress2705(c, d, v)
+	fabricIngress2727(c, d, v)
 	return
 }
 
 func fabricIngress2705(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[262])>>5 == 0x7 {
-		fabricIngress2706(c, d, v)
+	if (uint64(binary.BigEndian.Uint32(d[262:266]))) == (uint64(binary.BigEndian.Uint32(d[272:276]))) {
+		binary.BigEndian.PutUint64(d[2668:2676], 0x1)
+		binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
+		fabricIngress2707(c, d, v)
 		return
 	}
-	if uint64(d[272])>>5 == 0x7 {
-		fabricIngress2706(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2676:2684], 0x0)
-	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
-	fabricIngress2707(c, d, v)
-	return
-}
-
-func fabricIngress2706(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2676:2684], 0x1)
-	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
+	binary.BigEndian.PutUint64(d[2668:2676], 0x0)
+	binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
 	fabricIngress2707(c, d, v)
 	return
 }
 
 func fabricIngress2707(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[262])>>5 == 0x7 {
+		fabricIngress2708(c, d, v)
+		return
+	}
+	if uint64(d[272])>>5 == 0x7 {
+		fabricIngress2708(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[2676:2684], 0x0)
+	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
+	fabricIngress2709(c, d, v)
+	return
+}
+
+func fabricIngress2708(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2676:2684], 0x1)
+	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
+	fabricIngress2709(c, d, v)
+	return
+}
+
+func fabricIngress2709(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x2 {
 		if uint64(d[2619])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x36)
-			fabricIngress2583(c, d, v)
+			fabricIngress2585(c, d, v)
 			return
 		}
 		if uint64(d[2627])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4428:4436], 0x4)
-			fabricIngress2583(c, d, v)
+			fabricIngress2585(c, d, v)
 			return
 		}
 		if uint64(d[4443])&0x3 == 0x1 {
 			if uint64(d[2659])&0x1 == 0x1 {
 				if uint64(d[2611])&0x1 == 0x1 {
-					fabricIngress2715(c, d, v)
+					fabricIngress2717(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2684:2692], 0x1)
 				binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-				fabricIngress2583(c, d, v)
+				fabricIngress2585(c, d, v)
 				return
 			}
 			if uint64(d[2611])&0x1 == 0x1 {
-				fabricIngress2715(c, d, v)
+				fabricIngress2717(c, d, v)
 				return
 			}
-			fabricIngress2718(c, d, v)
+			fabricIngress2720(c, d, v)
 			return
 		}
-		fabricIngress2718(c, d, v)
+		fabricIngress2720(c, d, v)
 		return
 	}
-	fabricIngress2725(c, d, v)
+	fabricIngress2727(c, d, v)
 	return
 }
 
-func fabricIngress2715(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2717(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2684:2692], 0x3)
 	binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-	fabricIngress2583(c, d, v)
+	fabricIngress2585(c, d, v)
 	return
 }
 
-func fabricIngress2718(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2720(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2659])&0x1 == 0x0 {
-		fabricIngress2719(c, d, v)
+		fabricIngress2721(c, d, v)
 		return
 	}
 	if uint64(d[2611])&0x1 == 0x1 {
-		fabricIngress2719(c, d, v)
+		fabricIngress2721(c, d, v)
 		return
 	}
 	if uint64(d[4443])&0x3 == 0x2 {
 		if (uint64(binary.BigEndian.Uint16(d[4474:4476])) & 0x1ff) != (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff) {
 			binary.BigEndian.PutUint64(d[2628:2636], 0x2)
-			fabricIngress2599(c, d, v)
+			fabricIngress2601(c, d, v)
 			return
 		}
-		fabricIngress2724(c, d, v)
+		fabricIngress2726(c, d, v)
 		return
 	}
-	fabricIngress2724(c, d, v)
+	fabricIngress2726(c, d, v)
 	return
 }
 
-func fabricIngress2719(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2721(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4428:4436], 0x4)
-	fabricIngress2583(c, d, v)
+	fabricIngress2585(c, d, v)
 	return
 }
 
-func fabricIngress2724(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2726(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x39)
-	fabricIngress2583(c, d, v)
+	fabricIngress2585(c, d, v)
 	return
 }
 
-func fabricIngress2725(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2727(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x3 {
 		if uint64(d[2659])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[2628:2636], 0x4)
 			c.Mark(0, 0x1000000000)
 			binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-			fabricIngress2585(c, d, v)
+			fabricIngress2587(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-		fabricIngress2583(c, d, v)
+		fabricIngress2585(c, d, v)
 		return
 	}
-	fabricIngress2583(c, d, v)
+	fabricIngress2585(c, d, v)
 	return
 }
 
-func fabricIngress2738(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2740(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2612:2620], 0x1)
-	fabricIngress2707(c, d, v)
+	fabricIngress2709(c, d, v)
 	return
 }
 
-func fabricIngress2745(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2747(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x9)
 	if uint64(binary.BigEndian.Uint16(d[46:48])) == 0x88cc {
 		binary.BigEndian.PutUint64(d[2540:2548], 0x0)
@@ -20998,102 +21004,102 @@ func fabricIngress2745(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 1:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 2:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 3:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 4:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 5:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 6:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 7:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 8:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 9:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 10:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 11:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 12:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 13:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 14:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 15:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 16:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 17:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 18:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 19:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 20:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 21:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 22:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 23:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 24:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 25:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 26:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 27:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 28:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 29:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 30:
-				fabricIngress2438(c, d, v)
+				fabricIngress2440(c, d, v)
 				return
 			case 31:
 				fabricAction42(c, d, v)
 				if binary.BigEndian.Uint64(d[2542:2550])>>16 == 0x0 {
-					fabricIngress2438(c, d, v)
+					fabricIngress2440(c, d, v)
 					return
 				}
 				if x, ok := c.Register(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
@@ -21101,21 +21107,21 @@ func fabricIngress2745(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				if (binary.BigEndian.Uint64(d[2558:2566]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
 					binary.BigEndian.PutUint64(d[2556:2564], binary.BigEndian.Uint64(d[5222:5230])>>16)
-					fabricIngress2753(c, d, v)
+					fabricIngress2755(c, d, v)
 					return
 				}
-				fabricIngress2753(c, d, v)
+				fabricIngress2755(c, d, v)
 				return
 			}
-			fabricIngress2438(c, d, v)
+			fabricIngress2440(c, d, v)
 			return
 		}
 	}
-	fabricIngress2438(c, d, v)
+	fabricIngress2440(c, d, v)
 	return
 }
 
-func fabricIngress2753(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2755(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[2550:2558]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x33)
 		binary.BigEndian.PutUint64(d[2724:2732], 0x0)
@@ -21158,45 +21164,45 @@ func fabricIngress2753(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2812:2820], 0x0)
 	binary.BigEndian.PutUint64(d[2820:2828], 0x0)
 	binary.BigEndian.PutUint64(d[2828:2836], 0x0)
-	fabricIngress2464(c, d, v)
+	fabricIngress2466(c, d, v)
 	return
 }
 
-func fabricIngress2757(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2759(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[56:64]))
 	binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[64:72]))
 	if uint64(d[48])>>4 == 0x6 {
 		if uint64(d[188])>>4 == 0x6 {
 			if v[0]&0x8000000 == 0x8000000 {
-				fabricIngress2761(c, d, v)
+				fabricIngress2763(c, d, v)
 				return
 			}
-			fabricIngress2761(c, d, v)
+			fabricIngress2763(c, d, v)
 			return
 		}
-		fabricIngress2822(c, d, v)
+		fabricIngress2824(c, d, v)
 		return
 	}
-	fabricIngress2822(c, d, v)
+	fabricIngress2824(c, d, v)
 	return
 }
 
-func fabricIngress2761(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2763(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4891])>>7 == 0x1 {
 		if v[0]&0x8 == 0x8 {
 			if uint64(d[4435])&0x7 == 0x0 {
-				fabricIngress2764(c, d, v)
+				fabricIngress2766(c, d, v)
 				return
 			}
 			if uint64(d[4435])&0x7 == 0x1 {
 				binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 				binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-				fabricIngress2686(c, d, v)
+				fabricIngress2688(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2532:2540], 0x1)
 			binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-			fabricIngress2686(c, d, v)
+			fabricIngress2688(c, d, v)
 			return
 		}
 		if uint64(d[4203]) == 0x0 {
@@ -21266,108 +21272,108 @@ func fabricIngress2761(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							_, _ = hit, place
 							switch place {
 							case 0:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 1:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 2:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 3:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 4:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 5:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 6:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 7:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 8:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 9:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 10:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 11:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 12:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 13:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 14:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 15:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 16:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 17:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 18:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 19:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 20:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 21:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 22:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 23:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 24:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 25:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 26:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 27:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 28:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 29:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 30:
-								fabricIngress2775(c, d, v)
+								fabricIngress2777(c, d, v)
 								return
 							case 31:
 								fabricAction44(c, d, v)
-								fabricIngress2809(c, d, v)
+								fabricIngress2811(c, d, v)
 								return
 							case 32:
 								fabricAction45(c, d, v)
-								fabricIngress2809(c, d, v)
+								fabricIngress2811(c, d, v)
 								return
 							}
-							fabricIngress2775(c, d, v)
+							fabricIngress2777(c, d, v)
 							return
 						}
 					}
@@ -21389,123 +21395,123 @@ func fabricIngress2761(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						_, _ = hit, place
 						switch place {
 						case 0:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 1:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 2:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 3:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 4:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 5:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 6:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 7:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 8:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 9:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 10:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 11:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 12:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 13:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 14:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 15:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 16:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 17:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 18:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 19:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 20:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 21:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 22:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 23:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 24:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 25:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 26:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 27:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 28:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 29:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 30:
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 31:
 							fabricAction44(c, d, v)
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						case 32:
 							fabricAction45(c, d, v)
-							fabricIngress2809(c, d, v)
+							fabricIngress2811(c, d, v)
 							return
 						}
-						fabricIngress2809(c, d, v)
+						fabricIngress2811(c, d, v)
 						return
 					}
 				}
-				fabricIngress2785(c, d, v)
+				fabricIngress2787(c, d, v)
 				return
 			}
 		}
-		fabricIngress2788(c, d, v)
+		fabricIngress2790(c, d, v)
 		return
 	}
-	fabricIngress2788(c, d, v)
+	fabricIngress2790(c, d, v)
 	return
 }
 
-func fabricIngress2764(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2766(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -21537,48 +21543,48 @@ func fabricIngress2764(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				switch place {
 				case 0:
 					fabricAction46(c, d, v)
-					fabricIngress2766(c, d, v)
+					fabricIngress2768(c, d, v)
 					return
 				}
-				fabricIngress2766(c, d, v)
+				fabricIngress2768(c, d, v)
 				return
 			}
 		}
-		fabricIngress2686(c, d, v)
+		fabricIngress2688(c, d, v)
 		return
 	}
 }
 
-func fabricIngress2766(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2768(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[4531])&0x1)
-	fabricIngress2686(c, d, v)
+	fabricIngress2688(c, d, v)
 	return
 }
 
-func fabricIngress2775(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2777(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4891]) == 0x80 {
-		fabricIngress2776(c, d, v)
+		fabricIngress2778(c, d, v)
 		return
 	}
 	if uint64(d[4891]) < 0x82 {
-		fabricIngress2790(c, d, v)
+		fabricIngress2792(c, d, v)
 		return
 	}
 	if uint64(d[4891]) < 0x85 {
-		fabricIngress2791(c, d, v)
+		fabricIngress2793(c, d, v)
 		return
 	}
-	fabricIngress2790(c, d, v)
+	fabricIngress2792(c, d, v)
 	return
 }
 
-func fabricIngress2776(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2778(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x1000000000 == 0x1000000000 {
 		if uint64(d[4443])&0x3 == 0x1 {
 			binary.BigEndian.PutUint64(d[4428:4436], 0x3)
 			binary.BigEndian.PutUint64(d[2532:2540], 0x1)
 			binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-			fabricIngress2686(c, d, v)
+			fabricIngress2688(c, d, v)
 			return
 		}
 		if uint64(d[4435])&0x7 == 0x0 {
@@ -21587,217 +21593,217 @@ func fabricIngress2776(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[4196:4204], 0x9)
 				binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 				binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-				fabricIngress2686(c, d, v)
+				fabricIngress2688(c, d, v)
 				return
 			}
-			fabricIngress2764(c, d, v)
+			fabricIngress2766(c, d, v)
 			return
 		}
-		fabricIngress2782(c, d, v)
+		fabricIngress2784(c, d, v)
 		return
 	}
-	fabricIngress2785(c, d, v)
+	fabricIngress2787(c, d, v)
 	return
 }
 
-func fabricIngress2782(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2784(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x1 {
 		binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 		binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-		fabricIngress2686(c, d, v)
+		fabricIngress2688(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2532:2540], 0x1)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2686(c, d, v)
+	fabricIngress2688(c, d, v)
 	return
 }
 
-func fabricIngress2785(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2787(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x0 {
 		if v[0]&0x10000000 == 0x10000000 {
 			binary.BigEndian.PutUint64(d[4428:4436], 0x1)
 			binary.BigEndian.PutUint64(d[4196:4204], 0x9)
 			binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 			binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-			fabricIngress2686(c, d, v)
+			fabricIngress2688(c, d, v)
 			return
 		}
-		fabricIngress2788(c, d, v)
+		fabricIngress2790(c, d, v)
 		return
 	}
-	fabricIngress2782(c, d, v)
-	return
-}
-
-func fabricIngress2788(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4435])&0x7 == 0x0 {
-		fabricIngress2764(c, d, v)
-		return
-	}
-	fabricIngress2782(c, d, v)
+	fabricIngress2784(c, d, v)
 	return
 }
 
 func fabricIngress2790(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4435])&0x7 == 0x0 {
+		fabricIngress2766(c, d, v)
+		return
+	}
+	fabricIngress2784(c, d, v)
+	return
+}
+
+func fabricIngress2792(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4891]) == 0x8f {
-		fabricIngress2791(c, d, v)
+		fabricIngress2793(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x86 {
-		fabricIngress2793(c, d, v)
+		fabricIngress2795(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x89 {
-		fabricIngress2793(c, d, v)
+		fabricIngress2795(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x85 {
-		fabricIngress2796(c, d, v)
+		fabricIngress2798(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x88 {
-		fabricIngress2796(c, d, v)
+		fabricIngress2798(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x87 {
 		binary.BigEndian.PutUint64(d[2580:2588], 0x2)
 		binary.BigEndian.PutUint64(d[4428:4436], uint64(d[2587])&0x7)
-		fabricIngress2804(c, d, v)
+		fabricIngress2806(c, d, v)
 		return
 	}
-	fabricIngress2785(c, d, v)
-	return
-}
-
-func fabricIngress2791(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
-	binary.BigEndian.PutUint64(d[4196:4204], 0x3a)
-	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
-	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2686(c, d, v)
+	fabricIngress2787(c, d, v)
 	return
 }
 
 func fabricIngress2793(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
-	binary.BigEndian.PutUint64(d[4196:4204], 0x38)
+	binary.BigEndian.PutUint64(d[4196:4204], 0x3a)
 	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2686(c, d, v)
+	fabricIngress2688(c, d, v)
 	return
 }
 
-func fabricIngress2796(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2795(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
+	binary.BigEndian.PutUint64(d[4196:4204], 0x38)
+	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
+	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
+	fabricIngress2688(c, d, v)
+	return
+}
+
+func fabricIngress2798(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2580:2588], 0x4)
 	binary.BigEndian.PutUint64(d[4428:4436], uint64(d[2587])&0x7)
 	if uint64(d[195]) == 0xff {
 		if uint64(d[4291]) == 0x0 {
-			fabricIngress2785(c, d, v)
+			fabricIngress2787(c, d, v)
 			return
 		}
-		fabricIngress2799(c, d, v)
+		fabricIngress2801(c, d, v)
 		return
 	}
-	fabricIngress2800(c, d, v)
+	fabricIngress2802(c, d, v)
 	return
 }
 
-func fabricIngress2799(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2801(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x36)
 	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2686(c, d, v)
+	fabricIngress2688(c, d, v)
 	return
 }
 
-func fabricIngress2800(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2802(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x36)
 	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2686(c, d, v)
+	fabricIngress2688(c, d, v)
 	return
 }
 
-func fabricIngress2804(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2806(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[195]) == 0xff {
 		if uint64(d[4291]) == 0x0 {
 			if uint64(d[2587])&0x7 == 0x2 {
 				if v[0]&0x410000000 == 0x0 {
-					fabricIngress2800(c, d, v)
+					fabricIngress2802(c, d, v)
 					return
 				}
-				fabricIngress2785(c, d, v)
+				fabricIngress2787(c, d, v)
 				return
 			}
-			fabricIngress2785(c, d, v)
+			fabricIngress2787(c, d, v)
 			return
 		}
-		fabricIngress2799(c, d, v)
+		fabricIngress2801(c, d, v)
 		return
 	}
-	fabricIngress2800(c, d, v)
-	return
-}
-
-func fabricIngress2809(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4891]) == 0x80 {
-		fabricIngress2776(c, d, v)
-		return
-	}
-	if uint64(d[4891]) < 0x82 {
-		fabricIngress2811(c, d, v)
-		return
-	}
-	if uint64(d[4891]) < 0x85 {
-		fabricIngress2791(c, d, v)
-		return
-	}
-	fabricIngress2811(c, d, v)
+	fabricIngress2802(c, d, v)
 	return
 }
 
 func fabricIngress2811(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4891]) == 0x80 {
+		fabricIngress2778(c, d, v)
+		return
+	}
+	if uint64(d[4891]) < 0x82 {
+		fabricIngress2813(c, d, v)
+		return
+	}
+	if uint64(d[4891]) < 0x85 {
+		fabricIngress2793(c, d, v)
+		return
+	}
+	fabricIngress2813(c, d, v)
+	return
+}
+
+func fabricIngress2813(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4891]) == 0x8f {
-		fabricIngress2791(c, d, v)
+		fabricIngress2793(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x86 {
-		fabricIngress2793(c, d, v)
+		fabricIngress2795(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x89 {
-		fabricIngress2793(c, d, v)
+		fabricIngress2795(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x85 {
-		fabricIngress2815(c, d, v)
+		fabricIngress2817(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x88 {
-		fabricIngress2815(c, d, v)
+		fabricIngress2817(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x87 {
 		binary.BigEndian.PutUint64(d[2580:2588], 0x2)
 		binary.BigEndian.PutUint64(d[4428:4436], uint64(d[2587])&0x7)
-		fabricIngress2804(c, d, v)
+		fabricIngress2806(c, d, v)
 		return
 	}
-	fabricIngress2785(c, d, v)
+	fabricIngress2787(c, d, v)
 	return
 }
 
-func fabricIngress2815(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2817(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2580:2588], 0x4)
 	binary.BigEndian.PutUint64(d[4428:4436], uint64(d[2587])&0x7)
-	fabricIngress2804(c, d, v)
+	fabricIngress2806(c, d, v)
 	return
 }
 
-func fabricIngress2822(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x9)
 	if uint64(binary.BigEndian.Uint16(d[46:48])) == 0x88cc {
 		binary.BigEndian.PutUint64(d[2540:2548], 0x0)
@@ -21815,114 +21821,114 @@ func fabricIngress2822(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 1:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 2:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 3:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 4:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 5:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 6:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 7:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 8:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 9:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 10:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 11:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 12:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 13:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 14:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 15:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 16:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 17:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 18:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 19:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 20:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 21:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 22:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 23:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 24:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 25:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 26:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 27:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 28:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 29:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 30:
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			case 31:
 				fabricAction42(c, d, v)
-				fabricIngress2826(c, d, v)
+				fabricIngress2828(c, d, v)
 				return
 			}
-			fabricIngress2826(c, d, v)
+			fabricIngress2828(c, d, v)
 			return
 		}
 	}
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2826(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2828(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[2542:2550])>>16 == 0x0 {
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
 	if x, ok := c.Register(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
@@ -21930,17 +21936,17 @@ func fabricIngress2826(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	if (binary.BigEndian.Uint64(d[2558:2566]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
 		binary.BigEndian.PutUint64(d[2556:2564], binary.BigEndian.Uint64(d[5222:5230])>>16)
-		fabricIngress2830(c, d, v)
+		fabricIngress2832(c, d, v)
 		return
 	}
-	fabricIngress2830(c, d, v)
+	fabricIngress2832(c, d, v)
 	return
 }
 
-func fabricIngress2830(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2832(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[2550:2558]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x33)
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
 	c.SetRegister(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff), (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) + (binary.BigEndian.Uint64(d[2542:2550]) >> 16)) & 0xffffffffffff))
@@ -21948,72 +21954,72 @@ func fabricIngress2830(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x4)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2834(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2836(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[56:64]))
 	binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[64:72]))
-	fabricIngress2835(c, d, v)
-	return
-}
-
-func fabricIngress2835(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x4000000 == 0x4000000 {
-		if v[0]&0x8 == 0x8 {
-			fabricIngress2837(c, d, v)
-			return
-		}
-		fabricIngress2839(c, d, v)
-		return
-	}
-	if v[0]&0x8 == 0x8 {
-		fabricIngress2837(c, d, v)
-		return
-	}
-	fabricIngress2844(c, d, v)
+	fabricIngress2837(c, d, v)
 	return
 }
 
 func fabricIngress2837(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[48])>>4 == 0x6 {
-		if v[0]&0x4000000 == 0x4000000 {
+	if v[0]&0x4000000 == 0x4000000 {
+		if v[0]&0x8 == 0x8 {
 			fabricIngress2839(c, d, v)
 			return
 		}
-		fabricIngress2840(c, d, v)
+		fabricIngress2841(c, d, v)
 		return
 	}
-	fabricIngress2844(c, d, v)
+	if v[0]&0x8 == 0x8 {
+		fabricIngress2839(c, d, v)
+		return
+	}
+	fabricIngress2846(c, d, v)
 	return
 }
 
 func fabricIngress2839(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[188])>>4 == 0x6 {
-		fabricIngress2840(c, d, v)
+	if uint64(d[48])>>4 == 0x6 {
+		if v[0]&0x4000000 == 0x4000000 {
+			fabricIngress2841(c, d, v)
+			return
+		}
+		fabricIngress2842(c, d, v)
 		return
 	}
-	fabricIngress2844(c, d, v)
+	fabricIngress2846(c, d, v)
 	return
 }
 
-func fabricIngress2840(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2841(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[188])>>4 == 0x6 {
+		fabricIngress2842(c, d, v)
+		return
+	}
+	fabricIngress2846(c, d, v)
+	return
+}
+
+func fabricIngress2842(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000008 == 0x8000000 {
 		c.Call(146)
 		if uint64(binary.BigEndian.Uint16(d[2722:2724])) == 0x0 {
-			fabricIngress2761(c, d, v)
+			fabricIngress2763(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-		fabricIngress2761(c, d, v)
+		fabricIngress2763(c, d, v)
 		return
 	}
-	fabricIngress2761(c, d, v)
+	fabricIngress2763(c, d, v)
 	return
 }
 
-func fabricIngress2844(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2846(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x9)
 	if uint64(binary.BigEndian.Uint16(d[46:48])) == 0x88cc {
 		binary.BigEndian.PutUint64(d[2540:2548], 0x0)
@@ -22031,114 +22037,114 @@ func fabricIngress2844(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 1:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 2:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 3:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 4:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 5:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 6:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 7:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 8:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 9:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 10:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 11:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 12:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 13:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 14:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 15:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 16:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 17:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 18:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 19:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 20:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 21:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 22:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 23:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 24:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 25:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 26:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 27:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 28:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 29:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 30:
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			case 31:
 				fabricAction42(c, d, v)
-				fabricIngress2848(c, d, v)
+				fabricIngress2850(c, d, v)
 				return
 			}
-			fabricIngress2848(c, d, v)
+			fabricIngress2850(c, d, v)
 			return
 		}
 	}
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2848(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2850(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[2542:2550])>>16 == 0x0 {
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
 	if x, ok := c.Register(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
@@ -22146,17 +22152,17 @@ func fabricIngress2848(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	if (binary.BigEndian.Uint64(d[2558:2566]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
 		binary.BigEndian.PutUint64(d[2556:2564], binary.BigEndian.Uint64(d[5222:5230])>>16)
-		fabricIngress2852(c, d, v)
+		fabricIngress2854(c, d, v)
 		return
 	}
-	fabricIngress2852(c, d, v)
+	fabricIngress2854(c, d, v)
 	return
 }
 
-func fabricIngress2852(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2854(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[2550:2558]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x33)
-		fabricIngress2500(c, d, v)
+		fabricIngress2502(c, d, v)
 		return
 	}
 	c.SetRegister(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff), (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) + (binary.BigEndian.Uint64(d[2542:2550]) >> 16)) & 0xffffffffffff))
@@ -22164,49 +22170,49 @@ func fabricIngress2852(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x4)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2500(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
-func fabricIngress2856(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2858(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2500:2508], 0x0)
 	binary.BigEndian.PutUint64(d[2508:2516], 0x0)
 	if uint64(d[4203]) == 0x0 {
-		fabricIngress2834(c, d, v)
+		fabricIngress2836(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x2 {
-		fabricIngress2757(c, d, v)
+		fabricIngress2759(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x3 {
-		fabricIngress2834(c, d, v)
+		fabricIngress2836(c, d, v)
 		return
 	}
-	fabricIngress2500(c, d, v)
-	return
-}
-
-func fabricIngress2864(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[33]) < 0x20 {
-		if uint64(binary.BigEndian.Uint32(d[5184:5188])) == 0x6 {
-			fabricIngress2085(c, d, v)
-			return
-		}
-		fabricIngress2866(c, d, v)
-		return
-	}
-	fabricIngress2866(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
 func fabricIngress2866(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x8)
-	fabricIngress2085(c, d, v)
+	if uint64(d[33]) < 0x20 {
+		if uint64(binary.BigEndian.Uint32(d[5184:5188])) == 0x6 {
+			fabricIngress2087(c, d, v)
+			return
+		}
+		fabricIngress2868(c, d, v)
+		return
+	}
+	fabricIngress2868(c, d, v)
 	return
 }
 
-func fabricIngress2872(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2868(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x8)
+	fabricIngress2087(c, d, v)
+	return
+}
+
+func fabricIngress2874(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -22220,119 +22226,119 @@ func fabricIngress2872(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 1:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 2:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 3:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 4:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 5:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 6:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 7:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 8:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 9:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 10:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 11:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 12:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 13:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 14:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 15:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 16:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 17:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 18:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 19:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 20:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 21:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 22:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 23:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 24:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 25:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 26:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 27:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 28:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 29:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 30:
-			fabricIngress2873(c, d, v)
+			fabricIngress2875(c, d, v)
 			return
 		case 31:
 			fabricAction36(c, d, v)
-			fabricIngress2875(c, d, v)
+			fabricIngress2877(c, d, v)
 			return
 		}
-		fabricIngress2873(c, d, v)
+		fabricIngress2875(c, d, v)
 		return
 	}
-}
-
-func fabricIngress2873(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2499])&0x1 == 0x0 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x31)
-		fabricIngress2085(c, d, v)
-		return
-	}
-	fabricIngress2875(c, d, v)
-	return
 }
 
 func fabricIngress2875(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2499])&0x1 == 0x0 {
+		binary.BigEndian.PutUint64(d[4196:4204], 0x31)
+		fabricIngress2087(c, d, v)
+		return
+	}
+	fabricIngress2877(c, d, v)
+	return
+}
+
+func fabricIngress2877(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -22347,31 +22353,31 @@ func fabricIngress2875(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction37(c, d, v)
-			fabricIngress1938(c, d, v)
+			fabricIngress1940(c, d, v)
 			return
 		case 1:
 			fabricAction38(c, d, v)
-			fabricIngress1938(c, d, v)
+			fabricIngress1940(c, d, v)
 			return
 		case 2:
 			fabricAction39(c, d, v)
-			fabricIngress2085(c, d, v)
+			fabricIngress2087(c, d, v)
 			return
 		}
-		fabricIngress1938(c, d, v)
+		fabricIngress1940(c, d, v)
 		return
 	}
 }
 
-func fabricIngress2878(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2880(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x3)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress1956(c, d, v)
+	fabricIngress1958(c, d, v)
 	return
 }
 
-func fabricIngress2884(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2886(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5068:5076], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 	c.Count(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff))
 	{
@@ -22379,233 +22385,233 @@ func fabricIngress2884(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 1:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 2:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 3:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 4:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 5:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 6:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 7:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 8:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 9:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 10:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 11:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 12:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 13:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 14:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 15:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 16:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 17:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 18:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 19:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 20:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 21:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 22:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 23:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 24:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 25:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 26:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 27:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 28:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 29:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 30:
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		case 31:
 			fabricAction34(c, d, v)
-			fabricIngress2886(c, d, v)
+			fabricIngress2888(c, d, v)
 			return
 		}
-		fabricIngress2886(c, d, v)
+		fabricIngress2888(c, d, v)
 		return
 	}
 }
 
-func fabricIngress2886(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2888(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		hit, place := c.Match(25)
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 1:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 2:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 3:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 4:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 5:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 6:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 7:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 8:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 9:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 10:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 11:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 12:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 13:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 14:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 15:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 16:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 17:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 18:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 19:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 20:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 21:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 22:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 23:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 24:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 25:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 26:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 27:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 28:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 29:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 30:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 31:
 			fabricAction35(c, d, v)
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		}
-		fabricIngress2887(c, d, v)
+		fabricIngress2889(c, d, v)
 		return
 	}
 }
 
-func fabricIngress2887(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2889(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x2 == 0x2 {
 		if uint64(d[28]) == 0x0 {
 			binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[29:31]))&0x1ff)
 			binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-			fabricIngress2085(c, d, v)
+			fabricIngress2087(c, d, v)
 			return
 		}
 		if uint64(d[28]) == 0x1 {
-			fabricIngress2891(c, d, v)
+			fabricIngress2893(c, d, v)
 			return
 		}
 		if uint64(d[28]) == 0x2 {
-			fabricIngress2891(c, d, v)
+			fabricIngress2893(c, d, v)
 			return
 		}
-		fabricIngress2893(c, d, v)
+		fabricIngress2895(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff == 0x1fc {
@@ -22613,30 +22619,30 @@ func fabricIngress2887(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[2492:2500], 0x0)
 		if uint64(d[4203]) == 0x0 {
 			if uint64(d[110]) == 0x3 {
-				fabricIngress2899(c, d, v)
+				fabricIngress2901(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x4 {
-				fabricIngress2899(c, d, v)
+				fabricIngress2901(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x5 {
-				fabricIngress2934(c, d, v)
+				fabricIngress2936(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x6 {
-				fabricIngress2934(c, d, v)
+				fabricIngress2936(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x7 {
-				fabricIngress2934(c, d, v)
+				fabricIngress2936(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[4196:4204], 0x32)
-			fabricIngress2085(c, d, v)
+			fabricIngress2087(c, d, v)
 			return
 		}
-		fabricIngress2085(c, d, v)
+		fabricIngress2087(c, d, v)
 		return
 	}
 	if v[0]&0x1000008 == 0x1000000 {
@@ -22670,93 +22676,93 @@ func fabricIngress2887(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							if uint64(d[121])&0x1 == 0x1 {
 								if uint64(binary.BigEndian.Uint16(d[122:124])) == 0x0 {
 									c.Count(5, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-									fabricIngress2949(c, d, v)
+									fabricIngress2951(c, d, v)
 									return
 								}
 								c.Count(4, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-								fabricIngress2949(c, d, v)
+								fabricIngress2951(c, d, v)
 								return
 							}
-							fabricIngress2949(c, d, v)
+							fabricIngress2951(c, d, v)
 							return
 						}
-						fabricIngress2005(c, d, v)
+						fabricIngress2007(c, d, v)
 						return
 					case 1:
 						fabricAction41(c, d, v)
-						fabricIngress2085(c, d, v)
+						fabricIngress2087(c, d, v)
 						return
 					}
-					fabricIngress2085(c, d, v)
+					fabricIngress2087(c, d, v)
 					return
 				}
 			}
-			fabricIngress2981(c, d, v)
+			fabricIngress2983(c, d, v)
 			return
 		}
-		fabricIngress2981(c, d, v)
+		fabricIngress2983(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2500:2508], 0x0)
 	binary.BigEndian.PutUint64(d[2508:2516], 0x0)
 	if uint64(d[4203]) == 0x0 {
 		if v[0]&0x8 == 0x8 {
-			fabricIngress2834(c, d, v)
+			fabricIngress2836(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[196:204]))
 		binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[204:212]))
 		if v[0]&0x4000000 == 0x4000000 {
-			fabricIngress2839(c, d, v)
+			fabricIngress2841(c, d, v)
 			return
 		}
-		fabricIngress2844(c, d, v)
+		fabricIngress2846(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x2 {
 		if v[0]&0x8 == 0x8 {
-			fabricIngress2834(c, d, v)
+			fabricIngress2836(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[196:204]))
 		binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress2835(c, d, v)
+		fabricIngress2837(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x3 {
 		if v[0]&0x8 == 0x8 {
-			fabricIngress2834(c, d, v)
+			fabricIngress2836(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[196:204]))
 		binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress2835(c, d, v)
+		fabricIngress2837(c, d, v)
 		return
 	}
-	fabricIngress2500(c, d, v)
-	return
-}
-
-func fabricIngress2891(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[33]) < 0x20 {
-		if uint64(binary.BigEndian.Uint32(d[5184:5188])) == 0x6 {
-			fabricIngress2085(c, d, v)
-			return
-		}
-		fabricIngress2893(c, d, v)
-		return
-	}
-	fabricIngress2893(c, d, v)
+	fabricIngress2502(c, d, v)
 	return
 }
 
 func fabricIngress2893(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x8)
-	fabricIngress2085(c, d, v)
+	if uint64(d[33]) < 0x20 {
+		if uint64(binary.BigEndian.Uint32(d[5184:5188])) == 0x6 {
+			fabricIngress2087(c, d, v)
+			return
+		}
+		fabricIngress2895(c, d, v)
+		return
+	}
+	fabricIngress2895(c, d, v)
 	return
 }
 
-func fabricIngress2899(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2895(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x8)
+	fabricIngress2087(c, d, v)
+	return
+}
+
+func fabricIngress2901(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -22770,119 +22776,119 @@ func fabricIngress2899(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 1:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 2:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 3:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 4:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 5:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 6:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 7:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 8:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 9:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 10:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 11:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 12:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 13:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 14:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 15:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 16:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 17:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 18:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 19:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 20:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 21:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 22:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 23:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 24:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 25:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 26:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 27:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 28:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 29:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 30:
-			fabricIngress2900(c, d, v)
+			fabricIngress2902(c, d, v)
 			return
 		case 31:
 			fabricAction36(c, d, v)
-			fabricIngress2902(c, d, v)
+			fabricIngress2904(c, d, v)
 			return
 		}
-		fabricIngress2900(c, d, v)
+		fabricIngress2902(c, d, v)
 		return
 	}
-}
-
-func fabricIngress2900(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2499])&0x1 == 0x0 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x31)
-		fabricIngress2085(c, d, v)
-		return
-	}
-	fabricIngress2902(c, d, v)
-	return
 }
 
 func fabricIngress2902(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2499])&0x1 == 0x0 {
+		binary.BigEndian.PutUint64(d[4196:4204], 0x31)
+		fabricIngress2087(c, d, v)
+		return
+	}
+	fabricIngress2904(c, d, v)
+	return
+}
+
+func fabricIngress2904(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -22898,26 +22904,26 @@ func fabricIngress2902(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		case 0:
 			fabricAction37(c, d, v)
 			if uint64(d[4203]) == 0x0 {
-				fabricIngress2904(c, d, v)
+				fabricIngress2906(c, d, v)
 				return
 			}
-			fabricIngress2085(c, d, v)
+			fabricIngress2087(c, d, v)
 			return
 		case 1:
 			fabricAction38(c, d, v)
-			fabricIngress2931(c, d, v)
+			fabricIngress2933(c, d, v)
 			return
 		case 2:
 			fabricAction39(c, d, v)
-			fabricIngress2085(c, d, v)
+			fabricIngress2087(c, d, v)
 			return
 		}
-		fabricIngress2931(c, d, v)
+		fabricIngress2933(c, d, v)
 		return
 	}
 }
 
-func fabricIngress2904(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2906(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[110]) == 0x3 {
 		c.Count(1, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
 		if v[0]&0x1000000 == 0 {
@@ -22934,7 +22940,7 @@ func fabricIngress2904(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		d[121] = byte(c.Get(140))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[122:124], 0x0)
-		fabricIngress2906(c, d, v)
+		fabricIngress2908(c, d, v)
 		return
 	}
 	c.Count(2, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
@@ -22953,116 +22959,116 @@ func fabricIngress2904(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	d[121] = byte(c.Get(140))
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[122:124], 0x0)
-	fabricIngress2906(c, d, v)
-	return
-}
-
-func fabricIngress2906(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x0 {
-		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[122:124], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
-		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[124:126], 0x0)
-		fabricIngress2908(c, d, v)
-		return
-	}
-	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[124:126], 0x0)
 	fabricIngress2908(c, d, v)
 	return
 }
 
 func fabricIngress2908(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x1 {
+	if uint64(d[114])&0x7 == 0x0 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[124:126], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[122:124], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[126:128], 0x0)
+		binary.BigEndian.PutUint16(d[124:126], 0x0)
 		fabricIngress2910(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[126:128], 0x0)
+	binary.BigEndian.PutUint16(d[124:126], 0x0)
 	fabricIngress2910(c, d, v)
 	return
 }
 
 func fabricIngress2910(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x2 {
+	if uint64(d[114])&0x7 == 0x1 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[126:128], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[124:126], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[128:130], 0x0)
+		binary.BigEndian.PutUint16(d[126:128], 0x0)
 		fabricIngress2912(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[128:130], 0x0)
+	binary.BigEndian.PutUint16(d[126:128], 0x0)
 	fabricIngress2912(c, d, v)
 	return
 }
 
 func fabricIngress2912(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x3 {
+	if uint64(d[114])&0x7 == 0x2 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[128:130], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[126:128], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[130:132], 0x0)
+		binary.BigEndian.PutUint16(d[128:130], 0x0)
 		fabricIngress2914(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[130:132], 0x0)
+	binary.BigEndian.PutUint16(d[128:130], 0x0)
 	fabricIngress2914(c, d, v)
 	return
 }
 
 func fabricIngress2914(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x4 {
+	if uint64(d[114])&0x7 == 0x3 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[130:132], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[128:130], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[132:134], 0x0)
+		binary.BigEndian.PutUint16(d[130:132], 0x0)
 		fabricIngress2916(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[132:134], 0x0)
+	binary.BigEndian.PutUint16(d[130:132], 0x0)
 	fabricIngress2916(c, d, v)
 	return
 }
 
 func fabricIngress2916(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x5 {
+	if uint64(d[114])&0x7 == 0x4 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[132:134], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[130:132], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[134:136], 0x0)
+		binary.BigEndian.PutUint16(d[132:134], 0x0)
 		fabricIngress2918(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[134:136], 0x0)
+	binary.BigEndian.PutUint16(d[132:134], 0x0)
 	fabricIngress2918(c, d, v)
 	return
 }
 
 func fabricIngress2918(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[114])&0x7 == 0x6 {
+	if uint64(d[114])&0x7 == 0x5 {
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[134:136], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		binary.BigEndian.PutUint16(d[132:134], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
-		binary.BigEndian.PutUint16(d[136:138], 0x0)
+		binary.BigEndian.PutUint16(d[134:136], 0x0)
 		fabricIngress2920(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[136:138], 0x0)
+	binary.BigEndian.PutUint16(d[134:136], 0x0)
 	fabricIngress2920(c, d, v)
 	return
 }
 
 func fabricIngress2920(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[114])&0x7 == 0x6 {
+		c.Mark(0, 0x1000000)
+		binary.BigEndian.PutUint16(d[134:136], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
+		c.Mark(0, 0x1000000)
+		binary.BigEndian.PutUint16(d[136:138], 0x0)
+		fabricIngress2922(c, d, v)
+		return
+	}
+	c.Mark(0, 0x1000000)
+	binary.BigEndian.PutUint16(d[136:138], 0x0)
+	fabricIngress2922(c, d, v)
+	return
+}
+
+func fabricIngress2922(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x7 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[136:138], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
@@ -23077,7 +23083,7 @@ func fabricIngress2920(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			v[0] &^= 0x800000
 			c.Grow(-8)
 		}
-		fabricIngress2085(c, d, v)
+		fabricIngress2087(c, d, v)
 		return
 	}
 	if v[0]&0x2000000 == 0 {
@@ -23091,133 +23097,133 @@ func fabricIngress2920(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		v[0] &^= 0x800000
 		c.Grow(-8)
 	}
-	fabricIngress2085(c, d, v)
+	fabricIngress2087(c, d, v)
 	return
 }
 
-func fabricIngress2931(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2933(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
-		fabricIngress2904(c, d, v)
+		fabricIngress2906(c, d, v)
 		return
 	}
-	fabricIngress2085(c, d, v)
+	fabricIngress2087(c, d, v)
 	return
 }
 
-func fabricIngress2934(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2936(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x3)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2085(c, d, v)
+	fabricIngress2087(c, d, v)
 	return
 }
 
-func fabricIngress2949(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2951(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>1&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[124:126])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-			fabricIngress2952(c, d, v)
+			fabricIngress2954(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-		fabricIngress2952(c, d, v)
+		fabricIngress2954(c, d, v)
 		return
 	}
-	fabricIngress2952(c, d, v)
+	fabricIngress2954(c, d, v)
 	return
 }
 
-func fabricIngress2952(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2954(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>2&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[126:128])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-			fabricIngress2955(c, d, v)
+			fabricIngress2957(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-		fabricIngress2955(c, d, v)
+		fabricIngress2957(c, d, v)
 		return
 	}
-	fabricIngress2955(c, d, v)
+	fabricIngress2957(c, d, v)
 	return
 }
 
-func fabricIngress2955(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2957(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>3&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[128:130])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-			fabricIngress2958(c, d, v)
+			fabricIngress2960(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-		fabricIngress2958(c, d, v)
+		fabricIngress2960(c, d, v)
 		return
 	}
-	fabricIngress2958(c, d, v)
+	fabricIngress2960(c, d, v)
 	return
 }
 
-func fabricIngress2958(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2960(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>4&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[130:132])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-			fabricIngress2961(c, d, v)
+			fabricIngress2963(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-		fabricIngress2961(c, d, v)
+		fabricIngress2963(c, d, v)
 		return
 	}
-	fabricIngress2961(c, d, v)
+	fabricIngress2963(c, d, v)
 	return
 }
 
-func fabricIngress2961(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2963(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>5&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[132:134])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-			fabricIngress2964(c, d, v)
+			fabricIngress2966(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-		fabricIngress2964(c, d, v)
+		fabricIngress2966(c, d, v)
 		return
 	}
-	fabricIngress2964(c, d, v)
+	fabricIngress2966(c, d, v)
 	return
 }
 
-func fabricIngress2964(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2966(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>6&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[134:136])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-			fabricIngress2967(c, d, v)
+			fabricIngress2969(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-		fabricIngress2967(c, d, v)
+		fabricIngress2969(c, d, v)
 		return
 	}
-	fabricIngress2967(c, d, v)
+	fabricIngress2969(c, d, v)
 	return
 }
 
-func fabricIngress2967(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2969(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>7 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[136:138])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-			fabricIngress2970(c, d, v)
+			fabricIngress2972(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-		fabricIngress2970(c, d, v)
+		fabricIngress2972(c, d, v)
 		return
 	}
-	fabricIngress2970(c, d, v)
+	fabricIngress2972(c, d, v)
 	return
 }
 
-func fabricIngress2970(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2972(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x400000 == 0x400000 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint32(d[40:44], uint32((binary.BigEndian.Uint64(d[102:110])>>16)>>16))
@@ -23271,7 +23277,7 @@ func fabricIngress2970(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 		binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 		binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-		fabricIngress2006(c, d, v)
+		fabricIngress2008(c, d, v)
 		return
 	}
 	if v[0]&0x8 != 0 {
@@ -23322,281 +23328,281 @@ func fabricIngress2970(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-	fabricIngress2006(c, d, v)
+	fabricIngress2008(c, d, v)
 	return
 }
 
-func fabricIngress2981(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2983(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
-	fabricIngress2085(c, d, v)
+	fabricIngress2087(c, d, v)
 	return
 }
 
-func fabricIngress2993(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2995(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4307])&0x1 == 0x1 {
 		if uint64(d[4347])&0x1 == 0x0 {
 			if ((uint64(d[352])) & 0xe0) != 0xc0 {
 				if (uint64(binary.BigEndian.Uint16(d[348:350]))) == (uint64(binary.BigEndian.Uint16(d[192:194]))) {
 					binary.BigEndian.PutUint64(d[2476:2484], 0x1)
 					binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
-					fabricIngress2998(c, d, v)
+					fabricIngress3000(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2476:2484], 0x6)
 				binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
-				fabricIngress2998(c, d, v)
+				fabricIngress3000(c, d, v)
 				return
 			}
-			fabricIngress3018(c, d, v)
+			fabricIngress3020(c, d, v)
 			return
 		}
-		fabricIngress3018(c, d, v)
+		fabricIngress3020(c, d, v)
 		return
 	}
-	fabricIngress3018(c, d, v)
+	fabricIngress3020(c, d, v)
 	return
 }
 
-func fabricIngress2998(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3000(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4155])&0x3 == 0x0 {
 		binary.BigEndian.PutUint64(d[5068:5076], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 		c.Count(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff))
-		fabricIngress3000(c, d, v)
+		fabricIngress3002(c, d, v)
 		return
 	}
 	if uint64(d[4155])&0x3 == 0x1 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress3004(c, d, v)
+			fabricIngress3006(c, d, v)
 			return
 		}
 		fabricIngress71(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
-		fabricIngress3012(c, d, v)
+		fabricIngress3014(c, d, v)
 		return
 	}
 	fabricIngress71(c, d, v)
 	return
 }
 
-func fabricIngress3000(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3002(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		hit, place := c.Match(24)
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 1:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 2:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 3:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 4:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 5:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 6:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 7:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 8:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 9:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 10:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 11:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 12:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 13:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 14:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 15:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 16:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 17:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 18:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 19:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 20:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 21:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 22:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 23:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 24:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 25:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 26:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 27:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 28:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 29:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 30:
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		case 31:
 			fabricAction34(c, d, v)
-			fabricIngress3001(c, d, v)
+			fabricIngress3003(c, d, v)
 			return
 		}
-		fabricIngress3001(c, d, v)
+		fabricIngress3003(c, d, v)
 		return
 	}
 }
 
-func fabricIngress3001(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3003(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		hit, place := c.Match(25)
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 1:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 2:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 3:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 4:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 5:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 6:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 7:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 8:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 9:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 10:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 11:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 12:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 13:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 14:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 15:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 16:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 17:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 18:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 19:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 20:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 21:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 22:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 23:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 24:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 25:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 26:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 27:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 28:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 29:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 30:
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		case 31:
 			fabricAction35(c, d, v)
-			fabricIngress2887(c, d, v)
+			fabricIngress2889(c, d, v)
 			return
 		}
-		fabricIngress2887(c, d, v)
+		fabricIngress2889(c, d, v)
 		return
 	}
 }
 
-func fabricIngress3004(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3006(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4900:4908], 0x1)
 	if uint64(d[4251])&0x3f == 0x0 {
 		if uint64(d[4259])&0x1 == 0x0 {
@@ -23605,10 +23611,10 @@ func fabricIngress3004(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				fabricIngress107(c, d, v)
 				return
 			}
-			fabricIngress3009(c, d, v)
+			fabricIngress3011(c, d, v)
 			return
 		}
-		fabricIngress3009(c, d, v)
+		fabricIngress3011(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[5236:5244], (uint64(d[4251])&0x3f)&0xffff)
@@ -23616,13 +23622,13 @@ func fabricIngress3004(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress3009(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3011(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x21)
 	fabricIngress107(c, d, v)
 	return
 }
 
-func fabricIngress3012(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3014(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4907])&0x1 == 0x0 {
 		if uint64(d[4523])&0x1 == 0x0 {
 			binary.BigEndian.PutUint64(d[3404:3412], uint64(binary.BigEndian.Uint32(d[49:53]))>>8&0xfffff)
@@ -23632,14 +23638,14 @@ func fabricIngress3012(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				{
 					var hit bool
 					var place int
-					if c.Filled(596) {
+					if c.Filled(597) {
 						k := (*fabricKey)(c.Key())
 						k[0] = uint64(binary.BigEndian.Uint16(d[4538:4540]))
 						k[1] = binary.BigEndian.Uint64(d[4492:4500])
 						k[2] = binary.BigEndian.Uint64(d[4500:4508])
-						hit, place = c.Find(596)
+						hit, place = c.Find(597)
 					} else {
-						hit, place = c.Match(596)
+						hit, place = c.Match(597)
 					}
 					_, _ = hit, place
 					switch place {
@@ -23682,27 +23688,27 @@ func fabricIngress3012(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress3018(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3020(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4155])&0x3 == 0x0 {
-		fabricIngress3019(c, d, v)
+		fabricIngress3021(c, d, v)
 		return
 	}
 	if uint64(d[4155])&0x3 == 0x1 {
-		fabricIngress3004(c, d, v)
+		fabricIngress3006(c, d, v)
 		return
 	}
-	fabricIngress3012(c, d, v)
+	fabricIngress3014(c, d, v)
 	return
 }
 
-func fabricIngress3019(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3021(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5068:5076], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 	c.Count(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff))
-	fabricIngress3000(c, d, v)
+	fabricIngress3002(c, d, v)
 	return
 }
 
-func fabricIngress3022(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3024(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4307])&0x1 == 0x1 {
 		if uint64(d[4347])&0x1 == 0x0 {
 			if uint64(d[4203]) == 0x0 {
@@ -23710,30 +23716,30 @@ func fabricIngress3022(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					if (uint64(binary.BigEndian.Uint16(d[348:350]))) == (uint64(binary.BigEndian.Uint16(d[192:194]))) {
 						binary.BigEndian.PutUint64(d[2476:2484], 0x1)
 						binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
-						fabricIngress3028(c, d, v)
+						fabricIngress3030(c, d, v)
 						return
 					}
 					binary.BigEndian.PutUint64(d[2476:2484], 0x6)
 					binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
-					fabricIngress3028(c, d, v)
+					fabricIngress3030(c, d, v)
 					return
 				}
-				fabricIngress3028(c, d, v)
+				fabricIngress3030(c, d, v)
 				return
 			}
-			fabricIngress3028(c, d, v)
+			fabricIngress3030(c, d, v)
 			return
 		}
-		fabricIngress3028(c, d, v)
+		fabricIngress3030(c, d, v)
 		return
 	}
-	fabricIngress3028(c, d, v)
+	fabricIngress3030(c, d, v)
 	return
 }
 
-func fabricIngress3028(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3030(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4155])&0x3 == 0x0 {
-		fabricIngress3019(c, d, v)
+		fabricIngress3021(c, d, v)
 		return
 	}
 	if uint64(d[4155])&0x3 == 0x1 {
@@ -23746,10 +23752,10 @@ func fabricIngress3028(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						fabricIngress160(c, d, v)
 						return
 					}
-					fabricIngress3036(c, d, v)
+					fabricIngress3038(c, d, v)
 					return
 				}
-				fabricIngress3036(c, d, v)
+				fabricIngress3038(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[5236:5244], (uint64(d[4251])&0x3f)&0xffff)
@@ -23763,13 +23769,13 @@ func fabricIngress3028(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	return
 }
 
-func fabricIngress3036(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3038(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x21)
 	fabricIngress107(c, d, v)
 	return
 }
 
-func fabricIngress3041(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3043(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -23783,147 +23789,147 @@ func fabricIngress3041(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 1:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 2:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 3:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 4:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 5:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 6:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 7:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 8:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 9:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 10:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 11:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 12:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 13:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 14:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 15:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 16:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 17:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 18:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 19:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 20:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 21:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 22:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 23:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 24:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 25:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 26:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 27:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 28:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 29:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 30:
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 31:
 			fabricAction31(c, d, v)
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 32:
 			fabricAction32(c, d, v)
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		case 33:
 			fabricAction33(c, d, v)
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		}
-		fabricIngress3022(c, d, v)
+		fabricIngress3024(c, d, v)
 		return
 	}
 }
 
-func fabricIngress3049(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3051(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8 == 0x8 {
 		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[72:80]))
 		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[80:88]))
 		binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[48:50]))>>6&0x3f)
-		fabricIngress3051(c, d, v)
+		fabricIngress3053(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 	binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 	binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[188:190]))>>6&0x3f)
-	fabricIngress3051(c, d, v)
+	fabricIngress3053(c, d, v)
 	return
 }
 
-func fabricIngress3051(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3053(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		if v[0]&0x4000008 == 0x0 {
-			fabricIngress3022(c, d, v)
+			fabricIngress3024(c, d, v)
 			return
 		}
-		fabricIngress3041(c, d, v)
+		fabricIngress3043(c, d, v)
 		return
 	}
-	fabricIngress3022(c, d, v)
+	fabricIngress3024(c, d, v)
 	return
 }
 
-func fabricIngress3063(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3065(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x0 {
-		fabricIngress3064(c, d, v)
+		fabricIngress3066(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x1 {
@@ -23969,49 +23975,49 @@ func fabricIngress3063(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[2452:2460], 0x3)
 				c.Mark(0, 0x200000000)
 				d[276] = byte(uint64(d[2459]))
-				fabricIngress3078(c, d, v)
+				fabricIngress3080(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2452:2460], 0x4)
 			c.Mark(0, 0x200000000)
 			d[276] = byte(uint64(d[2459]))
-			fabricIngress3078(c, d, v)
+			fabricIngress3080(c, d, v)
 			return
 		}
-		fabricIngress3049(c, d, v)
+		fabricIngress3051(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x7 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x2)
-		fabricIngress3064(c, d, v)
+		fabricIngress3066(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x8 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x3)
-		fabricIngress3064(c, d, v)
+		fabricIngress3066(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x9 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x4)
-		fabricIngress3064(c, d, v)
+		fabricIngress3066(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0xa {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x5)
-		fabricIngress3064(c, d, v)
+		fabricIngress3066(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0xb {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x6)
-		fabricIngress3064(c, d, v)
+		fabricIngress3066(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4196:4204], 0x7)
-	fabricIngress3064(c, d, v)
+	fabricIngress3066(c, d, v)
 	return
 }
 
-func fabricIngress3064(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3066(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4155])&0x3 == 0x3 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[46:48], 0x86dd)
@@ -24065,7 +24071,7 @@ func fabricIngress3064(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Call(135)
 			binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 			binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-			fabricIngress3049(c, d, v)
+			fabricIngress3051(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[2452:2460], 0x4)
@@ -24084,7 +24090,7 @@ func fabricIngress3064(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Call(135)
 			binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 			binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-			fabricIngress3049(c, d, v)
+			fabricIngress3051(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[2460:2468], 0x0)
@@ -24099,29 +24105,29 @@ func fabricIngress3064(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Call(135)
 		binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 		binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-		fabricIngress3049(c, d, v)
+		fabricIngress3051(c, d, v)
 		return
 	}
-	fabricIngress3049(c, d, v)
+	fabricIngress3051(c, d, v)
 	return
 }
 
-func fabricIngress3078(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4851])&0x3 == 0x3 {
 		binary.BigEndian.PutUint64(d[2460:2468], 0x4)
 		c.Mark(0, 0x200000000)
 		d[277] = byte(uint64(d[2467]))
-		fabricIngress3080(c, d, v)
+		fabricIngress3082(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2460:2468], 0x0)
 	c.Mark(0, 0x200000000)
 	d[277] = byte(uint64(d[2467]))
-	fabricIngress3080(c, d, v)
+	fabricIngress3082(c, d, v)
 	return
 }
 
-func fabricIngress3080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress3082(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4851])&0x3 == 0x1 {
 		binary.BigEndian.PutUint64(d[2468:2476], 0x0)
 		c.Mark(0, 0x200000000)
@@ -24132,7 +24138,7 @@ func fabricIngress3080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Call(135)
 		binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 		binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-		fabricIngress3049(c, d, v)
+		fabricIngress3051(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2468:2476], (uint64(binary.BigEndian.Uint16(d[4874:4876])))&0xffffffff)
@@ -24144,7 +24150,7 @@ func fabricIngress3080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Call(135)
 	binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 	binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-	fabricIngress3049(c, d, v)
+	fabricIngress3051(c, d, v)
 	return
 }
 
@@ -24445,41 +24451,41 @@ func fabricEgress36(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		{
 			var hit bool
 			var place int
-			if c.Filled(692) {
+			if c.Filled(693) {
 				k := (*fabricKey)(c.Key())
 				k[0] = uint64(binary.BigEndian.Uint16(d[4162:4164])) | (uint64(binary.BigEndian.Uint16(d[5250:5252])))<<16
-				hit, place = c.Find(692)
+				hit, place = c.Find(693)
 			} else {
-				hit, place = c.Match(692)
+				hit, place = c.Match(693)
 			}
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricAction729(c, d, v)
+				fabricAction730(c, d, v)
 				fabricEgress39(c, d, v)
 				return
 			case 1:
-				fabricAction730(c, d, v)
-				fabricEgress44(c, d, v)
-				return
-			case 2:
 				fabricAction731(c, d, v)
 				fabricEgress44(c, d, v)
 				return
-			case 3:
+			case 2:
 				fabricAction732(c, d, v)
 				fabricEgress44(c, d, v)
 				return
-			case 4:
+			case 3:
 				fabricAction733(c, d, v)
 				fabricEgress44(c, d, v)
 				return
-			case 5:
+			case 4:
 				fabricAction734(c, d, v)
+				fabricEgress44(c, d, v)
+				return
+			case 5:
+				fabricAction735(c, d, v)
 				fabricEgress94(c, d, v)
 				return
 			case 6:
-				fabricAction735(c, d, v)
+				fabricAction736(c, d, v)
 				fabricEgress159(c, d, v)
 				return
 			}
@@ -24762,21 +24768,21 @@ func fabricEgress40(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		{
 			var hit bool
 			var place int
-			if c.Filled(736) {
+			if c.Filled(737) {
 				k := (*fabricKey)(c.Key())
 				k[0] = uint64(binary.BigEndian.Uint16(d[4546:4548]))
-				hit, place = c.Find(736)
+				hit, place = c.Find(737)
 			} else {
-				hit, place = c.Match(736)
+				hit, place = c.Match(737)
 			}
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricAction742(c, d, v)
+				fabricAction743(c, d, v)
 				fabricEgress15(c, d, v)
 				return
 			case 1:
-				fabricAction743(c, d, v)
+				fabricAction744(c, d, v)
 				fabricEgress15(c, d, v)
 				return
 			}
@@ -25112,21 +25118,21 @@ func fabricEgress84(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		{
 			var hit bool
 			var place int
-			if c.Filled(736) {
+			if c.Filled(737) {
 				k := (*fabricKey)(c.Key())
 				k[0] = uint64(binary.BigEndian.Uint16(d[4546:4548]))
-				hit, place = c.Find(736)
+				hit, place = c.Find(737)
 			} else {
-				hit, place = c.Match(736)
+				hit, place = c.Match(737)
 			}
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricAction742(c, d, v)
+				fabricAction743(c, d, v)
 				fabricEgress60(c, d, v)
 				return
 			case 1:
-				fabricAction743(c, d, v)
+				fabricAction744(c, d, v)
 				fabricEgress60(c, d, v)
 				return
 			}
@@ -25182,21 +25188,21 @@ func fabricEgress97(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		{
 			var hit bool
 			var place int
-			if c.Filled(736) {
+			if c.Filled(737) {
 				k := (*fabricKey)(c.Key())
 				k[0] = uint64(binary.BigEndian.Uint16(d[4546:4548]))
-				hit, place = c.Find(736)
+				hit, place = c.Find(737)
 			} else {
-				hit, place = c.Match(736)
+				hit, place = c.Match(737)
 			}
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricAction742(c, d, v)
+				fabricAction743(c, d, v)
 				fabricEgress99(c, d, v)
 				return
 			case 1:
-				fabricAction743(c, d, v)
+				fabricAction744(c, d, v)
 				fabricEgress99(c, d, v)
 				return
 			}
@@ -25431,23 +25437,23 @@ func fabricEgress165(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
-		if c.Filled(691) {
+		if c.Filled(692) {
 			k := (*fabricKey)(c.Key())
 			k[0] = binary.BigEndian.Uint64(d[4020:4028])
 			k[1] = binary.BigEndian.Uint64(d[4012:4020])
 			k[2] = uint64(binary.BigEndian.Uint16(d[4162:4164]))
-			hit, place = c.Find(691)
+			hit, place = c.Find(692)
 		} else {
-			hit, place = c.Match(691)
+			hit, place = c.Match(692)
 		}
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricAction736(c, d, v)
+			fabricAction737(c, d, v)
 			fabricEgress44(c, d, v)
 			return
 		case 1:
-			fabricAction737(c, d, v)
+			fabricAction738(c, d, v)
 			fabricEgress159(c, d, v)
 			return
 		}
@@ -25577,29 +25583,29 @@ func fabricEgress232(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		{
 			var hit bool
 			var place int
-			if c.Filled(723) {
+			if c.Filled(724) {
 				k := (*fabricKey)(c.Key())
 				k[0] = uint64(binary.BigEndian.Uint16(d[4162:4164]))
-				hit, place = c.Find(723)
+				hit, place = c.Find(724)
 			} else {
-				hit, place = c.Match(723)
+				hit, place = c.Match(724)
 			}
 			_, _ = hit, place
 			switch place {
 			case 0:
-				fabricAction738(c, d, v)
-				fabricEgress236(c, d, v)
-				return
-			case 1:
 				fabricAction739(c, d, v)
 				fabricEgress236(c, d, v)
 				return
-			case 2:
+			case 1:
 				fabricAction740(c, d, v)
 				fabricEgress236(c, d, v)
 				return
-			case 3:
+			case 2:
 				fabricAction741(c, d, v)
+				fabricEgress236(c, d, v)
+				return
+			case 3:
+				fabricAction742(c, d, v)
 				if (uint64(binary.BigEndian.Uint32(d[4120:4124]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 					binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
 					fabricEgress245(c, d, v)
@@ -25839,29 +25845,29 @@ func fabricEgress253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
-		if c.Filled(723) {
+		if c.Filled(724) {
 			k := (*fabricKey)(c.Key())
 			k[0] = uint64(binary.BigEndian.Uint16(d[4162:4164]))
-			hit, place = c.Find(723)
+			hit, place = c.Find(724)
 		} else {
-			hit, place = c.Match(723)
+			hit, place = c.Match(724)
 		}
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricAction738(c, d, v)
-			fabricEgress254(c, d, v)
-			return
-		case 1:
 			fabricAction739(c, d, v)
 			fabricEgress254(c, d, v)
 			return
-		case 2:
+		case 1:
 			fabricAction740(c, d, v)
 			fabricEgress254(c, d, v)
 			return
-		case 3:
+		case 2:
 			fabricAction741(c, d, v)
+			fabricEgress254(c, d, v)
+			return
+		case 3:
+			fabricAction742(c, d, v)
 			fabricEgress254(c, d, v)
 			return
 		}
@@ -26103,41 +26109,41 @@ func fabricEgress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				{
 					var hit bool
 					var place int
-					if c.Filled(692) {
+					if c.Filled(693) {
 						k := (*fabricKey)(c.Key())
 						k[0] = uint64(binary.BigEndian.Uint16(d[4162:4164])) | (uint64(binary.BigEndian.Uint16(d[5250:5252])))<<16
-						hit, place = c.Find(692)
+						hit, place = c.Find(693)
 					} else {
-						hit, place = c.Match(692)
+						hit, place = c.Match(693)
 					}
 					_, _ = hit, place
 					switch place {
 					case 0:
-						fabricAction729(c, d, v)
+						fabricAction730(c, d, v)
 						fabricEgress307(c, d, v)
 						return
 					case 1:
-						fabricAction730(c, d, v)
-						fabricEgress308(c, d, v)
-						return
-					case 2:
 						fabricAction731(c, d, v)
 						fabricEgress308(c, d, v)
 						return
-					case 3:
+					case 2:
 						fabricAction732(c, d, v)
 						fabricEgress308(c, d, v)
 						return
-					case 4:
+					case 3:
 						fabricAction733(c, d, v)
 						fabricEgress308(c, d, v)
 						return
-					case 5:
+					case 4:
 						fabricAction734(c, d, v)
+						fabricEgress308(c, d, v)
+						return
+					case 5:
+						fabricAction735(c, d, v)
 						fabricEgress307(c, d, v)
 						return
 					case 6:
-						fabricAction735(c, d, v)
+						fabricAction736(c, d, v)
 						fabricEgress307(c, d, v)
 						return
 					}
@@ -26524,29 +26530,29 @@ func fabricEgress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			{
 				var hit bool
 				var place int
-				if c.Filled(723) {
+				if c.Filled(724) {
 					k := (*fabricKey)(c.Key())
 					k[0] = uint64(binary.BigEndian.Uint16(d[4162:4164]))
-					hit, place = c.Find(723)
+					hit, place = c.Find(724)
 				} else {
-					hit, place = c.Match(723)
+					hit, place = c.Match(724)
 				}
 				_, _ = hit, place
 				switch place {
 				case 0:
-					fabricAction738(c, d, v)
-					fabricEgress254(c, d, v)
-					return
-				case 1:
 					fabricAction739(c, d, v)
 					fabricEgress254(c, d, v)
 					return
-				case 2:
+				case 1:
 					fabricAction740(c, d, v)
 					fabricEgress254(c, d, v)
 					return
-				case 3:
+				case 2:
 					fabricAction741(c, d, v)
+					fabricEgress254(c, d, v)
+					return
+				case 3:
+					fabricAction742(c, d, v)
 					fabricEgress254(c, d, v)
 					return
 				}
@@ -26620,23 +26626,23 @@ func fabricEgress319(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
-		if c.Filled(691) {
+		if c.Filled(692) {
 			k := (*fabricKey)(c.Key())
 			k[0] = binary.BigEndian.Uint64(d[4020:4028])
 			k[1] = binary.BigEndian.Uint64(d[4012:4020])
 			k[2] = uint64(binary.BigEndian.Uint16(d[4162:4164]))
-			hit, place = c.Find(691)
+			hit, place = c.Find(692)
 		} else {
-			hit, place = c.Match(691)
+			hit, place = c.Match(692)
 		}
 		_, _ = hit, place
 		switch place {
 		case 0:
-			fabricAction736(c, d, v)
+			fabricAction737(c, d, v)
 			fabricEgress308(c, d, v)
 			return
 		case 1:
-			fabricAction737(c, d, v)
+			fabricAction738(c, d, v)
 			fabricEgress307(c, d, v)
 			return
 		}
@@ -27490,7 +27496,7 @@ func fabricAction41(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.replication.to_child
-func fabricAction729(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction730(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	c.Mark(0, 0x8)
@@ -27501,7 +27507,7 @@ func fabricAction729(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.replication.to_receiver
-func fabricAction730(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction731(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	binary.BigEndian.PutUint64(d[4012:4020], a[1])
@@ -27512,7 +27518,7 @@ func fabricAction730(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.replication.to_receiver_reth
-func fabricAction731(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction732(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	binary.BigEndian.PutUint64(d[4012:4020], a[1])
@@ -27527,7 +27533,7 @@ func fabricAction731(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.replication.to_receiver_psn
-func fabricAction732(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction733(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	binary.BigEndian.PutUint64(d[4012:4020], a[1])
@@ -27540,7 +27546,7 @@ func fabricAction732(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.replication.to_receiver_reth_psn
-func fabricAction733(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction734(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	binary.BigEndian.PutUint64(d[4012:4020], a[1])
@@ -27557,7 +27563,7 @@ func fabricAction733(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.replication.to_tlv_receivers
-func fabricAction734(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction735(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	binary.BigEndian.PutUint64(d[4188:4196], a[0]&0x1)
@@ -27565,12 +27571,12 @@ func fabricAction734(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.replication.drop_replica
-func fabricAction735(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction736(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x23)
 }
 
 // FabricEgress.next_hop.set_macs
-func fabricAction742(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction743(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	c.Mark(0, 0x4)
@@ -27584,12 +27590,12 @@ func fabricAction742(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.next_hop.drop_no_neighbor
-func fabricAction743(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction744(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0xe)
 }
 
 // FabricEgress.replication.allow_tlv_receiver
-func fabricAction736(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction737(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	binary.BigEndian.PutUint64(d[4036:4044], a[0]&0x1)
@@ -27597,12 +27603,12 @@ func fabricAction736(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.replication.drop_tlv_receiver
-func fabricAction737(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction738(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x22)
 }
 
 // FabricEgress.upstream.to_source
-func fabricAction738(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction739(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	c.Mark(0, 0x4000000)
@@ -27621,7 +27627,7 @@ func fabricAction738(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.upstream.to_parent
-func fabricAction739(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction740(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	c.Mark(0, 0x4000000)
@@ -27641,7 +27647,7 @@ func fabricAction739(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.upstream.to_parent_encaps
-func fabricAction740(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction741(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	a := c.Args()
 	_ = a
 	c.Mark(0, 0x4000000)
@@ -27663,6 +27669,6 @@ func fabricAction740(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 }
 
 // FabricEgress.upstream.drop_no_upstream
-func fabricAction741(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricAction742(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x24)
 }

@@ -165,8 +165,15 @@ control Policy(inout headers_t hdr, inout metadata_t meta, inout standard_metada
             } else {
                 octets = hdr.ipv6.payload_len + 40;
                 inner = PROTO_IPV6;
+                // While the packet is in its tenant's VRF: the error goes back there.
+                if (hdr.ipv6.hop_limit <= 1) {
+                    meta.drop_reason = DropReason.HOP_LIMIT;
+                    meta.icmp = ICMP_TIME_EXCEEDED;
+                }
             }
-            sr_policy.apply();
+            if (meta.drop_reason == DropReason.NONE) {
+                sr_policy.apply();
+            }
         }
     }
 }

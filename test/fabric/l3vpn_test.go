@@ -80,6 +80,22 @@ func l3vpn() []scenario {
 		step{what: "Hop Limit 1", in: wire{2, plain(hops(inner, 1), nil)},
 			ingress: drops{p4.DropReasonHopLimit: 1}, write: []*p4v1.Update{policyNumbered(list[0], 1)}},
 	)
+	// An error goes back to the tenant, not to who has its address elsewhere.
+	errors := scenario{name: "l3vpn/errors", entries: append([]*p4v1.Update{icmpEntry(1,
+		1<<30)}, s.entries...)}
+	for i, p := range list {
+		for k, t := range tenants {
+			frame := plain(hops(inner, uint8(k)), pattern(33))
+			e := step{what: fmt.Sprintf("%d segments, Hop Limit %d", len(p.segments), k),
+				in: wire{t.port, frame}, out: []wire{icmpError(t.port, frame, 3, 0, 0)},
+				ingress: drops{p4.DropReasonHopLimit: 1},
+				icmp:    map[p4.IcmpEvent]int{p4.IcmpEventTimeExceeded: 1}}
+			if i > 0 && k == 0 {
+				e.write = modify(policyNumbered(p, 1))
+			}
+			errors.steps = append(errors.steps, e)
+		}
+	}
 
 	// Back: the tenant's End.DT6, alone or behind a SID of the same switch.
 	back := packet.IPv6{TrafficClass: packet.TrafficClass(26, packet.ECT1), NextHeader: none,
@@ -138,7 +154,7 @@ func l3vpn() []scenario {
 			out: []wire{forwarded(5, plain(packet.IPv6{FlowLabel: 0x206, NextHeader: none, HopLimit: 9,
 				Src: host(3), Dst: host(5)}, nil))}},
 	)
-	return []scenario{s}
+	return []scenario{s, errors}
 }
 
 func hops(h packet.IPv6, n uint8) packet.IPv6 { h.HopLimit = n; return h }

@@ -62,7 +62,7 @@ const branches = 32 // of a group
 // change returns a case with one thing changed.
 func change(rng *rand.Rand, text string) string {
 	digits := func(v string) string { return flip(rng, v, 16, 4*len(v)) }
-	switch rng.IntN(8) {
+	switch rng.IntN(9) {
 	case 0:
 		return moveBranches(rng, text)
 	case 1:
@@ -82,6 +82,8 @@ func change(rng *rand.Rand, text string) string {
 		})
 	case 6:
 		return replace(rng, text, frame, 1, withReceivers)
+	case 7:
+		return replace(rng, text, frame, 1, withHops)
 	}
 	return replace(rng, text, frame, 1, digits)
 }
@@ -149,6 +151,7 @@ func withLive(text string, change func(live uint32) uint32) string {
 const (
 	payloadLength = packet.EthernetLen + 4
 	nextHeader    = packet.EthernetLen + 6
+	hopLimit      = packet.EthernetLen + 7
 	behind        = packet.EthernetLen + packet.IPv6Len
 	hdrExtLen     = 1
 	lastEntry     = 4
@@ -172,6 +175,17 @@ func withExtension(v string) string {
 	next := b[nextHeader]
 	b[nextHeader] = 60
 	return fmt.Sprintf("%X", grown(b, behind, next, 0, 1, 4, 0, 0, 0, 0)) // with PadN
+}
+
+// withHops gives the IPv6 header of a frame the Hop Limit 64: p4testgen takes one with which nothing
+// leaves, where a statement is reached all the same.
+func withHops(v string) string {
+	b, err := hex.DecodeString(v)
+	if err != nil || len(b) < behind || b[12] != 0x86 || b[13] != 0xdd {
+		return v
+	}
+	b[hopLimit] = 64
+	return fmt.Sprintf("%X", b)
 }
 
 // withReceivers puts two receivers into the first TLV behind the segment list of a frame, taken for

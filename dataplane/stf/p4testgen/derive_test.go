@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -100,9 +101,16 @@ register_write group_sent 2 5
 		got[behind] != packet.NextHeaderRouting || got[behind+1] != 0 || got[behind+8] != 59 {
 		t.Errorf("with an extension header: %x, %v", got, err)
 	}
+	got, err = hex.DecodeString(withHops(hex.EncodeToString(srh)))
+	srh[hopLimit] = 64
+	if err != nil || !bytes.Equal(got, srh) {
+		t.Errorf("with another Hop Limit: %x, %v", got, err)
+	}
+	srh[hopLimit] = 0
 	for _, short := range []string{"", "zz", hex.EncodeToString(srh[:53]),
 		hex.EncodeToString(srh[:80])} {
-		if withReceivers(short) != short || len(short) < 2*54 && withExtension(short) != short {
+		if withReceivers(short) != short || len(short) < 2*54 && (withExtension(short) != short ||
+			withHops(short) != short) {
 			t.Errorf("%q is changed", short)
 		}
 	}

@@ -270,6 +270,7 @@ func (o *options) choose() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+	ofWork := len(candidates)
 	for name, text := range namedCases(string(kept)) {
 		c, err := f.readCandidate(name, text)
 		if err != nil {
@@ -281,7 +282,9 @@ func (o *options) choose() error {
 		return errors.New("no cases")
 	}
 	chosen := cover(candidates)
-	if more := f.derive(chosen, o.derive, uint64(o.first)); len(more) > 0 {
+	// Of those kept before some may reach nothing more, as the program is another.
+	from := slices.Concat(chosen, candidates[ofWork:])
+	if more := f.derive(from, o.derive, uint64(o.first)); len(more) > 0 {
 		fmt.Fprintf(os.Stderr, "%d cases are derived from others\n", len(more))
 		chosen = cover(append(candidates, more...))
 	}

@@ -19,6 +19,9 @@ type Congestion interface {
 	// MaxWindow is the greatest value Window can have, in octets. Loss is inferred from no more
 	// reordering than that.
 	MaxWindow() int
+	// NextSend is the time before which no packet may leave, whatever the window: a window of less
+	// than a packet lets one leave in several round trips.
+	NextSend() time.Duration
 
 	// OnNewData reports posted work: backlog is the octets of its packets.
 	OnNewData(now time.Duration, backlog int)
@@ -112,6 +115,9 @@ func (w FixedWindow) Window() int { return int(w) }
 
 // MaxWindow is the window.
 func (w FixedWindow) MaxWindow() int { return int(w) }
+
+// NextSend is a time that is over.
+func (FixedWindow) NextSend() time.Duration { return 0 }
 
 // OnNewData does nothing.
 func (FixedWindow) OnNewData(time.Duration, int) {}

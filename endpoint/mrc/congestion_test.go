@@ -58,6 +58,41 @@ func (g *valve) Window() int {
 }
 func (g *valve) MaxWindow() int { return 1 << 30 }
 
+// pacer lets a packet leave at some times only.
+type pacer struct {
+	FixedWindow
+	next time.Duration
+}
+
+func (p *pacer) NextSend() time.Duration { return p.next }
+func (p *pacer) OnSend(s Sent)           { p.next = s.Now + time.Millisecond }
+
+// TestNextSend: with room in the window a packet leaves when the congestion controller lets it, new
+// or sent again, and the queue pair wants to be advanced then.
+func TestNextSend(t *testing.T) {
+	w := &pacer{FixedWindow: 1 << 20, next: 5 * time.Microsecond}
+	s := newSolo(t, func(c *QPConfig) { c.Congestion = w })
+	s.write(3)
+	left := func(d time.Duration, want ...time.Duration) {
+		t.Helper()
+		var at []time.Duration
+		for _, p := range s.settle(d) {
+			at = append(at, p.at)
+		}
+		if !slices.Equal(at, want) {
+			t.Errorf("packets left at %v, want %v", at, want)
+		}
+	}
+	if next, ok := s.host.Advance(0); !ok || next != w.next || len(s.take()) > 0 {
+		t.Errorf("wants to be advanced at %v, %v, want %v", next, ok, w.next)
+	}
+	const ms = time.Millisecond
+	left(3*ms, 5*time.Microsecond, ms+5*time.Microsecond, 2*ms+5*time.Microsecond)
+	s.give(nackPacket(101, packet.EV(0), packet.NACKTrimmed))
+	w.next = 4 * ms
+	left(ms, 4*ms)
+}
+
 // TestSchedule: the states and transitions of figure 4 (§8.3).
 func TestSchedule(t *testing.T) {
 	w := &valve{}

@@ -217,7 +217,7 @@ func (h *Host) sendOne(now time.Duration) bool {
 	}
 	for i := range h.active {
 		q := h.active[ring.Place(len(h.active), h.turn, i)]
-		if q.sendProbe(now, free) || q.sendable() && q.send(now, free) {
+		if q.sendProbe(now, free) || q.sendable() && q.context.NextSend() <= now && q.send(now, free) {
 			h.turn = ring.Turn(h.active, h.turn, i)
 			return true
 		}

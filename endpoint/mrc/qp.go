@@ -213,7 +213,11 @@ func (q *QP) nextEvent(now time.Duration) (at time.Duration, ok bool) {
 		}
 	}
 	if q.sendable() {
-		earlier(q.host.nextFree(now))
+		if t := q.context.NextSend(); t > now {
+			earlier(t, true)
+		} else {
+			earlier(q.host.nextFree(now))
+		}
 	}
 	earlier(q.deadline, q.timed)
 	earlier(q.ackTimer.deadline, q.ackTimer.timed)

@@ -22,14 +22,17 @@ type Config struct {
 	// octets; window to start with and greatest one, at BaseRTT: it shrinks with the least round trip.
 	// Default 1.5 bandwidth-delay products
 	MaxCwnd int
-	MinCwnd int // octets; least window. Default one MTU. Ours
+	// octets; least window. Below MTU packets are paced (QPCC.NextSend). Default one MTU, a 32nd of it
+	// in a crowded network. Ours
+	MinCwnd int
 
 	// T: delay of queues that is aimed at, with a window of TargetWindow. Default 0.75 BaseRTT with
 	// trimming (see Network.Queue), BaseRTT without
 	TargetDelay time.Duration
 	// octets; the window that T is for, at BaseRTT: it shrinks with the least round trip. The target
 	// is in proportion to the square root of this over the window, mostTarget x T at most, so that a
-	// queue pair with less of what its path could carry accepts more delay. 0: T with every window.
+	// queue pair with less of what its path could carry accepts more delay; a window below MTU has a
+	// target greater than that by the fourth root of MTU over the window. 0: T with every window.
 	// Default 0, a quarter of a bandwidth-delay product in a crowded network. Ours, after the
 	// flow-based scaling of Swift (G. Kumar et al., SIGCOMM 2020)
 	TargetWindow int
@@ -85,8 +88,10 @@ type Network struct {
 }
 
 const (
-	crowdedWindow = 1. / 4 // TargetWindow in a crowded network, in bandwidth-delay products
-	mostTarget    = 1.5    // what small windows make of T at most
+	crowdedWindow = 1. / 4  // TargetWindow in a crowded network, in bandwidth-delay products
+	mostTarget    = 1.5     // what small windows make of T at most
+	crowdedFloor  = 1. / 32 // MinCwnd in a crowded network, in packets
+	pacedTarget   = -1. / 4 // exponent of what a window below a packet makes of that, of its part
 )
 
 // The network the constants of NSCC were chosen for: 100 Gb/s and 12 us.
@@ -112,15 +117,16 @@ func DefaultConfig(n Network) Config {
 		target = time.Duration(min(1, 0.75*queue) * float64(n.RTT))
 	}
 	a := n.BDP() / referenceBDP
-	b, window := target.Seconds()/referenceRTT.Seconds(), 0
+	b, window, least := target.Seconds()/referenceRTT.Seconds(), 0, n.MTU
 	if n.Crowded {
 		b, window = min(1, b), int(crowdedWindow*n.BDP())
+		least = int(crowdedFloor * mtu)
 	}
 	return Config{
 		MTU:          n.MTU,
 		BaseRTT:      n.RTT,
 		MaxCwnd:      max(int(1.5*n.BDP()), n.MTU),
-		MinCwnd:      n.MTU,
+		MinCwnd:      least,
 		TargetDelay:  target,
 		TargetWindow: window,
 		Alpha:        4 * mtu * a * b / target.Seconds(),

@@ -15,7 +15,7 @@ func (c *QPCC) OnNewData(now time.Duration, _ int) {
 }
 
 // OnSend notes what is in flight.
-func (c *QPCC) OnSend(s mrc.Sent) { c.inflight = int64(s.InFlight) }
+func (c *QPCC) OnSend(s mrc.Sent) { c.inflight, c.lastSent = int64(s.InFlight), s.Now }
 
 // OnSACK is rules 1 to 6, after the penalty of the responder.
 func (c *QPCC) OnSACK(a mrc.SACK) {
@@ -52,8 +52,7 @@ func (c *QPCC) OnNACK(n mrc.NACK) {
 	// what was in flight when the network refused this packet
 	c.inflight = int64(n.InFlight) + int64(n.Size)
 	if !c.quickAdapt(n.Now, true, true, 0) {
-		c.cwnd -= int64(n.Size)
-		c.clamp()
+		c.without(n.Size)
 	}
 	c.inflight = int64(n.InFlight)
 }
@@ -67,7 +66,12 @@ func (c *QPCC) OnLoss(l mrc.Loss) {
 		return
 	}
 	c.stats.Timeouts++
-	c.cwnd -= int64(l.Size)
+	c.without(l.Size)
+}
+
+// without closes the window by the size of a packet, by a half at most.
+func (c *QPCC) without(size int) {
+	c.cwnd = max(c.cwnd-int64(size), c.cwnd/2)
 	c.clamp()
 }
 
@@ -84,6 +88,10 @@ func (c *QPCC) sample(rtt time.Duration, marked bool) time.Duration {
 }
 
 func (c *QPCC) average(delay time.Duration) {
+	if c.paced() { // samples are round trips apart
+		c.avg = float64(delay)
+		return
+	}
 	c.avg += c.cfg.DelayWeight * (float64(delay) - c.avg)
 }
 

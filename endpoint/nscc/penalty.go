@@ -10,7 +10,7 @@ type penaltyPeriod struct {
 }
 
 // penalise takes the penalty out of the window: all of what was acknowledged for 127, about half of
-// the window a round trip for 64. A window saved when the period began comes back with the first
+// the window a round trip for 64, down to one packet. A window saved when the period began comes back with the first
 // SACK without a penalty, if the SACKs asked for that. A SACK without news may be an
 // old one, and is ignored.
 //
@@ -35,7 +35,8 @@ func (c *QPCC) penalise(newly int64, penalty uint8, restore bool) (share float64
 		*p = penaltyPeriod{on: true, saved: c.cwnd}
 	}
 	p.restore = restore
-	c.cwnd -= newly * int64(penalty) / packet.MaxRcvCwndPenalty
+	cut := newly * int64(penalty) / packet.MaxRcvCwndPenalty
+	c.cwnd = max(c.cwnd-cut, min(c.cwnd, int64(c.cfg.MTU)))
 	c.clamp()
 	return 1 - float64(penalty)/packet.MaxRcvCwndPenalty
 }

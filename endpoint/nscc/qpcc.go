@@ -25,9 +25,10 @@ type QPCC struct {
 	inc      float64 // octets x octets: increases not yet applied
 	received int64   // octets acknowledged since they were last applied
 
-	lastAdjust, lastCut time.Duration
-	penalty             penaltyPeriod
-	stats               Stats
+	lastSent, lastAdjust, lastCut time.Duration
+
+	penalty penaltyPeriod
+	stats   Stats
 }
 
 var _ mrc.Congestion = (*QPCC)(nil)
@@ -52,7 +53,7 @@ func New(cfg Config) (*QPCC, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &QPCC{cfg: cfg, base: cfg.BaseRTT, lastAdjust: never, lastCut: never}
+	c := &QPCC{cfg: cfg, base: cfg.BaseRTT, lastSent: never, lastAdjust: never, lastCut: never}
 	c.limit()
 	c.cwnd = c.maxCwnd
 	return c, nil
@@ -77,6 +78,24 @@ func (c *QPCC) Config() Config { return c.cfg }
 
 // Window is the congestion window in octets.
 func (c *QPCC) Window() int { return int(c.cwnd) }
+
+// NextSend is the time before which no packet may leave with a window of a packet or less: packets
+// are base RTT x MTU / cwnd apart (pacing, as Swift has it: G. Kumar et al., SIGCOMM 2020).
+func (c *QPCC) NextSend() time.Duration {
+	if !c.paced() {
+		return 0
+	}
+	return c.lastSent + time.Duration(float64(c.base)/c.share())
+}
+
+// paced reports whether the window is such that what the network carries is a packet in a round
+// trip at most.
+func (c *QPCC) paced() bool {
+	return c.cwnd <= int64(c.cfg.MTU) && c.cfg.MinCwnd < c.cfg.MTU
+}
+
+// share is the window as a part of a packet.
+func (c *QPCC) share() float64 { return float64(c.cwnd) / float64(c.cfg.MTU) }
 
 // MaxWindow is the greatest window in octets, for the least round trip seen so far.
 func (c *QPCC) MaxWindow() int { return int(c.maxCwnd) }
@@ -115,7 +134,11 @@ func (c *QPCC) aim() {
 	c.target = c.cfg.TargetDelay
 	if c.cfg.TargetWindow > 0 {
 		scale := math.Sqrt(float64(c.cfg.TargetWindow) * c.length() / float64(c.cwnd))
-		c.target = max(1, time.Duration(min(mostTarget, scale)*float64(c.target)))
+		scale = min(mostTarget, scale)
+		if c.paced() {
+			scale *= math.Pow(c.share(), pacedTarget)
+		}
+		c.target = max(1, time.Duration(scale*float64(c.target)))
 	}
 }
 

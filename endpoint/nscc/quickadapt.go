@@ -22,7 +22,7 @@ func (q *quickAdapt) restart(end time.Duration) {
 // quickAdapt is rule 1, and reports whether the other rules are to be left out: the window was set,
 // or what arrived is of the time before it was.
 func (c *QPCC) quickAdapt(now time.Duration, loss, marked bool, delay time.Duration) bool {
-	if c.cfg.DisableQA {
+	if c.cfg.DisableQA || c.paced() {
 		return false
 	}
 	q := &c.adapt
@@ -33,7 +33,7 @@ func (c *QPCC) quickAdapt(now time.Duration, loss, marked bool, delay time.Durat
 		congested := q.trigger || loss || delay > c.cfg.QAThreshold
 		if q.running && congested && q.achieved < c.maxCwnd>>c.cfg.QAGate {
 			c.stats.QuickAdapts++
-			c.cwnd = q.achieved
+			c.cwnd = max(q.achieved, int64(c.cfg.MTU))
 			c.clamp()
 			q.toIgnore, q.ignored = max(c.inflight, 0), 0
 			q.trigger = false

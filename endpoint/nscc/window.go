@@ -63,13 +63,19 @@ func (c *QPCC) cut(now time.Duration) {
 	c.cwnd = int64(float64(c.cwnd) * max(1-c.cfg.Gamma*(c.avg-target)/c.avg, c.cfg.MaxMDJump))
 }
 
-// apply is rule 6: the increases collected, over the window.
+// apply is rule 6: the increases collected, over the window. Those of a window below a packet,
+// which come with each packet, are in proportion to it.
 func (c *QPCC) apply(now time.Duration, share float64) {
 	passed := now - c.lastAdjust
 	if c.received <= int64(c.cfg.AdjustBytes) && passed <= c.cfg.AdjustPeriod {
 		return
 	}
-	c.cwnd += int64(c.inc / float64(c.cwnd))
+	inc := c.inc / float64(c.cwnd)
+	if c.paced() {
+		inc = c.inc / float64(c.cfg.MTU) * c.share()
+		share *= c.share()
+	}
+	c.cwnd += int64(inc)
 	if passed >= c.cfg.AdjustPeriod {
 		c.cwnd += int64(share * c.cfg.Eta)
 		c.lastAdjust = now

@@ -57,6 +57,10 @@ func capacities(hosts, tiers int, mode ev.Mode) (out []capacity) {
 // left.
 const capacityWait = time.Second
 
+// settleTrips are the round trips in which windows find their size: what the first of 64 hosts put
+// into queues leaves them in some 20.
+const settleTrips = 50
+
 // An exchange is flows that go on between the hosts of a managed fabric with the demo's links.
 type exchange struct {
 	*lab.Mesh
@@ -107,7 +111,7 @@ func newExchangeBy(cfg lab.ClosConfig, mode ev.Mode, seed uint64,
 	if err := x.Start(); err != nil {
 		return nil, err
 	}
-	return x, x.run(capacityWait, nil)
+	return x, x.run(max(capacityWait, settleTrips*n.RoundTrip()), nil)
 }
 
 // run lets time pass, until done if that is not nil.

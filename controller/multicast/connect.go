@@ -59,7 +59,6 @@ type connections struct {
 	// late are receivers that come after the source, and are not known to have missed nothing.
 	late    map[netip.Addr]*lateJoin
 	refused map[netip.Addr]string
-	dialing bool
 	psn     uint32 // of frames
 }
 
@@ -99,7 +98,7 @@ func (f *Feature) resume(g *group) {
 
 // connects reports whether a group is still there, and connects its members.
 func (f *Feature) connects(g *group) bool {
-	return g.item != nil && g.cm != nil && f.groups[g.name] == g
+	return g.item != nil && g.cm != nil
 }
 
 // now is a time above 0, as package rdmacm wants it.
@@ -146,9 +145,9 @@ func (g *group) filled(spec *api.MulticastGroupSpec, without map[netip.Addr]bool
 		if left[r.Address] = true; g.cm == nil || noSource || without[r.Address] {
 			continue
 		}
-		j, ok := g.receivers[r.Address]
+		j := g.receivers[r.Address]
 		c, has := g.cm.Conn(j.Conn)
-		if !ok || !has {
+		if !has {
 			continue
 		}
 		delete(left, r.Address)
@@ -473,10 +472,11 @@ func (f *Feature) begin(g *group, with func(psn, msn uint32, idle bool)) {
 	})
 }
 
-// join takes a receiver in.
+// join takes a receiver in. It reports whether the tree follows.
 func (f *Feature) join(g *group, c *rdmacm.Conn) bool {
-	if old, ok := g.receivers[c.Peer]; ok && old.Conn != c.LocalID {
-		g.cm.Disconnect(f.now(), old.Conn) // it has begun anew
+	old, anew := g.receivers[c.Peer]
+	if anew {
+		g.cm.Disconnect(f.now(), old.Conn)
 		delete(g.receivers, c.Peer)
 	}
 	delete(g.refused, c.Peer)
@@ -484,7 +484,7 @@ func (f *Feature) join(g *group, c *rdmacm.Conn) bool {
 	if s, ok := g.cm.Conn(g.source); ok && s.State != rdmacm.Asked {
 		g.cm.Wait(c.LocalID, waitExponent)
 		f.joinLate(g, c)
-		return false
+		return anew // with what it has left, the source never pauses
 	}
 	g.receivers[c.Peer] = joined{Conn: c.LocalID, PSN: g.item.Spec.InitialPSN}
 	delete(g.evicted, c.Peer)
@@ -571,10 +571,10 @@ func (f *Feature) complete(g *group) bool {
 
 // dial connects to receivers that listen, now and then until all are connected.
 func (f *Feature) dial(g *group) {
-	if g.dialing || !f.connects(g) {
+	if !f.connects(g) {
 		return
 	}
-	spec, again := &g.item.Spec, redial
+	spec, again, cm := &g.item.Spec, redial, g.cm
 	for i := range spec.Receivers {
 		a := spec.Receivers[i].Address
 		_, has := g.receivers[a]
@@ -593,11 +593,11 @@ func (f *Feature) dial(g *group) {
 		}
 		f.request(g, a)
 	}
-	g.dialing = true
 	f.settleConnections(g)
 	f.timers.Set(f.env.Now+again, func() {
-		g.dialing = false
-		f.dial(g)
+		if g.cm == cm { // and none that is made anew, with a timer of its own
+			f.dial(g)
+		}
 	})
 }
 
@@ -623,7 +623,7 @@ func (g *group) connectionStatus() (out []api.GroupConnection) {
 		return nil
 	}
 	for _, c := range g.cm.Conns() {
-		if c.Active && c.State == rdmacm.Asking {
+		if c.State == rdmacm.Asking {
 			continue // whether somebody listens there is not known yet
 		}
 		role := api.RoleReceiver
@@ -659,7 +659,6 @@ func (f *Feature) endConnections(g *group) {
 		f.sendMessage(g, p)
 	}
 	g.connections = connections{}
-	g.kept = nil
 }
 
 // reconnects reports whether applications must connect anew after a change of the spec.

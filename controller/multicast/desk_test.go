@@ -37,10 +37,12 @@ type desk struct {
 	net    *sample.Net
 	sent   map[netip.Addr][]cm.Message // to hosts, since they were looked at
 	asked  int                         // switches were for states of branches
+	polled []string                    // switches
 	// state is the answer of a switch to such a question; false: it does not answer. nil: no branch
 	// has reported.
-	state func(sw string, p entry.PacketOut) (entry.PacketIn, bool)
-	next  uint32 // communication id
+	state  func(sw string, p entry.PacketOut) (entry.PacketIn, bool)
+	refuse map[string]int // by switch: the updates that it refuses of a write, at most
+	next   uint32         // communication id
 }
 
 func newDesk(t *testing.T) *desk {
@@ -64,7 +66,7 @@ func newDesk(t *testing.T) *desk {
 	for i := range net.Inventory.Switches {
 		names[net.Inventory.Switches[i].Name] = true
 	}
-	events.SetSwitches(names, reconcile.Intervals{})
+	events.SetSwitches(names, reconcile.Intervals{RetryMin: time.Hour, RetryMax: time.Hour})
 	d.Start()
 	for name := range names {
 		events.Connect(name, entry.Contents{})
@@ -76,22 +78,31 @@ func newDesk(t *testing.T) *desk {
 
 // carry has the switches take what they should hold, and send what they should send.
 func (d *desk) carry() {
-	for more := true; more; {
-		more = d.events.Diff(func(sw string, o reconcile.Owner) {
-			d.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.Progress, Owner: o})
-		})
-		more = d.Settle() || more
-		d.Report()
-		for _, task := range d.events.Tasks(0, 0) {
-			more = true
-			for _, p := range task.Packets {
-				d.out(task.Switch, p)
+	for d.step() {
+	}
+}
+
+// step is one round of carry. It reports whether there may be more to do.
+func (d *desk) step() (more bool) {
+	more = d.events.Diff(func(sw string, o reconcile.Owner) {
+		d.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.Progress, Owner: o})
+	})
+	more = d.Settle() || more
+	d.Report()
+	for _, task := range d.events.Tasks(0, 0) {
+		more = true
+		for _, p := range task.Packets {
+			d.out(task.Switch, p)
+		}
+		if task.ID != 0 {
+			r := reconcile.Result{Switch: task.Switch, ID: task.ID}
+			for i := range min(d.refuse[task.Switch], task.Updates()) {
+				r.Refused = append(r.Refused, entry.Refusal{Update: i, Message: "of the test"})
 			}
-			if task.ID != 0 {
-				d.events.Done(reconcile.Result{Switch: task.Switch, ID: task.ID})
-			}
+			d.events.Done(r)
 		}
 	}
+	return more
 }
 
 // out takes a packet of a switch: a message to a host, or a question for a state.
@@ -103,6 +114,8 @@ func (d *desk) out(sw string, p entry.PacketOut) {
 			d.Fatal(err)
 		}
 		d.sent[f.IPv6.Dst] = append(d.sent[f.IPv6.Dst], f.MAD.Message)
+	case entry.Poll:
+		d.polled = append(d.polled, sw)
 	case entry.State:
 		d.asked++
 		in, answers := entry.PacketIn{}, true
@@ -114,6 +127,17 @@ func (d *desk) out(sw string, p entry.PacketOut) {
 			d.arrives(sw, in)
 		}
 	}
+}
+
+// away has a switch be disconnected, and back connected again, empty.
+func (d *desk) away(sw string) {
+	d.events.Disconnect(sw, "of the test")
+	d.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.Disconnected})
+}
+
+func (d *desk) back(sw string) {
+	d.events.Connect(sw, entry.Contents{})
+	d.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.ReadBack})
 }
 
 func (d *desk) arrives(sw string, p entry.PacketIn) {
@@ -269,4 +293,32 @@ func (d *desk) conns(g *group, host string) []rdmacm.Conn {
 	return slices.DeleteFunc(g.cm.Conns(), func(c rdmacm.Conn) bool {
 		return c.Peer != d.net.Address(host)
 	})
+}
+
+// busy has something to be written to a switch for a group.
+func (d *desk) busy(sw string, g *group) { d.env.Want.Set(sw, g.owner(), g.entities(sw), nil) }
+
+// put writes the spec of a group anew, with a change.
+func (d *desk) put(g *group, change func(*api.MulticastGroupSpec)) api.MulticastGroup {
+	d.Helper()
+	spec := g.item.Spec.Clone()
+	change(&spec)
+	r, _, err := d.Groups().Put(g.name, spec, resource.Precondition{})
+	if err != nil {
+		d.Fatal(err)
+	}
+	return r
+}
+
+// saved reports whether a group is to be written to the store.
+func (d *desk) saved(g *group) bool { return d.writes()[Kind.Prefix+g.name] }
+
+// writes are the keys that are to be written to the store since the last call, and false for those
+// to be deleted.
+func (d *desk) writes() map[string]bool {
+	out := make(map[string]bool)
+	for _, op := range d.Changes() {
+		out[op.Key] = op.Value != nil
+	}
+	return out
 }

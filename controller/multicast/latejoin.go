@@ -17,7 +17,6 @@ type lateJoin struct {
 	psn   uint32
 	taken bool          // it is in the tree
 	asked bool          // the group is being asked where it is
-	again time.Duration // when it is tried again
 	wait  time.Duration // when it is asked to wait for longer
 }
 
@@ -52,7 +51,7 @@ func (f *Feature) tryLate(g *group) {
 			l.wait = f.env.Now + lateWait
 		}
 		ready := g.phase == steady && f.complete(g) && (!l.taken || g.hasIn(a))
-		if l.asked || l.again > f.env.Now || !ready {
+		if l.asked || !ready {
 			continue
 		}
 		l.asked = true
@@ -82,9 +81,8 @@ func (f *Feature) foundLate(g *group, a netip.Addr, l *lateJoin, psn, msn uint32
 		return
 	case l.taken: // it has missed something
 		delete(g.receivers, a)
-		l.taken, l.again = false, f.env.Now+lateGap
+		l.taken = false
 	case !idle:
-		l.again = f.env.Now + lateGap
 		return
 	default:
 		g.receivers[a] = joined{Conn: l.conn, PSN: psn, MSN: msn}

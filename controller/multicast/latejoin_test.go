@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/packet/cm"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -56,11 +55,11 @@ func TestLateWaits(t *testing.T) {
 		t.Errorf("told to wait %d times at first, want once", n)
 	}
 	for range 3 {
-		d.pass(lateWait - time.Second)
+		d.pass(lateWait - 1)
 		if n := waits(); n != 0 {
 			t.Errorf("told to wait %d times, and was told before", n)
 		}
-		d.pass(time.Second + lateGap)
+		d.pass(1)
 		if n := waits(); n != 1 {
 			t.Errorf("told to wait %d times in %v, want once", n, lateWait)
 		}
@@ -74,6 +73,88 @@ func TestLateWaits(t *testing.T) {
 	d.pass(time.Second)
 	if at, ok := d.Next(); ok && at <= d.env.Now+lateGap {
 		t.Errorf("no receiver is late, and something is due after %v", at-d.env.Now)
+	}
+}
+
+// TestLateMisses: a late receiver that is in the tree when the source goes on has missed something:
+// it is taken out, and begins at the next pause.
+func TestLateMisses(t *testing.T) {
+	d := newDesk(t)
+	last, idle := uint32(1234), true
+	g := d.sending(&last, &idle)
+	r1 := d.net.Address("r1")
+	answer := d.state
+	d.state = func(sw string, p entry.PacketOut) (entry.PacketIn, bool) {
+		if l := g.late[r1]; l != nil && l.taken && last == 1234 {
+			last, idle = 1300, false // it goes on
+		}
+		return answer(sw, p)
+	}
+	id := d.asks(g, call{host: "r1", qpn: 50, port: door + 1})
+	d.pass(lateGap)
+	d.pass(lateGap)
+	if _, b := g.latest().FindReceiver(r1); b != nil || len(g.receivers) != 1 || g.late[r1] == nil ||
+		g.late[r1].taken || last != 1300 {
+		t.Errorf("it has missed something: in the tree as %v, receivers %v, late %+v", b, g.receivers,
+			g.late[r1])
+	}
+	d.pass(10 * lateGap)
+	for _, m := range d.heard("r1") {
+		if _, ok := m.(cm.MRA); !ok {
+			t.Errorf("got %+v while the source sends, want MRA", m)
+		}
+	}
+	idle = true
+	d.pass(time.Second)
+	d.accepted(g, "r1", id)
+	if j := g.receivers[r1]; j.PSN != 1300 || len(g.late) != 0 {
+		t.Errorf("begins at PSN %d, want 1300; late %v", j.PSN, g.late)
+	}
+}
+
+// TestLateWaitsForTheTree: a late receiver is not answered before all switches hold the tree, and
+// not without being in it.
+func TestLateWaitsForTheTree(t *testing.T) {
+	d := newDesk(t)
+	last, idle := uint32(1234), true
+	g := d.sending(&last, &idle)
+	away := g.target.Nodes[len(g.target.Nodes)-1].Switch
+	d.away(away)
+	d.asked = 0
+	id := d.asks(g, call{host: "r1", qpn: 50, port: door + 1})
+	d.pass(time.Second)
+	if d.asked != 0 {
+		t.Errorf("%s is away, and %d questions are asked", away, d.asked)
+	}
+	d.heard("r1")
+	d.pass(lateWait)
+	if got := d.heard("r1"); len(got) != 1 {
+		t.Errorf("%s is away: got %+v, want MRA", away, got)
+	}
+	d.back(away)
+	d.pass(time.Second)
+	d.accepted(g, "r1", id)
+
+	d = newDesk(t)
+	g = d.sending(&last, &idle)
+	host := d.env.Net.Host(d.net.Address("r1"))
+	node := host.Node
+	host.Node = nil // its switch has left the topology
+	d.asks(g, call{host: "r1", qpn: 50, port: door + 1})
+	d.pass(time.Second)
+	if l := g.late[host.Address]; l == nil || !l.taken || g.planErr == nil {
+		t.Errorf("late %+v, error %v", l, g.planErr)
+	}
+	for _, m := range d.heard("r1") {
+		if _, ok := m.(cm.REP); ok {
+			t.Error("answered, and not in the tree")
+		}
+	}
+	host.Node = node
+	d.place(g, false)
+	d.pass(time.Second)
+	if _, b := g.installed.FindReceiver(host.Address); b == nil || len(g.late) != 0 {
+		t.Errorf("in the tree as %v, late %v", b, g.late)
 	}
 }
 
@@ -169,8 +250,7 @@ func TestSourceWaitsForSwitches(t *testing.T) {
 	g := d.sending(&last, &idle)
 	d.heard("s1")
 	sw := g.target.Nodes[len(g.target.Nodes)-1].Switch
-	d.events.Disconnect(sw, "of the test")
-	d.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.Disconnected})
+	d.away(sw)
 	id := d.asks(g, call{host: "s1", qpn: 70, port: door, req: cm.REQ{CAGUID: 8}})
 	d.pass(5 * time.Second)
 	for _, m := range d.heard("s1") {
@@ -178,8 +258,7 @@ func TestSourceWaitsForSwitches(t *testing.T) {
 			t.Errorf("%s is away, and the source is answered", sw)
 		}
 	}
-	d.events.Connect(sw, entry.Contents{})
-	d.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.ReadBack})
+	d.back(sw)
 	d.pass(time.Second)
 	d.accepted(g, "s1", id)
 }

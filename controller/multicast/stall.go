@@ -46,7 +46,7 @@ func (f *Feature) watchStalls(g *group) {
 	g.probe.running = true
 	f.timers.Set(f.env.Now+every, func() {
 		g.probe.running = false
-		if g.item == nil || f.groups[g.name] != g {
+		if g.item == nil {
 			return
 		}
 		if g.phase == steady {
@@ -68,6 +68,9 @@ func (f *Feature) stallInterval(g *group) time.Duration {
 // findStalls looks for receivers that others have left behind and that do not
 // move: what they hold up is the whole group.
 func (f *Feature) findStalls(g *group, r *api.GroupState) {
+	if g.item == nil {
+		return // deleted while it was asked
+	}
 	var ahead int64 = -1
 	for _, n := range r.Nodes {
 		for _, b := range n.Branches {
@@ -134,10 +137,10 @@ func (f *Feature) tellStalls(g *group, behind []progress) {
 // evict takes receivers out that have stalled a group for longer than it
 // allows, but never all.
 func (f *Feature) evict(g *group) {
-	after := g.item.Spec.EvictAfter.D()
-	if after == 0 || g.item == nil {
+	if g.item == nil || g.item.Spec.EvictAfter == 0 {
 		return
 	}
+	after := g.item.Spec.EvictAfter.D()
 	changed := false
 	for i := range g.probe.receivers {
 		r := &g.probe.receivers[i]

@@ -2,8 +2,10 @@ package multicast
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,12 +21,18 @@ import (
 // typed makes a group of hosts that the spec names.
 func (d *desk) typed(source string, receivers ...string) *group {
 	d.Helper()
-	if _, _, err := d.Groups().Put("typed", d.net.Spec(1, source, receivers...),
+	return d.typedAs("typed", 1, source, receivers...)
+}
+
+// typedAs makes the i-th group of hosts that the spec names.
+func (d *desk) typedAs(name string, i int, source string, receivers ...string) *group {
+	d.Helper()
+	if _, _, err := d.Groups().Put(name, d.net.Spec(i, source, receivers...),
 		resource.Precondition{}); err != nil {
 		d.Fatal(err)
 	}
 	d.pass(time.Second)
-	return d.groups["typed"]
+	return d.groups[name]
 }
 
 // condition is one of a group.
@@ -48,13 +56,13 @@ func TestGroupNamesWhatItWaitsFor(t *testing.T) {
 		t.Fatalf("the tree has its switches in natural order, %v: it shows nothing", order)
 	}
 	for _, sw := range away {
-		d.events.Disconnect(sw, "of the test")
-		d.SwitchEvent(sw, feature.SwitchEvent{Kind: feature.Disconnected})
+		d.away(sw)
 	}
 	d.pass(time.Second)
 	for kind, message := range map[api.ConditionType]string{
 		api.Programmed: "waiting for " + feature.Names(away), api.Degraded: feature.Names(away)} {
-		if c := g.condition(kind); c.Message != message || c.Reason != api.ReasonDisconnected {
+		if c := g.condition(kind); c.Message != message || c.Reason != api.ReasonDisconnected ||
+			c.Status != (kind == api.Degraded) {
 			t.Errorf("%s: %+v, want %q", kind, c, message)
 		}
 	}
@@ -64,8 +72,7 @@ func TestGroupNamesWhatItWaitsFor(t *testing.T) {
 func TestOneSwitchIsAway(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3", "r4")
-	d.events.Disconnect("n1", "of the test")
-	d.SwitchEvent("n1", feature.SwitchEvent{Kind: feature.Disconnected})
+	d.away("n1")
 	d.pass(time.Second)
 	for kind, message := range map[api.ConditionType]string{
 		api.Programmed: "waiting for n1", api.Degraded: "n1"} {
@@ -325,5 +332,94 @@ func TestStallQuestions(t *testing.T) {
 	}
 	if in(1); d.asked != 0 {
 		t.Errorf("%d questions about a group that is gone", d.asked)
+	}
+}
+
+// TestDegraded: a group that is not as it should be gives the most serious reason.
+func TestDegraded(t *testing.T) {
+	d := newDesk(t)
+	connects := d.group(1, func(s *api.MulticastGroupSpec) {
+		s.Receivers = []api.GroupReceiver{{Address: d.net.Address("r1")}, {Address: d.net.Address("r3")}}
+	})
+	typed := d.typedAs("typed", 2, "s1", "r3", "r4")
+	other := d.typedAs("other", 3, "s1", "r3", "r4")
+	addresses := func(hosts ...string) (out []string) {
+		for _, host := range hosts {
+			out = append(out, d.net.Address(host).String())
+		}
+		return out
+	}
+	r4 := d.net.Address("r4")
+	var s api.MulticastGroupStatus
+	var offline []string
+	check := func(what string, g *group, reason, message string) {
+		t.Helper()
+		d.degraded(g, &s, offline)
+		c := s.Conditions[0]
+		if c.Type != api.Degraded || c.Reason != reason || c.Message != message ||
+			c.Status != (reason != api.ReasonHealthy) {
+			t.Errorf("%s: %+v, want %s: %q", what, c, reason, message)
+		}
+	}
+	check("nothing", typed, api.ReasonHealthy, "")
+	check("nobody has connected", connects, api.ReasonNotConnected,
+		feature.Names(addresses("r1", "r3")))
+	s.EvictedReceivers = append(s.EvictedReceivers, r4)
+	check("evicted", typed, api.ReasonReceiversEvicted, feature.Names(addresses("r4")))
+	check("evicted, and not connected", connects, api.ReasonNotConnected,
+		feature.Names(addresses("r1", "r3")))
+	s.StalledReceivers = append(s.StalledReceivers, api.StalledReceiver{Address: r4})
+	check("stalled", typed, api.ReasonReceiverStalled, feature.Names(addresses("r4")))
+	check("stalled, and not connected", connects, api.ReasonReceiverStalled,
+		feature.Names(addresses("r4")))
+	offline = []string{"n1", "n2"}
+	check("away", typed, api.ReasonDisconnected, "n1, n2")
+	for _, sw := range typed.target.Switches() {
+		d.env.Want.Set(sw, typed.owner(), nil, nil)
+	}
+	d.carry()
+	d.refuse = map[string]int{"n2": 1, "n3": 3}
+	d.apply(typed)
+	d.carry()
+	failures := slices.Concat(d.env.Switches.Of("n3", typed.owner()).Failures(9),
+		d.env.Switches.Of("n2", typed.owner()).Failures(9))
+	if len(failures) != 4 {
+		t.Fatalf("refused: %q", failures)
+	}
+	refused := []string{}
+	for _, sw := range typed.target.Switches() {
+		refused = append(refused, d.env.Switches.Of(sw, typed.owner()).Failures(9)...)
+	}
+	check("refused", typed, api.ReasonDeviceError, strings.Join(refused[:3], "; "))
+	pair := typed.item.Spec.Receivers[0]
+	other.item.Spec.Receivers[0] = pair
+	d.takePairs(other)
+	check("shared", typed, api.ReasonQueuePairShared,
+		fmt.Sprintf("queue pair %d of %v is another group's too", pair.QPN, pair.Address))
+	typed.planErr = &api.Error{Code: api.CodeUnreachable, Message: "of the test"}
+	check("not planned", typed, feature.Reason(api.CodeUnreachable), typed.planErr.Error())
+}
+
+// TestRefusedUpdate: a switch that has refused one update of a tree is not finished with it.
+func TestRefusedUpdate(t *testing.T) {
+	for refused, want := range map[int]bool{0: false, 1: true, 2: true} {
+		d := newDesk(t)
+		d.refuse = map[string]int{"n1": refused}
+		g := d.typed("s1", "r1")
+		offline, unfinished := d.obstacles(g)
+		if unfinished != want || len(offline) != 0 || d.complete(g) == want {
+			t.Errorf("%d updates are refused: unfinished %v, away %v, complete %v", refused, unfinished,
+				offline, d.complete(g))
+		}
+	}
+	d := newDesk(t)
+	g := d.typed("s1", "r1")
+	d.busy("n1", g)
+	if _, unfinished := d.obstacles(g); !unfinished {
+		t.Error("a switch that is to be written is finished")
+	}
+	d.away("n1")
+	if offline, unfinished := d.obstacles(g); unfinished || !slices.Equal(offline, []string{"n1"}) {
+		t.Errorf("away %v, unfinished %v", offline, unfinished)
 	}
 }

@@ -1,0 +1,491 @@
+package multicast
+
+import (
+	"net/netip"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/internal/rdmacm"
+	"github.com/weft-sdn/weft/packet/cm"
+)
+
+// memoryOf is the rest of a request of a receiver that has memory.
+func memoryOf(rkey uint32, va, length uint64) (r cm.REQ) {
+	copy(r.Private[:], cm.Join{HasMemory: true, RKey: rkey, VA: va, Length: length}.Append(nil))
+	return r
+}
+
+// fromS1 has s1 be the source of a group, also before it connects.
+func fromS1(s *api.MulticastGroupSpec) {
+	s.Connect.Source, s.Source.Address = api.SourceSpec, sample.HostAddress(1)
+}
+
+// leaves has a host end its connection.
+func (d *desk) leaves(g *group, host string) {
+	c := d.conns(g, host)[0]
+	d.says(g, call{host: host}, cm.DREQ{LocalID: c.RemoteID, RemoteID: c.LocalID, QPN: c.LocalQPN})
+}
+
+// happened are the events of a group's connections since the last call.
+func (d *desk) happened() (out []string) {
+	events, _ := d.env.Take()
+	for _, e := range events {
+		switch e.Type {
+		case api.EventConnectionUp, api.EventConnectionDown, api.EventConnectionRefused:
+			out = append(out, string(e.Type)+" "+e.Message)
+		}
+	}
+	return out
+}
+
+// TestConnectionEvents has those of a group whose source and receivers come and go, by their roles.
+func TestConnectionEvents(t *testing.T) {
+	d := newDesk(t)
+	g := d.group(1, nil)
+	text := func(kind api.EventType, role, host, why string) []string {
+		return []string{string(kind) + " " + role + " " + d.net.Address(host).String() + why}
+	}
+	check := func(what string, want []string) {
+		t.Helper()
+		if got := d.happened(); !slices.Equal(got, want) {
+			t.Errorf("%s: events %q, want %q", what, got, want)
+		}
+	}
+	d.joins(g, "r1", 50)
+	check("a receiver connects", text(api.EventConnectionUp, "receiver", "r1", ""))
+	id := d.asks(g, call{host: "s1", qpn: 70, port: door})
+	d.pass(time.Second)
+	check("a source waits", nil)
+	d.accepted(g, "s1", id)
+	check("a source connects", text(api.EventConnectionUp, "source", "s1", ""))
+	d.asks(g, call{host: "r3", qpn: 71, port: door})
+	check("another source", text(api.EventConnectionRefused, "source", "r3", ": "+
+		d.net.Address("s1").String()+" is the source"))
+	d.leaves(g, "r1")
+	check("a receiver leaves", text(api.EventConnectionDown, "receiver", "r1", ""))
+	d.leaves(g, "s1")
+	check("a source leaves", text(api.EventConnectionDown, "source", "s1", ""))
+
+	d.heard("r3")
+	id = d.asks(g, call{host: "r3", qpn: 60, port: door + 1})
+	rep, _ := d.heard("r3")[0].(cm.REP)
+	d.says(g, call{host: "r3"}, cm.REJ{LocalID: id, RemoteID: rep.LocalID, Of: cm.OfREP,
+		Reason: cm.ConsumerReject})
+	check("a host refuses the answer", text(api.EventConnectionRefused, "receiver", "r3",
+		": by the host: "+cm.ConsumerReject.String()))
+	if len(g.receivers) != 0 {
+		t.Errorf("it has refused, and receives: %v", g.receivers)
+	}
+	d.asks(g, call{host: "r4", qpn: 61, port: door + 1})
+	d.pass(5 * time.Minute)
+	check("a host does not answer", text(api.EventConnectionRefused, "receiver", "r4",
+		": the host does not answer"))
+}
+
+// TestListenerIsAskedQuietly: a host that does not listen yet makes no event, and is asked again;
+// one that refuses for another reason makes one.
+func TestListenerIsAskedQuietly(t *testing.T) {
+	d := newDesk(t)
+	g, req := d.listener(1)
+	for _, c := range []struct {
+		reason cm.Reason
+		events int
+	}{{cm.InvalidServiceID, 0}, {cm.ConsumerReject, 1}} {
+		d.happened()
+		d.says(g, call{host: "r1", tid: d.conns(g, "r1")[0].TID}, cm.REJ{RemoteID: req.LocalID,
+			Of: cm.OfREQ, Reason: c.reason})
+		if got := d.happened(); len(got) != c.events {
+			t.Errorf("%v: events %q, want %d", c.reason, got, c.events)
+		}
+		if n := len(d.conns(g, "r1")); n != 0 {
+			t.Errorf("%v: %d connections", c.reason, n)
+		}
+		d.pass(redial)
+		var ok bool
+		if req, ok = d.heard("r1")[0].(cm.REQ); !ok {
+			t.Fatalf("%v: not asked again", c.reason)
+		}
+	}
+	d.pass(5 * time.Minute)
+	if got := d.happened(); len(got) != 0 {
+		t.Errorf("a host that answers nothing: events %q", got)
+	}
+}
+
+// TestListenerWaitsForItsSwitch: a host that listens is asked as soon as its switch lets the answer
+// pass, and else every few seconds, also behind a switch that is away.
+func TestListenerWaitsForItsSwitch(t *testing.T) {
+	d := newDesk(t)
+	start := d.env.Now
+	g, _ := d.listener(1)
+	d.says(g, call{host: "r1", tid: d.conns(g, "r1")[0].TID}, cm.REJ{
+		RemoteID: d.conns(g, "r1")[0].LocalID, Of: cm.OfREQ, Reason: cm.InvalidServiceID})
+	asked := func(by time.Duration) bool {
+		d.pass(by)
+		return len(d.conns(g, "r1")) > 0
+	}
+	if asked(redial - 2*time.Second) {
+		t.Error("asked again at once")
+	}
+	d.busy("n1", g) // it has not taken what is to be written
+	d.env.Now = start + soon + redial
+	d.Tick()
+	if len(d.conns(g, "r1")) != 0 {
+		t.Error("asked before its switch lets the answer pass")
+	}
+	if !asked(soon) {
+		t.Error("not asked when its switch lets the answer pass")
+	}
+
+	d = newDesk(t)
+	d.away("n1")
+	spec := g.item.Spec.Clone()
+	g = d.group(1, func(s *api.MulticastGroupSpec) { *s = spec })
+	if len(d.conns(g, "r1")) != 1 {
+		t.Error("not asked, as its switch is away")
+	}
+}
+
+// TestRefusedAnew: a host that was taken meanwhile has an event again when it is refused.
+func TestRefusedAnew(t *testing.T) {
+	d := newDesk(t)
+	g := d.group(1, func(s *api.MulticastGroupSpec) { s.Connect.Token = "sesame" })
+	for _, port := range []uint16{door, door + 1} {
+		for i := range 2 {
+			for range 2 {
+				d.asks(g, call{host: "r1", qpn: 50, port: port})
+				d.refusal("r1")
+			}
+			if got := d.happened(); len(got) != 1 {
+				t.Errorf("port %d, life %d: events %q, want one", port, i, got)
+			}
+			d.asks(g, call{host: "r1", qpn: 50, port: port, req: token("sesame")})
+			d.heard("r1")
+			if len(g.refused) != 0 {
+				t.Errorf("port %d, life %d: taken, and refused for %v", port, i, g.refused)
+			}
+			g.cm.Disconnect(d.now(), d.conns(g, "r1")[0].LocalID)
+			d.settleConnections(g)
+			d.pass(2 * time.Second) // over TimeWait
+			d.heard("r1")
+			d.happened()
+		}
+	}
+}
+
+// TestReceiverBeginsAnew: a receiver that connects again takes the place of what it has left, in
+// the tree too, also while the source sends: what it has left never acknowledges again.
+func TestReceiverBeginsAnew(t *testing.T) {
+	for _, sends := range []bool{false, true} {
+		d := newDesk(t)
+		last, idle := uint32(1234), true
+		var g *group
+		if sends {
+			g = d.sending(&last, &idle)
+		} else {
+			g = d.group(1, fromS1)
+			d.joins(g, "r3", 60)
+		}
+		idle = false
+		id := d.asks(g, call{host: "r3", qpn: 61, port: door + 1, req: cm.REQ{CAGUID: 8}})
+		_, b := g.latest().FindReceiver(d.net.Address("r3"))
+		if sends && b != nil || !sends && (b == nil || b.Receiver.QPN != 61) {
+			t.Errorf("source sends %v: in the tree as %+v", sends, b)
+		}
+		if c := d.conns(g, "r3"); len(c) != 2 || c[0].State != rdmacm.Leaving {
+			t.Errorf("source sends %v: connections %+v", sends, c)
+		}
+		if _, late := g.late[d.net.Address("r3")]; late != sends {
+			t.Errorf("source sends %v: late %v", sends, late)
+		}
+		if !sends {
+			d.accepted(g, "r3", id)
+		}
+	}
+}
+
+// TestLeft: a connection that is over is the source's, that of a receiver, or that of one which is
+// late, and of no other of the same host. The tree follows the first two.
+func TestLeft(t *testing.T) {
+	d := newDesk(t)
+	a := d.net.Address("r1")
+	other := d.net.Address("r3")
+	for _, c := range []struct {
+		id                    uint32
+		of                    netip.Addr
+		moved                 bool
+		source                uint32
+		receives, late, other bool
+	}{
+		{1, a, true, 0, true, true, true},
+		{2, a, true, 1, false, true, true},
+		{3, a, false, 1, true, false, true},
+		{4, a, false, 1, true, true, true},
+		{4, other, true, 1, true, true, false},
+		{2, other, false, 1, true, true, true},
+	} {
+		g := newGroup("g", 1)
+		g.source = 1
+		g.receivers = map[netip.Addr]joined{a: {Conn: 2}, other: {Conn: 4}}
+		g.late = map[netip.Addr]*lateJoin{a: {conn: 3}}
+		moved := d.left(g, &rdmacm.Conn{LocalID: c.id, Peer: c.of})
+		_, receives := g.receivers[a]
+		_, others := g.receivers[other]
+		if moved != c.moved || g.source != c.source || receives != c.receives || others != c.other ||
+			(g.late[a] != nil) != c.late {
+			t.Errorf("connection %d of %v: moved %v, source %d, receivers %v, late %v", c.id, c.of, moved,
+				g.source, g.receivers, g.late)
+		}
+	}
+	g := newGroup("g", 1)
+	g.receivers = map[netip.Addr]joined{a: {Conn: 2}}
+	g.late = map[netip.Addr]*lateJoin{a: {conn: 2}} // it is in the tree, and not answered yet
+	if !d.left(g, &rdmacm.Conn{LocalID: 2, Peer: a}) || len(g.late) != 0 || len(g.receivers) != 0 {
+		t.Errorf("late and in the tree: late %v, receivers %v", g.late, g.receivers)
+	}
+}
+
+// TestOffer: the source may write to the memory that every receiver has, with the key of the first
+// by address; of receivers without memory to none.
+func TestOffer(t *testing.T) {
+	d := newDesk(t)
+	g := d.group(1, func(s *api.MulticastGroupSpec) {
+		fromS1(s)
+		s.BaseVA = 0x1000
+	})
+	for _, c := range []struct {
+		host string
+		req  cm.REQ
+		rkey uint32
+		most uint64
+	}{
+		{"r3", memoryOf(33, 0x30, 300), 33, 300},
+		{"r1", memoryOf(11, 0x10, 400), 11, 300},
+		{"r2", memoryOf(22, 0x20, 200), 11, 200},
+		{"r4", cm.REQ{}, 11, 0},
+	} {
+		id := d.asks(g, call{host: c.host, qpn: 50, port: door + 1, req: c.req})
+		d.accepted(g, c.host, id)
+		d.carry()
+		want := cm.Offer{MTU: cm.MTU4096, BaseVA: 0x1000, Epoch: g.latest().Epoch, RKey: c.rkey,
+			Length: c.most}
+		if got := d.offer(g); got != want {
+			t.Errorf("with %s: %+v, want %+v", c.host, got, want)
+		}
+		_, b := g.latest().FindReceiver(d.net.Address(c.host))
+		m, _, _ := cm.ParseJoin(c.req.Private[:cm.JoinLen])
+		if b == nil || (b.Receiver.VA != nil) != m.HasMemory || b.Receiver.RKey != m.RKey ||
+			m.HasMemory && *b.Receiver.VA != m.VA {
+			t.Errorf("%s is in the tree as %+v, wants %+v", c.host, b, m)
+		}
+	}
+}
+
+// TestGuests are the receivers that the spec does not name, in order.
+func TestGuests(t *testing.T) {
+	a := func(i byte) netip.Addr { return netip.AddrFrom16([16]byte{0x20, 15: i}) }
+	g := newGroup("g", 1)
+	g.receivers = make(map[netip.Addr]joined)
+	for i := range byte(9) {
+		g.receivers[a(i)] = joined{}
+	}
+	spec := &api.MulticastGroupSpec{Receivers: []api.GroupReceiver{{Address: a(4)}, {Address: a(20)}}}
+	want := []netip.Addr{a(0), a(1), a(2), a(3), a(5), a(6), a(7), a(8)}
+	if got := g.guests(spec); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestConnectionStatus: clients see the connections of a group with the source first and the others
+// by address, without requests that a host has not answered yet, and the PSN offset of the one by
+// which a receiver is in the group.
+func TestConnectionStatus(t *testing.T) {
+	g := newGroup("g", 1)
+	if got := g.connectionStatus(); got != nil {
+		t.Errorf("a group that connects none: %v", got)
+	}
+	d := newDesk(t)
+	g = d.group(1, nil)
+	a := func(host string) netip.Addr { return d.net.Address(host) }
+	for _, c := range []rdmacm.Conn{
+		{LocalID: 1, Peer: a("r4"), State: rdmacm.Established, Active: true, Port: door, PeerQPN: 44,
+			PeerPSN: 500},
+		{LocalID: 2, Peer: a("r3"), State: rdmacm.Asking, Active: true, Port: door},
+		{LocalID: 3, Peer: a("r1"), State: rdmacm.TimeWait, Port: door + 1, PeerQPN: 11, PeerPSN: 600},
+		{LocalID: 4, Peer: a("r1"), State: rdmacm.Replied, Port: door + 1, PeerQPN: 12, PeerPSN: 600},
+		{LocalID: 5, Peer: a("s1"), State: rdmacm.Established, Port: door, PeerQPN: 10, PeerPSN: 9},
+		{LocalID: 6, Peer: a("r2"), State: rdmacm.Asked, Port: door + 1, PeerQPN: 22, PeerPSN: 8},
+	} {
+		g.cm.Load(d.now(), c)
+	}
+	g.receivers = map[netip.Addr]joined{a("r4"): {Conn: 1, PSN: 1000}, a("r1"): {Conn: 4, PSN: 100}}
+	want := []api.GroupConnection{
+		{Address: a("s1"), Role: api.RoleSource, State: "established", QPN: 10},
+		{Address: a("r1"), Role: api.RoleReceiver, State: "time wait", QPN: 11},
+		{Address: a("r1"), Role: api.RoleReceiver, State: "replied", QPN: 12, PSNOffset: 500},
+		{Address: a("r2"), Role: api.RoleReceiver, State: "asked", QPN: 22},
+		{Address: a("r4"), Role: api.RoleReceiver, State: "established", QPN: 44, Listens: true,
+			PSNOffset: 1<<24 - 500},
+	}
+	if got := g.connectionStatus(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v,\nwant %+v", got, want)
+	}
+}
+
+// TestSpecLeavesConnections: those that a new spec does not have any more are disconnected and
+// leave the tree; when the spec changes what applications have agreed on all are.
+func TestSpecLeavesConnections(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(*desk, *api.MulticastGroupSpec)
+		stay   []string
+		source bool
+	}{
+		"nothing": {func(*desk, *api.MulticastGroupSpec) {}, []string{"r1", "r3"}, true},
+		"one is named, no others": {func(d *desk, s *api.MulticastGroupSpec) {
+			s.Connect.Receivers = nil
+			s.Receivers = []api.GroupReceiver{{Address: d.net.Address("r3")}}
+		}, []string{"r3"}, true},
+		"a prefix of one": {func(d *desk, s *api.MulticastGroupSpec) {
+			s.Connect.Receivers = []netip.Prefix{netip.PrefixFrom(d.net.Address("r1"), 128)}
+		}, []string{"r1"}, true},
+		"another first PSN": {func(_ *desk, s *api.MulticastGroupSpec) { s.InitialPSN++ }, nil, false},
+		"another source": {func(_ *desk, s *api.MulticastGroupSpec) {
+			s.Connect.Source, s.Source.Address = api.SourceSpec, sample.HostAddress(5)
+		}, nil, false},
+	} {
+		d := newDesk(t)
+		g := d.group(1, nil)
+		d.joins(g, "r1", 50)
+		d.joins(g, "r3", 60)
+		id := d.asks(g, call{host: "s1", qpn: 70, port: door})
+		d.pass(time.Second)
+		d.accepted(g, "s1", id)
+		d.put(g, func(s *api.MulticastGroupSpec) { c.change(d, s) })
+		for _, host := range []string{"r1", "r3"} {
+			_, b := g.latest().FindReceiver(d.net.Address(host))
+			_, receives := g.receivers[d.net.Address(host)]
+			want := slices.Contains(c.stay, host)
+			named := g.item.Spec.HasReceiver(d.net.Address(host))
+			if receives != want || (b != nil) != (want || named && receives) {
+				t.Errorf("%s: %s receives %v, in the tree %v; want %v", what, host, receives, b != nil, want)
+			}
+			d.carry()
+			left := slices.ContainsFunc(d.heard(host), func(m cm.Message) bool {
+				_, is := m.(cm.DREQ)
+				return is
+			})
+			if left == want {
+				t.Errorf("%s: %s is disconnected %v", what, host, left)
+			}
+		}
+		if (g.source != 0) != c.source {
+			t.Errorf("%s: the source is connection %d", what, g.source)
+		}
+	}
+}
+
+// TestMissing are the receivers of the spec that have not connected, apart from those evicted.
+func TestMissing(t *testing.T) {
+	d := newDesk(t)
+	g := d.group(1, func(s *api.MulticastGroupSpec) {
+		for i := range 3 {
+			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: sample.HostAddress(2 + i)})
+		}
+	})
+	g.receivers[sample.HostAddress(2)] = joined{}
+	g.evicted[sample.HostAddress(3)] = true
+	if got := g.missing(); !slices.Equal(got, []string{sample.HostAddress(4).String()}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestAskedAnew: after a change of what applications have agreed on a host that listens is asked at
+// once, and then as often as before; also one whose connection has just ended.
+func TestAskedAnew(t *testing.T) {
+	d := newDesk(t)
+	g, _ := d.listener(1)
+	for range 3 {
+		d.put(g, func(s *api.MulticastGroupSpec) { s.InitialPSN++ })
+		d.pass(time.Second)
+	}
+	asked := 0
+	for range 10 * int(redial/time.Second) {
+		for _, c := range d.conns(g, "r1") {
+			asked++
+			d.says(g, call{host: "r1", tid: c.TID}, cm.REJ{RemoteID: c.LocalID, Of: cm.OfREQ,
+				Reason: cm.InvalidServiceID})
+		}
+		d.pass(time.Second)
+	}
+	if asked != 10 {
+		t.Errorf("asked %d times in %v, want once in %v", asked, 10*redial, redial)
+	}
+
+	d = newDesk(t)
+	start := d.env.Now
+	g, req := d.listener(1)
+	d.says(g, call{host: "r1", tid: d.conns(g, "r1")[0].TID}, cm.REP{LocalID: 9, RemoteID: req.LocalID,
+		QPN: 50, CAGUID: 7})
+	d.pass(start + soon + redial - d.env.Now - time.Millisecond)
+	d.leaves(g, "r1")
+	if c := d.conns(g, "r1"); len(c) != 1 || c[0].State != rdmacm.TimeWait {
+		t.Fatalf("%+v", c)
+	}
+	d.pass(time.Millisecond)
+	if n := len(d.conns(g, "r1")); n != 2 {
+		t.Errorf("a host whose connection has just ended is not asked: %d connections", n)
+	}
+}
+
+// TestResume: a controller that takes over answers the source and the receivers that wait. One that
+// was in the tree, and was not answered, may have missed something.
+func TestResume(t *testing.T) {
+	d := newDesk(t)
+	g := d.group(1, nil)
+	r1, r2, r3 := d.net.Address("r1"), d.net.Address("r2"), d.net.Address("r3")
+	for i, c := range []struct {
+		conn     rdmacm.Conn
+		source   bool
+		receives bool // it is in the tree
+		begins   bool
+		late     bool
+		stays    bool
+	}{
+		{rdmacm.Conn{Peer: d.net.Address("s1"), State: rdmacm.Asked, Port: door}, true, false, true,
+			false, false},
+		{rdmacm.Conn{Peer: d.net.Address("s1"), State: rdmacm.Established, Port: door}, true, false,
+			false, false,
+			false},
+		{rdmacm.Conn{Peer: r1, State: rdmacm.Asked, Port: door + 1}, false, false, false, true, false},
+		{rdmacm.Conn{Peer: r1, State: rdmacm.Asked, Port: door + 1}, false, true, false, true, false},
+		{rdmacm.Conn{Peer: r2, State: rdmacm.Answered, Active: true, Port: door}, false, false, false,
+			true, false},
+		{rdmacm.Conn{Peer: r3, State: rdmacm.Established, Port: door + 1}, false, true, false, false,
+			true},
+		{rdmacm.Conn{Peer: r3, State: rdmacm.Replied, Port: door + 1}, false, true, false, false, true},
+	} {
+		c.conn.LocalID = uint32(100 + i)
+		g.cm, g.source, g.first = nil, 0, 7777
+		g.kept, g.receivers = []rdmacm.Conn{c.conn}, nil
+		if c.receives {
+			g.receivers = map[netip.Addr]joined{c.conn.Peer: {Conn: c.conn.LocalID}}
+		}
+		if c.source {
+			g.source = c.conn.LocalID
+		}
+		d.startConnections(g)
+		_, stays := g.receivers[c.conn.Peer]
+		if begins := g.first == 1000; begins != c.begins || (g.late[c.conn.Peer] != nil) != c.late ||
+			stays != c.stays || len(g.kept) != 0 {
+			t.Errorf("case %d: begins %v, late %v, receivers %v, kept %v", i, begins, g.late, g.receivers,
+				g.kept)
+		}
+		if got, ok := g.cm.Conn(c.conn.LocalID); !ok || got.Peer != c.conn.Peer {
+			t.Errorf("case %d: the connection is lost", i)
+		}
+	}
+}

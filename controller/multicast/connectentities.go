@@ -37,19 +37,16 @@ func (f *Feature) connectEntities(g *group, sw string) (out []entry.Entity) {
 	if g.item == nil || g.item.Spec.Connect == nil {
 		return nil
 	}
-	seen := make(map[netip.Prefix]bool)
 	for _, p := range g.from() {
-		here := slices.ContainsFunc(f.env.Net.HostsAt(sw),
-			func(a plan.Attachment) bool { return p.Contains(a.Host.Address) })
-		if here && !seen[p] {
-			seen[p] = true
+		if slices.ContainsFunc(f.env.Net.HostsAt(sw),
+			func(a plan.Attachment) bool { return p.Contains(a.Host.Address) }) {
 			out = append(out, tree.Connect(g.index, g.item.Spec.ProxyAddress, p))
 		}
 	}
 	return out
 }
 
-// connectSwitches are those that have connectEntities.
+// connectSwitches are those that have connectEntities, one for each host that may connect.
 func (f *Feature) connectSwitches(g *group) (out []string) {
 	if g.item == nil || g.item.Spec.Connect == nil {
 		return nil
@@ -62,6 +59,5 @@ func (f *Feature) connectSwitches(g *group) (out []string) {
 			out = append(out, h.Switch)
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }

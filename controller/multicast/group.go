@@ -121,10 +121,8 @@ func (g *group) wrote(sw string, epoch uint32) bool {
 
 // resource returns the group as clients see it.
 func (g *group) resource() api.MulticastGroup {
-	r := api.MulticastGroup{Name: g.name, Job: g.job, Version: g.item.Version, Created: g.item.Created,
-		Spec: g.item.Spec.Clone(), Status: g.status}
-	r.Status.Conditions = slices.Clone(g.status.Conditions)
-	return r
+	return api.MulticastGroup{Name: g.name, Job: g.job, Version: g.item.Version,
+		Created: g.item.Created, Spec: g.item.Spec.Clone(), Status: g.status}
 }
 
 // newPlacement places a group and takes an epoch when it needs a new one.
@@ -288,20 +286,7 @@ func (f *Feature) advance(g *group) {
 		f.save(g)
 		f.status.add(g.index)
 		f.apply(g)
-		if g.diffs(f) {
-			return // settle comes back when the differences are known
-		}
 	}
-}
-
-// diffs reports whether some switch has differences of the group's to compute.
-func (g *group) diffs(f *Feature) bool {
-	for sw := range g.touches {
-		if f.env.Switches.Connected(sw) && !f.env.Switches.Of(sw, g.owner()).Computed() {
-			return true
-		}
-	}
-	return false
 }
 
 // finished reports whether the present phase is over.

@@ -62,7 +62,7 @@ type Made struct {
 // OfJobs returns the groups of jobs, by index. The specs must not be changed.
 func (f *Feature) OfJobs() (out []Made) {
 	for _, g := range f.ordered() {
-		if g.item != nil && g.job != "" {
+		if g.job != "" {
 			out = append(out, Made{g.name, g.job, g.item.Spec})
 		}
 	}

@@ -16,18 +16,18 @@ import (
 // takePairs notes the queue pairs that a group has: those of its spec, and those of trees that may
 // still carry data.
 func (f *Feature) takePairs(g *group) {
-	now := make(map[api.QueuePair]bool)
+	now := make(map[api.QueuePair]struct{})
 	for _, p := range g.specPairs() {
-		now[p] = true
+		now[p] = struct{}{}
 	}
 	for _, p := range g.placements() {
 		if p.Source.QPN != 0 {
-			now[api.QueuePair{Address: p.Source.Address, QPN: p.Source.QPN}] = true
+			now[api.QueuePair{Address: p.Source.Address, QPN: p.Source.QPN}] = struct{}{}
 		}
 		for i := range p.Nodes {
 			for _, b := range p.Nodes[i].Branches {
 				if b.Receiver != nil {
-					now[api.QueuePair{Address: b.Receiver.Address, QPN: b.Receiver.QPN}] = true
+					now[api.QueuePair{Address: b.Receiver.Address, QPN: b.Receiver.QPN}] = struct{}{}
 				}
 			}
 		}

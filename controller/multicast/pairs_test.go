@@ -3,6 +3,7 @@ package multicast
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -28,12 +29,49 @@ func TestSharedPairIsKept(t *testing.T) {
 	if !slices.Equal(d.pairs[pair], groups) {
 		t.Fatalf("%d groups have the queue pair", len(d.pairs[pair]))
 	}
+	clear(d.status)
 	d.leavePairs(groups[0])
+	if len(d.status) != 2 {
+		t.Errorf("one leaves a pair of two: the status of %v is looked at", d.status)
+	}
 	if !slices.Equal(d.pairs[pair], groups[1:]) || len(groups[0].pairs) != 0 {
 		t.Errorf("one has left: %d groups have the queue pair, want the other", len(d.pairs[pair]))
 	}
+	clear(d.status)
 	d.leavePairs(groups[1])
+	if len(d.status) != 0 {
+		t.Errorf("one leaves a pair of its own: the status of %v is looked at", d.status)
+	}
 	if of, has := d.pairs[pair]; has {
 		t.Errorf("both have left: noted for %d groups", len(of))
+	}
+}
+
+// TestPairsOfTheOldTree: a group has the queue pairs of its old tree until that carries no data.
+func TestPairsOfTheOldTree(t *testing.T) {
+	d := newDesk(t)
+	g := d.typed("s1", "r1", "r3")
+	source := api.QueuePair{Address: d.net.Address("s1"), QPN: g.item.Spec.Source.QPN}
+	receiver := api.QueuePair{Address: d.net.Address("r1"), QPN: g.item.Spec.Receivers[0].QPN}
+	d.put(g, func(s *api.MulticastGroupSpec) {
+		s.Source.QPN, s.Receivers[0].QPN = 88, 99
+	})
+	d.carry()
+	for _, c := range []struct {
+		after time.Duration
+		has   bool
+	}{{0, true}, {time.Minute, false}} {
+		d.pass(c.after)
+		for _, p := range []api.QueuePair{source, receiver} {
+			if has := slices.Contains(d.pairs[p], g); has != c.has {
+				t.Errorf("%v, after %v: has %v, want %v", p, c.after, has, c.has)
+			}
+		}
+		for _, p := range []api.QueuePair{{Address: source.Address, QPN: 88},
+			{Address: receiver.Address, QPN: 99}} {
+			if !slices.Contains(d.pairs[p], g) {
+				t.Errorf("%v, after %v: it does not have its own", p, c.after)
+			}
+		}
 	}
 }

@@ -135,13 +135,132 @@ func TestEvict(t *testing.T) {
 		d.env.Now += time.Hour
 		g.probe.receivers = []progress{{seen: c.seen, since: d.env.Now - c.since,
 			StalledReceiver: api.StalledReceiver{Address: d.net.Address("r1")}}}
+		d.writes()
 		d.evict(g)
+		_, b := g.latest().FindReceiver(d.net.Address("r1"))
+		if written := d.saved(g); written != c.want || (b == nil) != c.want ||
+			(len(g.probe.receivers) == 0) != c.want {
+			t.Errorf("%s: written %v, in the tree %v, behind %v", what, written, b != nil,
+				g.probe.receivers)
+		}
 		events, _ := d.env.Take()
 		evicted := slices.ContainsFunc(events, func(e api.Event) bool {
 			return e.Type == api.EventReceiverEvicted
 		})
 		if evicted != c.want {
 			t.Errorf("%s: evicted %v, want %v", what, evicted, c.want)
+		}
+	}
+}
+
+// TestBehindAReceiver: a receiver holds a group up that is behind another one, or has acknowledged
+// nothing in the epoch while another has. What switches have acknowledged is not asked, nor is
+// anyone behind who has not answered.
+func TestBehindAReceiver(t *testing.T) {
+	d := newDesk(t)
+	g := d.typed("s1", "r1", "r3", "r4")
+	a := g.item.Spec.Receivers
+	at := func(receiver int, psn int64) api.GroupBranchState { // -1: a switch
+		b := api.GroupBranchState{Answered: true, Valid: true, AckPSN: psn, Index: uint8(receiver + 1)}
+		if receiver >= 0 {
+			b.Receiver = a[receiver].Address
+		}
+		return b
+	}
+	nothing := func(receiver int) api.GroupBranchState {
+		b := at(receiver, -1)
+		b.Valid = false
+		return b
+	}
+	silent := func(receiver int) api.GroupBranchState {
+		b := nothing(receiver)
+		b.Answered = false
+		return b
+	}
+	for what, c := range map[string]struct {
+		branches []api.GroupBranchState
+		want     []int
+	}{
+		"all are as far":    {[]api.GroupBranchState{at(0, 9), at(1, 9), at(2, 9)}, nil},
+		"none has any":      {[]api.GroupBranchState{nothing(0), nothing(1), nothing(2)}, nil},
+		"one is ahead":      {[]api.GroupBranchState{at(0, 9), at(1, 8), at(2, 7)}, []int{1, 2}},
+		"the last is ahead": {[]api.GroupBranchState{at(0, 7), at(1, 8), at(2, 9)}, []int{0, 1}},
+		"ahead over zero": {[]api.GroupBranchState{at(0, maxPSN), at(1, 0), at(2, maxPSN)},
+			[]int{0, 2}},
+		"ahead of the first": {[]api.GroupBranchState{at(0, 0), at(1, 9)}, []int{0}},
+		"a switch is ahead":  {[]api.GroupBranchState{at(-1, 50), at(0, 9), at(1, 9)}, nil},
+		"a switch is behind": {[]api.GroupBranchState{at(-1, 5), at(0, 9), at(1, 9)}, nil},
+		"one has acknowledged": {[]api.GroupBranchState{nothing(0), at(1, 9), nothing(2)}, []int{0,
+			2}},
+		"one has, near the end":   {[]api.GroupBranchState{at(1, maxPSN-5), nothing(0)}, []int{0}},
+		"one does not answer":     {[]api.GroupBranchState{silent(0), at(1, 9), at(2, 8)}, []int{2}},
+		"only switches have any":  {[]api.GroupBranchState{at(-1, 9), nothing(0), nothing(1)}, nil},
+		"all on the other switch": {nil, nil},
+	} {
+		g.probe.receivers = nil
+		clear(d.status)
+		d.findStalls(g, &api.GroupState{Nodes: []api.GroupNodeState{{Switch: "n9"},
+			{Switch: "n1", Branches: c.branches}}})
+		var got []api.StalledReceiver
+		for _, r := range g.probe.receivers {
+			if r.seen != 1 || r.since != d.env.Now || r.last != d.env.Now {
+				t.Errorf("%s: %+v at %v", what, r, d.env.Now)
+			}
+			got = append(got, r.StalledReceiver)
+		}
+		var want []api.StalledReceiver
+		for _, i := range c.want {
+			r := api.StalledReceiver{Address: a[i].Address, Switch: "n1", Branch: uint8(i + 1),
+				Since: d.env.Wall()}
+			for _, b := range c.branches {
+				if b.Receiver == r.Address && b.Valid {
+					r.Valid, r.AckPSN = true, uint32(b.AckPSN)
+				}
+			}
+			want = append(want, r)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: behind %+v, want %+v", what, got, want)
+		}
+		if _, looked := d.status[g.index]; !looked {
+			t.Errorf("%s: the status is not looked at", what)
+		}
+	}
+}
+
+// TestStallEvents: a receiver that stalls has one event, and one when it goes on.
+func TestStallEvents(t *testing.T) {
+	d := newDesk(t)
+	g := d.typed("s1", "r1", "r3", "r4")
+	at := func(host string, seen int) progress {
+		return progress{seen: seen, StalledReceiver: api.StalledReceiver{Address: d.net.Address(host)}}
+	}
+	event := func(kind api.EventType, host string) string {
+		return string(kind) + " " + d.net.Address(host).String()
+	}
+	for i, c := range []struct {
+		behind []progress
+		want   []string
+	}{
+		{[]progress{at("r1", 1)}, nil},
+		{[]progress{at("r1", 2)}, []string{event(api.EventReceiverStalled, "r1")}},
+		{[]progress{at("r1", 3), at("r3", 1)}, nil},
+		{[]progress{at("r1", 4), at("r3", 2)}, []string{event(api.EventReceiverStalled, "r3")}},
+		{[]progress{at("r1", 1), at("r3", 3)}, []string{event(api.EventReceiverRecovered, "r1")}},
+		{[]progress{at("r4", 2)}, []string{event(api.EventReceiverStalled, "r4"),
+			event(api.EventReceiverRecovered, "r3")}},
+		{nil, []string{event(api.EventReceiverRecovered, "r4")}},
+	} {
+		d.env.Take()
+		d.tellStalls(g, c.behind)
+		g.probe.receivers = c.behind
+		var got []string
+		events, _ := d.env.Take()
+		for _, e := range events {
+			got = append(got, string(e.Type)+" "+e.Message)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("question %d: events %q, want %q", i, got, c.want)
 		}
 	}
 }

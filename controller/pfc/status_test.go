@@ -263,3 +263,28 @@ func TestTenantIsItsOwn(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", after.Spec, err, before.Spec)
 	}
 }
+
+// TestQueueStatus: clients see what a switch reports of a queue, its times as times of day, and how
+// long it is paused while it is.
+func TestQueueStatus(t *testing.T) {
+	f, _, _ := carried(t)
+	q := tunnel.Queue{Node: "n", Port: 1, Priority: 3}
+	if s := f.queueStatus(q); s != nil {
+		t.Errorf("not reported: %+v", s)
+	}
+	f.core.Tick(time.Minute)
+	at := f.env.Start.Add(time.Minute).UTC()
+	for _, paused := range []bool{true, false} {
+		f.core.Report(q, tunnel.Report{Paused: paused, PausedFor: time.Second, Held: 1, MaxHeld: 2,
+			XOFFReceived: 3, XOFFSent: 4, XONSent: 5, Dropped: 6, Storms: 7,
+			XOFFSentAge: 8 * time.Second, XONSentAge: -1})
+		want := api.PFCQueue{Paused: paused, Held: 1, MaxHeld: 2, PausesReceived: 3, XOFFSent: 4,
+			XONSent: 5, Dropped: 6, Storms: 7, LastXOFF: at.Add(-8 * time.Second), At: at}
+		if paused {
+			want.PausedFor = api.Duration(time.Second)
+		}
+		if s := f.queueStatus(q); s == nil || *s != want {
+			t.Errorf("%+v, want %+v", s, want)
+		}
+	}
+}

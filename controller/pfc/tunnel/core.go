@@ -97,14 +97,9 @@ func (c *Core) Next() (at time.Duration, ok bool) {
 func (c *Core) Ready() Ready {
 	r := c.out
 	c.out = Ready{}
-	if len(c.changed) > 0 {
-		r.Nodes = slices.Sorted(maps.Keys(c.changed))
-		clear(c.changed)
-	}
-	if len(c.touched) > 0 {
-		r.Policies = slices.Sorted(maps.Keys(c.touched))
-		clear(c.touched)
-	}
+	r.Nodes, r.Policies = slices.Sorted(maps.Keys(c.changed)), slices.Sorted(maps.Keys(c.touched))
+	clear(c.changed)
+	clear(c.touched)
 	return r
 }
 

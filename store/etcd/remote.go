@@ -150,12 +150,9 @@ func (r *Remote) options(u *url.URL) error {
 
 // isRemote reports whether an endpoint may be on another machine.
 func isRemote(endpoint string) bool {
-	host, _, err := net.SplitHostPort(endpoint)
-	if err != nil || host == "localhost" {
-		return err != nil
-	}
+	host, _, _ := net.SplitHostPort(endpoint) // "": it is none
 	a, err := netip.ParseAddr(host)
-	return err != nil || !a.Unmap().IsLoopback()
+	return host != "localhost" && (err != nil || !a.Unmap().IsLoopback())
 }
 
 // Connect returns a store on an etcd that others run. It waits until the etcd answers, or says why

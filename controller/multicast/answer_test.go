@@ -65,7 +65,8 @@ func TestQuestionEnds(t *testing.T) {
 	var at []string
 	d.state = func(sw string, p entry.PacketOut) (entry.PacketIn, bool) {
 		open = append(open, entry.PacketIn{Reason: entry.StateAnswer, Group: p.Group, Branch: p.Branch,
-			Valid: true, AckPSN: 4, CNPTotal: 9, LastKnown: true, LastPSN: 5, NAKPending: true, RNR: true,
+			Valid: true, AckPSN: 0xffffff, CNPTotal: 9, LastKnown: true, LastPSN: 5, NAKPending: true,
+			RNR:      true,
 			RNRTimer: 3, Epoch: 8, MSN: 2, CNPCount: 1})
 		at = append(at, sw)
 		return silent(sw, p)
@@ -111,7 +112,7 @@ func TestQuestionEnds(t *testing.T) {
 		}
 		for j, b := range n.Branches {
 			want := api.GroupBranchState{Index: placed.Branches[j].Index, Answered: true, Valid: true,
-				Epoch: 8, AckPSN: 4, EPSN: 5, MSN: 2, CNPCount: 1, NAKPending: true, RNRTimer: &timer}
+				Epoch: 8, AckPSN: 0xffffff, EPSN: 0, MSN: 2, CNPCount: 1, NAKPending: true, RNRTimer: &timer}
 			if p := placed.Branches[j].Receiver; p != nil {
 				want.Receiver = p.Address
 			} else {

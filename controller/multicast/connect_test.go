@@ -9,8 +9,10 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/packet/cm"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // memoryOf is the rest of a request of a receiver that has memory.
@@ -486,6 +488,99 @@ func TestResume(t *testing.T) {
 		}
 		if got, ok := g.cm.Conn(c.conn.LocalID); !ok || got.Peer != c.conn.Peer {
 			t.Errorf("case %d: the connection is lost", i)
+		}
+	}
+}
+
+// TestSourceIsAdmitted: a source is answered when where it begins is known, the tree carries all
+// receivers that are connected and that it waits for, for its queue pair, and all switches hold it.
+func TestSourceIsAdmitted(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(*desk, *group)
+		want   bool
+	}{
+		"all is there":                   {func(*desk, *group) {}, true},
+		"where it begins is being found": {func(_ *desk, g *group) { g.beginning = true }, false},
+		"the tree changes":               {func(_ *desk, g *group) { g.phase = draining }, false},
+		"a receiver of the spec is away": {func(d *desk, g *group) {
+			delete(g.receivers,
+				d.net.Address("r1"))
+		}, false},
+		"fewer than it waits for": {func(_ *desk, g *group) { g.item.Spec.Connect.AtLeast = 3 },
+			false},
+		"as many as it waits for": {func(_ *desk, g *group) { g.item.Spec.Connect.AtLeast = 2 },
+			true},
+		"no tree": {func(_ *desk, g *group) { g.target = nil }, false},
+		"a tree of another queue pair": {func(_ *desk, g *group) {
+			p := *g.target
+			p.Source.QPN++
+			g.target = &p
+		}, false},
+		"one that the tree does not have": {func(d *desk,
+			g *group) {
+			g.receivers[d.net.Address("r4")] = joined{}
+		}, false},
+		"one of these that is evicted": {func(d *desk, g *group) {
+			g.receivers[d.net.Address("r4")] = joined{}
+			g.evicted[d.net.Address("r4")] = true
+		}, true},
+		"a switch is away": {func(d *desk, _ *group) { d.away("n1") }, false},
+		"a switch is busy": {func(d *desk, g *group) { d.busy("n1", g) }, false},
+		"it is answered already": {func(d *desk, g *group) {
+			d.admitSource(g)
+			d.carry()
+			d.heard("s1")
+		}, false},
+		"it has gone": {func(_ *desk, g *group) { g.source = 0 }, false},
+	} {
+		d := newDesk(t)
+		g := d.group(1, func(s *api.MulticastGroupSpec) {
+			fromS1(s)
+			s.Receivers = []api.GroupReceiver{{Address: sample.HostAddress(2)}}
+		})
+		d.heard("r1")
+		d.joins(g, "r1", 50)
+		d.joins(g, "r3", 60)
+		d.away("n2") // so that it is not answered yet
+		d.asks(g, call{host: "s1", qpn: 70, port: door})
+		for _, m := range d.heard("s1") {
+			if _, ok := m.(cm.REP); ok {
+				t.Fatal("answered, and a switch is away")
+			}
+		}
+		d.back("n2")
+		for d.events.Diff(func(string, reconcile.Owner) {}) {
+			for _, task := range d.events.Tasks(0, 0) {
+				if task.ID != 0 {
+					d.events.Done(reconcile.Result{Switch: task.Switch, ID: task.ID})
+				}
+			}
+		}
+		g.phase = steady
+		c.change(d, g)
+		d.admitSource(g)
+		answered := false
+		for _, task := range d.events.Tasks(0, 0) {
+			for _, p := range task.Packets {
+				if p.Op == entry.Send {
+					d.out(task.Switch, p)
+				}
+			}
+		}
+		for _, m := range d.heard("s1") {
+			rep, ok := m.(cm.REP)
+			answered = answered || ok
+			if ok && (rep.QPN != g.item.Spec.DesignatedQPN || rep.StartingPSN != 1000 ||
+				rep.RNRRetryCount != 7 ||
+				rep.CAGUID != guid(g.item.Spec.ProxyAddress) || rep.Failover != cm.FailoverUnsupported) {
+				t.Errorf("%s: %+v", what, rep)
+			}
+		}
+		if answered != c.want {
+			t.Errorf("%s: answered %v", what, answered)
+		}
+		if g.sourceAt.IsValid() {
+			t.Errorf("%s: the source of the spec is kept as one that came: %v", what, g.sourceAt)
 		}
 	}
 }

@@ -188,7 +188,6 @@ func (f *Feature) placeAll(groups []*group, reset bool) {
 func (f *Feature) move(g *group, p *tree.Placement, err error) {
 	f.status.add(g.index)
 	if err != nil {
-		g.planErr = nil
 		if !errors.As(err, &g.planErr) {
 			g.planErr = &api.Error{Code: api.CodeNotPlannable, Message: err.Error()}
 		}

@@ -132,6 +132,12 @@ func TestLateWaitsForTheTree(t *testing.T) {
 		t.Errorf("%s is away: got %+v, want MRA", away, got)
 	}
 	d.back(away)
+	d.carry()
+	g.phase, g.drained, d.asked = draining, d.env.Now+time.Hour, 0
+	if d.pass(time.Second); d.asked != 0 {
+		t.Errorf("the tree changes, and %d questions are asked", d.asked)
+	}
+	g.phase = steady
 	d.pass(time.Second)
 	d.accepted(g, "r1", id)
 

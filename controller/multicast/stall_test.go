@@ -185,6 +185,7 @@ func TestBehindAReceiver(t *testing.T) {
 		"none has any":      {[]api.GroupBranchState{nothing(0), nothing(1), nothing(2)}, nil},
 		"one is ahead":      {[]api.GroupBranchState{at(0, 9), at(1, 8), at(2, 7)}, []int{1, 2}},
 		"the last is ahead": {[]api.GroupBranchState{at(0, 7), at(1, 8), at(2, 9)}, []int{0, 1}},
+		"in another order":  {[]api.GroupBranchState{at(2, 7), at(1, 9), at(0, 8)}, []int{0, 2}},
 		"ahead over zero": {[]api.GroupBranchState{at(0, maxPSN), at(1, 0), at(2, maxPSN)},
 			[]int{0, 2}},
 		"ahead of the first": {[]api.GroupBranchState{at(0, 0), at(1, 9)}, []int{0}},

@@ -290,9 +290,10 @@ func TestSourceBeginsAnew(t *testing.T) {
 	}
 	d.says(g, call{host: "s1"}, cm.DREQ{LocalID: id, RemoteID: rep.LocalID, QPN: rep.QPN})
 	d.heard("r1")
+	g.reached = place{PSN: 7, Known: true}
 	d.asks(g, call{host: "r3", qpn: 72, port: door})
-	if len(g.receivers) != 0 {
-		t.Errorf("another host is the source, and %v receive still", g.receivers)
+	if len(g.receivers) != 0 || g.reached.Known {
+		t.Errorf("another host is the source: receivers %v, reached %+v", g.receivers, g.reached)
 	}
 	if m := d.heard("r1"); len(m) != 1 {
 		t.Errorf("the receiver of the last source is told %+v, want a DREQ", m)

@@ -365,7 +365,7 @@ func (w *placeWork) treeError(err error, m topology.Metric) error {
 		for i := range w.r.Spec.Receivers {
 			a := w.r.Spec.Receivers[i].Address
 			h := n.Host(a)
-			if h == nil || w.r.Without[a] {
+			if w.r.Without[a] {
 				continue
 			}
 			if _, ok := paths.Distance(n.Node(h.Switch).ID); !ok {

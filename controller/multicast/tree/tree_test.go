@@ -10,10 +10,12 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/plan/plantest"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
+	"github.com/weft-sdn/weft/topology"
 )
 
 func network(n *sample.Net) *plan.Network {
@@ -261,5 +263,117 @@ func TestSameEnd(t *testing.T) {
 		if got := sameEnd(p, &c.b, q, &c.c); got != c.want {
 			t.Errorf("pair %d: %v", i, got)
 		}
+	}
+}
+
+// TestTreeAsClientsSeeIt has each node with its parent, what it does and whom its branches lead to.
+func TestTreeAsClientsSeeIt(t *testing.T) {
+	net := sample.Figure1()
+	n := network(net)
+	spec := net.Spec(1, "s1", "r1", "r3", "r4")
+	p := place(t, n, Request{Group: 3, Spec: &spec})
+	tree := p.Tree()
+	if tree.Root != "n6" || tree.SID != p.Nodes[0].SID || tree.Cost != p.Cost ||
+		len(tree.Nodes) != len(p.Nodes) {
+		t.Fatalf("%+v", tree)
+	}
+	for i, got := range tree.Nodes {
+		at := &p.Nodes[i]
+		parent, behavior := "", "End.MT"
+		if at.Parent >= 0 {
+			parent = p.Nodes[at.Parent].Switch
+		}
+		if i == 0 || parent == "n6" {
+			behavior = "End.Replicate"
+		}
+		if got.Switch != at.Switch || got.Parent != parent || got.Behavior != behavior ||
+			got.SID != at.SID ||
+			got.Address != at.Address || got.BehaviorCode != uint16(at.Behavior) ||
+			got.Upstream != at.UpstreamPort || len(got.Branches) != len(at.Branches) {
+			t.Errorf("%+v", got)
+		}
+		for j, b := range got.Branches {
+			of := &at.Branches[j]
+			want := api.TreeBranch{Index: of.Index, Port: of.Port}
+			if of.Receiver != nil {
+				want.Receiver, want.QPN = of.Receiver.Address, of.Receiver.QPN
+			} else {
+				want.Child = p.Nodes[of.Child].Switch
+			}
+			if b != want {
+				t.Errorf("%s: branch %+v, want %+v", got.Switch, b, want)
+			}
+		}
+	}
+	var none *Placement
+	if none.Tree() != nil || new(Placement).Tree() != nil {
+		t.Error("a tree without a source is one")
+	}
+}
+
+// TestSIDsOfTurns: a node has a SID of its own for each turn, the switch of the source has one for
+// both.
+func TestSIDsOfTurns(t *testing.T) {
+	net := sample.Figure1()
+	n := network(net)
+	spec := net.Spec(1, "s1", "r1", "r3")
+	for turn := range uint8(2) {
+		p := place(t, n, Request{Group: 3, Spec: &spec, Turn: turn})
+		for i, node := range p.Nodes {
+			at := uint32(0)
+			if i > 0 {
+				at = uint32(turn) + 1
+			}
+			want, err := plan.TreeSID(n.Node(node.Switch), n.Inventory.SIDs.FunctionBase, 3, at)
+			if err != nil || node.SID != want {
+				t.Errorf("turn %d: %s has %v, want %v, %v", turn, node.Switch, node.SID, want, err)
+			}
+		}
+	}
+}
+
+// TestSwitchIsOutOfUse: a tree is kept as long as each of its switches can be part of one.
+func TestSwitchIsOutOfUse(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(*sample.Net)
+		stays  bool
+	}{
+		"nothing": {func(*sample.Net) {}, true},
+		"it has lost its locator": {func(net *sample.Net) {
+			net.Topology.SetNode(topology.Node{ID: net.Node("n5"), Name: "n5",
+				Loopback: netip.MustParseAddr("2001:db8::5")})
+		}, false},
+		"it has left the inventory": {func(net *sample.Net) {
+			net.Inventory.Switches = slices.DeleteFunc(net.Inventory.Switches,
+				func(s inventory.Switch) bool { return s.Name == "n5" })
+		}, false},
+		"it has left the topology": {func(net *sample.Net) { net.Topology.RemoveNode(net.Node("n5")) },
+			false},
+	} {
+		net := sample.Figure1()
+		spec := net.Spec(1, "s1", "r3")
+		before := place(t, network(net), Request{Group: 3, Spec: &spec})
+		if before.Node("n5") == nil {
+			t.Fatalf("the tree is over %v", before.Switches())
+		}
+		c.change(net)
+		after, err := Place(network(net), Request{Group: 3, Spec: &spec, Previous: before, Epoch: 8})
+		if stays := after.Node("n5") != nil; stays != c.stays {
+			t.Errorf("%s: over %v, %v", what, after.Switches(), err)
+		}
+	}
+}
+
+// TestNoPath: without a path between two switches there is no first link.
+func TestNoPath(t *testing.T) {
+	net := sample.Figure1().Switches("alone")
+	n := network(net)
+	w := placeWork{n: n, r: &Request{Name: "g"}}
+	at := func(sw string) *skeleton { return &skeleton{sw: n.Switch(sw), node: n.Node(sw)} }
+	if h, err := w.routed(at("n6"), at("n1")); err != nil || h.Port == 0 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if _, err := w.routed(at("n6"), at("alone")); err == nil {
+		t.Error("a way to a switch without links")
 	}
 }

@@ -37,8 +37,8 @@ func Defaults() Config {
 func (c Config) Validate() error {
 	share := func(v float64) bool { return v > 0 && v < 1 }
 	switch {
-	case c.Window <= 0:
-		return fmt.Errorf("%w: window %v: want more than 0", ErrConfig, c.Window)
+	case c.Window < 2:
+		return fmt.Errorf("%w: window %v: want 2ns or more, for two halves", ErrConfig, c.Window)
 	case !share(c.MinLoss):
 		return fmt.Errorf("%w: minLoss %v: want more than 0 and less than 1", ErrConfig, c.MinLoss)
 	case !share(c.MaxMarked):

@@ -146,7 +146,7 @@ func (l *Locator) best(open []observed) (Suspect, int32) {
 
 // together reports whether every path takes both links or neither.
 func (l *Locator) together(open []observed, a, b int32) bool {
-	return a == b || !slices.ContainsFunc(open, func(e observed) bool {
+	return !slices.ContainsFunc(open, func(e observed) bool {
 		return slices.Contains(e.links, a) != slices.Contains(e.links, b)
 	})
 }

@@ -282,18 +282,34 @@ func TestCountsOutOfRange(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for _, change := range []func(*Config){
-		func(c *Config) { c.Window = 0 },
-		func(c *Config) { c.MinLoss = 0 },
-		func(c *Config) { c.MaxMarked = 1 },
-		func(c *Config) { c.Confidence = 1.5 },
-		func(c *Config) { c.MaxSuspects = 0 },
+	for i, x := range []struct {
+		change func(*Config)
+		ok     bool
+	}{
+		{func(*Config) {}, true},
+		{func(c *Config) { c.Window = 1 }, false},
+		{func(c *Config) { c.Window = 2 }, true},
+		{func(c *Config) { c.MinLoss = 0 }, false},
+		{func(c *Config) { c.MinLoss = 0.001 }, true},
+		{func(c *Config) { c.MaxMarked = 1 }, false},
+		{func(c *Config) { c.MaxMarked = 0.999 }, true},
+		{func(c *Config) { c.Confidence = 1.5 }, false},
+		{func(c *Config) { c.MaxSuspects = 0 }, false},
+		{func(c *Config) { c.MaxSuspects = 1 }, true},
 	} {
 		c := Defaults()
-		change(&c)
-		if _, err := New(c); !errors.Is(err, ErrConfig) {
-			t.Errorf("%+v: %v", c, err)
+		x.change(&c)
+		l, err := New(c)
+		if (err == nil) != x.ok || err != nil && !errors.Is(err, ErrConfig) {
+			t.Errorf("change %d: %+v: %v", i, c, err)
 		}
+		if err == nil {
+			l.Observe(time.Second, l.Path([]topology.LinkID{"a"}), Counts{Sent: 1})
+		}
+	}
+	if want := (Config{Window: 2 * time.Second, MinLoss: 0.001, MaxMarked: 0.3, Confidence: 0.99,
+		MaxSuspects: 8}); Defaults() != want {
+		t.Errorf("defaults %+v, want %+v", Defaults(), want)
 	}
 }
 

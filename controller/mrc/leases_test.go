@@ -93,3 +93,27 @@ func TestLeasePathsOfParallelLinks(t *testing.T) {
 		t.Errorf("%q, %+v; want one path, of two links up and one down, by the spine", why, paths)
 	}
 }
+
+// TestLeasePathsOfThreeTiers: a leased path has its links in the order in which packets cross them,
+// and the switches between the two leaves, of every tier.
+func TestLeasePathsOfThreeTiers(t *testing.T) {
+	w := newBed(t, 1, nil).pods(1, 2, 1).start()
+	facts, why := w.core.LeaseFacts([]string{"h1-1", "h3-1"})
+	paths := LeasePaths(facts.Fabric, facts.At["h1-1"], facts.At["h3-1"], 1)
+	if why != "" || len(paths) != 4 {
+		t.Fatalf("%q, %d paths, want one by each core", why, len(paths))
+	}
+	for _, p := range paths {
+		at := []topology.NodeID{leafID(1, 1)}
+		for _, id := range p.Links {
+			l := facts.Fabric.Snapshot().Link(id)
+			if l.Local != at[len(at)-1] {
+				t.Errorf("the link %s begins elsewhere than at %s", id, at[len(at)-1])
+			}
+			at = append(at, l.Remote)
+		}
+		if len(at) != 5 || at[4] != leafID(1, 3) || !slices.Equal(p.Nodes, at[1:4]) {
+			t.Errorf("the path is by %v, and the switches between its leaves are %v", at, p.Nodes)
+		}
+	}
+}

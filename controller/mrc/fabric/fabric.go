@@ -276,9 +276,8 @@ func (f *Fabric) Crosses(set topology.PathSet, ref topology.PathRef, place int32
 
 // PlacesOf returns the places of the links of a path, from the source on.
 func (f *Fabric) PlacesOf(set topology.PathSet, ref topology.PathRef) []int32 {
-	var out []int32
-	out = append(out, set.Up().Links(ref.Up)...)
-	for _, l := range set.Down().Links(ref.Down) {
+	out := slices.Clone(set.Up().Links(ref.Up))
+	for _, l := range slices.Backward(set.Down().Links(ref.Down)) { // they climb from the destination
 		out = append(out, f.edges[l].reverse)
 	}
 	return out

@@ -272,3 +272,130 @@ func TestDenial(t *testing.T) {
 		})
 	}
 }
+
+// TestLostPaths: what is lost are links that are denied, leaves that are and planes that are
+// drained, and what is asked for besides; what is down is less: it does not count what would carry
+// packets.
+func TestLostPaths(t *testing.T) {
+	leaf, spine := planeNode("leaf", 1, 1), planeNode("spine", 1, 1)
+	for _, c := range []struct {
+		name       string
+		lose       func(s *State, d *drains) []topology.Losses
+		lost, down int // of the two paths of plane 1 from h1 to h2
+	}{
+		{"nothing", func(*State, *drains) []topology.Losses { return nil }, 0, 0},
+		{"a link that is held", func(s *State, _ *drains) []topology.Losses {
+			s.Links().Deny(0, "of the test")
+			return nil
+		}, 1, 0},
+		{"a link that is down", func(s *State, _ *drains) []topology.Losses {
+			s.Links().setPresent(0, false)
+			return nil
+		}, 1, 1},
+		{"a leaf that is gone", func(s *State, _ *drains) []topology.Losses {
+			s.leaves.setPresent(leaf, false)
+			return nil
+		}, 2, 2},
+		{"a leaf that is back", func(s *State, _ *drains) []topology.Losses {
+			s.leaves.setPresent(leaf, false)
+			s.leaves.setPresent(leaf, true)
+			return nil
+		}, 2, 0},
+		{"a leaf that is drained", func(s *State, d *drains) []topology.Losses {
+			d.node = leaf
+			s.NodeDrained(leaf)
+			return nil
+		}, 2, 0},
+		{"a plane", func(_ *State, d *drains) []topology.Losses {
+			d.plane = []int{1}
+			return nil
+		}, 2, 0},
+		{"more links", func(s *State, _ *drains) []topology.Losses {
+			return []topology.Losses{{Directed: []topology.LinkID{s.fabric.edges[0].ID}}, {}}
+		}, 1, 0},
+		{"more nodes", func(*State, *drains) []topology.Losses {
+			return []topology.Losses{{}, {Nodes: []topology.NodeID{spine}}}
+		}, 1, 0},
+		{"more planes", func(*State, *drains) []topology.Losses {
+			return []topology.Losses{{Planes: []int{1}}}
+		}, 2, 0},
+	} {
+		d := &drains{}
+		s, _ := hostPair(t, d, twoPlanes())
+		if l := s.Links().At(0); l.Local != leaf || l.Remote != spine {
+			t.Fatalf("the first link is %s", l.ID)
+		}
+		denial := s.Denial(c.lose(s, d)...)
+		from, to := s.Host("h1").Rack(), s.Host("h2").Rack()
+		set, _ := s.Fabric().PathSet(from.At(), to.At(), 1)
+		lost, down := 0, 0
+		for ref := range set.All() {
+			if denial.Lost().Path(set, ref) {
+				lost++
+			}
+			if denial.Down().Path(set, ref) {
+				down++
+			}
+		}
+		want := hostapi.Ports(1, 2)
+		if c.lost == 2 {
+			want = hostapi.Ports(2)
+		}
+		if ports := denial.PortsLeft(from, to); lost != c.lost || down != c.down || ports != want {
+			t.Errorf("%s: %d paths are lost and %d down, the ports %#x are left; want %d, %d, %#x", c.name,
+				lost, down, ports, c.lost, c.down, want)
+		}
+		if all := s.Denial().PortsLeft(to, from); c.lost == 1 && all != hostapi.Ports(1, 2) {
+			t.Errorf("%s: the ports %#x are left on the way back", c.name, all)
+		}
+	}
+}
+
+// TestPortsLeftOfOneHost: ports that only one of two racks has have no path.
+func TestPortsLeftOfOneHost(t *testing.T) {
+	s, _ := hostPair(t, &drains{}, twoPlanes())
+	one, err := s.PutHost(Host{Name: "h3", Address: netip.MustParseAddr("2001:db8::3"),
+		At: ev.Attachment{"", planeNode("leaf", 2, 2)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := s.Host("h1").Rack()
+	for _, ends := range [][2]*Rack{{two, one.Rack()}, {one.Rack(), two}} {
+		if got := s.Denial().PortsLeft(ends[0], ends[1]); got != hostapi.Ports(2) {
+			t.Errorf("the ports %#x have a path, want port 2", got)
+		}
+	}
+}
+
+// TestOwnPorts: a state is another only where it does not deny all ports that it must.
+func TestOwnPorts(t *testing.T) {
+	for _, c := range []struct {
+		has, must, want hostapi.PortMask
+	}{{0, 0, 0}, {2, 0, 2}, {2, 2, 2}, {6, 2, 6}, {2, 4, 6}, {2, 6, 6}} {
+		s := &hostapi.State{DeniedPorts: c.has}
+		got := Own(s, c.must)
+		if got.DeniedPorts != c.want || s.DeniedPorts != c.has || (got == s) != (c.has == c.want) {
+			t.Errorf("%#x of which %#x must be denied: %#x, the same %v", c.has, c.must, got.DeniedPorts,
+				got == s)
+		}
+	}
+}
+
+// TestStatesOfPorts: who may use a port depends on what each end reports of it.
+func TestStatesOfPorts(t *testing.T) {
+	for _, c := range []struct {
+		p              port
+		denied, usable bool
+	}{
+		{port{}, false, false}, {port{attached: true}, false, true},
+		{port{attached: true, linkDown: true}, true, false},
+		{port{attached: true, agentDown: true}, false, false},
+		{port{attached: true, drained: true}, true, false},
+		{port{attached: true, held: true}, false, false},
+		{port{linkDown: true}, false, false}, {port{drained: true}, false, false},
+	} {
+		if c.p.denied() != c.denied || c.p.usable() != c.usable {
+			t.Errorf("%+v: denied %v, usable %v", c.p, c.p.denied(), c.p.usable())
+		}
+	}
+}

@@ -218,25 +218,6 @@ func (f *Fabric) hasLink(place int32, l *topology.Link) bool {
 		m.AdminGroup == l.AdminGroup
 }
 
-// hasAll is has for a snapshot that differs in some nodes and links from one that the fabric has.
-func (f *Fabric) hasAll(
-	snap *topology.Snapshot, nodes []topology.NodeID, links []*topology.Link,
-) bool {
-	for _, id := range nodes {
-		if n := snap.Node(id); n != nil && !f.hasNode(n) {
-			return false
-		}
-	}
-	for _, l := range links {
-		place, ok := f.Place(l.ID)
-		if !ok || !f.hasLink(place, l) || f.edges[place].Local != l.Local ||
-			f.edges[place].Remote != l.Remote {
-			return false
-		}
-	}
-	return true
-}
-
 // isLeaf reports whether hosts can be attached to a node of the fabric. Of a node
 // that the fabric does not have it is true: it may become one.
 func (f *Fabric) isLeaf(id topology.NodeID) bool {

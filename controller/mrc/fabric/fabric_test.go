@@ -2,10 +2,13 @@ package fabric
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -200,5 +203,177 @@ func TestFabricKeepsWhatIsGone(t *testing.T) {
 	}
 	if s.Fabric().Snapshot().Node("spine9") == nil {
 		t.Error("the fabric has not grown")
+	}
+}
+
+// threeTiers is leaves a1 and a2 below p, b1 and b2 below q, and p and q below two cores; each leaf
+// is below r, too, which is below one core.
+func threeTiers() *topology.Builder {
+	net := topology.NewBuilder()
+	ids := make(map[topology.NodeID]uint32)
+	connect := func(a, b topology.NodeID) {
+		for _, n := range []topology.NodeID{a, b} {
+			net.SetNode(topology.Node{ID: n})
+			ids[n]++
+		}
+		net.SetLink(topology.Link{Local: a, Remote: b, LocalID: ids[a], RemoteID: ids[b], IGPMetric: 10})
+		net.SetLink(topology.Link{Local: b, Remote: a, LocalID: ids[b], RemoteID: ids[a], IGPMetric: 10})
+	}
+	for _, leaf := range []topology.NodeID{"a1", "a2", "b1", "b2"} {
+		connect(leaf, map[byte]topology.NodeID{'a': "p", 'b': "q"}[leaf[0]])
+	}
+	for _, core := range []topology.NodeID{"core2", "core10"} {
+		connect("p", core)
+		connect("q", core)
+	}
+	return net
+}
+
+// TestEdges: an edge has the leaves below it, in either direction, and rises where paths climb by
+// it; the edges that paths cross are in the natural order of their ids.
+func TestEdges(t *testing.T) {
+	cfg := defaults()
+	leaves := []topology.NodeID{"a1", "a2", "b1", "b2"}
+	net := threeTiers()
+	net.SetNode(topology.Node{ID: "x"})
+	net.SetLink(topology.Link{Local: "x", Remote: "core2", LocalID: 9, RemoteID: 9})
+	f, err := newFabric(net.Build(), leaves, &cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	up := map[topology.NodeID]int{"a1": 0, "a2": 0, "b1": 0, "b2": 0, "p": 1, "q": 1, "core2": 2,
+		"core10": 2}
+	crossed := 0
+	for i := range int32(f.Len()) {
+		e := f.Edge(i)
+		low := e.Local
+		if up[e.Remote] < up[e.Local] {
+			low = e.Remote
+		}
+		want := map[topology.NodeID][]topology.NodeID{"p": leaves[:2], "q": leaves[2:], "x": nil}[low]
+		if up[low] == 0 && low != "x" {
+			want = []topology.NodeID{low}
+		}
+		if want == nil {
+			if len(e.Leaves()) != 0 || e.Rises() || e.crossed() {
+				t.Errorf("from %s to %s: leaves %v, rises %v", e.Local, e.Remote, e.Leaves(), e.Rises())
+			}
+			continue
+		}
+		crossed++
+		if !slices.Equal(e.Leaves(), want) || e.Rises() != (low == e.Local) ||
+			f.Reverse(e).Local != e.Remote {
+			t.Errorf("from %s to %s: leaves %v, rises %v; want %v", e.Local, e.Remote, e.Leaves(), e.Rises(),
+				want)
+		}
+	}
+	if order := f.ByID(); len(order) != crossed || !slices.IsSortedFunc(order, func(a, b int32) int {
+		return natural.Compare(f.Edge(a).ID, f.Edge(b).ID)
+	}) || slices.IsSorted(order) {
+		t.Errorf("%d edges are crossed: %v", crossed, order)
+	}
+}
+
+// TestLinksOfPaths: a path crosses the links that it has, up and down, and no others.
+func TestLinksOfPaths(t *testing.T) {
+	cfg := defaults()
+	f, err := newFabric(threeTiers().Build(), []topology.NodeID{"a1", "a2", "b1", "b2"}, &cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dst, hops := range map[topology.NodeID]int{"a1": 0, "a2": 2, "b1": 4} {
+		set, ok := f.PathSet(ev.Attachment{"a1"}, ev.Attachment{dst}, 1)
+		if !ok || set.Hops() != hops {
+			t.Fatalf("to %s: %d hops, %v; want %d", dst, set.Hops(), ok, hops)
+		}
+		for ref := range set.All() {
+			places := f.PlacesOf(set, ref)
+			at := topology.NodeID("a1")
+			for _, i := range places {
+				if e := f.Edge(i); e.Local != at {
+					t.Fatalf("to %s: after %s comes %s", dst, at, e.ID)
+				}
+				at = f.Edge(i).Remote
+			}
+			if at != dst || len(places) != hops {
+				t.Errorf("to %s: %d links lead to %s", dst, len(places), at)
+			}
+			for i := range int32(f.Len()) {
+				if got := f.Crosses(set, ref, i); got != slices.Contains(places, i) {
+					t.Errorf("to %s: path %v crosses %s: %v", dst, places, f.Edge(i).ID, got)
+				}
+			}
+		}
+	}
+	if _, ok := f.PathSet(ev.Attachment{"a1"}, ev.Attachment{"core2"}, 1); ok {
+		t.Error("there are paths to a core")
+	}
+}
+
+// TestNamesOfNodes: a node has the name that it shows, and one that is not there has none.
+func TestNamesOfNodes(t *testing.T) {
+	b := topology.NewBuilder()
+	b.SetNode(topology.Node{ID: leaf1, Name: "T0-1"})
+	for id, want := range map[topology.NodeID]string{leaf1: "T0-1", leaf2: ""} {
+		if got := NameOf(b.Build(), id); got != want {
+			t.Errorf("%s is called %q, want %q", id, got, want)
+		}
+	}
+}
+
+// TestFabricKeepsNumbers: switches and planes have the numbers in a fabric that has grown that they
+// had before.
+func TestFabricKeepsNumbers(t *testing.T) {
+	cfg := inventory.DefaultMRC("usid-f3216")
+	net := twoPlanes()
+	for _, l := range net.Build().Links {
+		l := *l
+		l.LocalPort, l.RemotePort = l.LocalID, l.RemoteID
+		net.SetLink(l)
+	}
+	leaves := []topology.NodeID{"leaf1-1", "leaf1-2", "leaf2-1", "leaf2-2"}
+	before, err := newFabric(net.Build(), leaves, &cfg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := topology.NodeID("leaf0-1"), topology.NodeID("spine0-1") // by id
+	net.SetNode(topology.Node{ID: first})
+	net.SetNode(topology.Node{ID: second})
+	net.SetLink(topology.Link{Local: first, Remote: second, LocalID: 1, RemoteID: 1, LocalPort: 1})
+	net.SetLink(topology.Link{Local: second, Remote: first, LocalID: 1, RemoteID: 1, LocalPort: 1})
+	after, err := newFabric(net.Build(), append(leaves, first), &cfg, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range before.Snapshot().Nodes {
+		was, _ := before.Assignment().Node(n.ID)
+		is, ok := after.Assignment().Node(n.ID)
+		p, q := before.Clos().Plane(n.ID), after.Clos().Plane(n.ID)
+		if was != is || !ok || p != q || p == 0 {
+			t.Errorf("%s had number %d in plane %d, and has %d in plane %d", n.ID, was, p, is, q)
+		}
+	}
+	if p := after.Clos().Plane(first); p != 3 {
+		t.Errorf("the plane that is new is plane %d, want 3", p)
+	}
+}
+
+// TestWholeOfEachPart: nodes, links or prefixes of before are kept where there is nothing else.
+func TestWholeOfEachPart(t *testing.T) {
+	node := topology.NewBuilder()
+	node.SetNode(topology.Node{ID: leaf1})
+	prefix := topology.NewBuilder()
+	prefix.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: leaf1,
+		Prefix: netip.MustParsePrefix("2001:db8:2::/48")}})
+	for i, before := range []*topology.Snapshot{node.Build(), prefix.Build()} {
+		got := whole(before, topology.Empty())
+		if len(got.Nodes) != len(before.Nodes) || len(got.Prefixes) != len(before.Prefixes) {
+			t.Errorf("part %d: %d nodes, %d prefixes", i, len(got.Nodes), len(got.Prefixes))
+		}
+	}
+	stale := smallNetwork()
+	stale.SetStale(&topology.Staleness{Reason: "no peer"})
+	if got := whole(stale.Build(), smallNetwork().Build()); got.Stale != nil {
+		t.Errorf("a fabric is stale: %+v", got.Stale)
 	}
 }

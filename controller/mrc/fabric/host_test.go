@@ -3,7 +3,9 @@ package fabric
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
@@ -52,11 +54,21 @@ func TestRackName(t *testing.T) {
 		{"", ev.Attachment{"", leaf1}, "T0_a_b"},
 		{"", ev.Attachment{"", leaf2}, "leaf2"},
 		{"", nil, "leaf"},
+		{"named", ev.Attachment{leaf1}, "named"},
+		{strings.Repeat("r", 101), nil, strings.Repeat("r", 100)},
 	} {
 		h := &Attached{Host: Host{Rack: c.rack, At: c.at}}
 		if got := s.rackName(h, nodes); got != c.want {
 			t.Errorf("rack %q at %v: %q, want %q", c.rack, c.at, got, c.want)
 		}
+	}
+	s.racks = make(map[string]*Rack)
+	for i, want := range []string{"r", "r.2", "r.3", "r.4"} {
+		got := s.rackName(&Attached{Host: Host{Rack: "r"}}, nodes)
+		if got != want {
+			t.Errorf("rack %d of a name is called %q, want %q", i, got, want)
+		}
+		s.racks[want] = &Rack{name: want}
 	}
 }
 
@@ -88,6 +100,17 @@ func TestFewerPorts(t *testing.T) {
 	}
 	if got := fewerPorts(b, a); !slices.Equal(got, want) {
 		t.Errorf("the other way round: %v, want %v", got, want)
+	}
+	for n := range a { // where one list ends before the other
+		for _, lists := range [][2][]hostapi.PeerPorts{{a[:n], b}, {a, b[:n]}} {
+			peers := make(map[netip.Addr]bool)
+			for _, p := range slices.Concat(lists[0], lists[1]) {
+				peers[p.Peer] = true
+			}
+			if got := fewerPorts(lists[0], lists[1]); len(got) != len(peers) {
+				t.Errorf("%v: %v, want %d peers", lists, got, len(peers))
+			}
+		}
 	}
 }
 
@@ -131,4 +154,128 @@ func TestPathSetOfPorts(t *testing.T) {
 			t.Errorf("port %d has paths: %v, want %v", port, ok, want)
 		}
 	}
+}
+
+// TestLeafOfPort: a rack has a leaf behind the ports of its hosts, from 1 on.
+func TestLeafOfPort(t *testing.T) {
+	r := &Rack{at: ev.Attachment{leaf1, "", leaf2}}
+	for port, want := range []topology.NodeID{"", leaf1, "", leaf2, "", ""} {
+		if got := r.Leaf(uint8(port)); got != want {
+			t.Errorf("port %d is at %q, want %q", port, got, want)
+		}
+	}
+}
+
+// TestHostIsItsOwn: what a host was put with may be changed afterwards.
+func TestHostIsItsOwn(t *testing.T) {
+	s, _ := hostPair(t, &drains{}, twoPlanes())
+	h := Host{Name: "h3", Address: netip.MustParseAddr("2001:db8::3"),
+		At: ev.Attachment{planeNode("leaf", 1, 1)}, LeafPorts: []uint32{7},
+		Prefixes: []netip.Prefix{netip.MustParsePrefix("2001:db8:3::/48")}}
+	at, err := s.PutHost(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.At[0], h.LeafPorts[0], h.Prefixes[0] = "other", 8, netip.Prefix{}
+	if at.At[0] == "other" || at.LeafPorts[0] == 8 || !at.Prefixes[0].IsValid() {
+		t.Errorf("%+v is what was changed since", at.Host)
+	}
+}
+
+// TestPortThatComesBackIsHeld: a port is held once it is back, also when others of its host were
+// looked at while it was down; and longer each time.
+func TestPortThatComesBackIsHeld(t *testing.T) {
+	cfg := defaults().Restore
+	var ps hostPorts
+	ps.attach(ev.Attachment{"a", "b"})
+	down := make(map[int]bool)
+	now := time.Second
+	look := func(change func()) (usable hostapi.PortMask, waits bool) {
+		change()
+		_, usable, waits = ps.look(now, &cfg, func(i int) bool { return down[i] })
+		return usable, waits
+	}
+	for _, hold := range []time.Duration{1, 2, 4} {
+		hold *= cfg.Hold.D()
+		if usable, waits := look(func() { down[1] = true }); usable != hostapi.Ports(2) || waits {
+			t.Errorf("down: usable %#x, waits %v", usable, waits)
+		}
+		now += time.Minute / 4
+		if ps.release(now) {
+			t.Error("a port that is down waits for a time")
+		}
+		usable, waits := look(func() { down[1] = false })
+		if again := now + hold; usable != hostapi.Ports(2) || !waits || ps.list[1].until != again {
+			t.Errorf("back: usable %#x, waits %v, until %v; want %v", usable, waits, ps.list[1].until, again)
+		}
+		if _, waits := look(func() {}); waits {
+			t.Error("nothing has changed, and the host is to be waited for again")
+		}
+		now += hold - 1
+		if !ps.release(now) {
+			t.Error("the hold is over too early")
+		}
+		now++
+		if ps.release(now) {
+			t.Error("the hold is not over")
+		}
+		if usable, _ := look(func() {}); usable != hostapi.Ports(1, 2) {
+			t.Errorf("usable %#x after the hold", usable)
+		}
+	}
+}
+
+// TestHeldHosts: a host is looked at until the last of its ports is restored, and no longer when it
+// is gone.
+func TestHeldHosts(t *testing.T) {
+	s, _ := hostPair(t, &drains{}, twoPlanes())
+	set := s.hosts
+	for plane := 1; plane <= 2; plane++ {
+		leaf := planeNode("leaf", plane, 1)
+		s.Tick(time.Second + time.Duration(plane)*300*time.Millisecond)
+		s.SetPorts(leaf, map[uint32]bool{100: false})
+		s.SetPorts(leaf, map[uint32]bool{100: true})
+	}
+	for _, c := range []struct {
+		at   time.Duration
+		held int
+		want hostapi.PortMask
+	}{{2299 * time.Millisecond, 1, 0}, {2300 * time.Millisecond, 1, hostapi.Ports(1)},
+		{2599 * time.Millisecond, 1, hostapi.Ports(1)},
+		{2600 * time.Millisecond, 0, hostapi.Ports(1, 2)}} {
+		s.Tick(c.at)
+		if len(set.held) != c.held || s.Host("h1").Usable() != c.want {
+			t.Errorf("%v: %v are held, usable %#x; want %d, %#x", c.at, set.held, s.Host("h1").Usable(),
+				c.held, c.want)
+		}
+	}
+	leaf := planeNode("leaf", 1, 1)
+	s.SetPorts(leaf, map[uint32]bool{100: false})
+	s.SetPorts(leaf, map[uint32]bool{100: true})
+	if err := s.RemoveHost("h1"); err != nil {
+		t.Fatal(err)
+	}
+	if s.Tick(2700 * time.Millisecond); len(set.held) != 0 {
+		t.Errorf("%v are held and gone", set.held)
+	}
+}
+
+// TestDrainedPorts: a port is drained as long as a drain covers it, also of a host that is put
+// again; one that there is not is no port.
+func TestDrainedPorts(t *testing.T) {
+	d := &drains{port: 2}
+	s, _ := hostPair(t, d, twoPlanes())
+	h := s.Host("h1")
+	if h.Usable() != hostapi.Ports(1) || h.Denied() != hostapi.Ports(2) ||
+		s.Host("h2").Usable() != hostapi.Ports(1, 2) {
+		t.Errorf("port 2 is drained, and usable are %#x, of the other host %#x", h.Usable(),
+			s.Host("h2").Usable())
+	}
+	d.port = 0
+	for _, n := range []uint8{3, 2} {
+		if s.PortDrained("h1", n); (h.Usable() == hostapi.Ports(1, 2)) != (n == 2) {
+			t.Errorf("port %d is not drained any more, and usable are %#x", n, h.Usable())
+		}
+	}
+	s.PortDrained("nobody", 1)
 }

@@ -327,7 +327,7 @@ func (s *Links) run(restoring bool) {
 			s.enter(i, Trying, l.cause)
 			l.tryAt = s.now
 			l.own().trial.need, l.own().trial.ready = max(need, 1), !s.probed
-		case l.phase == Trying && l.trial.alone > 0 && s.now >= l.trial.alone+s.restore.MaxHold.D():
+		case l.trial.alone > 0 && s.now >= l.trial.alone+s.restore.MaxHold.D():
 			l.own().trial.ready = true
 		}
 		if l.phase == Trying && l.trial.ready && restoring {

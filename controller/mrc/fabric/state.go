@@ -319,9 +319,6 @@ func (s *State) makeFabric() {
 			s.lookAtPort(int32(i))
 		}
 	}
-	if before == nil {
-		s.restoreAt = s.now
-	}
 	s.lookAtAll()
 	s.outside.Renewed(before)
 }
@@ -340,7 +337,6 @@ func (s *State) SetTopology(snap *topology.Snapshot) {
 	case s.fabric != nil && s.lookAtChanged():
 	case s.fabric == nil || !s.fabric.has(snap):
 		s.remade = true
-		s.makeFabric()
 	default:
 		s.lookAtAll()
 	}
@@ -353,7 +349,6 @@ func (s *State) lookAtChanged() bool {
 	if !ok {
 		return false
 	}
-	var now []*topology.Link
 	places := make(map[int32]struct{}, 2*len(ids))
 	add := func(i int32) {
 		places[i] = struct{}{}
@@ -367,16 +362,15 @@ func (s *State) lookAtChanged() bool {
 			return false
 		}
 		add(i)
-		if l := s.current.Same(s.fabric.edges[i].Link); l != nil {
-			now = append(now, l)
-		} else if s.current.Link(id) != nil {
-			return false // it is between other nodes now
+		if l := s.current.Same(s.fabric.edges[i].Link); l != nil && !s.fabric.hasLink(i, l) ||
+			l == nil && s.current.Link(id) != nil { // it is between other nodes now
+			return false
 		}
 	}
-	if !s.fabric.hasAll(s.current, nodes, now) {
-		return false
-	}
 	for _, id := range nodes {
+		if n := s.current.Node(id); n != nil && !s.fabric.hasNode(n) {
+			return false
+		}
 		for _, l := range s.fabric.snap.LinksFrom(id) {
 			i, _ := s.fabric.Place(l.ID)
 			add(i)

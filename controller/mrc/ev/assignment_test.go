@@ -447,6 +447,11 @@ func TestAssignRefuses(t *testing.T) {
 		{link(leafSpine(1, 2, 2, 1), func(l *topology.Link) { l.LocalPort = 70000 }),
 			Format{Mode: ModeStructured}, NumberByPort,
 			"port 70000 of leaf1-01, want 1 to 65535, or links numbered by order"},
+		{link(link(leafSpine(1, 2, 2, 1),
+			func(l *topology.Link) { l.ID, l.LocalID, l.LocalPort = "", 0, 0 }),
+			func(l *topology.Link) {
+				*l = topology.Link{Local: l.Remote, Remote: l.Local, LocalID: l.RemoteID}
+			}), Format{Mode: ModeF3216}, NumberByPort, "port 0 of leaf1-01, want 1 to 2047"},
 		{link(leafSpine(1, 2, 2, 1), func(l *topology.Link) { l.LocalPort = 2048 }),
 			Format{Mode: ModeF3216}, NumberByPort, "port 2048 of leaf1-01, want 1 to 2047"},
 		{link(leafSpine(1, 2, 2, 1), func(l *topology.Link) { l.LocalPort = 2 }), Format{Mode: ModeF3216},

@@ -2,6 +2,7 @@ package ev
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/weft-sdn/weft/hostapi"
@@ -36,7 +37,7 @@ type Request struct {
 // Unlimited are the capabilities of a device that can do everything, on ports 1
 // to [hostapi.MaxPort].
 func Unlimited() hostapi.Capabilities {
-	const much = 1<<31 - 1
+	const much = math.MaxInt32
 	return hostapi.Capabilities{
 		EVMaxFormats: much, EVMaxProfiles: much, EVMaxCount: much, EVFreeCount: much,
 		EVMaxCountProfile: much,
@@ -146,7 +147,6 @@ func (b *building) build() (*Built, error) {
 	if err := b.caps.Check(&hostapi.State{Profiles: []*hostapi.Profile{p}}); err != nil {
 		return nil, err
 	}
-	b.out.lanes = make([]lane, 0, len(b.lanes))
 	for _, l := range b.lanes {
 		l.candidates = nil
 		b.out.lanes = append(b.out.lanes, l)
@@ -220,8 +220,7 @@ func (b *building) generated(p *hostapi.Profile, paths int) bool {
 			return false
 		}
 	}
-	if product != len(b.lanes[0].candidates) || width > b.caps.EVMaxWidth ||
-		!b.caps.HasFormat(format.Mode) {
+	if product != len(b.lanes[0].candidates) || width > b.caps.EVMaxWidth {
 		return false
 	}
 	p.Format, p.Mode, p.Fields, p.Count = format, hostapi.ModeGenerated, fields, b.count(paths)
@@ -232,13 +231,13 @@ func (b *building) generated(p *hostapi.Profile, paths int) bool {
 // false when they are not all numbers from one to another, at every port.
 func (b *building) rangeOf(at int, width uint8) (f hostapi.Field, ok bool) {
 	var lo, hi uint32
-	seen := make(map[uint32]bool)
+	seen := make(map[uint32]struct{})
 	for i, l := range b.lanes {
 		clear(seen)
 		least, most := ^uint32(0), uint32(0)
 		for j := range l.candidates {
 			x := l.candidates[j].wire.bitsAt(at, int(width))
-			seen[x] = true
+			seen[x] = struct{}{}
 			least, most = min(least, x), max(most, x)
 		}
 		if i == 0 {
@@ -272,7 +271,7 @@ func (b *building) explicit(p *hostapi.Profile, paths int) error {
 		return fmt.Errorf("mode: the paths are not regular enough to generate EVs, and the host takes "+
 			"no explicit ones (ev_mode_mask %#x): %w", b.caps.EVModes, ErrNoRoom)
 	}
-	hops := -1
+	hops := 0
 	for _, l := range b.lanes {
 		hops = max(hops, l.set.Hops())
 	}
@@ -318,8 +317,7 @@ func (b *building) explicitFields(widths []uint8) []hostapi.Field {
 				zeros, all = zeros|^x, all|x
 			}
 		}
-		// Bits that differ, of those that there are.
-		mask := zeros & all & (uint32(1)<<width - 1)
+		mask := zeros & all // bits that differ
 		fields[i] = hostapi.Field{Width: width, InitVal: all &^ mask, Mask: mask,
 			MaxVal: uint32(1)<<bits.OnesCount32(mask) - 1}
 		at += int(width)

@@ -100,8 +100,8 @@ func (a *Assignment) walkFields(r *Route, v Value) error {
 		if depth, ok := below[at]; ok {
 			return a.descend(r, at, depth, below)
 		}
-		tier, ok := a.clos.Tier(at)
-		if !ok || tier >= len(a.format.Fields) {
+		tier, _ := a.clos.Tier(at)
+		if tier >= len(a.format.Fields) {
 			return fmt.Errorf("%s is the top and not above %s: %w", at, r.Destination, ErrNoSuchEV)
 		}
 		field := v.Structured().Field(a.format.Fields[tier])

@@ -113,6 +113,10 @@ func TestEncodeRefuses(t *testing.T) {
 		{stev, []*topology.Link{down}, "does not start at leaf1-01-01"},
 		{stev, []*topology.Link{up, down, again}, "want up and then down"},
 		{stev, []*topology.Link{stranger}, "from tier 0 to 0"},
+		{stev, []*topology.Link{up, down, {ID: "x", Local: down.Remote, Remote: up.Local}},
+			"link 2, x, from tier 0 to 0"},
+		{stev, []*topology.Link{{ID: "x", Local: "leaf1-01-01", Remote: "core1-01-01"}},
+			"link 0, x, has no number"},
 		{usid, []*topology.Link{stranger}, "has no uSID"},
 	} {
 		if v, err := x.a.Encode("leaf1-01-01", x.links, TableUSID); err == nil ||

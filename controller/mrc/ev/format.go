@@ -84,7 +84,7 @@ func (f *Format) Validate() error {
 	if !f.Mode.SRv6() && f.Block.IsValid() {
 		return fmt.Errorf("block: %v with mode %v, want none: %w", f.Block, f.Mode, ErrMalformed)
 	}
-	if f.Mode.SRv6() && f.Block.IsValid() {
+	if f.Block.IsValid() {
 		if _, err := f.Mode.USID().SID(f.Block, FirstLocal); err != nil {
 			return fmt.Errorf("block: %w", err)
 		}
@@ -100,7 +100,6 @@ func (f *Format) Validate() error {
 		return fmt.Errorf("hops: %d, want %d for links or %d for nodes: %w", f.Hops, HopLinks, HopNodes,
 			ErrMalformed)
 	}
-	width := 0
 	for t, field := range f.Fields {
 		if err := field.Validate(); err != nil {
 			return fmt.Errorf("fields[%d]: %w", t, err)
@@ -111,11 +110,6 @@ func (f *Format) Validate() error {
 					field.Offset+field.Width-1, u, ErrMalformed)
 			}
 		}
-		width += field.Width
-	}
-	if width > f.Mode.Bits() {
-		return fmt.Errorf("fields: %d bits, want at most %d for mode %v: %w", width, f.Mode.Bits(),
-			f.Mode, ErrNoRoom)
 	}
 	return nil
 }

@@ -9,17 +9,13 @@ import (
 )
 
 func TestModes(t *testing.T) {
-	for m, want := range map[Mode]struct {
-		name string
-		bits int
-	}{
-		ModeECMP: {"ecmp", 16}, ModeStructured: {"stev", 32}, ModeF3216: {"usid-f3216", 128},
-		ModeF1616: {"usid-f1616", 128}, ModeSRH: {"usid-srh", 256},
-		ModeUSIDStructured: {"usid-structured", 128},
+	for m, want := range map[Mode]string{
+		ModeECMP: "ecmp", ModeStructured: "stev", ModeF3216: "usid-f3216", ModeF1616: "usid-f1616",
+		ModeSRH: "usid-srh", ModeUSIDStructured: "usid-structured",
 	} {
-		parsed, err := ParseMode(want.name)
-		if err != nil || parsed != m || m.String() != want.name || m.Bits() != want.bits {
-			t.Errorf("%v: parsed %v, %v, %d bits; want %+v", m, parsed, err, m.Bits(), want)
+		parsed, err := ParseMode(want)
+		if err != nil || parsed != m || m.String() != want {
+			t.Errorf("%v: parsed %v, %v; want %s", m, parsed, err, want)
 		}
 		text, err := m.MarshalText()
 		var back Mode
@@ -49,6 +45,12 @@ func TestFormatValidate(t *testing.T) {
 		{Format{Mode: ModeUSIDStructured, Numbering: DefaultNumbering()}, ""},
 		{Format{Mode: ModeF3216, Numbering: DefaultNumbering()},
 			"numbering: of 3 tiers with mode usid-f3216"},
+		{Format{Mode: ModeF3216, Numbering: DefaultNumbering()[:1]},
+			"numbering: of 1 tiers with mode usid-f3216"},
+		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 10, Width: 8},
+			{Offset: 5, Width: 6}}}, "fields[1]: bits 5 to 10 are in fields[0] too"},
+		{Format{Mode: ModeStructured, Fields: []packet.EVField{{Offset: 10, Width: 8},
+			{Offset: 4, Width: 6}}}, ""},
 		{Format{Mode: ModeECMP, Fields: []packet.EVField{{Width: 1}}}, "fields: 1 with mode ecmp"},
 		{Format{Mode: ModeStructured, Block: block32}, "block: fc00:1::/32 with mode stev"},
 		{Format{Mode: ModeF1616, Block: block32},
@@ -85,6 +87,9 @@ func TestFormatWidths(t *testing.T) {
 		{Format{Mode: ModeF1616}, 7, []uint8{16, 16, 16, 16, 16, 16, 16, 16}},
 		{Format{Mode: ModeSRH}, 1, []uint8{32, 16}},
 		{Format{Mode: ModeSRH}, 3, []uint8{32, 16, 16, 16, 16, 16, 16, 32, 16}},
+		{Format{Mode: ModeSRH, Hops: HopNodes}, 2, []uint8{32, 16, 16}},
+		{Format{Mode: ModeSRH, Hops: HopNodes}, 3, []uint8{32, 16, 16, 16, 16, 16, 16, 32, 16, 16}},
+		{Format{Mode: ModeSRH, Hops: HopNodes}, 9, []uint8{32, 16, 16, 16, 16, 16, 16, 32, 16, 16, 16}},
 		{Format{Mode: ModeSRH}, 9, []uint8{32, 16, 16, 16, 16, 16, 16, 32, 16, 16, 16}},
 	} {
 		if got := c.f.widths(c.n); string(got) != string(c.want) {

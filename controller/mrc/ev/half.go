@@ -149,7 +149,7 @@ func (a *Assignment) Encoder(set topology.PathSet) (*Encoder, error) {
 		return nil, fmt.Errorf("%s to %s in plane %d: not of the assignment's fabric: %w", src.leaf,
 			dst.leaf, src.plane, ErrMalformed)
 	}
-	if a.format.Mode.SRv6() && set.Hops() >= 0 {
+	if a.format.Mode.SRv6() {
 		if n := a.usidsOf(set.Hops()); n > a.format.maxUSIDs() {
 			return nil, fmt.Errorf("%s to %s: %d uSIDs, want at most %d in mode %v: %w", src.leaf, dst.leaf,
 				n, a.format.maxUSIDs(), a.format.Mode, ErrNoRoom)

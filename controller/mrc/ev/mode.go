@@ -80,16 +80,3 @@ func (m Mode) USID() packet.USIDFormat {
 	}
 	return packet.F3216
 }
-
-// Bits is the width that an EV may have in a packet (section 9.4.3).
-func (m Mode) Bits() int {
-	switch m {
-	case ModeStructured:
-		return 32
-	case ModeF3216, ModeF1616, ModeUSIDStructured:
-		return 128
-	case ModeSRH:
-		return 256
-	}
-	return 16
-}

@@ -36,7 +36,7 @@ type spreading struct {
 
 // order orders candidates that agree in their first depth links.
 func (s *spreading) order(items []int, depth int, key uint64) []int {
-	if depth == s.hops || len(items) < 2 {
+	if len(items) < 2 {
 		return items
 	}
 	if s.distinct(items, depth) {

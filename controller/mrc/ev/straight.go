@@ -67,7 +67,7 @@ func (b *building) straight(p *hostapi.Profile) bool {
 	for _, f := range fields {
 		width += f.Bits()
 	}
-	if width > b.caps.EVMaxWidth || !b.caps.HasFormat(format.Mode) {
+	if width > b.caps.EVMaxWidth {
 		return false
 	}
 	b.lanes = lanes

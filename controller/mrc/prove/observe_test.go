@@ -124,7 +124,8 @@ func TestEVCounts(t *testing.T) {
 		t.Errorf("a profile that is unknown: %v, %d counted", err, p.Counters.UnknownEVs)
 	}
 	wrong := hostapi.EVCount{Profile: name, EV: v, Sent: 1, Lost: 2}
-	if err := count(&wrong, 3000, 10); !errors.Is(err, fabric.ErrMalformed) || p.Counters.BadCounts != 1 {
+	if err := count(&wrong, 3000, 10); !errors.Is(err, fabric.ErrMalformed) ||
+		p.Counters.BadCounts != 1 {
 		t.Errorf("more lost than sent: %v, %d counted", err, p.Counters.BadCounts)
 	}
 	wrong.Sent, wrong.Lost = 3000, 10 // the same again

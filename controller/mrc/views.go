@@ -197,7 +197,7 @@ func (c *Core) wantsLink(f api.LinkFilter, l *fabric.Link) bool {
 // wrong reports whether a direction of a link is not in use, or is not to be.
 func (c *Core) wrong(l *fabric.Link) bool {
 	from, to := c.state.LinkPorts(l.Link)
-	return l.Denied() || l.Drained() || l.Phase() != fabric.Up || from == "down" || to == "down"
+	return l.Denied() || from == "down" || to == "down"
 }
 
 // Link returns the link of an id, if paths cross it.

@@ -56,7 +56,7 @@ func (h *Host) validate() error {
 			len(h.LeafPorts), len(h.At), ErrMalformed)
 	}
 	for _, p := range h.Prefixes {
-		if !p.IsValid() || !p.Addr().Is6() || p.Addr().Is4In6() || p.Masked() != p {
+		if !p.Addr().Is6() || p.Addr().Is4In6() || p.Masked() != p {
 			return fmt.Errorf(
 				"host %s: prefixes: %v, want IPv6 prefixes without bits beyond their length: %w", h.Name,
 				p, ErrMalformed)

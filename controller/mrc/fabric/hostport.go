@@ -152,10 +152,8 @@ func (s *hostSet) look(h *Attached) {
 func (s *hostSet) lookAt(p nodePort) {
 	for _, r := range s.racksAt[p.node] {
 		for _, h := range r.hosts {
-			for i, n := range h.LeafPorts {
-				if n == p.port && n != 0 && h.At[i] == p.node {
-					s.look(h)
-				}
+			if slices.Contains(h.LeafPorts, p.port) {
+				s.look(h)
 			}
 		}
 	}

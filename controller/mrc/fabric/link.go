@@ -330,7 +330,7 @@ func (s *Links) run(restoring bool) {
 		case l.trial.alone > 0 && s.now >= l.trial.alone+s.restore.MaxHold.D():
 			l.own().trial.ready = true
 		}
-		if l.phase == Trying && l.trial.ready && restoring {
+		if l.trial.ready && restoring {
 			s.enter(i, Up, "")
 		}
 	}

@@ -222,7 +222,7 @@ func (s *State) PutHost(h Host) (*Attached, error) {
 		return nil, err
 	}
 	for _, leaf := range h.At {
-		if fresh && leaf != "" && (s.fabric == nil || !s.fabric.isLeaf(leaf)) {
+		if fresh && (s.fabric == nil || !s.fabric.isLeaf(leaf)) {
 			s.remade = true
 		}
 	}
@@ -297,7 +297,7 @@ func (s *State) lookAtPort(i int32) {
 
 // makeFabric makes the fabric anew when it has grown.
 func (s *State) makeFabric() {
-	if !s.remade || !s.synced {
+	if !s.remade {
 		return
 	}
 	s.remade = false
@@ -310,6 +310,9 @@ func (s *State) makeFabric() {
 	s.failure = err
 	if err != nil {
 		s.event(api.EventFabricChanged, "", err.Error())
+		if before != nil {
+			s.lookAtAll() // of the fabric that there is
+		}
 		return
 	}
 	s.fabric, s.hosts.regroup = made, true
@@ -334,7 +337,7 @@ func (s *State) SetTopology(snap *topology.Snapshot) {
 	s.current = snap
 	switch {
 	case !s.synced:
-	case s.fabric != nil && s.lookAtChanged():
+	case s.lookAtChanged():
 	case s.fabric == nil || !s.fabric.has(snap):
 		s.remade = true
 	default:
@@ -389,11 +392,10 @@ func (s *State) lookAtChanged() bool {
 	return true
 }
 
-// carries reports whether the link at a place is advertised, between nodes that may be crossed.
+// carries reports whether the link at a place is advertised, from a node that may be crossed.
 func (s *State) carries(place int32) bool {
 	l := s.fabric.edges[place].Link
-	return s.crossable(s.current.Node(l.Local)) && s.crossable(s.current.Node(l.Remote)) &&
-		s.current.Same(l) != nil
+	return s.crossable(s.current.Node(l.Local)) && s.current.Same(l) != nil
 }
 
 // crossable reports whether paths cross a node of the snapshot; nil is none.
@@ -413,15 +415,17 @@ func (s *State) lookAtAll() {
 	for _, n := range s.current.Nodes {
 		crossable[n.ID] = s.crossable(n)
 	}
-	i := 0
-	for _, l := range s.current.Links { // in the order of the fabric's
-		for i < len(s.fabric.edges) && s.fabric.edges[i].ID != l.ID {
-			i++
+	next := int32(0)
+	for _, l := range s.current.Links { // in the order of the fabric's, so that most are the next
+		if int(next) == len(present) || s.fabric.edges[next].ID != l.ID {
+			i, ok := s.fabric.Place(l.ID)
+			if !ok {
+				continue // not in the fabric yet
+			}
+			next = i
 		}
-		if i == len(s.fabric.edges) {
-			break // not in the fabric yet
-		}
-		present[i] = crossable[l.Local] && crossable[l.Remote]
+		present[next] = crossable[l.Local]
+		next++
 	}
 	for i := range s.fabric.edges {
 		reverse := s.fabric.edges[i].reverse

@@ -20,9 +20,10 @@ import (
 // the same where the changes are known, and where all is looked at.
 func TestWhatMakesAFabricAnew(t *testing.T) {
 	leaf, spine := planeNode("leaf", 1, 1), planeNode("spine", 1, 1)
+	first := twoPlanes().Build().LinksFrom(leaf)[0]
 	link := func(change func(*topology.Link)) func(*topology.Builder) {
 		return func(net *topology.Builder) {
-			l := *net.Build().LinksFrom(leaf)[0]
+			l := *first
 			change(&l)
 			net.SetLink(l)
 		}
@@ -42,7 +43,7 @@ func TestWhatMakesAFabricAnew(t *testing.T) {
 	}{
 		{"nothing", func(*topology.Builder) {}, false, 0},
 		{"a link is gone", func(net *topology.Builder) {
-			net.RemoveLink(net.Build().LinksFrom(leaf)[0].ID)
+			net.RemoveLink(first.ID)
 		}, false, 2},
 		{"a spine is gone", func(net *topology.Builder) { net.RemoveNode(spine) }, false, 4},
 		{"a leaf is gone", func(net *topology.Builder) { net.RemoveNode(leaf) }, false, 4},
@@ -75,6 +76,10 @@ func TestWhatMakesAFabricAnew(t *testing.T) {
 			}
 			c.change(net)
 			snap := net.Build()
+			s.current = snap
+			if got := s.lookAtChanged(); got != (known && !c.anew) {
+				t.Errorf("%s, known %v: what has changed alone was looked at: %v", c.name, known, got)
+			}
 			s.SetTopology(snap)
 			if !s.Settle() || s.Advertised() != snap {
 				t.Fatalf("%s: %v", c.name, s.Failure())
@@ -152,6 +157,43 @@ func TestFailedFabric(t *testing.T) {
 	s.SetTopology(net.Build())
 	if !s.Settle() || s.Failure() != nil || s.Fabric() == before || events != 2 {
 		t.Errorf("%v, %d events", s.Failure(), events)
+	}
+}
+
+// TestLossesOfFailedFabric: where a fabric cannot be made anew, what is gone of the one before is
+// denied all the same, what is back is held, and the rest stays in use.
+func TestLossesOfFailedFabric(t *testing.T) {
+	net := twoPlanes()
+	s, _ := hostPair(t, &drains{}, net)
+	var links []topology.Link
+	for _, l := range net.Build().Links {
+		links = append(links, *l)
+	}
+	for _, port := range []uint32{9, 0} { // 0 is no port, so the fabric cannot be made
+		net.SetNode(topology.Node{ID: "spine1-0"}) // it comes between the others
+		net.SetLink(topology.Link{Local: "leaf1-1", Remote: "spine1-0", LocalID: port, RemoteID: 9})
+		net.SetLink(topology.Link{Local: "spine1-0", Remote: "leaf1-1", LocalID: 9, RemoteID: port})
+	}
+	for i := range links {
+		l := links[i]
+		net.RemoveLink(l.ID)
+		s.SetTopology(net.Build())
+		if !s.Settle() || s.Failure() == nil {
+			t.Fatal("the fabric can be made anew")
+		}
+		for j := range int32(s.Links().Len()) {
+			x := s.Links().At(j)
+			gone := x.ID == l.ID || x.Local == l.Remote && x.LocalID == l.RemoteID
+			if (x.Phase() == Down) != gone {
+				t.Errorf("%s is gone, and %s is %v", l.ID, x.ID, x.Phase())
+			}
+		}
+		net.SetLink(l)
+		s.SetTopology(net.Build())
+		s.Settle()
+		if place, _ := s.Fabric().Place(l.ID); s.Links().At(place).Phase() != Held {
+			t.Errorf("%s is back, and %v", l.ID, s.Links().At(place).Phase())
+		}
 	}
 }
 

@@ -239,7 +239,7 @@ func (pr *prober) across(i int32, p *Profile, leaf topology.NodeID, tries *int) 
 			continue
 		}
 		set, ok := pr.pathsOf(p, uint8(port+1))
-		if !ok || set.Hops() == 0 {
+		if !ok {
 			continue
 		}
 		n := set.Len()
@@ -313,7 +313,7 @@ func (pr *prober) send(h *Host, w path, count int) {
 
 func (pr *prober) sendEV(h *Host, p *Profile, v, wire hostapi.EV, places []int32, count int) {
 	peer := pr.peerOf(h, p, wire.Port)
-	if peer == nil || p.evs.Held() == nil {
+	if peer == nil {
 		return
 	}
 	h.peer++

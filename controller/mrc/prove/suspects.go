@@ -74,8 +74,8 @@ func (s *suspectSet) counted(id topology.LinkID, sent, received uint64) {
 		return
 	}
 	lost := max(missing, before.missing) - before.missing
-	s.observe(s.locator.Path([]topology.LinkID{id}), suspect.Counts{Sent: sent - before.sent,
-		Lost: min(lost, sent-before.sent)})
+	s.observe(s.locator.Path([]topology.LinkID{id}),
+		suspect.Counts{Sent: sent - before.sent, Lost: lost})
 }
 
 // run asks the locator now and then which links lose packets.

@@ -53,7 +53,7 @@ func (pr *prober) probeWanted() {
 	for len(w.due) > 0 && pr.tokens >= 1 {
 		i := w.due[0]
 		w.due = w.due[1:]
-		if int(i) < pr.links.Len() && pr.links.Idle(i, wantEvery) {
+		if pr.links.Idle(i, wantEvery) {
 			pr.probeLink(i, 1)
 		}
 	}

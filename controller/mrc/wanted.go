@@ -180,7 +180,7 @@ func (w *wanted) settleDrain(t Target) {
 func (w *wanted) hold(
 	objects []api.MaintenanceObject,
 ) (states []api.MaintenanceObjectState, why string) {
-	if !w.core.state.Synced() || w.core.state.Fabric() == nil {
+	if w.core.state.Fabric() == nil {
 		return nil, "the topology is not in sync"
 	}
 	if w.busy() {

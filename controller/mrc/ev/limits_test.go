@@ -2,6 +2,8 @@ package ev
 
 import (
 	"errors"
+	"math/bits"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -160,6 +162,11 @@ func TestWidthOfListedEVs(t *testing.T) {
 				}
 			} else if (p.Fields != nil) != want {
 				t.Errorf("%d bits of %d: fields %+v", width, bits, p.Fields)
+			}
+			for _, f := range p.Fields {
+				if int(f.MaxVal) != 1<<ones(f.Mask)-1 {
+					t.Errorf("%d bits of %d: field %+v", width, bits, f)
+				}
 			}
 			for i, e := range p.EVs {
 				x, err := p.Expand(e)
@@ -459,5 +466,42 @@ func TestSpreadOverLinks(t *testing.T) {
 	}
 	if first < 80 || first > 160 {
 		t.Errorf("%d of 240 pairs choose the first of two spines", first)
+	}
+}
+
+func ones(mask uint32) int { return bits.OnesCount32(mask) }
+
+// TestBitsOfTemplates: the bits of an EV are at those of a template's mask, from the least
+// significant on, wherever these are; that of an assignment has none in its block.
+func TestBitsOfTemplates(t *testing.T) {
+	for _, c := range []struct {
+		mask, address string
+		ev            uint64
+		bits          int
+	}{
+		{"ff00::", "ab00::", 0xab, 8}, {"::ff", "::ab", 0xab, 8}, {"8000::1", "8000::", 2, 2},
+		{"8000::1", "::1", 1, 2}, {"::f0f", "::a05", 0xa5, 8}, {"::8000:0:0:0", "::8000:0:0:0", 1, 1},
+	} {
+		m := Template{Data: netip.IPv6Unspecified(), Mask: netip.MustParseAddr(c.mask)}
+		a := netip.MustParseAddr(c.address)
+		if ev, ok := m.EV(a); m.Address(c.ev) != a || ev != c.ev || !ok || m.Bits() != c.bits {
+			t.Errorf("mask %s: %v of %#x, %#x of %s; %d bits", c.mask, m.Address(c.ev), c.ev, ev, c.address,
+				m.Bits())
+		}
+		if _, ok := m.EV(netip.MustParseAddr("::40")); ok && c.mask != "::ff" {
+			t.Errorf("mask %s makes an address that it does not have", c.mask)
+		}
+	}
+	a := assign(t, leafSpine(1, 2, 2, 1).clos(t), Format{Mode: ModeUSIDStructured, Block: block32})
+	m, err := a.Template(Pair{attach(1, 1), attach(1, 2)})
+	if err != nil || m.Bits() != 4+14+4 || !block32.Contains(m.Data) || m.Mask.As16()[3] != 0 {
+		t.Errorf("data %v, mask %v, %d bits, %v; want those of three planes and an index", m.Data, m.Mask,
+			m.Bits(), err)
+	}
+	leaf, _ := assign(t, a.Clos(), Format{Mode: ModeF3216}).Switch("leaf1-01")
+	if !slices.ContainsFunc(leaf.USIDs, func(u LocalUSID) bool {
+		return u.USID == TableUSID && u.Behavior == packet.UDT6
+	}) {
+		t.Errorf("a leaf has the uSIDs %+v, and none to take the outer headers off", leaf.USIDs)
 	}
 }

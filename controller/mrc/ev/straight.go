@@ -46,7 +46,7 @@ func (b *building) straight(p *hostapi.Profile) bool {
 	var fields []hostapi.Field
 	paths := 0
 	for i := range min(len(src), len(dst)) {
-		if src[i] == "" || dst[i] == "" {
+		if src[i] == "" {
 			continue
 		}
 		l := lane{port: uint8(i + 1)}
@@ -60,7 +60,7 @@ func (b *building) straight(p *hostapi.Profile) bool {
 		}
 		lanes, fields, paths = append(lanes, l), f, paths+l.set.Up().Len()
 	}
-	if len(lanes) == 0 || len(lanes) != src.Ports() || len(lanes) != dst.Ports() {
+	if len(lanes) != src.Ports() || len(lanes) != dst.Ports() {
 		return false
 	}
 	format, width := b.a.formatOf(2), 0

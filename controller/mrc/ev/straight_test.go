@@ -145,3 +145,60 @@ func TestStraightRequests(t *testing.T) {
 		t.Errorf("%d were generated without looking at paths, want 20 or more", quickly)
 	}
 }
+
+// TestStraightOrNot: EVs are generated without looking at paths where all ports that are attached
+// at one end are at the other, climb by the same fields, and the device takes these.
+func TestStraightOrNot(t *testing.T) {
+	c := leafSpine(2, 3, 3, 1).clos(t)
+	a := assign(t, c, Format{Mode: ModeStructured})
+	smaller := leafSpine(2, 2, 3, 1)
+	smaller.isolate("spine2-03")
+	gap := leafSpine(1, 2, 3, 1)
+	gap.isolate("spine1-02")
+	uneven, gaps := assign(t, smaller.clos(t), Format{Mode: ModeStructured}),
+		assign(t, gap.clos(t), Format{Mode: ModeStructured})
+	src, dst := attach(2, 1), attach(2, 2)
+	for _, x := range []struct {
+		name     string
+		a        *Assignment
+		src, dst Attachment
+		change   func(b *building)
+		want     bool
+	}{
+		{"two planes", a, src, dst, nil, true},
+		{"one plane", a, src[:1], dst[:1], nil, true},
+		{"the second port", a, Attachment{"", src[1]}, Attachment{"", dst[1]}, nil, true},
+		{"one port at the source", a, src[:1], dst, nil, false},
+		{"one port at the destination", a, src, dst[:1], nil, false},
+		{"the second at the source", a, Attachment{"", src[1]}, dst, nil, false},
+		{"the second at the destination", a, src, Attachment{"", dst[1]}, nil, false},
+		{"none at the source", a, Attachment{""}, dst, nil, false},
+		{"none at all", a, nil, nil, nil, false},
+		{"none at the destination", a, src, Attachment{"", ""}, nil, false},
+		{"other ports", a, Attachment{src[0], ""}, Attachment{"", dst[1]}, nil, false},
+		{"the same leaf", a, src, src, nil, false},
+		{"an unknown leaf", a, src, Attachment{dst[0], "x"}, nil, false},
+		{"planes that differ", uneven, src, dst, nil, false},
+		{"one of these", uneven, src[:1], dst[:1], nil, true},
+		{"numbers with a gap", gaps, src[:1], dst[:1], nil, false},
+		{"as wide as it takes", a, src, dst, func(b *building) { b.caps.EVMaxWidth = 2 }, true},
+		{"wider", a, src, dst, func(b *building) { b.caps.EVMaxWidth = 1 }, false},
+		{"listed", a, src, dst, func(b *building) { b.r.Explicit = true }, false},
+		{"no EV", a, src, dst, func(b *building) { b.most = 0 }, false},
+		{"no generated EVs", a, src, dst, func(b *building) {
+			b.caps.EVModes = hostapi.Modes(hostapi.ModeExplicit)
+		}, false},
+		{"another mode", assign(t, c, Format{Mode: ModeF3216}), src, dst, nil, false},
+	} {
+		b := building{a: x.a, r: Request{Pair: Pair{x.src, x.dst}}, caps: Unlimited(), most: 128,
+			align: 1}
+		if x.change != nil {
+			x.change(&b)
+		}
+		p := &hostapi.Profile{}
+		if got := b.straight(p); got != x.want || (len(b.lanes) > 0) != x.want ||
+			(p.Mode == hostapi.ModeGenerated) != x.want || x.want && p.Count != 3*len(b.lanes) {
+			t.Errorf("%s: %v, %d EVs of %d ports", x.name, got, p.Count, len(b.lanes))
+		}
+	}
+}

@@ -206,8 +206,9 @@ func TestFabricKeepsWhatIsGone(t *testing.T) {
 	}
 }
 
-// threeTiers is leaves a1 and a2 below p, b1 and b2 below q, and p and q below two cores; each leaf
-// is below r, too, which is below one core.
+var threeTierLeaves = []topology.NodeID{"a1", "a2", "a3", "b1", "b2"}
+
+// threeTiers is leaves a1 to a3 below p, b1 and b2 below q, and p and q below two cores.
 func threeTiers() *topology.Builder {
 	net := topology.NewBuilder()
 	ids := make(map[topology.NodeID]uint32)
@@ -219,7 +220,7 @@ func threeTiers() *topology.Builder {
 		net.SetLink(topology.Link{Local: a, Remote: b, LocalID: ids[a], RemoteID: ids[b], IGPMetric: 10})
 		net.SetLink(topology.Link{Local: b, Remote: a, LocalID: ids[b], RemoteID: ids[a], IGPMetric: 10})
 	}
-	for _, leaf := range []topology.NodeID{"a1", "a2", "b1", "b2"} {
+	for _, leaf := range threeTierLeaves {
 		connect(leaf, map[byte]topology.NodeID{'a': "p", 'b': "q"}[leaf[0]])
 	}
 	for _, core := range []topology.NodeID{"core2", "core10"} {
@@ -233,7 +234,7 @@ func threeTiers() *topology.Builder {
 // it; the edges that paths cross are in the natural order of their ids.
 func TestEdges(t *testing.T) {
 	cfg := defaults()
-	leaves := []topology.NodeID{"a1", "a2", "b1", "b2"}
+	leaves := threeTierLeaves
 	net := threeTiers()
 	net.SetNode(topology.Node{ID: "x"})
 	net.SetLink(topology.Link{Local: "x", Remote: "core2", LocalID: 9, RemoteID: 9})
@@ -241,8 +242,8 @@ func TestEdges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	up := map[topology.NodeID]int{"a1": 0, "a2": 0, "b1": 0, "b2": 0, "p": 1, "q": 1, "core2": 2,
-		"core10": 2}
+	up := map[topology.NodeID]int{"a1": 0, "a2": 0, "a3": 0, "b1": 0, "b2": 0, "p": 1, "q": 1,
+		"core2": 2, "core10": 2}
 	crossed := 0
 	for i := range int32(f.Len()) {
 		e := f.Edge(i)
@@ -250,7 +251,7 @@ func TestEdges(t *testing.T) {
 		if up[e.Remote] < up[e.Local] {
 			low = e.Remote
 		}
-		want := map[topology.NodeID][]topology.NodeID{"p": leaves[:2], "q": leaves[2:], "x": nil}[low]
+		want := map[topology.NodeID][]topology.NodeID{"p": leaves[:3], "q": leaves[3:], "x": nil}[low]
 		if up[low] == 0 && low != "x" {
 			want = []topology.NodeID{low}
 		}
@@ -277,7 +278,7 @@ func TestEdges(t *testing.T) {
 // TestLinksOfPaths: a path crosses the links that it has, up and down, and no others.
 func TestLinksOfPaths(t *testing.T) {
 	cfg := defaults()
-	f, err := newFabric(threeTiers().Build(), []topology.NodeID{"a1", "a2", "b1", "b2"}, &cfg, nil)
+	f, err := newFabric(threeTiers().Build(), threeTierLeaves, &cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,9 +366,15 @@ func TestWholeOfEachPart(t *testing.T) {
 	prefix := topology.NewBuilder()
 	prefix.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: leaf1,
 		Prefix: netip.MustParsePrefix("2001:db8:2::/48")}})
-	for i, before := range []*topology.Snapshot{node.Build(), prefix.Build()} {
+	pair := topology.NewBuilder()
+	for _, ends := range [][2]topology.NodeID{{leaf1, spine1}, {spine1, leaf1}} {
+		pair.SetNode(topology.Node{ID: ends[0]})
+		pair.SetLink(topology.Link{Local: ends[0], Remote: ends[1], LocalID: 1, RemoteID: 1})
+	}
+	for i, before := range []*topology.Snapshot{node.Build(), prefix.Build(), pair.Build()} {
 		got := whole(before, topology.Empty())
-		if len(got.Nodes) != len(before.Nodes) || len(got.Prefixes) != len(before.Prefixes) {
+		if len(got.Nodes) != len(before.Nodes) || len(got.Prefixes) != len(before.Prefixes) ||
+			len(got.Links) != len(before.Links) {
 			t.Errorf("part %d: %d nodes, %d prefixes", i, len(got.Nodes), len(got.Prefixes))
 		}
 	}

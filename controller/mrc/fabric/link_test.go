@@ -50,6 +50,9 @@ func TestWhatMayBeProbed(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
+	if s, _ := newLinks(t); !s.Idle(0, time.Hour) {
+		t.Error("a link that was never heard of is not idle at the start")
+	}
 }
 
 // TestTimeOfProbes: a link is not probed before a time, which may be set earlier but not later. A
@@ -255,12 +258,25 @@ func TestEventsOfLinks(t *testing.T) {
 	}
 	s.setPresent(0, false)
 	s.setPort(0, true)
+	if s.setPort(0, true); l.phase != Down || l.cause != "not advertised" {
+		t.Errorf("the link is %v: %s", l.phase, l.cause)
+	}
 	s.setPresent(0, true)
 	s.setPort(0, false)
-	s.now = l.until
+	if l.phase != Held || l.until != s.now+s.restore.Hold.D() {
+		t.Errorf("after one failure the link is %v until %v", l.phase, l.until)
+	}
+	s.Defer(0, time.Hour)
+	s.now, l.misses = l.until, 7
 	s.run(true)
+	if s.Wants(0) != 1 {
+		t.Error("a link that is tried is not probed at once")
+	}
 	s.Result(0, s.now, 1, 1)
 	s.run(true)
+	if l.phase != Up || l.Cause() != "" || l.Misses() != 0 || !l.Proven() || len(s.denied) != 0 {
+		t.Errorf("restored: %v, %q, %d misses, denied %v", l.phase, l.Cause(), l.Misses(), s.denied)
+	}
 	s.setPort(0, true)
 	want := []string{"denied: not advertised", "restored", "denied: port down"}
 	if !slices.Equal(events, want) || renewed[l.ID] != 3 || l.Cause() != "port down" ||

@@ -227,40 +227,6 @@ func TestFilledViews(t *testing.T) {
 	}
 }
 
-// TestPlainLinks: links of a network without a fabric are in no plane and not denied; a filter
-// selects them by either end, and those with something wrong.
-func TestPlainLinks(t *testing.T) {
-	l := api.Link{Status: api.LinkStatus{From: "a", FromName: "A", To: "b", ToName: "B", Phase: "up"}}
-	with := func(change func(*api.LinkStatus)) api.Link {
-		m := l
-		change(&m.Status)
-		return m
-	}
-	bad := []api.Link{with(func(s *api.LinkStatus) { s.Phase = "down" }),
-		with(func(s *api.LinkStatus) { s.FromPort = "down" }),
-		with(func(s *api.LinkStatus) { s.ToPort = "down" })}
-	for _, f := range []struct {
-		f    api.LinkFilter
-		good bool
-		bad  bool
-	}{
-		{api.LinkFilter{}, true, true}, {api.LinkFilter{Node: "a"}, true, true},
-		{api.LinkFilter{Node: "B"}, true, true}, {api.LinkFilter{Node: "c"}, false, false},
-		{api.LinkFilter{Plane: 1}, false, false}, {api.LinkFilter{Denied: true}, false, false},
-		{api.LinkFilter{Wrong: true}, false, true}, {api.LinkFilter{Wrong: true, Node: "A"}, false, true},
-		{api.LinkFilter{Wrong: true, Node: "c"}, false, false},
-	} {
-		if plainLink(&l, f.f) != f.good {
-			t.Errorf("%+v selects a link that is up: %v", f.f, !f.good)
-		}
-		for i := range bad {
-			if plainLink(&bad[i], f.f) != f.bad {
-				t.Errorf("%+v selects %+v: %v", f.f, bad[i].Status, !f.bad)
-			}
-		}
-	}
-}
-
 // TestSetsOfHosts: a host that is removed is told to hold nothing, if it was told something; states
 // are shared by hosts, but for the ports that one must not send by.
 func TestSetsOfHosts(t *testing.T) {

@@ -17,7 +17,11 @@ import (
 // denied and those that hosts found bad among them, each with its path.
 func TestEVsOfProfile(t *testing.T) {
 	for _, explicit := range []bool{true, false} {
-		w := newBed(t, 1, func(c *Config) { c.Explicit = explicit }).clos(2, 2, 4, 2).start()
+		w := newBed(t, 1, func(c *Config) { c.Explicit = explicit }).clos(2, 2, 4, 2)
+		for plane := 1; plane <= 2; plane++ {
+			w.net.SetNode(topology.Node{ID: leafID(plane, 2), Name: "T0"})
+		}
+		w.start()
 		w.run(time.Second)
 		const name = "leaf1-1:leaf1-2"
 		state := func() ProfileState {
@@ -42,6 +46,7 @@ func TestEVsOfProfile(t *testing.T) {
 		bad := of(all[0].EV)
 		path, err := s.Path(bad)
 		if err != nil || path.State != "GOOD" || len(path.Hops) != 2 || len(path.Nodes) != 3 ||
+			path.Nodes[0] != string(leafID(int(bad.Port), 1)) || path.Nodes[2] != "T0" ||
 			path.Plane != int(bad.Port) || path.Port != bad.Port || len(path.LostLinks) != 0 ||
 			path.Source != leafID(int(bad.Port), 1) || path.Destination != leafID(int(bad.Port), 2) {
 			t.Errorf("%+v, %v", path, err)

@@ -428,7 +428,7 @@ func (c *Core) LeaseFacts(hosts []string) (out LeaseFacts, why string) {
 		out.At[name] = h.Rack().At()
 		for i := range h.At {
 			// A host that is not connected is not known to be down: a lease stays where it is.
-			if p, ok := h.Port(uint8(i + 1)); ok && (p.LinkDown || p.HostDown || p.Drained || p.Held) {
+			if p, ok := h.Port(uint8(i + 1)); ok && (p.Drained || p.Held) { // while it is down, too
 				out.Down[hostPortID(name, uint8(i+1))] = true
 			}
 		}

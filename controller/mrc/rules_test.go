@@ -94,8 +94,9 @@ func TestDrainThatNoneAwaits(t *testing.T) {
 // TestLossesOfUnknownNICs: a rack of a need is where the first of its NICs is that is known.
 func TestLossesOfUnknownNICs(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 2).start()
-	need := &ready.Need{NICs: []string{"nosuch", "h1-1", "h1-2", "nosuch", "h2-2"},
-		Rack: []int32{0, 0, 0, 1, 1}, Racks: []string{"one", "two"}, Pairs: [][2]int32{{0, 1}}}
+	need := &ready.Need{NICs: []string{"nosuch", "h1-1", "h1-2", "nosuch", "h2-2", "nosuch"},
+		Rack: []int32{0, 0, 0, 1, 1, 2}, Racks: []string{"one", "two", "three"},
+		Pairs: [][2]int32{{0, 1}, {0, 2}}}
 	need.Hosts = need.NICs
 	l, unknown, why := w.core.Losses([]api.MaintenanceObject{{Node: string(spineID(1, 1))}},
 		[]*ready.Need{need})
@@ -107,8 +108,32 @@ func TestLossesOfUnknownNICs(t *testing.T) {
 		t.Errorf("the racks are at %v", l.at[0])
 	}
 	got := l.Of(0, need)
-	if len(got.Pairs) != 1 || got.Pairs[0].Before != 4 || got.Pairs[0].After != 3 {
+	if len(got.Pairs) != 1 || len(got.CutOff) != 0 || got.Pairs[0].Before != 4 ||
+		got.Pairs[0].After != 3 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestLeavesOfTalk: links of a rack are needed where it talks to another one, and not where its
+// hosts talk among themselves alone.
+func TestLeavesOfTalk(t *testing.T) {
+	w := newBed(t, 1, nil).clos(1, 3, 2, 2).start()
+	for _, c := range []struct {
+		pairs [][2]int32
+		want  []int // leaves
+	}{{nil, nil}, {[][2]int32{{0, 0}}, nil}, {[][2]int32{{0, 1}}, []int{1, 2}},
+		{[][2]int32{{1, 0}, {0, 0}}, []int{1, 2}}, {[][2]int32{{0, 0}, {1, 2}}, []int{2, 3}}} {
+		talk := talk{changed: true, needs: []*ready.Need{{NICs: []string{"h1-1", "h2-1", "h3-1"},
+			Rack: []int32{0, 1, 2}, Racks: []string{"a", "b", "c"}, Pairs: c.pairs}}}
+		talk.find(w.core.state.Racks(), w.core.hosts.rackOf)
+		for leaf := 1; leaf <= 3; leaf++ {
+			if talk.leaves[leafID(1, leaf)] != slices.Contains(c.want, leaf) {
+				t.Errorf("pairs %v: leaves %v, want those of %v", c.pairs, talk.leaves, c.want)
+			}
+		}
+		if talk.changed {
+			t.Error("the pairs are to be found again")
+		}
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// ownEVs implements EVs: what hosts hold, and no other EV.
-type ownEVs struct{ heldEVs }
+// theseEVs implements EVs: what hosts hold, and no other EV.
+type theseEVs struct{ heldEVs }
 
-func (e ownEVs) With(v hostapi.EV) *hostapi.Profile {
+func (e theseEVs) With(v hostapi.EV) *hostapi.Profile {
 	if e.held != nil && e.held.Has(v) {
 		return e.held
 	}
@@ -43,7 +43,7 @@ func evOver(p *Prover, x *Profile, link topology.LinkID, crosses bool) hostapi.E
 func TestEVEvents(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, back, _ := addProfiles(t, p)
-	there.evs = ownEVs{there.evs.(heldEVs)}
+	there.evs = theseEVs{there.evs.(heldEVs)}
 	h, link := p.hosts["h1"], linkBetween(p, leaf1, spine1)
 	v, name := evOver(p, there, link, true), there.evs.Held().Name
 	bad := hostapi.EVEvent{Profile: name, EV: v, State: hostapi.EVAssumedBad}
@@ -171,7 +171,7 @@ func TestEVsWithoutPath(t *testing.T) {
 	there, _, _ := addProfiles(t, p)
 	held := *there.evs.Held()
 	held.Mode, held.EVs = hostapi.ModeAuto, nil
-	there.evs = ownEVs{heldEVs{&held}}
+	there.evs = theseEVs{heldEVs{&held}}
 	v := hostapi.EV{Port: 1}
 	for n := range uint64(2) {
 		p.observe(p.hosts["h1"], there, v, suspect.Counts{})

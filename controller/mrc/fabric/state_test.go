@@ -318,7 +318,7 @@ func TestHostsAndRacks(t *testing.T) {
 	want := []netip.Prefix{netip.MustParsePrefix("2001:db8::/48"),
 		netip.MustParsePrefix("2001:db8::/64"), netip.MustParsePrefix("2001:db8::1/128"),
 		netip.MustParsePrefix("2001:db8::10/128")}
-	if r := at.Rack(); !c.Racks || !slices.Equal(c.Stale, []*Rack{r}) ||
+	if r := at.Rack(); !c.Racks || c.Peers || !slices.Equal(c.Stale, []*Rack{r}) ||
 		!slices.Equal(r.Destinations(), want) || r.Hosts()[0] != at {
 		t.Errorf("changes %+v, destinations %v, first %s", c, r.Destinations(), r.Hosts()[0].Name)
 	}

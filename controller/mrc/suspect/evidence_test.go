@@ -96,6 +96,7 @@ func TestConfidence(t *testing.T) {
 		{paths{"a": {Sent: 100, Lost: 3}, "b": {Sent: 100, Lost: 3}}, ""},
 		{paths{"a": {Sent: 1, Lost: 1}, "b": {Sent: 9}}, "a"},
 		{paths{"a": {Sent: 9}, "b": {Sent: 9}}, ""}, {paths{}, ""},
+		{paths{"a": {Sent: 90, Lost: 45}}, ""},
 	} {
 		cfg := Defaults()
 		cfg.Confidence, cfg.MinLoss = 1e-9, 1e-9

@@ -221,7 +221,7 @@ func TestNumberingOfFewerTiers(t *testing.T) {
 	for i, n := range f.Build().Nodes {
 		m := *n
 		m.Locators = []topology.Locator{{Prefix: netip.MustParsePrefix(
-			fmt.Sprintf("fc00:1:%x::/48", 0x401+i))}}
+			fmt.Sprintf("fc00:1:%x::/48", map[byte]int{'l': 0x400, 'a': 0x4400, 'c': 0x8400}[n.ID[0]]+i))}}
 		f.SetNode(m)
 	}
 	_, err := Assign(f.clos(t), Format{Mode: ModeUSIDStructured, Numbering: DefaultNumbering()[:2]},

@@ -183,6 +183,9 @@ func TestPeersInOrder(t *testing.T) {
 			break
 		}
 	}
+	if all := len(slices.Collect(s.Hosts())); n != 3 || all != 11 || all != s.HostCount() {
+		t.Errorf("%d hosts of %d, %d are counted; want 3 of 11", n, all, s.HostCount())
+	}
 }
 
 // TestPortThatItsHostReports: a port is held once its host says that it is up again, however often

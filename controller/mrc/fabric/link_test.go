@@ -153,6 +153,20 @@ func TestLostTrials(t *testing.T) {
 	}
 }
 
+// TestSuspectsAreForgiven: a link that was denied is held as at first when it has not been for
+// twice the longest hold, and for longer before.
+func TestSuspectsAreForgiven(t *testing.T) {
+	for times, want := range map[time.Duration]time.Duration{1: 2, 2: 2, 3: 1} {
+		s, _ := newLinks(t)
+		s.Deny(0, "of the test")
+		s.now = times * s.suspects.MaxHold.D() * 9 / 10
+		s.Deny(0, "again")
+		if got := s.At(0).Until() - s.now; got != want*s.suspects.Hold.D() {
+			t.Errorf("after %v the link is held for %v, want %d times %v", s.now, got, want, s.suspects.Hold)
+		}
+	}
+}
+
 // maxHold is how long a link that no host can probe is tried.
 var maxHold = defaults().Restore.MaxHold.D()
 

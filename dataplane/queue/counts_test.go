@@ -212,6 +212,9 @@ func TestFree(t *testing.T) {
 		if m.Free(1, 3, 2) != want {
 			t.Errorf("with %s: free %v, want %v", name, !want, want)
 		}
+		if m.Len() == 0 && m.port(1).line.held == nil && !m.Free(1, 8, 2) {
+			t.Errorf("with %s: a priority without PFC is not free", name)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func (p *portQueues[P]) next() (prio int, at time.Duration) {
 		if w := p.q[i].watch; w != nil {
 			may = w.ready(may)
 		}
-		if prio < 0 || may < at {
+		if prio == -1 || may < at {
 			prio, at = i, may
 		}
 	}
@@ -51,10 +51,7 @@ func (p *portQueues[P]) next() (prio int, at time.Duration) {
 // took accounts for a frame that began to leave at a time.
 func (l *line[P]) took(at time.Duration, octets int) {
 	total := uint64(octets+frameOverhead)*8*uint64(time.Second) + l.rest
-	if at > l.free {
-		l.free = at
-	}
-	l.free += time.Duration(total / l.speed)
+	l.free = max(l.free, at) + time.Duration(total/l.speed)
 	l.rest = total % l.speed
 }
 
@@ -62,9 +59,7 @@ func (l *line[P]) took(at time.Duration, octets int) {
 // limit.
 func (m *Manager[P]) SetSpeed(port uint32, bitsPerSecond uint64) {
 	p := m.port(port)
-	if bitsPerSecond > 0 {
-		m.holdPort(p)
-	}
+	m.holdPort(p)
 	p.line.speed, p.line.rest = bitsPerSecond, 0
 	m.release(p)
 }

@@ -114,3 +114,96 @@ func TestBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestWire: a frame is on the wire for its octets, the preamble, the check sequence and the gap
+// after it; the next one, of the highest priority that may leave, follows at once. A frame that
+// comes to an idle wire begins at once. Ports have wires of their own.
+func TestWire(t *testing.T) {
+	for _, speed := range []uint64{1, 8, 3_000_000} {
+		m := New[int](Config{Priorities: 4})
+		takes := func(octets uint64) time.Duration {
+			return time.Duration((octets + 24) * 8 * uint64(time.Second) / speed)
+		}
+		m.SetSpeed(1, speed)
+		m.SetSpeed(2, speed)
+		put := func(id int, port uint32, prio int, now time.Duration) {
+			m.Push(Place[int]{Packet: id, Port: port, Priority: prio, Octets: 100}, now)
+		}
+		take := func(id int, at, now time.Duration) {
+			t.Helper()
+			if due, ok := m.Due(); !ok || due != at {
+				t.Errorf("%d bit/s: due at %v, %v, want %v", speed, due, ok, at)
+			}
+			e, _, ok := m.Pop(now)
+			if !ok || e.Packet != id || e.Leaves != at {
+				t.Errorf("%d bit/s: %+v, %v, want packet %d at %v", speed, e, ok, id, at)
+			}
+			m.Sent(e.Port, e.Priority, e.Leaves, 110) // longer than it came
+		}
+		const begin = time.Minute
+		put(1, 1, 1, begin)
+		take(1, begin, begin)
+		put(2, 1, 0, begin)
+		put(3, 1, 3, begin)
+		put(4, 1, 2, begin)
+		free := begin + takes(110)
+		put(5, 2, 0, begin+5)
+		take(5, begin+5, begin+5)
+		take(3, free, free+7) // late
+		m.Sent(2, 0, begin+5, 1000)
+		if e, _, ok := m.Pop(free + takes(110) - 1); ok {
+			t.Errorf("%d bit/s: %+v leaves while another frame is on the wire", speed, e)
+		}
+		free += takes(110)
+		take(4, free, free)
+		free = begin + time.Duration(3*134*8*uint64(time.Second)/speed) // 1/3 of a nanosecond adds up
+		put(6, 2, 0, free)
+		take(2, free, free)
+		if due, ok := m.Due(); !ok || due != begin+5+takes(110+24+1000) {
+			t.Errorf("%d bit/s: due at %v, %v, want port 2", speed, due, ok)
+		}
+		// Another speed begins with a whole nanosecond, and holds for what comes after it.
+		m.SetSpeed(1, 16)
+		if l := m.port(1).line; l.rest != 0 || l.speed != 16 || l.free <= free {
+			t.Errorf("%+v", l)
+		}
+		m.SetSpeed(2, 0)
+		if e, _, ok := m.Pop(free); !ok || e.Packet != 6 {
+			t.Errorf("%d bit/s: %+v, %v, want the packet that no wire holds", speed, e, ok)
+		}
+	}
+}
+
+// TestNext: of the packets of a port that may leave first, the one of the highest priority does,
+// though one of a lower priority could have left before on an idle wire.
+func TestNext(t *testing.T) {
+	for _, c := range []struct {
+		free   time.Duration
+		leaves [3]time.Duration // by priority, 0: none waits
+		prio   int
+		at     time.Duration
+	}{
+		{9, [3]time.Duration{}, -1, 0},
+		{9, [3]time.Duration{5, 5, 5}, 2, 9},
+		{9, [3]time.Duration{5, 8, 9}, 2, 9},
+		{9, [3]time.Duration{5, 9, 10}, 1, 9},
+		{9, [3]time.Duration{9, 10, 10}, 0, 9},
+		{9, [3]time.Duration{12, 11, 11}, 2, 11},
+		{9, [3]time.Duration{5, 0, 0}, 0, 9},
+		{0, [3]time.Duration{5, 6, 7}, 0, 5},
+		{0, [3]time.Duration{0, 6, 6}, 2, 6},
+	} {
+		m := New[int](Config{Priorities: 3})
+		m.SetSpeed(1, 1e9)
+		p := m.port(1)
+		p.line.free = c.free
+		for prio, at := range c.leaves {
+			if at > 0 {
+				p.line.hold(Place[int]{Priority: prio, Leaves: at})
+			}
+		}
+		if prio, at := p.next(); prio != c.prio || prio >= 0 && at != c.at {
+			t.Errorf("%+v: priority %d at %v", c, prio, at)
+		}
+	}
+}

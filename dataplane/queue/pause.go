@@ -44,7 +44,7 @@ func (m *Manager[P]) Watch(all []Setting, now time.Duration) {
 	for _, w := range m.watches {
 		if !wanted[w] {
 			// No XON is sent: what was paused goes on when its time is over.
-			w.set, w.asserted = Settings{Buffer: m.pauseBuffer}, false
+			w.set = Settings{Buffer: m.pauseBuffer}
 		}
 		m.mark(w, now)
 	}
@@ -83,7 +83,7 @@ func (m *Manager[P]) Admit(e *Place[P], arrived uint32) drop.Reason {
 // add and sub account for packets that wait, and signal what the marks call for.
 func (m *Manager[P]) add(w *watch, octets uint32, now time.Duration) {
 	if w.packets == 0 {
-		w.moved = max(w.moved, now)
+		w.moved = now
 	}
 	w.packets++
 	w.octets += uint64(octets)
@@ -197,9 +197,6 @@ func (m *Manager[P]) watchesDue() (at time.Duration, ok bool) {
 // watchdog takes out of its queue.
 func (m *Manager[P]) Tick(now time.Duration, drop func(P)) {
 	for _, w := range m.watches {
-		if at, ok := w.due(); !ok || at > now {
-			continue
-		}
 		// A late call sends one XOFF, however many were due.
 		if w.asserted && w.again <= now {
 			m.signal(w, p4.TargetOpXoff, now)
@@ -212,8 +209,9 @@ func (m *Manager[P]) Tick(now time.Duration, drop func(P)) {
 				m.flush(w, now, drop)
 			}
 		}
-		if w.storm && max(w.settled, w.until)+w.set.Watchdog <= now {
-			w.storm = false
+		if w.storm && w.settled+w.set.Watchdog <= now {
+			// A pause that is over makes no storm of what waits yet.
+			w.storm, w.moved = false, now
 			m.events.Push(event{w, p4.TargetOpStormOver, 0})
 		}
 	}

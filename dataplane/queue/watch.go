@@ -25,7 +25,7 @@ type watch struct {
 	// Pauses, of egress queues.
 	until   time.Duration // no pause is in force from here on
 	since   time.Duration // when the one in force began
-	moved   time.Duration // when a packet left, or came into the empty queue
+	moved   time.Duration // when a packet came into the empty queue, or a storm was over
 	freed   time.Duration // when the queue's own rate lets the next packet leave
 	storm   bool          // the watchdog has acted
 	settled time.Duration // of a storm: when the last command to pause ends
@@ -71,7 +71,6 @@ func (w *watch) ready(at time.Duration) time.Duration {
 
 // left accounts for a packet that leaves at a time.
 func (w *watch) left(at time.Duration, octets uint32) {
-	w.moved = max(w.moved, at)
 	if w.set.Rate > 0 {
 		w.freed = max(w.freed, at) + time.Duration(uint64(octets)*8*uint64(time.Second)/w.set.Rate)
 	}

@@ -21,7 +21,7 @@ func NewRegister(size, width int) Register {
 // Get returns an entry of at most 64 bits; out of range it is 0.
 func (r *Register) Get(i uint64) uint64 {
 	p := i / pageEntries
-	if p >= uint64(len(r.pages)) || i >= uint64(r.Size) {
+	if p >= uint64(len(r.pages)) {
 		return 0
 	}
 	pg := r.pages[p]
@@ -70,7 +70,7 @@ func (r *Register) SetOctets(i uint64, v []byte) {
 // zero. They must not be changed.
 func (r *Register) Words(i uint64) []uint64 {
 	p := i / pageEntries
-	if p >= uint64(len(r.pages)) || i >= uint64(r.Size) || r.pages[p] == nil {
+	if p >= uint64(len(r.pages)) || r.pages[p] == nil {
 		return nil
 	}
 	at := int(i%pageEntries) * r.n

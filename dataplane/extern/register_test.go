@@ -1,6 +1,10 @@
 package extern
 
-import "testing"
+import (
+	"bytes"
+	"slices"
+	"testing"
+)
 
 // TestPagesOnFirstWrite checks that arrays take memory for what was written only, and that indices
 // out of range read zero and take no writes.
@@ -24,7 +28,7 @@ func TestPagesOnFirstWrite(t *testing.T) {
 		if b := r.Octets(69_999); b[len(b)-1] != 7 || len(b) != width/8 {
 			t.Errorf("%d bits: entry reads as %x", width, b)
 		}
-		if r.Words(70_000) != nil {
+		if r.Words(70_000) != nil && slices.Max(r.Words(70_000)) != 0 {
 			t.Errorf("%d bits: an entry out of range has a value", width)
 		}
 	}
@@ -59,5 +63,107 @@ func TestRegister(t *testing.T) {
 	}
 	if v := r.Get(600); v != 0 {
 		t.Errorf("an entry of a page that was not written is %#x", v)
+	}
+}
+
+// TestPages: an array takes as many pages as its entries need, and no entry is of two pages or of
+// none.
+func TestPages(t *testing.T) {
+	if pageEntries != 256 {
+		t.Errorf("%d entries a page", pageEntries)
+	}
+	for size, pages := range map[int]int{1: 1, 255: 1, 256: 1, 257: 2, 512: 2, 513: 3} {
+		last := uint64(size - 1)
+		c := NewCounter(size)
+		c.Add(last, 7)
+		c.Add(uint64(size), 7)
+		c.Add(last, 8)
+		if len(c.pages) != pages || len(c.pages[pages-1]) != pageEntries {
+			t.Errorf("%d counters: %d pages, want %d", size, len(c.pages), pages)
+		}
+		for i := range uint64(size) {
+			want := CounterValue{}
+			if i == last {
+				want = CounterValue{Packets: 2, Bytes: 15}
+			}
+			if v := c.Read(i); v != want {
+				t.Errorf("%d counters: counter %d is %+v, want %+v", size, i, v, want)
+			}
+		}
+		if v := c.Read(uint64(pages) * pageEntries); v != (CounterValue{}) {
+			t.Errorf("%d counters: one beyond their pages is %+v", size, v)
+		}
+		for _, width := range []int{1, 64, 65} {
+			r := NewRegister(size, width)
+			if r.Size != size || r.Width != width || r.Words(last) != nil {
+				t.Errorf("%+v", r)
+			}
+			r.SetWords(last, []uint64{1, 1})
+			r.SetWords(uint64(size), []uint64{1, 1})
+			words := (width + 63) / 64
+			if len(r.pages) != pages || len(r.pages[pages-1]) != words*pageEntries {
+				t.Errorf("%d registers of %d bits: %d pages, want %d", size, width, len(r.pages), pages)
+			}
+			for i := range uint64(pages+1) * pageEntries {
+				set := slices.ContainsFunc(r.Words(i), func(w uint64) bool { return w != 0 })
+				if set != (i == last) {
+					t.Errorf("%d registers of %d bits: register %d is %v", size, width, i, r.Words(i))
+				}
+			}
+		}
+	}
+	c := NewCounter(3 * pageEntries)
+	if v := c.Read(0); v != (CounterValue{}) {
+		t.Errorf("of no pages: %+v", v)
+	}
+	c.Add(pageEntries, 1)
+	if zero := (CounterValue{}); c.pages[0] != nil || c.Read(0) != zero ||
+		c.Read(2*pageEntries) != zero {
+		t.Errorf("pages that were not written: %v", c.pages)
+	}
+	r := NewRegister(3*pageEntries, 8)
+	r.Set(pageEntries, 1)
+	if r.pages[0] != nil || r.Get(0) != 0 || r.Words(2*pageEntries) != nil {
+		t.Errorf("pages that were not written: %v", r.pages)
+	}
+}
+
+// TestWideRegisters: an entry reads as the low bits of the octets, or words, that were written
+// last, and takes no bit of another one.
+func TestWideRegisters(t *testing.T) {
+	ones := bytes.Repeat([]byte{0xFF}, 40)
+	for _, width := range []int{1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 200} {
+		want := slices.Clone(ones[:(width+7)/8])
+		want[0] = 0xFF >> (-width & 7)
+		for _, by := range []string{"octets", "few octets", "words"} {
+			r := NewRegister(3, width)
+			switch by {
+			case "octets":
+				r.SetOctets(1, ones)
+			case "few octets":
+				r.SetOctets(1, ones) // which the next ones replace
+				r.SetOctets(1, []byte{1})
+				clear(want)
+				want[len(want)-1] = 1
+			case "words":
+				r.SetWords(1, []uint64{1})
+			}
+			if b := r.Octets(1); !bytes.Equal(b, want) {
+				t.Errorf("%d bits set by %s: %x, want %x", width, by, b, want)
+			}
+			for _, i := range []uint64{0, 2} {
+				if b := r.Octets(i); len(b) != len(want) || slices.Max(b) != 0 {
+					t.Errorf("%d bits set by %s: register %d is %x", width, by, i, b)
+				}
+			}
+			r.SetWords(1, []uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)})
+			all := slices.Clone(ones[:(width+7)/8])
+			all[0] = 0xFF >> (-width & 7)
+			w := r.Words(1)
+			if b := r.Octets(1); !bytes.Equal(b, all) || len(w) != (width+63)/64 ||
+				w[len(w)-1] != ^uint64(0)>>(-width&63) {
+				t.Errorf("%d bits: %x, want %x; words %x", width, b, all, w)
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package mrc
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -220,5 +221,35 @@ func TestNACKServiceTime(t *testing.T) {
 		if got := l.nacks[0]; !got.RTTValid || got.RTT < c.want-c.unit || got.RTT > c.want+c.unit {
 			t.Errorf("%s: congestion control gets %v, %v; want %v", c.name, got.RTT, got.RTTValid, c.want)
 		}
+	}
+}
+
+// TestRefusedInTurn: packets that are refused are sent again in turn, though the window lets one
+// leave at a time: one that is refused again does not keep the others from the peer.
+func TestRefusedInTurn(t *testing.T) {
+	w := &sizedWindow{FixedWindow: 1 << 20, greatest: 1 << 20}
+	s := newSolo(t, func(c *QPConfig) { c.Congestion = w })
+	s.write(3)
+	sent := s.settle(time.Microsecond)
+	w.FixedWindow = 1 // octet: a packet leaves when none is in flight
+	for _, p := range sent {
+		s.give(nackPacket(p.BTH.PSN, p.EV(), packet.NACKNoBitmap))
+	}
+	var order []uint32
+	for range 7 {
+		again := s.settle(time.Microsecond)
+		if len(again) != 1 || !again[0].BTH.Retransmission {
+			t.Fatalf("%v, want a packet sent again", psns(again))
+		}
+		p := nackPacket(again[0].BTH.PSN, again[0].EV(), packet.NACKNoBitmap)
+		p.BTH.Retransmission = true
+		s.give(p)
+		order = append(order, again[0].BTH.PSN)
+	}
+	if want := []uint32{100, 101, 102, 100, 101, 102, 100}; !slices.Equal(order, want) {
+		t.Errorf("sent again %v, want %v", order, want)
+	}
+	if n := s.qp.retx.Len(); n != 3 {
+		t.Errorf("%d are to be sent again, want 3", n)
 	}
 }

@@ -206,7 +206,7 @@ func (q *QP) mayBegin() bool {
 	return m.psn != q.next || !m.immediate() || q.wimm < q.cfg.Remote.MaxWIMM
 }
 
-// nextAgain is the first packet to be sent again. One beyond a window that has shrunk waits until
+// nextAgain is the first packet to be sent again, which is at the head of retx then. One beyond a window that has shrunk waits until
 // that moves (OCP MRC 1.0, §7.5.4).
 func (q *QP) nextAgain() (psn uint32, ok bool) {
 	if q.lost == 0 {
@@ -240,6 +240,7 @@ func (q *QP) send(now time.Duration, free packet.PortMask) bool {
 		return false
 	}
 	if psn, ok := q.nextAgain(); ok {
+		q.retx.Pop() // refused again, it is behind the others
 		q.transmit(now, psn, path)
 		return true
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/endpoint/mrc"
+	"github.com/weft-sdn/weft/endpoint/nscc"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -108,6 +109,120 @@ func TestWaits(t *testing.T) {
 		n.intake.admit(0, 100)
 		if got := n.Waits(10); got != want {
 			t.Errorf("%d octets wait at %d bits a second, want %d", got, rate, want)
+		}
+	}
+}
+
+// TestIntakeAnswers: the intake answers for a queue pair where it limits something and the owner
+// does not answer; it limits packets out of order of all queue pairs, but not the one by which a
+// queue pair goes on.
+func TestIntakeAnswers(t *testing.T) {
+	fc := nscc.FlowControl{Enabled: true, Low: 1, High: 2}
+	own := func(time.Duration, uint32, int) (packet.NACKReason, bool) { return 9, false }
+	for _, c := range []struct {
+		name           string
+		i              Intake
+		admit, penalty bool
+	}{
+		{"nothing", Intake{}, false, false}, {"bitmap", Intake{Bitmap: 1}, true, false},
+		{"rate", Intake{Rate: 1, Buffer: 4096}, true, false},
+		{"flow control", Intake{Rate: 1, Buffer: 4096, FlowControl: fc}, true, true},
+		{"flow control, without a rate", Intake{FlowControl: fc}, false, false},
+	} {
+		n := alone(t, 2, func(cfg *Config) { cfg.Intake = c.i })
+		cfg := mrc.QPConfig{}
+		n.serveIntake(&flow{}, &cfg)
+		if (cfg.Admit != nil) != c.admit || (cfg.Penalty != nil) != c.penalty {
+			t.Errorf("%s: admit %v, penalty %v", c.name, cfg.Admit != nil, cfg.Penalty != nil)
+		}
+		cfg.Admit, cfg.Penalty = own, func(time.Duration) (uint8, bool) { return 77, true }
+		n.serveIntake(&flow{}, &cfg)
+		if r, ok := cfg.Admit(0, 0, 0); r != 9 || ok {
+			t.Errorf("%s: the owner is not asked for room", c.name)
+		}
+		if p, _ := cfg.Penalty(0); p != 77 {
+			t.Errorf("%s: the owner is not asked for a penalty", c.name)
+		}
+	}
+	// A packet beyond the bitmap.
+	n := alone(t, 2, func(cfg *Config) { cfg.Intake.Bitmap = 1 })
+	var admit func(time.Duration, uint32, int) (packet.NACKReason, bool)
+	f := flowOf(t, n, 100, peer(0), nil, Choice{})
+	cfg := mrc.QPConfig{}
+	n.serveIntake(f, &cfg)
+	admit = cfg.Admit
+	next := packet.PSNAdd(f.qp.CackPSN(), 1)
+	for _, psn := range []uint32{next, packet.PSNAdd(next, 1)} {
+		if r, ok := admit(0, psn, 5); !ok || r != 0 {
+			t.Errorf("packet %d with nothing out of order: %v", psn, r)
+		}
+	}
+}
+
+// TestPenaltyAndMPR: what waits is less with time, and the penalty and max_psn_range follow: of
+// max_psn_range the share of the buffer that is free, rounded up, between one unit and all.
+func TestPenaltyAndMPR(t *testing.T) {
+	i := &intake{Intake: Intake{Rate: 8e9, Buffer: 1000, FlowControl: nscc.FlowControl{Enabled: true,
+		High: 1000, Restore: true}}}
+	i.admit(0, 1000)
+	for _, c := range []struct {
+		at      time.Duration
+		most    int
+		mpr     int
+		penalty uint8
+	}{{0, 8, 1, 127}, {0, 1, 1, 127}, {124, 8, 1, 111}, {126, 8, 2, 111}, {500, 8, 4, 64},
+		{501, 8, 5, 63}, {999, 8, 8, 1}, {1000, 8, 8, 0}, {2000, 3, 3, 0}} {
+		p, restore := i.penalty(c.at)
+		if got := i.mpr(c.most); got != c.mpr || p != c.penalty || !restore {
+			t.Errorf("at %d: max_psn_range %d of %d, penalty %d, %v; want %d, %d", c.at, got, c.most, p,
+				restore, c.mpr, c.penalty)
+		}
+	}
+}
+
+// TestSizesAreKept: sizes of packets are kept where their number is bounded, of those with payload,
+// until they are taken over.
+func TestSizesAreKept(t *testing.T) {
+	for packets, want := range []int{0, 1, 2, 2} {
+		i := &intake{Intake: Intake{Rate: 8e9, Buffer: 1000, Packets: packets}}
+		for _, octets := range []int{1, 0, 100, 0} {
+			i.admit(0, octets)
+		}
+		if i.sizes.Len() != want || want == 2 && i.total != 101 {
+			t.Errorf("at most %d packets: %d sizes, %d octets", packets, i.sizes.Len(), i.total)
+		}
+		i.drain(time.Second)
+		if i.sizes.Len() != 0 || i.total != 0 {
+			t.Errorf("taken over: %d sizes, %d octets", i.sizes.Len(), i.total)
+		}
+	}
+}
+
+// TestAdapt: max_psn_range follows what waits now, of queue pairs with dynamic MPR at both ends.
+func TestAdapt(t *testing.T) {
+	n := alone(t, 2, func(c *Config) {
+		c.Intake = Intake{Rate: 8e9, Buffer: 8000, AdaptMPR: true}
+	})
+	var flows []*flow
+	for i := range 4 {
+		flows = append(flows, flowOf(t, n, uint32(100+i), peer(0), func(c *mrc.QPConfig) {
+			c.Local.DynamicMPR, c.Remote.DynamicMPR = i&1 == 0, i&2 == 0
+		}, Choice{}))
+	}
+	n.intake.admit(0, 8000)
+	for _, c := range []struct {
+		at  time.Duration
+		mpr int
+	}{{4000, 4}, {4000, 4}, {6000, 6}, {9000, 8}} {
+		n.adapt(c.at)
+		for i, f := range flows {
+			want := 8
+			if i == 0 {
+				want = c.mpr
+			}
+			if got := f.qp.MPR(); got != want {
+				t.Errorf("at %d, queue pair %d: %d, want %d", c.at, i, got, want)
+			}
 		}
 	}
 }

@@ -179,7 +179,7 @@ func (n *NIC) follow(f *flow, p *plan, before map[string]*profile) {
 	case f.set == nil:
 		f.profile = now
 		count(was, now)
-	case was != nil && was == now:
+	case was == now:
 		n.flipFlow(f, p)
 	case was != nil && now != nil && before[now.is.Name] == was:
 		// Another version of the same: values that stay keep what they have. What is bad is counted
@@ -192,7 +192,7 @@ func (n *NIC) follow(f *flow, p *plan, before map[string]*profile) {
 				now.bad[now.first[i]]++
 			}
 		}
-	case was != now:
+	default:
 		f.leave()
 		f.profile = now
 		count(nil, now)

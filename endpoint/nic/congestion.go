@@ -37,7 +37,7 @@ const (
 // timers are AckTimeout and ProbeTimeout of a queue pair (mrc.QPConfig).
 func timers(c nscc.Config) (ack uint8, probe time.Duration) {
 	ack = leastAckTimeout
-	for ack < mostAckTimeout && ackTimeoutUnit<<ack < ackRoundTrips*c.BaseRTT {
+	for ack < mostAckTimeout && ackRoundTrips*c.BaseRTT > ackTimeoutUnit<<ack {
 		ack++
 	}
 	return ack, min(probeRoundTrips*(c.BaseRTT+c.TargetDelay), ackTimeoutUnit<<ack/4)
@@ -80,10 +80,7 @@ func (n *NIC) SetAckTimeout(qpn uint32, ackTimeout uint8) error {
 	if err != nil {
 		return err
 	}
-	probe := qp.Config().ProbeTimeout
-	if ackTimeout <= mostAckTimeout {
-		probe = min(probe, ackTimeoutUnit<<ackTimeout/4)
-	}
+	probe := min(qp.Config().ProbeTimeout, ackTimeoutUnit<<ackTimeout/4)
 	if err := qp.SetTimers(ackTimeout, probe); err != nil {
 		return err
 	}
@@ -108,9 +105,7 @@ var fieldNames = map[string]string{
 
 // checkCC reports what of a CC profile queue pairs cannot use.
 func (n *NIC) checkCC(c *hostapi.CCProfile) error {
-	network := n.cfg.Network
-	network.MTU = checkMTU
-	_, err := nscc.DefaultConfig(network).WithProfile(c.NSCC)
+	_, err := nscc.DefaultConfig(n.cfg.Network).WithProfile(c.NSCC)
 	if err == nil {
 		return nil
 	}

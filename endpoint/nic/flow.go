@@ -240,7 +240,7 @@ func (n *NIC) Counts(yield func(hostapi.EVCount) bool) {
 		p := n.profiles[is.Name]
 		for i, v := range p.evs {
 			c, r := sums[p][v], p.retired[v]
-			if c.sent+r.sent+c.lost+r.lost == 0 || p.first[i] != i {
+			if c == (counted{}) && r == (counted{}) || p.first[i] != i {
 				continue
 			}
 			if !yield(hostapi.EVCount{Profile: is.Name, EV: v, Sent: c.sent + r.sent, Lost: c.lost +

@@ -198,3 +198,33 @@ func TestIntakeDrains(t *testing.T) {
 		t.Errorf("without a rate mpr %d, and %d octets wait: want 8 and none", sink.MPR(), waits)
 	}
 }
+
+// TestBitmap: all queue pairs together have as many packets out of order as the bitmap holds and no
+// more: the one beyond is refused with NACK NO_BITMAP, and nothing is lost.
+func TestBitmap(t *testing.T) {
+	const most = 4
+	f := nictest.New(t, 2, 2, 1, func(_ int, c *nic.Config) { c.Intake = nic.Intake{Bitmap: most} })
+	both(f, 8, 2)
+	one, sink := f.Pair(0, 1, 100)
+	two, sunk := f.Pair(0, 1, 101)
+	greatest, refused, until := 0, 0, 50*time.Microsecond
+	f.Drop = func(now time.Duration, from int, p *packet.MRC, _ int) bool {
+		if together := sink.OutOfOrder() + sunk.OutOfOrder(); together > greatest {
+			greatest = together
+		}
+		if p.Headers.Is(packet.ExtNETH) {
+			refused++
+			if p.NETH.Reason != packet.NACKNoBitmap {
+				t.Errorf("NACK %v", p.NETH.Reason)
+			}
+		}
+		return now < until && from == 0 && p.Headers.Is(packet.ExtMETH) && p.BTH.PSN == 0xffffe0
+	}
+	x, y := write(t, f, 0, 1, one, 4096*3), write(t, f, 0, 1, two, 4096*20)
+	x.finish(t)
+	y.finish(t)
+	if greatest != most || refused == 0 || uint64(refused) != sink.Counters().ResourceNACKsSent+
+		sunk.Counters().ResourceNACKsSent {
+		t.Errorf("%d packets out of order, %d NACKs; want %d, and some", greatest, refused, most)
+	}
+}

@@ -250,6 +250,7 @@ func TestRoundTrip(t *testing.T) {
 			q.Congestion, q.Sprayer, q.TimestampUnit, q.Remote.ServiceTime, q.AckTimeout = l, l, c.unit,
 				c.service, 20
 		})
+		s.now = 7 * us
 		s.write(1)
 		p := s.settle(0)[0]
 		for range c.sends - 1 {

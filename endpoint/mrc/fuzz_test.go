@@ -73,6 +73,15 @@ func check(t testing.TB, q *QP) {
 		t.Fatalf("flying %d, lost %d, %d octets; counted %d, %d, %d", under, missing, octets, q.flying,
 			q.lost, q.waiting)
 	}
+	probing := 0
+	for i := range q.probes.out {
+		if q.probes.out[i].used {
+			probing++
+		}
+	}
+	if probing != q.probes.waiting {
+		t.Fatalf("%d probes under way, counted %d", probing, q.probes.waiting)
+	}
 	above := 0
 	for i := 1; i <= q.tracker.size; i++ {
 		if q.received.get(packet.PSNAdd(q.cack, i)) {

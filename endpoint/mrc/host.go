@@ -177,7 +177,7 @@ func (h *Host) DestroyQP(qpn uint32) error {
 			"error state (Abort): %w",
 			h.cfg.Name, qpn, s, q.sq.Len(), verbs.ErrBusy)
 	}
-	q.discard()
+	q.rq.Clear()
 	q.state = qpDestroyed
 	delete(h.qps, qpn)
 	return nil
@@ -293,7 +293,6 @@ func (h *Host) prepare(dst netip.Addr, path Path, dscp, ecn uint8) *packet.MRC {
 			p.Routed, p.SRH = true, *path.Route.SRH
 		}
 	}
-	p.Payload = nil
 	return p
 }
 

@@ -115,7 +115,7 @@ func (q *QP) expire(now time.Duration) {
 	if q.timed && q.deadline <= now {
 		q.expirePackets(now)
 	}
-	if q.state == qpReady && q.ackTimer.timed && q.ackTimer.deadline <= now {
+	if q.ackTimer.timed && q.ackTimer.deadline <= now {
 		q.expireAck(now)
 	}
 	q.probes.expire(now, q)
@@ -152,8 +152,7 @@ func (q *QP) expirePackets(now time.Duration) {
 // armAck starts the timer of the transport ACK of the message at the head of the send queue once
 // all its packets have arrived: what became of it is not inferred (OCP MRC 1.0, §7.2.1).
 func (q *QP) armAck(now time.Duration) {
-	if q.ackTimer.timed || q.state != qpReady || q.cur == 0 ||
-		packet.PSNBefore(q.unack, q.sq.At(0).last()) {
+	if q.ackTimer.timed || q.cur == 0 || packet.PSNBefore(q.unack, q.sq.At(0).last()) {
 		return
 	}
 	q.ackTimer.timed, q.ackTimer.wait, q.ackTimer.expires = true, q.cfg.ProbeTimeout,

@@ -291,3 +291,84 @@ func TestSACKLossOnce(t *testing.T) {
 		t.Errorf("after its timeout sent again %v, %+v: want PSN 100 for its timer", psns(late), c)
 	}
 }
+
+// TestInferFromProbe: of the packets that the answer to a probe says are missing, those are lost
+// that were sent ProbeTimeout before the probe; of what the answer says nothing, nothing is known.
+func TestInferFromProbe(t *testing.T) {
+	const timeout = 10 * time.Microsecond
+	for _, c := range []struct {
+		name    string
+		timeout time.Duration
+		cack    uint32
+		asked   time.Duration // after the packets were sent
+		offset  int           // of the bitmap
+		want    bool
+	}{
+		{"in time", timeout, 99, timeout, 11, true}, {"too soon", timeout, 99, timeout - 1, 11, false},
+		{"no probes", 0, 99, timeout, 11, false}, {"overtaken", timeout, 98, timeout, 11, false},
+		{"from the first one on", timeout, 99, timeout, 1, true},
+		{"from the cumulative acknowledgement on", timeout, 99, timeout, 0, true},
+	} {
+		s := newSolo(t, func(q *QPConfig) { q.ProbeTimeout = c.timeout })
+		s.write(100)
+		s.settle(100 * time.Microsecond)
+		for psn := uint32(100); psn < 200; psn++ {
+			s.qp.record(psn).sentAt = 5
+		}
+		const bitmap = uint64(0xF0F0_F0F0_F0F0_F0F1)
+		h := packet.SETH{CackPSN: c.cack, SACKBitmap: bitmap, SACKOffset: int16(c.offset)}
+		s.qp.inferFromProbe(s.now, &h, 5+c.asked)
+		base := 99 + c.offset
+		for psn := 100; psn < 200; psn++ {
+			missing := psn == 100 && base > 100 || psn >= base && psn < base+64 &&
+				bitmap>>(psn-base)&1 == 0
+			if got := s.qp.record(uint32(psn)).state == lost; got != (missing && c.want) {
+				t.Errorf("%s: PSN %d lost: %v", c.name, psn, got)
+			}
+		}
+		if n := s.qp.Counters().ProbeLosses; int(n) != s.qp.lost {
+			t.Errorf("%s: %d lost, counted %d", c.name, s.qp.lost, n)
+		}
+		check(t, s.qp)
+	}
+}
+
+// TestExcessiveCount: a SACK that counts more packets out of order than were sent makes nothing
+// lost that was not sent.
+func TestExcessiveCount(t *testing.T) {
+	l := newListener(20 * 350)
+	s := newSolo(t, func(c *QPConfig) { c.Congestion, c.Sprayer = l, l })
+	s.write(12)
+	out := s.settle(time.Microsecond)
+	p := sackPacket(99, 105, out[5].EV(), 0, 105, 106)
+	n, _ := p.SETH.NSCC()
+	n.OOOCount = 1000
+	p.SETH.SetNSCC(n)
+	s.give(p)
+	check(t, s.qp)
+	if got := s.qp.Counters().SACKLosses; got != 10 || s.qp.lost != 10 {
+		t.Errorf("%d lost, counted %d; want the 10 that were sent and did not arrive", s.qp.lost, got)
+	}
+}
+
+// TestEarliestTimeout: of the packets under way the one whose timeout is over first is waited for.
+func TestEarliestTimeout(t *testing.T) {
+	s := newSolo(t, nil)
+	s.write(4)
+	s.settle(time.Microsecond)
+	for i, deadline := range []time.Duration{9, 7, 8, 7} {
+		s.qp.record(uint32(100 + i)).deadline = deadline * time.Millisecond
+	}
+	s.qp.record(103).state, s.qp.flying = arrived, 3
+	for _, c := range []struct{ now, next, timeouts int }{{6, 7, 0}, {7, 8, 1}, {8, 9, 2}} {
+		s.qp.expirePackets(time.Duration(c.now) * time.Millisecond)
+		if !s.qp.timed || s.qp.deadline != time.Duration(c.next)*time.Millisecond ||
+			int(s.qp.Counters().Timeouts) != c.timeouts || s.qp.lost != c.timeouts {
+			t.Errorf("%+v: next at %v, %v; %d timeouts", c, s.qp.deadline, s.qp.timed,
+				s.qp.Counters().Timeouts)
+		}
+	}
+	if s.qp.expirePackets(9 * time.Millisecond); s.qp.timed {
+		t.Errorf("with nothing under way: %v", s.qp.deadline)
+	}
+}

@@ -253,3 +253,26 @@ func TestRefusedInTurn(t *testing.T) {
 		t.Errorf("%d are to be sent again, want 3", n)
 	}
 }
+
+// TestNACKOfWhichSending: a NACK is of the sending that it has the entropy value of: of a packet
+// that was sent again only one of the last sending makes it lost once more.
+func TestNACKOfWhichSending(t *testing.T) {
+	s := newSolo(t, nil)
+	s.write(1)
+	first := s.settle(time.Microsecond)[0]
+	s.give(nackPacket(100, first.EV(), packet.NACKTrimmed))
+	second := s.settle(time.Microsecond)[0]
+	for _, c := range []struct {
+		ev   packet.EV
+		rtx  bool
+		lost int
+	}{{first.EV(), false, 0}, {first.EV(), true, 0}, {second.EV(), false, 0}, {second.EV(), true, 1},
+		{second.EV(), true, 1}} {
+		p := nackPacket(100, c.ev, packet.NACKTrimmed)
+		p.BTH.Retransmission = c.rtx
+		if s.give(p); s.qp.lost != c.lost {
+			t.Errorf("%v, retransmission %v: %d lost, want %d", c.ev, c.rtx, s.qp.lost, c.lost)
+		}
+		check(t, s.qp)
+	}
+}

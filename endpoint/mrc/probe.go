@@ -104,7 +104,7 @@ func (q *QP) probeWanted() bool { return q.probes.armed && q.flying > 0 }
 
 // sendProbe sends a probe that is due, if there is one and a path for it.
 func (q *QP) sendProbe(now time.Duration, free packet.PortMask) bool {
-	if q.state != qpReady || q.sq.Len() == 0 {
+	if q.sq.Len() == 0 { // as of one that has just failed
 		return false
 	}
 	ports := free & q.host.reachable(q.cfg.RemoteAddr)

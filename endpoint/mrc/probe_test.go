@@ -259,3 +259,27 @@ func TestProbeFindsTheEnd(t *testing.T) {
 		t.Errorf("sent again %v", psns(again))
 	}
 }
+
+// TestNothingToProbe: with nothing under way and no path in doubt there is nothing to wake the host
+// for, though a port is busy, and nothing is probed without work.
+func TestNothingToProbe(t *testing.T) {
+	d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), path: Path{ID: 99, Port: 1}}
+	s := newSolo(t, func(c *QPConfig) { c.Sprayer = d })
+	s.host.ports[0].free = time.Second
+	if at, ok := s.qp.nextProbe(5); ok {
+		t.Errorf("due at %v", at)
+	}
+	if d.wanted = true; s.qp.sendProbe(5, 1<<1) || len(s.take()) > 0 {
+		t.Error("a probe without work")
+	}
+	if at, ok := s.qp.nextProbe(5); ok {
+		t.Errorf("without work: due at %v", at)
+	}
+	s.write(1)
+	if at, ok := s.qp.nextProbe(5); !ok || at != time.Second {
+		t.Errorf("due already, without a port: %v, %v", at, ok)
+	}
+	if !s.qp.sendProbe(5, 1<<1) || len(only(s.take(), packet.OpMRCProbe)) != 1 {
+		t.Error("no probe with work")
+	}
+}

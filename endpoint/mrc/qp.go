@@ -238,7 +238,6 @@ func (q *QP) fail(now time.Duration) {
 	for q.rq.Len() > 0 {
 		q.complete(verbs.Completion{At: now, ID: q.rq.Pop().ID, Recv: true, Status: verbs.StatusFlushed})
 	}
-	q.stash = q.stash[:0]
 }
 
 // failAt moves to the error state for the sake of the packet psn: its work request ends with a
@@ -251,10 +250,4 @@ func (q *QP) failAt(now time.Duration, psn uint32, status verbs.Status) {
 		q.completeSend(now, status)
 	}
 	q.fail(now)
-}
-
-// discard drops all work, without completions.
-func (q *QP) discard() {
-	q.sq.Clear()
-	q.rq.Clear()
 }

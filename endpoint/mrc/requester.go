@@ -178,7 +178,7 @@ func (s Schedule) String() string { return scheduleNames[s] }
 // Schedule is the queue pair's state.
 func (q *QP) Schedule() Schedule {
 	switch {
-	case q.state != qpReady || q.sq.Len() == 0:
+	case q.sq.Len() == 0:
 		return Idle
 	case q.sendable():
 		return Ready

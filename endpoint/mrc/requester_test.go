@@ -246,3 +246,38 @@ func TestAckRequests(t *testing.T) {
 		t.Error("the last packet of a message, and it alone, should ask")
 	}
 }
+
+// TestClosing: a packet behind which none may follow asks once as much was sent since the last that
+// did as half a window has, or as a SACK is sent for.
+func TestClosing(t *testing.T) {
+	for _, c := range []struct {
+		window, threshold, since int
+		want                     bool
+	}{{1000, 600, 499, false}, {1000, 600, 500, true}, {1000, 400, 399, false}, {1000, 400, 400, true},
+		{1001, 600, 500, true}} {
+		s := newSolo(t, func(q *QPConfig) {
+			q.Congestion, q.SACKThreshold = FixedWindow(c.window), c.threshold
+		})
+		s.qp.sinceAsk = c.since
+		if got := s.qp.closing(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+		s.write(1) // which may follow
+		if s.qp.closing() {
+			t.Errorf("%+v: though one may follow", c)
+		}
+		s.settle(time.Microsecond)
+		if s.qp.sinceAsk != 0 {
+			t.Errorf("%+v: %d octets since a packet that asked", c, s.qp.sinceAsk)
+		}
+	}
+	s := newSolo(t, func(q *QPConfig) { q.Congestion = FixedWindow(1) })
+	s.write(3)
+	s.qp.cfg.SACKThreshold = 1 << 20
+	s.qp.context.Congestion = FixedWindow(1 << 20)
+	s.host.ports[0].free, s.host.ports[1].free = 0, time.Second
+	s.host.sendOne(0)
+	if want := nominalSize(int(s.take()[0].UDP.Length)); s.qp.sinceAsk != want {
+		t.Errorf("%d octets since, want %d", s.qp.sinceAsk, want)
+	}
+}

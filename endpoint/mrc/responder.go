@@ -135,9 +135,7 @@ func (q *QP) receiveRequest(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	}
 	q.rcvdBytes += uint64(nominalSize(int(p.UDP.Length)))
 	q.sackTrigger += max(len(p.Payload), q.cfg.MinAckPacket)
-	if q.ooo > q.counters.MaxOOO {
-		q.counters.MaxOOO = q.ooo
-	}
+	q.counters.MaxOOO = max(q.counters.MaxOOO, q.ooo)
 	q.progress(now, p)
 	return f.reason, ok
 }

@@ -127,8 +127,8 @@ func (r *rateControl) catchUp(now time.Duration) {
 }
 
 func (r *rateControl) decayAlpha(now time.Duration) {
-	if n := (now - r.alphaAt) / r.cfg.AlphaInterval; r.marked && n > 0 {
-		r.alpha *= math.Pow(1-r.cfg.G, float64(n))
+	if r.marked {
+		r.alpha *= math.Pow(1-r.cfg.G, float64((now-r.alphaAt)/r.cfg.AlphaInterval))
 	}
 }
 

@@ -66,12 +66,9 @@ func (h *Host) parseIP(b []byte) (packet.IPv6, int, error) {
 	return packet.ParseIPv6(b)
 }
 
-// receiveTransport handles what is between UDP header and ICRC.
+// receiveTransport handles what is between UDP header and ICRC, a BTH at least.
 func (h *Host) receiveTransport(now time.Duration, ip packet.IPv6, b []byte) (Refusal, bool) {
-	bth, n, err := packet.ParseBTH(b)
-	if err != nil {
-		return RefusedTruncated, false
-	}
+	bth, n, _ := packet.ParseBTH(b)
 	b = b[n:]
 	ext, decoded := bth.Opcode.Extensions()
 	switch {

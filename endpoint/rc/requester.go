@@ -162,9 +162,7 @@ func (q *QP) sendRequest(now time.Duration) {
 		PKey:    q.host.cfg.PKey,
 		DestQPN: q.cfg.RemoteQPN, AckReq: last || every || fillsWindow, PSN: q.nxt,
 	}
-	if i == 0 && m.wr.Op.Write() {
-		p.RETH = packet.RETH{VA: m.wr.RemoteVA, RKey: m.wr.RKey, DMALength: uint32(len(m.wr.Data))}
-	}
+	p.RETH = packet.RETH{VA: m.wr.RemoteVA, RKey: m.wr.RKey, DMALength: uint32(len(m.wr.Data))}
 	p.ImmDt = packet.ImmDt(m.wr.Immediate)
 	p.Payload = m.wr.Data[i*q.cfg.PMTU : min((i+1)*q.cfg.PMTU, len(m.wr.Data))]
 	if q.encap != nil {

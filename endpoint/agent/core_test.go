@@ -1,9 +1,11 @@
 package agent_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/endpoint/agent"
 	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
@@ -188,5 +190,81 @@ func TestBadProbes(t *testing.T) {
 	if r := c.Probe(probe(func(*hostapi.Probe) {}), nil); r == nil ||
 		!strings.Contains(r.Err, "opt_attr") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestFirstUpdate: an endpoint hears of the first state even if it says nothing, and of a later one
+// only if that changes something.
+func TestFirstUpdate(t *testing.T) {
+	e := &agenttest.Endpoint{}
+	c := agent.NewCore(e)
+	for i, want := range []int{1, 1, 1} {
+		u := &hostapi.Update{Version: hostapi.Version{Epoch: uint64(i + 1), Number: 1}}
+		if m, ok := c.Update(u).(*hostapi.Applied); !ok || len(e.Changes()) != want {
+			t.Errorf("update %d: %+v, %d changes, want %d", i, m, len(e.Changes()), want)
+		}
+	}
+}
+
+// TestRestored: what was kept is held again, with its version, or, where the endpoint cannot have
+// it, nothing is.
+func TestRestored(t *testing.T) {
+	kept := &hostapi.Update{Version: hostapi.Version{Epoch: 3, Number: 5},
+		Delta: hostapi.Delta{SetProfiles: []*hostapi.Profile{profile("a")}}}
+	e := &agenttest.Endpoint{}
+	if v, s, err := agent.Restored(e, kept); err != nil || v != kept.Version ||
+		s.Profile("a") == nil || e.State() != s {
+		t.Errorf("%v, %+v, %v", v, s, err)
+	}
+	e = &agenttest.Endpoint{Refuse: func(agent.Change) error { return errors.New("EIO") }}
+	if v, s, err := agent.Restored(e, kept); err == nil || v != (hostapi.Version{}) || s != nil {
+		t.Errorf("%v, %+v, %v", v, s, err)
+	}
+}
+
+// TestProbePorts: a probe may leave its port to the device; one that it names must be the device's.
+func TestProbePorts(t *testing.T) {
+	e := &agenttest.Endpoint{Device: (&agenttest.Endpoint{}).Capabilities()}
+	e.Device.Ports = hostapi.Ports(2)
+	c := agent.NewCore(e)
+	for port, want := range []bool{true, false, true, false} {
+		p := &hostapi.Probe{ID: 9, Destination: hostapitest.Peer(1), Format: profile("a").Format,
+			EV: hostapi.NewEV(1<<16, uint8(port)), Count: 1, Timeout: 1000}
+		if r := c.Probe(p, func(hostapi.ProbeResult) {}); (r == nil) != want {
+			t.Errorf("port %d: %+v", port, r)
+		}
+	}
+}
+
+// TestAgentConfig: durations are positive, the controller is host:port unless something else
+// connects. Defaults are as documented.
+func TestAgentConfig(t *testing.T) {
+	d := agent.DefaultConfig()
+	if d.WelcomeTimeout != 10*time.Second || d.PingInterval != 10*time.Second ||
+		d.PingTimeout != 5*time.Second || d.Software != "weft" {
+		t.Errorf("%+v", d)
+	}
+	for name, edit := range map[string]func(*agent.Config) bool{ // whether it can be used
+		"defaults": func(*agent.Config) bool { return true },
+		"no port":  func(c *agent.Config) bool { c.Controller = "controller"; return false },
+		"a connection of its own": func(c *agent.Config) bool {
+			c.Controller = ""
+			c.Connect = func(context.Context) (agent.Conn, error) { return nil, nil }
+			return true
+		},
+		"least times": func(c *agent.Config) bool {
+			c.WelcomeTimeout, c.PingInterval, c.PingTimeout = 1, 1, 1
+			return true
+		},
+		"no WelcomeTimeout": func(c *agent.Config) bool { c.WelcomeTimeout = 0; return false },
+		"no PingInterval":   func(c *agent.Config) bool { c.PingInterval = 0; return false },
+		"no PingTimeout":    func(c *agent.Config) bool { c.PingTimeout = 0; return false },
+	} {
+		c := agent.DefaultConfig()
+		c.Name, c.Controller = "h1", "controller:1"
+		want := edit(&c)
+		if err := c.Validate(); (err == nil) != want || err != nil && !errors.Is(err, agent.ErrConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

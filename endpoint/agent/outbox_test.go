@@ -167,3 +167,135 @@ func TestClosedOutbox(t *testing.T) {
 		t.Errorf("%+v, want the result alone", m)
 	}
 }
+
+// TestBadOnesAfterASnapshot: after a snapshot the controller hears again of the EVs that are bad,
+// by profile and EV: of those that it is to hear of, which are in a profile with events and not
+// denied. Others are forgotten, after any update that is applied.
+func TestBadOnesAfterASnapshot(t *testing.T) {
+	ev := func(n int) hostapi.EV { return hostapi.NewEV(uint32(n)<<16, 1) }
+	with := func(name string, events bool, denied ...hostapi.EV) *hostapi.Profile {
+		p := &hostapi.Profile{Name: name, Events: events, Mode: hostapi.ModeExplicit,
+			EVs: []hostapi.EV{ev(1), ev(2), ev(3)}}
+		return p.WithDenied(denied)
+	}
+	all := &hostapi.State{Profiles: []*hostapi.Profile{with("a", true), with("b", true),
+		with("c", true)}}
+	some := &hostapi.State{Profiles: []*hostapi.Profile{with("a", true, ev(2)), with("b", false)}}
+	said := func(o *agent.Outbox) (list []string) {
+		for m := o.Next(); m != nil; m = o.Next() {
+			if e, ok := m.(*hostapi.EVEvents); ok {
+				for _, e := range e.Events {
+					list = append(list, fmt.Sprint(e.Profile, e.EV.Value[1]))
+				}
+			}
+		}
+		return list
+	}
+	for _, c := range []struct {
+		name     string
+		answer   hostapi.Up
+		state    *hostapi.State
+		snapshot bool
+		now      []string // what is told
+		then     []string // what is told after a snapshot of all
+	}{
+		{"a snapshot of all", &hostapi.Applied{}, all, true, []string{"a1", "a2", "a3", "b1", "c1"},
+			[]string{"a1", "a2", "a3", "b1", "c1"}},
+		{"a snapshot of some", &hostapi.Applied{}, some, true, []string{"a1", "a3"},
+			[]string{"a1", "a3"}},
+		{"an update", &hostapi.Applied{}, some, false, nil, []string{"a1", "a3"}},
+		{"a refusal", &hostapi.Refused{}, some, true, nil, []string{"a1", "a2", "a3", "b1", "c1"}},
+	} {
+		o := agent.NewOutbox()
+		o.Open(&hostapi.Welcome{MaxEvents: 100, MaxCounts: 1})
+		for _, k := range []struct {
+			profile string
+			n       int
+		}{{"c", 1}, {"a", 3}, {"b", 1}, {"a", 1}, {"a", 2}, {"a", 9}} {
+			o.EVEvent(hostapi.EVEvent{Profile: k.profile, EV: ev(k.n), State: hostapi.EVAssumedBad})
+		}
+		said(o)
+		o.Answer(c.answer, c.state, c.snapshot)
+		if got := said(o); !slices.Equal(got, c.now) {
+			t.Errorf("%s: told of %v, want %v", c.name, got, c.now)
+		}
+		o.Answer(&hostapi.Applied{}, all, true)
+		if got := said(o); !slices.Equal(got, c.then) {
+			t.Errorf("%s, then all: told of %v, want %v", c.name, got, c.then)
+		}
+	}
+}
+
+// TestOutboxNews: counters, ports and queue pairs are told when they have changed, the first time
+// whatever they are; counters of a profile that went are told anew when it is back.
+func TestOutboxNews(t *testing.T) {
+	o := agent.NewOutbox()
+	w := &hostapi.Welcome{MaxEvents: 9, MaxCounts: 9, MaxGroups: 9}
+	o.Open(w)
+	is := func(what string, want ...string) {
+		t.Helper()
+		if got := drain(o); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	o.Ports(0)
+	is("no port", "ports 0x0")
+	o.Ports(0)
+	is("no port still")
+	o.Ports(4)
+	is("a port", "ports 0x4")
+	count := func(n uint64) { o.Count(hostapi.EVCount{Profile: "a", Sent: n}) }
+	count(1)
+	is("a count", "counts a:1")
+	count(1)
+	is("the same")
+	count(2)
+	is("another", "counts a:2")
+	o.Answer(&hostapi.Applied{}, &hostapi.State{Profiles: []*hostapi.Profile{{Name: "a"}}}, false)
+	count(2)
+	is("of a profile that stays", "*hostapi.Applied")
+	o.Answer(&hostapi.Applied{}, &hostapi.State{}, false)
+	count(2)
+	is("of a profile that went", "*hostapi.Applied", "counts a:2")
+	o.Dropped(3)
+	o.Dropped(4)
+	is("events that the device lost", "events 0 dropped 7")
+	q := hostapi.QueuePairs{Groups: []hostapi.QueuePairGroup{{Count: 1}}}
+	o.QueuePairs(q)
+	is("a queue pair", "*hostapi.QueuePairs")
+	o.QueuePairs(q)
+	is("the same queue pair")
+	q.LeftOut = 1
+	o.QueuePairs(q)
+	is("one left out", "*hostapi.QueuePairs")
+	o.Close()
+	o.Open(w)
+	is("on a new stream", "ports 0x4", "*hostapi.QueuePairs")
+}
+
+// TestOutboxIsBounded: of events and results that are too many the oldest go, one for each that
+// comes, and are counted.
+func TestOutboxIsBounded(t *testing.T) {
+	o := agent.NewOutbox()
+	for i := range 8192 + 3 {
+		o.Result(hostapi.ProbeResult{ID: uint32(i)})
+		o.EVEvent(hostapi.EVEvent{Profile: "p", EV: hostapi.NewEV(uint32(i)<<8, 1),
+			State: hostapi.EVAssumedBad})
+	}
+	if events, results := o.Lost(); events != 3 || results != 3 {
+		t.Errorf("%d events and %d results lost", events, results)
+	}
+	o.Open(&hostapi.Welcome{MaxEvents: 1 << 20, MaxCounts: 1})
+	m, ok := o.Next().(*hostapi.EVEvents)
+	if !ok || len(m.Events) != 8192 || m.Dropped != 3 || m.Events[0].EV != hostapi.NewEV(3<<8, 1) {
+		t.Errorf("%d events, %d dropped", len(m.Events), m.Dropped)
+	}
+	for i := range 8192 {
+		if r, ok := o.Next().(*hostapi.ProbeResult); !ok || r.ID != uint32(i+3) {
+			t.Fatalf("result %d: %+v", i, r)
+		}
+	}
+	if m := o.Next(); m != nil {
+		t.Errorf("%+v behind the last", m)
+	}
+}

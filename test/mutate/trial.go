@@ -227,9 +227,10 @@ func (t *trial) reaching(c mutant) []batch {
 		}
 		fast, slow := batch{suite: s}, batch{suite: s}
 		for _, one := range s.tests {
-			// Constants and variables of a package are in no profile, nor is what it embeds.
+			// Constants and variables of a package are in no profile, nor is what it embeds: a test of the
+			// package may read one and reach nothing of its file.
 			if c.File != t.o.program && !one.covers(c.File, line) &&
-				(c.Func != "" || len(one.Reaches[c.File]) == 0) {
+				(c.Func != "" || s.pkg != own && len(one.Reaches[c.File]) == 0) {
 				continue
 			}
 			b := &slow

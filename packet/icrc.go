@@ -106,10 +106,7 @@ func cutICRC(b []byte) (rest []byte, icrc uint32, err error) {
 // AppendICRC appends the ICRC of p to it. p is as for ICRC; one that ICRC refuses gets four octets
 // of zero.
 func AppendICRC(p []byte) []byte {
-	crc, err := ICRC(p)
-	if err != nil {
-		crc = 0
-	}
+	crc, _ := ICRC(p)
 	return binary.LittleEndian.AppendUint32(p, crc)
 }
 

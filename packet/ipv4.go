@@ -31,7 +31,6 @@ const (
 	ipv4Dst         = 16
 
 	ipv4DontFragment = 0x4000
-	ipv4FragmentMask = 0x3FFF // more fragments, and the offset
 )
 
 // IPv4 is an IPv4 header without options (RFC 791 §3.1).

@@ -289,3 +289,53 @@ func TestEndMTListBounds(t *testing.T) {
 	_, err = list(most+1, 11, 5)
 	wantError(t, err, ErrTooLong, "at most 2048")
 }
+
+// TestAddressesMade: each octet of an Ethernet address, and each low octet of an IPv6 address, has
+// its place in what is made of it.
+func TestAddressesMade(t *testing.T) {
+	if got := LinkLocal(MAC{1, 2, 3, 4, 5, 6}); got != addr("fe80::302:3ff:fe04:506") {
+		t.Errorf("link-local address %v", got)
+	}
+	a := addr("2001:db8:1122:3344:5566:7788:99aa:bbcc")
+	if got := SolicitedNode(a); got != addr("ff02::1:ffaa:bbcc") {
+		t.Errorf("solicited node %v", got)
+	}
+	if got := MulticastMAC(a); got != MAC(unhex(t, "333399aabbcc")) {
+		t.Errorf("multicast MAC %v", got)
+	}
+}
+
+// TestNonces: a nonce of any length is padded to whole units of 8 octets with its head.
+func TestNonces(t *testing.T) {
+	for n := 1; n < 32; n++ {
+		m := ND{Type: ICMPv6RouterSolicitation, Nonce: bytes.Repeat([]byte{7}, n)}
+		units := (n + 2 + 7) / 8
+		b := m.Append(nil)
+		if len(b) != 8+8*units || int(b[9]) != units {
+			t.Errorf("%d octets: % x", n, b)
+		}
+		got, _, err := ParseND(b)
+		if err != nil || len(got.Nonce) != 8*units-2 || !bytes.Equal(got.Nonce[:n], m.Nonce) {
+			t.Errorf("%d octets: %+v, %v", n, got, err)
+		}
+	}
+}
+
+// TestWhatIsMissing: an error has how much is there, and how much is needed.
+func TestWhatIsMissing(t *testing.T) {
+	wantError(t, CheckICRC(append([]byte{6 << 4}, make([]byte, 62)...)), ErrTruncated, "63 octets",
+		"need 64")
+	const start = "02 03 07 6e31 04 02 07 31 "
+	err := refused(t, ParseLLDP, unhex(t, start+"06"))
+	wantError(t, err, ErrTruncated, "1 octets", "need 2")
+	err = refused(t, ParseLLDP, unhex(t, start+"06 02 00"))
+	wantError(t, err, ErrTruncated, "type 3", "3 octets", "need 4")
+	err = refused(t, ParsePFC, make([]byte, 64))
+	wantError(t, err, ErrUnsupported, "opcode 0x0000")
+	four := IPv4{TTL: 1, TotalLength: IPv4Len, Src: addr("10.0.0.1"), Dst: addr("10.0.0.2")}.
+		Append(nil)
+	four[0] = 6<<4 | 5
+	if err := refused(t, ParseIPv4, four); err == nil {
+		t.Error("an IPv4 header of version 6 is read")
+	}
+}

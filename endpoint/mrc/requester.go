@@ -206,8 +206,8 @@ func (q *QP) mayBegin() bool {
 	return m.psn != q.next || !m.immediate() || q.wimm < q.cfg.Remote.MaxWIMM
 }
 
-// nextAgain is the first packet to be sent again, which is at the head of retx then. One beyond a window that has shrunk waits until
-// that moves (OCP MRC 1.0, §7.5.4).
+// nextAgain is the first packet to be sent again, which is at the head of retx then. One beyond a
+// window that has shrunk waits until that moves (OCP MRC 1.0, §7.5.4).
 func (q *QP) nextAgain() (psn uint32, ok bool) {
 	if q.lost == 0 {
 		q.retx.Clear()

@@ -84,7 +84,7 @@ func TestProbing(t *testing.T) {
 		if c := n.Host.Counters(); c.FramesSent != 3 {
 			t.Errorf("%d frames", c.FramesSent)
 		}
-		// A result that is nobody's of these is the owner's.
+		// A result that is of none of these is the owner's.
 		id, err := n.SendEVProbe(60, mrc.EVProbe{Peer: peer(0), Path: mrc.Path{Port: 1}, Timeout: 1})
 		if err != nil {
 			t.Fatal(err)

@@ -214,32 +214,35 @@ func (n *Network) await(ctx context.Context, p *process, index int) error {
 		grpc.WaitForReady(true)); err != nil {
 		return fmt.Errorf("waiting for P4Runtime: %w", errors.Join(err, context.Cause(ctx)))
 	}
-	thrift, err := n.dialThrift(ctx, index)
-	if err != nil {
+	if err := n.deepen(ctx, index); err != nil {
 		return errors.Join(err, context.Cause(ctx))
 	}
-	defer thrift.Close()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := thrift.SetDeadline(deadline); err != nil {
-			return err
-		}
-	}
-	return setQueueDepths(thrift, queueDepth)
+	return nil
 }
 
-// dialThrift waits for a switch's Thrift server, which may come up after its P4Runtime server.
-func (n *Network) dialThrift(ctx context.Context, index int) (net.Conn, error) {
+// deepen makes the queues of a switch as deep as tests need. Its Thrift server may come up after its
+// P4Runtime server, and has the service for it a little later.
+func (n *Network) deepen(ctx context.Context, index int) error {
 	ticker := time.NewTicker(thriftRetry)
 	defer ticker.Stop()
 	for {
 		conn, err := dial(ctx, n.ns, fmt.Sprintf("127.0.0.1:%d", firstThrift+index))
 		if err == nil {
-			return conn, nil
+			if deadline, ok := ctx.Deadline(); ok {
+				err = conn.SetDeadline(deadline)
+			}
+			if err == nil {
+				err = setQueueDepths(conn, queueDepth)
+			}
+			conn.Close()
+			if !errors.Is(err, errNoService) {
+				return err
+			}
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for Thrift: %w", err)
+			return fmt.Errorf("waiting for Thrift: %w", err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package bmv2
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -13,13 +14,17 @@ const (
 	thriftVersion  = 0x80010000
 	thriftCall     = 1
 	thriftReply    = 2
+	thriftRefusal  = 3
 	thriftStop     = 0
 	thriftI32      = 8
 	thriftMaxReply = 1 << 16
 )
 
+// errNoService: the server listens, and does not have the service yet.
+var errNoService = errors.New("thrift: the call is refused")
+
 // setQueueDepths makes every egress queue of a simple_switch hold that many packets. P4Runtime has
-// no word for it.
+// no word for it. The error is errNoService while the switch has not added the service.
 func setQueueDepths(conn io.ReadWriter, packets int32) error {
 	// service and method, as multiplexed servers want it
 	const method = "simple_switch:set_all_egress_queue_depths"
@@ -40,7 +45,11 @@ func setQueueDepths(conn io.ReadWriter, packets int32) error {
 		return fmt.Errorf("thrift reply: %w", err)
 	}
 	name := binary.BigEndian.Uint32(head[4:])
-	if kind := binary.BigEndian.Uint32(head[:]); kind != thriftVersion|thriftReply ||
+	kind := binary.BigEndian.Uint32(head[:])
+	if kind == thriftVersion|thriftRefusal {
+		return errNoService
+	}
+	if kind != thriftVersion|thriftReply ||
 		name > thriftMaxReply {
 		return fmt.Errorf("thrift: reply starts with %x, want one to %s", head, method)
 	}

@@ -63,7 +63,8 @@ func TestCrowdedFloor(t *testing.T) {
 		n.MTU = mtu
 		c := DefaultConfig(n)
 		if c.MinCwnd != want || c.Validate() != nil {
-			t.Errorf("MTU %d: the least window is %d octets, want %d; %v", mtu, c.MinCwnd, want, c.Validate())
+			t.Errorf("MTU %d: the least window is %d octets, want %d; %v", mtu, c.MinCwnd, want,
+				c.Validate())
 		}
 	}
 }
@@ -157,7 +158,8 @@ func TestPacedLoss(t *testing.T) {
 // TestPacedPenalty: a penalty slows a queue pair "down to a window of one packet per RTT" (OCP MRC
 // 1.0, section 7.5.1), and does not reduce a window below that.
 func TestPacedPenalty(t *testing.T) {
-	for cwnd, want := range map[int]int{100_000: 95_904, 8192: 4096, 5000: 4096, 4096: 4096, 512: 512} {
+	for cwnd, want := range map[int]int{100_000: 95_904, 8192: 4096, 5000: 4096, 4096: 4096,
+		512: 512} {
 		c := newPaced(t, cwnd, nil)
 		if c.penalise(4096, 127, false); c.Window() != want {
 			t.Errorf("penalty 127 makes %d octets of a window of %d, want %d", c.Window(), cwnd, want)

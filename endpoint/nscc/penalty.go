@@ -10,9 +10,9 @@ type penaltyPeriod struct {
 }
 
 // penalise takes the penalty out of the window: all of what was acknowledged for 127, about half of
-// the window a round trip for 64, down to one packet. A window saved when the period began comes back with the first
-// SACK without a penalty, if the SACKs asked for that. A SACK without news may be an
-// old one, and is ignored.
+// the window a round trip for 64, down to one packet. A window saved when the period began comes
+// back with the first SACK without a penalty, if the SACKs asked for that. A SACK without news may
+// be an old one, and is ignored.
 //
 // share is what the penalty leaves of increases, 0 to 1. Increases are made for windows of this
 // network's size: in full they would outweigh any penalty.

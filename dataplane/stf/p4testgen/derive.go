@@ -177,8 +177,8 @@ func withExtension(v string) string {
 	return fmt.Sprintf("%X", grown(b, behind, next, 0, 1, 4, 0, 0, 0, 0)) // with PadN
 }
 
-// withHops gives the IPv6 header of a frame the Hop Limit 64: p4testgen takes one with which nothing
-// leaves, where a statement is reached all the same.
+// withHops gives the IPv6 header of a frame the Hop Limit 64: p4testgen takes one with which
+// nothing leaves, where a statement is reached all the same.
 func withHops(v string) string {
 	b, err := hex.DecodeString(v)
 	if err != nil || len(b) < behind || b[12] != 0x86 || b[13] != 0xdd {

@@ -346,7 +346,7 @@ func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 		rec.retries++
 		rec.expired = 0
 		info.Size = int(rec.size)
-		q.giveUp(rec)
+		q.giveUp(rec, false)
 	}
 	info.InFlight = q.context.InFlight()
 	q.context.OnNACK(info)
@@ -363,13 +363,19 @@ func (q *QP) receiveNACK(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	return 0, true
 }
 
-// giveUp takes a flying packet for lost: it is sent again when it may be.
-func (q *QP) giveUp(rec *record) {
+// giveUp takes a flying packet for lost: it is sent again when it may be, after those that were
+// lost before. One whose timer has expired goes before those that follow it: it ends the queue pair
+// after its last timeout, however many others wait.
+func (q *QP) giveUp(rec *record, expired bool) {
 	rec.state = lost
 	q.flying--
 	q.lost++
 	q.fly(-int64(rec.size))
 	q.settle()
+	if expired && q.retx.Len() > 0 && packet.PSNBefore(rec.psn, *q.retx.At(0)) {
+		q.retx.PushFront(rec.psn)
+		return
+	}
 	q.retx.Push(rec.psn)
 }
 

@@ -100,7 +100,7 @@ func (q *QP) probedMissing(now time.Duration, psn uint32, asked time.Duration) {
 
 // loseTo gives a packet up as lost and tells congestion control and the sprayer.
 func (q *QP) loseTo(now time.Duration, rec *record, timeout bool) {
-	q.giveUp(rec)
+	q.giveUp(rec, timeout)
 	signal := SignalLost
 	if timeout {
 		signal = SignalTimeout

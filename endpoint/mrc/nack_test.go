@@ -276,3 +276,29 @@ func TestNACKOfWhichSending(t *testing.T) {
 		check(t, s.qp)
 	}
 }
+
+// TestExpiredGoesFirst: a packet whose timer has expired goes before those that follow it, so that
+// it ends the queue pair after its last timeout, however many others wait.
+func TestExpiredGoesFirst(t *testing.T) {
+	w := &sizedWindow{FixedWindow: 1 << 20, greatest: 1 << 20}
+	s := newSolo(t, func(c *QPConfig) {
+		c.Congestion, c.LinearRetries, c.ExponentialRetries = w, 2, 2
+	})
+	s.write(3)
+	s.settle(time.Microsecond)
+	w.FixedWindow = 1 // octet: a packet leaves when none is in flight
+	var order []uint32
+	for !s.qp.Failed() {
+		for _, p := range s.settle(time.Millisecond) {
+			order = append(order, p.BTH.PSN)
+		}
+		if len(order) > 100 {
+			t.Fatal("it goes on")
+		}
+	}
+	c := s.qp.Config()
+	want := slices.Repeat([]uint32{100}, int(c.LinearRetries+c.ExponentialRetries))
+	if !slices.Equal(order, want) {
+		t.Errorf("sent again %v, want %v", order, want)
+	}
+}

@@ -1,8 +1,8 @@
 // Package queue holds the queues of queue pairs: send, receive and completion queues.
 package queue
 
-// Ring is a first-in, first-out queue that grows by doubling and never shrinks. The zero value is
-// empty.
+// Ring is a queue, first-in, first-out but for PushFront, that grows by doubling and never shrinks.
+// The zero value is empty.
 type Ring[T any] struct {
 	items []T // length zero or a power of two
 	head  int
@@ -17,15 +17,29 @@ func (r *Ring[T]) At(i int) *T { return &r.items[(r.head+i)&(len(r.items)-1)] }
 
 // Push appends an item.
 func (r *Ring[T]) Push(v T) {
-	if r.n == len(r.items) {
-		grown := make([]T, max(16, 2*len(r.items)))
-		for i := range r.n {
-			grown[i] = *r.At(i)
-		}
-		r.items, r.head = grown, 0
-	}
+	r.grow()
 	r.n++
 	*r.At(r.n - 1) = v
+}
+
+// PushFront puts an item before all others.
+func (r *Ring[T]) PushFront(v T) {
+	r.grow()
+	r.n++
+	r.head = (r.head - 1) & (len(r.items) - 1)
+	*r.At(0) = v
+}
+
+// grow makes room for an item.
+func (r *Ring[T]) grow() {
+	if r.n < len(r.items) {
+		return
+	}
+	grown := make([]T, max(16, 2*len(r.items)))
+	for i := range r.n {
+		grown[i] = *r.At(i)
+	}
+	r.items, r.head = grown, 0
 }
 
 // Pop removes the front item, which must exist, and forgets what it referred to.

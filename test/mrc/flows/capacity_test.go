@@ -227,7 +227,7 @@ func (c capacity) least() kept {
 		want = kept{all: 0.93, between: 0.87}
 	}
 	if c.hosts > 16 { // a flow between racks has a few packets in the time that is measured
-		want = kept{all: 0.93, between: 0.85}
+		want = kept{all: 0.92, between: 0.85}
 	}
 	return want
 }

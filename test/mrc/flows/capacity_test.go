@@ -223,9 +223,6 @@ func find(cases []capacity, name string) capacity {
 // least is what must be kept, or what is reached where that is not (docs/scale.md).
 func (c capacity) least() kept {
 	want := kept{all: 0.95, between: 0.9}
-	if c.drain != "" && c.mode == ev.ModeF3216 {
-		want = kept{all: 0.93, between: 0.87}
-	}
 	if c.hosts > 16 { // a flow between racks has a few packets in the time that is measured
 		want = kept{all: 0.92, between: 0.85}
 	}
@@ -246,6 +243,7 @@ func TestCapacityKept(t *testing.T) {
 		find(capacities(16, 3, ev.ModeF3216), "a T2"),
 		find(capacities(16, 2, ev.ModeStructured), "a T1 drained"),
 		find(capacities(16, 3, ev.ModeStructured), "a T1 drained"),
+		find(capacities(16, 3, ev.ModeF3216), "a T1 drained"),
 	}
 	if os.Getenv("WEFT_CAPACITY") == "all" {
 		cases = nil

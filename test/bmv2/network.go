@@ -220,8 +220,8 @@ func (n *Network) await(ctx context.Context, p *process, index int) error {
 	return nil
 }
 
-// deepen makes the queues of a switch as deep as tests need. Its Thrift server may come up after its
-// P4Runtime server, and has the service for it a little later.
+// deepen makes the queues of a switch as deep as tests need. Its Thrift server may come up after
+// its P4Runtime server, and has the service for it a little later.
 func (n *Network) deepen(ctx context.Context, index int) error {
 	ticker := time.NewTicker(thriftRetry)
 	defer ticker.Stop()

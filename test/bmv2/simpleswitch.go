@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -61,7 +63,7 @@ func OutFile(port uint32) string { return fmt.Sprintf("%d_out.pcap", port) }
 // Start is nil for cmd.Start.
 func RunOnFiles(ctx context.Context, dir, program string, ports []uint32, wait int,
 	start func(*exec.Cmd) error) (*FileRun, error) {
-	thrift, err := FreePort()
+	thrift, err := freePort()
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +88,25 @@ func (r *FileRun) Command(ctx context.Context, script string) (string, error) {
 	return r.Process.Command(ctx, r.thrift, script)
 }
 
-// FreePort is a TCP port that nobody listened on a moment ago.
-func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// Ports of Thrift servers are below those that Linux gives to sockets by itself, of which any
+// process may get one between the look and the start of a switch. Processes begin apart from each
+// other.
+const (
+	firstPort, ports = 10000, 20000
+	portsApart       = 97
+)
+
+var portsTaken atomic.Int64
+
+// freePort is a TCP port of loopback that has no listener, another one with each call.
+func freePort() (int, error) {
+	for range ports {
+		n := firstPort + int(int64(os.Getpid()*portsApart)+portsTaken.Add(1))%ports
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", n)); err == nil {
+			return n, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("no port from %d to %d is free", firstPort, firstPort+ports-1)
 }
 
 // Command gives a simple_switch commands of simple_switch_CLI, a line each, as soon as it listens,

@@ -128,6 +128,8 @@ func TestEndpointOpsEnd(t *testing.T) {
 func TestPortStatus(t *testing.T) {
 	l := newBed(t, 1, 2, 3)
 	qps := l.pair(0, 1, nil)
+	var told []netip.Addr
+	l.hosts[0].cfg.PeerPortsChanged = func(peer netip.Addr) { told = append(told, peer) }
 	if got := l.hosts[0].PeerPorts(testAddr(1)); !got.Has(1) || !got.Has(31) {
 		t.Errorf("ports of a peer that has said nothing: %#x", got)
 	}
@@ -149,6 +151,9 @@ func TestPortStatus(t *testing.T) {
 	l.run(time.Second, func() bool { return false })
 	if got := l.hosts[0].PeerPorts(testAddr(1)); got != packet.PortMask(0).With(1).With(3) {
 		t.Errorf("peer's ports %#x", got)
+	}
+	if !slices.Equal(told, []netip.Addr{testAddr(1)}) {
+		t.Errorf("ports of %v are said to have changed, want those of the peer, once", told)
 	}
 	if r, ok := l.hosts[1].PollEndpoint(); !ok || r.ID != id || !r.Answered ||
 		r.Op != packet.EndpointPortStatus {

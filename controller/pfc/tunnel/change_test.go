@@ -187,6 +187,24 @@ func TestCycle(t *testing.T) {
 	b.step(time.Second)
 }
 
+// TestChangedPolicyStays: a policy that was changed is planned by what it is now when the network
+// changes.
+func TestChangedPolicyStays(t *testing.T) {
+	w := ring()
+	b := newBed(t, w)
+	p := SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "A", Endpoint: "C", Via: node("B")}}
+	b.must(b.PutSRv6Policy(p))
+	p.Via = node("D")
+	b.must(b.PutSRv6Policy(p))
+	w.link("A", "C", 5, 100)
+	b.SetTopology(w.b.Build())
+	b.step(time.Second)
+	is := b.policies["wan"]
+	if !reflect.DeepEqual(is.SRv6Policy, p) || is.err != nil {
+		t.Errorf("%+v, %v, want %+v", is.SRv6Policy, is.err, p)
+	}
+}
+
 // TestCycleByTopology: a policy that the network moves into a circle is taken off, said so, and
 // comes back.
 func TestCycleByTopology(t *testing.T) {

@@ -85,7 +85,7 @@ func (c *QPCC) NextSend() time.Duration {
 	if !c.paced() {
 		return 0
 	}
-	return c.lastSent + time.Duration(float64(c.base)/c.share())
+	return c.lastSent + time.Duration(float64(c.base)/c.part())
 }
 
 // paced reports whether the window is such that what the network carries is a packet in a round
@@ -94,8 +94,8 @@ func (c *QPCC) paced() bool {
 	return c.cwnd <= int64(c.cfg.MTU) && c.cfg.MinCwnd < c.cfg.MTU
 }
 
-// share is the window as a part of a packet.
-func (c *QPCC) share() float64 { return float64(c.cwnd) / float64(c.cfg.MTU) }
+// part is the window as a part of a packet.
+func (c *QPCC) part() float64 { return float64(c.cwnd) / float64(c.cfg.MTU) }
 
 // MaxWindow is the greatest window in octets, for the least round trip seen so far.
 func (c *QPCC) MaxWindow() int { return int(c.maxCwnd) }
@@ -136,7 +136,7 @@ func (c *QPCC) aim() {
 		scale := math.Sqrt(float64(c.cfg.TargetWindow) * c.length() / float64(c.cwnd))
 		scale = min(mostTarget, scale)
 		if c.paced() {
-			scale *= math.Pow(c.share(), pacedTarget)
+			scale *= math.Pow(c.part(), pacedTarget)
 		}
 		c.target = max(1, time.Duration(scale*float64(c.target)))
 	}

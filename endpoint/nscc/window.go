@@ -72,8 +72,8 @@ func (c *QPCC) apply(now time.Duration, share float64) {
 	}
 	inc := c.inc / float64(c.cwnd)
 	if c.paced() {
-		inc = c.inc / float64(c.cfg.MTU) * c.share()
-		share *= c.share()
+		inc = c.inc / float64(c.cfg.MTU) * c.part()
+		share *= c.part()
 	}
 	c.cwnd += int64(inc)
 	if passed >= c.cfg.AdjustPeriod {

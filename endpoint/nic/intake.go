@@ -140,8 +140,12 @@ func (n *NIC) adapt(now time.Duration) {
 	}
 	n.intake.drain(now)
 	for _, f := range n.flows {
-		if m := n.intake.mpr(f.qp.Config().Local.MaxMPR); m != f.qp.MPR() {
-			_ = f.qp.SetMPR(m) // refused without dynamic MPR at both ends
+		c := f.qp.Config()
+		if !c.Local.DynamicMPR || !c.Remote.DynamicMPR {
+			continue
+		}
+		if m := n.intake.mpr(c.Local.MaxMPR); m != f.qp.MPR() {
+			_ = f.qp.SetMPR(m) // it is within what the connection was set up with
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (a *Assignment) numberNode(node *topology.Node, up, down []*topology.Link) 
 	if a.format.Mode == ModeStructured {
 		limit = 1<<16 - 1
 	}
-	owner := make(map[uint32]topology.LinkID)
+	owner := make(map[uint32]topology.LinkID, len(up)+len(down))
 	for _, links := range [...][]*topology.Link{up, down} {
 		for _, l := range links {
 			if l.LocalPort == 0 || l.LocalPort > limit {

@@ -147,6 +147,7 @@ func (b *building) build() (*Built, error) {
 	if err := b.caps.Check(&hostapi.State{Profiles: []*hostapi.Profile{p}}); err != nil {
 		return nil, err
 	}
+	b.out.lanes = make([]lane, 0, len(b.lanes))
 	for _, l := range b.lanes {
 		l.candidates = nil
 		b.out.lanes = append(b.out.lanes, l)

@@ -197,6 +197,9 @@ func (a *Assignment) Deny(
 		return nil, false, fmt.Errorf("profile %s: losses of another fabric than its own: %w", p.Name,
 			ErrMalformed)
 	}
+	if p.Mode == hostapi.ModeAuto || a.format.Mode == ModeECMP {
+		return p, false, nil // no EV names a path: there is nothing to look for
+	}
 	denied, values := p.Denied, 0
 	for i := range min(len(pair.Source), len(pair.Destination)) {
 		src, dst, port := pair.Source[i], pair.Destination[i], uint8(i+1)

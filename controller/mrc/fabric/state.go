@@ -352,7 +352,7 @@ func (s *State) lookAtChanged() bool {
 	if !ok {
 		return false
 	}
-	places := make(map[int32]struct{})
+	places := make(map[int32]struct{}, 2*len(ids))
 	add := func(i int32) {
 		places[i] = struct{}{}
 		if r := s.fabric.edges[i].reverse; r >= 0 {

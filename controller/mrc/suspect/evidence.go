@@ -66,7 +66,7 @@ func (l *Locator) Path(links []topology.LinkID) PathID {
 	}
 	slices.Sort(at)
 	at = slices.Compact(at)
-	var key []byte
+	key := make([]byte, 0, 4*len(at))
 	for _, i := range at {
 		key = binary.BigEndian.AppendUint32(key, uint32(i))
 	}

@@ -3,33 +3,13 @@ package mrc
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/countstest"
 	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
-
-// grown is what counters have become more by, by their names.
-func grown(before, after any) map[string]int {
-	a, b := reflect.ValueOf(before), reflect.ValueOf(after)
-	out := map[string]int{}
-	for i := range a.NumField() {
-		name := a.Type().Field(i).Name
-		var n int
-		switch a.Field(i).Kind() {
-		case reflect.Uint64:
-			n = int(int64(b.Field(i).Uint() - a.Field(i).Uint()))
-		case reflect.Int:
-			n = int(b.Field(i).Int() - a.Field(i).Int())
-		}
-		if n != 0 {
-			out[name] = n
-		}
-	}
-	return out
-}
 
 // trimmedFrame is a packet of the peer that a switch has trimmed.
 func (s *solo) trimmedFrame(p packet.MRC) []byte {
@@ -143,7 +123,7 @@ func TestCounters(t *testing.T) {
 		octets := 0
 		s.host.cfg.Output = func(_ time.Duration, _ int, frame []byte) { octets += len(frame) }
 		c.do(s)
-		if got := grown(before, s.qp.Counters()); !maps.Equal(got, c.want) {
+		if got := countstest.Grown(before, s.qp.Counters()); !maps.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 		if n := s.host.Counters().OctetsSent - host.OctetsSent; n != uint64(octets) {

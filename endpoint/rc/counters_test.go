@@ -2,28 +2,13 @@ package rc
 
 import (
 	"maps"
-	"reflect"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/endpoint/internal/countstest"
 	"github.com/weft-sdn/weft/endpoint/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
-
-// grown is what counters have become more by, by their names.
-func grown(before, after any) map[string]int {
-	a, b := reflect.ValueOf(before), reflect.ValueOf(after)
-	out := map[string]int{}
-	for i := range a.NumField() {
-		if a.Field(i).Kind() != reflect.Uint64 {
-			continue
-		}
-		if n := int(int64(b.Field(i).Uint() - a.Field(i).Uint())); n != 0 {
-			out[a.Type().Field(i).Name] = n
-		}
-	}
-	return out
-}
 
 // TestCounters: whatever happens to a queue pair, the counters that are of it grow, by as much as
 // there is of it, and no other; a packet that is taken is not counted as refused.
@@ -90,7 +75,7 @@ func TestCounters(t *testing.T) {
 		frames, octets := 0, 0
 		h.host.cfg.Output = func(_ time.Duration, f []byte) { frames, octets = frames+1, octets+len(f) }
 		c.do(h)
-		if got := grown(before, h.qp.Counters()); !maps.Equal(got, c.want) {
+		if got := countstest.Grown(before, h.qp.Counters()); !maps.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 		after := h.host.Counters()

@@ -234,20 +234,7 @@ func TestNumberingOfFewerTiers(t *testing.T) {
 // TestPlanesOfPorts: a port is in the plane of its leaf, or of its own number where the leaf is in
 // several.
 func TestPlanesOfPorts(t *testing.T) {
-	f := leafSpine(1, 2, 2, 1)
-	for _, l := range f.Build().Links {
-		m := *l
-		m.AdminGroup = 1
-		if strings.Contains(string(l.ID), "spine1-02") {
-			m.AdminGroup = 2
-		}
-		f.SetLink(m)
-	}
-	c, err := f.Build().Graph().Clos(topology.ClosRequest{Leaves: f.leaves,
-		Planes: topology.PlanesByAdminGroup})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := planesByGroup(t)
 	several := assign(t, c, Format{Mode: ModeStructured})
 	one := assign(t, leafSpine(2, 2, 2, 1).clos(t), Format{Mode: ModeStructured})
 	for _, x := range []struct {

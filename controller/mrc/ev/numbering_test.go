@@ -325,9 +325,10 @@ func TestWithoutTemplate(t *testing.T) {
 	}
 }
 
-// TestLeavesOfSeveralPlanes: a T0 that is in several planes has no structured uSID; that of plane 0
-// would be 0.
-func TestLeavesOfSeveralPlanes(t *testing.T) {
+// planesByGroup is two leaves that both planes have, which are of a spine each, by the
+// administrative groups of links.
+func planesByGroup(t *testing.T) *topology.Clos {
+	t.Helper()
 	f := leafSpine(1, 2, 2, 1)
 	for _, l := range f.Build().Links {
 		m := *l
@@ -342,7 +343,13 @@ func TestLeavesOfSeveralPlanes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Assign(c, Format{Mode: ModeUSIDStructured}, Numbers{})
+	return c
+}
+
+// TestLeavesOfSeveralPlanes: a T0 that is in several planes has no structured uSID; that of plane 0
+// would be 0.
+func TestLeavesOfSeveralPlanes(t *testing.T) {
+	_, err := Assign(planesByGroup(t), Format{Mode: ModeUSIDStructured}, Numbers{})
 	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "it is in several planes") {
 		t.Errorf("%v", err)
 	}

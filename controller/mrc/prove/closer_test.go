@@ -47,9 +47,7 @@ func TestCloserLookNamesHost(t *testing.T) {
 func TestCloserLookTakesTurns(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	_, back, sent := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	rack := back.to
 	look := &closerLook{counts: make(map[string]suspect.Counts),
 		end: hostEnd{rack: rack.Name(), port: 1, leaf: leaf1, receiving: true}}

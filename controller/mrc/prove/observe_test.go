@@ -320,13 +320,7 @@ func TestResultsOfProbes(t *testing.T) {
 	} {
 		p := newProver(t, "stev", nil)
 		there, _, _ := addProfiles(t, p)
-		for _, h := range p.hosts {
-			p.Connect(h, true)
-			h.SetHolds()
-		}
-		for i := range int32(p.links.Len()) {
-			p.links.Result(i, 0, 1, 1)
-		}
+		holdAll(p)
 		set, _ := p.pathsOf(there, 1)
 		ref, _ := set.At(1)
 		links := p.State.Fabric().PlacesOf(set, ref)
@@ -373,9 +367,7 @@ func TestResultsOfProbes(t *testing.T) {
 func TestForgottenRequests(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, back, _ := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	i, _ := p.State.Fabric().Place(linkBetween(p, leaf1, spine1))
 	p.prober.probeLink(i, 1)
 	if r := p.prober.pending[p.prober.id]; r.profile != there || p.links.Untried(i) {

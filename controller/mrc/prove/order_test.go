@@ -104,9 +104,7 @@ func TestProbesInTurnWait(t *testing.T) {
 		{100 * time.Millisecond, true, false}} {
 		p := newProver(t, "stev", nil)
 		there, _, _ := addProfiles(t, p)
-		for _, h := range p.hosts {
-			p.Connect(h, true)
-		}
+		connectAll(p)
 		p.SetTurns([]*Group{there.from})
 		p.now = time.Second
 		p.Told()
@@ -273,9 +271,7 @@ func TestProbeOfLink(t *testing.T) {
 func TestLinksDown(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, _, _ := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	i, _ := p.State.Fabric().Place(linkBetween(p, spine2, leaf2))
 	p.prober.probeLink(i, 1)
 	if r := p.prober.pending[p.prober.id]; r == nil || r.profile != there || r.peer != "h3" ||
@@ -357,9 +353,7 @@ func TestRequests(t *testing.T) {
 func TestHostsTakeTurns(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, back, _ := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	got := ""
 	for range 4 {
 		got += p.probe(t, there).host.Name + p.probe(t, back).peer + " "
@@ -407,9 +401,7 @@ func TestHostsTakeTurns(t *testing.T) {
 func TestPathsInTurn(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, _, _ := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	lost := p.Settle().Lost()
 	links := func() string { return fmt.Sprint(p.probe(t, there).links) }
 	first, second := links(), links()

@@ -45,6 +45,24 @@ func (l listed) At(leaf topology.NodeID, sending bool, n int) *Profile {
 
 func (listed) Needed([]topology.NodeID) bool { return true }
 
+// connectAll connects all hosts.
+func connectAll(p *Prover) {
+	for _, h := range p.hosts {
+		p.Connect(h, true)
+	}
+}
+
+// holdAll connects all hosts, which hold what they should, and has all links probed.
+func holdAll(p *Prover) {
+	connectAll(p)
+	for _, h := range p.hosts {
+		h.SetHolds()
+	}
+	for i := range int32(p.links.Len()) {
+		p.links.Result(i, 0, 1, 1)
+	}
+}
+
 // addProfiles adds the profiles between the two racks: from the one of h1 and h2 to that of h3, and
 // back. It returns the probes that hosts are asked for, and has each host be able to pay for them.
 func addProfiles(t *testing.T, p *Prover) (there, back *Profile, sent *[]*hostapi.Probe) {
@@ -106,9 +124,7 @@ func TestBadEVsAreProbedFirst(t *testing.T) {
 	there, _, sent := addProfiles(t, p)
 	p.SetTurns([]*Group{there.from})
 	p.prober.tokens = 0
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	h, held := p.hosts["h1"], there.evs.Held()
 	bad := held.EVs[len(held.EVs)-1]
 	if err := p.EVEvents(h, &hostapi.EVEvents{Events: []hostapi.EVEvent{
@@ -152,9 +168,7 @@ func TestHostsWithBadEVs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	now := time.Second
 	for _, c := range []struct {
 		change func()
@@ -256,9 +270,7 @@ func TestPeersOfProbes(t *testing.T) {
 func TestEndsOfRequests(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, _, sent := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	over := func(r *probe, id uint32) {
 		t.Helper()
 		err := p.Result(r.host, &hostapi.ProbeResult{ID: id, Sent: 1})
@@ -311,9 +323,7 @@ func TestLinkOfManyPaths(t *testing.T) {
 	}
 	p := newProverBelow(t, "stev", spines, nil)
 	_, _, sent := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	i, _ := p.State.Fabric().Place(linkBetween(p, leaf1, spines[len(spines)-1]))
 	for n := range 4 {
 		if p.prober.probeLink(i, 1); len(*sent) != 0 || !p.links.Untried(i) {

@@ -159,9 +159,7 @@ func TestCloserLooksSpend(t *testing.T) {
 	} {
 		p := newProver(t, "stev", nil)
 		there, _, _ := addProfiles(t, p)
-		for _, h := range p.hosts {
-			p.Connect(h, true)
-		}
+		connectAll(p)
 		looks := make(map[*closerLook]string)
 		for i, id := range []topology.LinkID{"x2", "x10"} {
 			l := &closerLook{counts: make(map[string]suspect.Counts),
@@ -226,9 +224,7 @@ func TestPathsOfCloserLook(t *testing.T) {
 	} {
 		p := newProver(t, "stev", nil)
 		there, _, sent := addProfiles(t, p)
-		for _, h := range p.hosts {
-			p.Connect(h, true)
-		}
+		connectAll(p)
 		l := &closerLook{counts: make(map[string]suspect.Counts),
 			end: hostEnd{rack: there.from.rack.Name(), port: 1, leaf: leaf1}}
 		c.change(p, l, there)
@@ -277,9 +273,7 @@ func TestSuspectsOfCloserLook(t *testing.T) {
 func TestWantedLinks(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	_, _, sent := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	f := p.State.Fabric()
 	place := func(a, b topology.NodeID) int32 {
 		i, _ := f.Place(linkBetween(p, a, b))

@@ -42,9 +42,7 @@ func TestProfilesOfLinkInTurn(t *testing.T) {
 		p := newProver(t, "stev", nil)
 		there, _, _ := addProfiles(t, p)
 		addRack(t, p, there)
-		for _, h := range p.hosts {
-			p.Connect(h, true)
-		}
+		connectAll(p)
 		if name != "" {
 			p.Gone(p.hosts[name])
 		}
@@ -67,9 +65,7 @@ func TestLooksOverProfiles(t *testing.T) {
 		p := newProver(t, "stev", nil)
 		there, _, _ := addProfiles(t, p)
 		other := addRack(t, p, there)
-		for _, h := range p.hosts {
-			p.Connect(h, true)
-		}
+		connectAll(p)
 		if without {
 			there.evs = heldEVs{}
 		}
@@ -103,9 +99,7 @@ func TestOneLookOfTwo(t *testing.T) {
 	for _, blocked := range []topology.LinkID{"x1", "x2"} {
 		p := newProver(t, "stev", nil)
 		there, _, sent := addProfiles(t, p)
-		for _, h := range p.hosts {
-			p.Connect(h, true)
-		}
+		connectAll(p)
 		for _, id := range []topology.LinkID{"x1", "x2"} {
 			l := &closerLook{counts: make(map[string]suspect.Counts),
 				end: hostEnd{rack: there.from.rack.Name(), port: 1, leaf: leaf1}}
@@ -145,9 +139,7 @@ func TestAssumedInTurn(t *testing.T) {
 	} {
 		p := newProver(t, "stev", nil)
 		there, _, sent := addProfiles(t, p)
-		for _, h := range p.hosts {
-			p.Connect(h, true)
-		}
+		connectAll(p)
 		h := p.hosts["h1"]
 		for _, v := range there.evs.Held().EVs {
 			h.assumed[counterKey{there.evs.Held().Name, v}] = true
@@ -176,9 +168,7 @@ func TestGroupsInTurn(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, back, _ := addProfiles(t, p)
 	there.from.SetProfiles([]*Profile{there})
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	for range 2 {
 		p.SetTurns([]*Group{there.from, back.from})
 		got := ""
@@ -236,9 +226,7 @@ func TestEveryHundredthOfASecond(t *testing.T) {
 func TestPathsOfPortsInTurn(t *testing.T) {
 	p := newProverBelow(t, "stev", []topology.NodeID{spine1, spine2, "spine3"}, nil)
 	there, _, _ := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	var hosts []*fabric.Attached
 	for i, leaf := range []topology.NodeID{leaf1, leaf2} {
 		host := p.hosts["h3"].Attached.Host
@@ -286,9 +274,7 @@ func TestPathsOfPortsInTurn(t *testing.T) {
 func TestWantedLinkHeardOf(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	_, _, sent := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-	}
+	connectAll(p)
 	p.State.Tick(time.Second)
 	p.now = time.Second
 	i, _ := p.State.Fabric().Place(linkBetween(p, leaf1, spine1))
@@ -430,13 +416,7 @@ func TestBadLinksOfFirstRound(t *testing.T) {
 func TestResultWithoutLook(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, _, _ := addProfiles(t, p)
-	for _, h := range p.hosts {
-		p.Connect(h, true)
-		h.SetHolds()
-	}
-	for i := range int32(p.links.Len()) {
-		p.links.Result(i, 0, 1, 1)
-	}
+	holdAll(p)
 	r := p.probe(t, there)
 	id := p.State.Fabric().Edge(r.links[0]).ID
 	if err := p.Result(r.host, &hostapi.ProbeResult{ID: p.prober.id, Sent: 1}); err != nil {

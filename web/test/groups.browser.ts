@@ -367,7 +367,21 @@ test('charts of a group share a crosshair, and a time that is dragged over is in
   await goodput.focus();
   await page.keyboard.press('ArrowLeft');
   await expect.poll(() => head(goodput)).toMatch(/^\d\d:\d\d:\d\d$/);
+  // What they chose stays while new values come, and its line goes with it, in every chart.
+  const chosen = await head(goodput);
+  const lines = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>('.u-cursor-x')].map((c) => new DOMMatrix(c.style.transform).e),
+    );
+  await expect.poll(async () => Math.min(...(await lines()))).toBeGreaterThan(0);
+  const before = await lines();
+  await expect
+    .poll(async () => (await lines()).every((x, i) => x < before[i]! - 5 && x > 0), { timeout: 10_000 })
+    .toBe(true);
+  expect(await head(goodput)).toBe(chosen);
+  expect(await head(branches)).toMatch(/^\d\d:\d\d:\d\d$/);
   await page.keyboard.press('Escape');
+  await expect.poll(() => head(goodput)).toBe('Now');
   // What is dragged over is shown, by all charts, and after a reload.
   await page.mouse.move(box.x + box.width * 0.5, box.y + 30);
   await page.mouse.down();

@@ -9,6 +9,8 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // A busy machine draws late; what stays wrong for this long is wrong.
+    expect: { poll: { timeout: 15_000 } },
     retry: 0,
     reporters: 'verbose',
   },

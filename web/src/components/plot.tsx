@@ -34,7 +34,9 @@ export default function Plot({ times, series, lines, spans, from, to, height, br
   useEffect(() => {
     if (!ready) return;
     const colours = inks();
-    let applying = false;
+    // The pointer chooses the moment of the crosshair as it moves. What uPlot says of it besides, with new
+    // values and when the crosshair follows, is of no new moment.
+    let seen: MouseEvent | undefined;
     const made = new uPlot(
       {
         width: box.current!.clientWidth,
@@ -67,10 +69,11 @@ export default function Plot({ times, series, lines, spans, from, to, height, br
           })),
         ],
         hooks: {
-          draw: [(u) => extras(u, now.current, colours)],
+          draw: [(u) => extras(u, now.current, colours), (u) => follow(u)],
           setCursor: [
             (u) => {
-              if (applying) return;
+              if (u.cursor.event === seen) return;
+              seen = u.cursor.event;
               const x = u.cursor.left ?? -1;
               setCrosshair(x < 0 ? undefined : Math.round(u.posToVal(x, 'x')));
             },
@@ -90,16 +93,14 @@ export default function Plot({ times, series, lines, spans, from, to, height, br
       box.current!,
     );
     plot.current = made;
-    // The crosshair is where it is in the other charts.
-    const follow = () => {
-      const at = crosshair();
-      const x = at === undefined ? -10 : made.valToPos(at, 'x');
-      if (made.cursor.left !== undefined && Math.abs(made.cursor.left - x) < 0.5) return;
-      applying = true;
-      made.setCursor({ left: at === undefined || at < now.current.from || at > now.current.to ? -10 : x, top: 1 });
-      applying = false;
+    // The line of the crosshair is at its moment, in all charts, and goes with it as time goes on.
+    const follow = (u: uPlot) => {
+      const at = crosshair(),
+        { from, to } = now.current;
+      const x = at === undefined || at < from || at > to ? -10 : u.valToPos(at, 'x');
+      if (u.cursor.left === undefined || Math.abs(u.cursor.left - x) >= 0.5) u.setCursor({ left: x, top: 1 }, false);
     };
-    const stop = onCrosshair(follow);
+    const stop = onCrosshair(() => follow(made));
     return () => {
       stop();
       plot.current = undefined;

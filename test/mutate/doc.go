@@ -12,8 +12,10 @@
 // test that fails with it and passes without has noticed it.
 //
 // The tests of the changed package try a change first, then those of other packages as far as they
-// fit into -budget, the fastest first; one that takes longer than -slowest tries none. -j tries
-// several changes at once, on a machine with the processors for it.
+// fit into -budget, the fastest first; one that takes longer than -slowest tries none. A change of
+// the P4 program is tried by all tests of the packages that are for it, whatever the budget: those
+// that see most are the slow ones. How long tests take is measured, so start it on a machine at
+// rest. -j tries several changes at once, on a machine with the processors for it.
 //
 // Which lines each test reaches, and what became of each change, is kept in the user's cache
 // directory (-profiles), by the content of the code that these tests are built from. So a large

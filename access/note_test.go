@@ -23,6 +23,12 @@ func TestNote(t *testing.T) {
 			t.Errorf("a use of %s after %v is worth a write: %v, want %v", c.key, c.after, got, c.want)
 		}
 	}
+	// One that is remembered is not written anew because there are others.
+	for i := range maxNoted - 2 {
+		if d.note("a"+strconv.Itoa(i), at); d.note("a0", at) {
+			t.Fatalf("with %d uses the first is forgotten", i+1)
+		}
+	}
 	for i := range 3 * maxNoted {
 		if d.note(strconv.Itoa(i), at); len(d.noted) > maxNoted {
 			t.Fatalf("%d uses are remembered, want at most %d", len(d.noted), maxNoted)

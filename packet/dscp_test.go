@@ -37,6 +37,9 @@ func TestDSCPClassesValidate(t *testing.T) {
 		{"control as data", func(c *DSCPClasses) {
 			c.Control = c.NoTrim
 		}, []string{"Control: 3", "NoTrim"}},
+		{"too great for control", func(c *DSCPClasses) {
+			c.Control = 64
+		}, []string{"Control", "64", "at most 63"}},
 	} {
 		classes := DefaultDSCPClasses()
 		c.change(&classes)

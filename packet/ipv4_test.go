@@ -52,6 +52,13 @@ func TestIPv4Refuses(t *testing.T) {
 	if err := refused(t, ParseIPv4, options); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("options: %v, want ErrUnsupported", err)
 	}
+	for _, first := range []byte{0x55, 0x65, 0x35, 0x44, 0x40} {
+		other := good.Append(nil)
+		other[0] = first
+		if err := refused(t, ParseIPv4, other); !errors.Is(err, ErrMalformed) {
+			t.Errorf("version and length %#x: %v, want ErrMalformed", first, err)
+		}
+	}
 	short := good
 	short.TotalLength = IPv4Len - 1
 	if err := refused(t, ParseIPv4, short.Append(nil)); !errors.Is(err, ErrMalformed) {

@@ -54,6 +54,18 @@ func TestLLDPRefuses(t *testing.T) {
 	}
 }
 
+// An identifier has 1 to 255 octets (IEEE 802.1AB-2016, section 8.5.2.1).
+func TestLLDPIdentifiers(t *testing.T) {
+	for _, n := range []int{1, LLDPMaxString - 1, LLDPMaxString} {
+		h := LLDP{Chassis: LLDPID{Subtype: 7, Value: strings.Repeat("c", n)},
+			Port: LLDPID{Subtype: 7, Value: strings.Repeat("p", n)}, TTL: 9}
+		if got, _, err := ParseLLDP(h.Append(nil)); err != nil || got.Chassis != h.Chassis ||
+			got.Port != h.Port {
+			t.Errorf("%d octets: %+v, %v", n, got, err)
+		}
+	}
+}
+
 func FuzzParseLLDP(f *testing.F) {
 	fuzzHeader(f, ParseLLDP, false, "02 07 04 020000000001 04 02 07 33 06 02 0078 0000",
 		"02 03 07 6e31 04 03 07 3132 06 02 0000 08 04 65746831 0a 02 6e31 fe 06 0080c2 01 abcd 0000")

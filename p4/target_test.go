@@ -51,6 +51,9 @@ func TestQueueReport(t *testing.T) {
 		if len(b) != TargetFrameLen+QueueReportLen {
 			t.Errorf("%d octets, want %d", len(b), TargetFrameLen+QueueReportLen)
 		}
+		if reserved := b[TargetFrameLen+1 : TargetFrameLen+4]; string(reserved) != "\x00\x00\x00" {
+			t.Errorf("reserved octets % x, want 0", reserved)
+		}
 		gotFrame, got, err := ParseTargetReport(b)
 		if err != nil || got != r || gotFrame != f {
 			t.Errorf("%+v %+v, %v; want %+v", gotFrame, got, err, r)

@@ -31,6 +31,26 @@ func kindOf(kinds []*kind.Kind, k *kind.Kind) *kind.Kind {
 	return kinds[slices.IndexFunc(kinds, func(b *kind.Kind) bool { return b.One == k.One })]
 }
 
+// TestPortTarget: the port of a host follows the last slash; a name without one, or with something
+// else there, is that of a host, as an error has it.
+func TestPortTarget(t *testing.T) {
+	for name, want := range map[string]Target{
+		"h1/2":     {Host: "h1", Port: 2},
+		"h/1/255":  {Host: "h/1", Port: 255},
+		"h1/256":   {Host: "h1/256"},
+		"h1/x":     {Host: "h1/x"},
+		"h1/":      {Host: "h1/"},
+		"h1":       {Host: "h1"},
+		"7":        {Host: "7"},
+		"h1/-1":    {Host: "h1/-1"},
+		"h1/2/eth": {Host: "h1/2/eth"},
+	} {
+		if got := portTarget(name); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
 // TestNamesOfResources: each resource is found by its name, the first and the last too, and no
 // other one; before the topology is known whole there may be one.
 func TestNamesOfResources(t *testing.T) {

@@ -75,7 +75,8 @@ func TestPayloadLengths(t *testing.T) {
 		{middle, 0, 900, false},
 		{last, 1, 257, true}, {last, 256, 512, true}, {last, 0, 512, false}, {last, 44, 300, true},
 		{last, 45, 300, false}, {last, 100, 100, false},
-		{single, 0, 1 << 31, false}, {first, 256, 1<<31 + 1, false},
+		{single, 0, 1 << 31, false}, {first, 256, 1<<31 - 1, true}, {first, 256, 1 << 31, true},
+		{first, 256, 1<<31 + 1, false},
 	} {
 		t.Run(fmt.Sprintf("%v/%d/%d", c.op, c.n, c.dmalen), func(t *testing.T) {
 			s, _ := newResponding(t, nil)

@@ -3,6 +3,7 @@ package pfc
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -261,6 +262,52 @@ func TestTenantIsItsOwn(t *testing.T) {
 	tenant.Policies[0], tenant.Sites[1].Port = "q", 9
 	if after, err := f.Tenants().Get("a"); err != nil || !after.Spec.Equal(&before.Spec) {
 		t.Errorf("%+v, %v; want %+v", after.Spec, err, before.Spec)
+	}
+}
+
+// TestChangesAreTold: each change of the state of a resource is an event of its kind, and there are
+// none where nothing has changed.
+func TestChangesAreTold(t *testing.T) {
+	f, _, _ := carried(t)
+	for _, want := range [][]string{
+		{"srv6-policy.changed p", "tenant.changed a", "pfc-policy.changed r"}, nil,
+	} {
+		f.env.Take()
+		f.stale = true
+		f.Report()
+		events, _ := f.env.Take()
+		var got []string
+		for _, e := range events {
+			got = append(got, string(e.Type)+" "+e.Object)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("events %q, want %q", got, want)
+		}
+	}
+}
+
+// TestQueueReported: what a switch reports of a queue is kept by the node and the port of the link;
+// one that was paused for no time is not paused now.
+func TestQueueReported(t *testing.T) {
+	f, net, _ := carried(t)
+	net.Inventory.Switches[0].Ports = map[uint32]uint32{7: 3}
+	f.env.Net = plan.NewNetwork(net.Topology.Build(), &net.Inventory)
+	sw := net.Inventory.Switches[0].Name
+	for _, paused := range []time.Duration{0, time.Nanosecond, time.Second} {
+		r := p4.QueueReport{Paused: paused, Octets: 5}
+		frame := p4.TargetFrame{Op: p4.TargetOpState, Direction: p4.PfcDirectionEgress, Port: 3,
+			Priority: 2}
+		f.queueReported(sw, entry.PacketIn{Payload: r.Append(frame.Append(nil))})
+		s := f.queueStatus(tunnel.Queue{Node: f.env.Net.Node(sw).ID, Port: 7, Priority: 2})
+		if s == nil || s.Paused != (paused > 0) || s.Held != 5 {
+			t.Errorf("paused for %v: %+v", paused, s)
+		}
+	}
+	other := p4.TargetFrame{Op: p4.TargetOpState, Direction: p4.PfcDirectionIngress, Port: 3,
+		Priority: 4}
+	f.queueReported(sw, entry.PacketIn{Payload: p4.QueueReport{}.Append(other.Append(nil))})
+	if s := f.queueStatus(tunnel.Queue{Node: f.env.Net.Node(sw).ID, Port: 7, Priority: 4}); s != nil {
+		t.Errorf("a queue of ingress is reported as one of egress: %+v", s)
 	}
 }
 

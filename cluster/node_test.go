@@ -679,6 +679,7 @@ func TestMandateEnds(t *testing.T) {
 		m := c.mandate
 		w.mu.Unlock()
 		c.client.Cut()
+		synctest.Wait() // until a renewal that is due now has come or not
 		until := m.Until()
 		time.Sleep(time.Until(until) - time.Millisecond)
 		ctx, cancel, err := m.Bound(t.Context())

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestSplit: what a client sends has the mark, an identifier of 24 octets and a secret of 64 digits.
+// TestSplit: what a client sends has the mark, an identifier of 24 octets and a secret of 64
+// digits.
 func TestSplit(t *testing.T) {
 	id, secret := strings.Repeat("i", 24), strings.Repeat("0", 2*secretOctets)
 	for text, want := range map[string]bool{

@@ -31,8 +31,8 @@ func kindOf(kinds []*kind.Kind, k *kind.Kind) *kind.Kind {
 	return kinds[slices.IndexFunc(kinds, func(b *kind.Kind) bool { return b.One == k.One })]
 }
 
-// TestPortTarget: the port of a host follows the last slash; a name without one, or with something
-// else there, is that of a host, as an error has it.
+// TestPortTarget: the port of a host follows the last slash; a name without one, or with what is no
+// port there, is that of a host, as an error has it.
 func TestPortTarget(t *testing.T) {
 	for name, want := range map[string]Target{
 		"h1/2":     {Host: "h1", Port: 2},

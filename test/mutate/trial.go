@@ -212,8 +212,8 @@ type batch struct {
 const quick = time.Second
 
 // reaching returns the tests that reach a change, in the order in which they try it: those of the
-// package, the quick ones first; then, within the budget, those of others by how long they take. For
-// the program they are all tests of the packages that the options name, in their order.
+// package, the quick ones first; then, within the budget, those of others by how long they take.
+// For the program they are all tests of the packages that the options name, in their order.
 func (t *trial) reaching(c mutant) []batch {
 	own := t.m.path + "/" + filepath.Dir(c.File)
 	line := c.Line

@@ -137,8 +137,8 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestRateOfPath: between two hops a path carries what the slowest of the links there does, where one
-// is not known what is assumed, and no more than the tenant has.
+// TestRateOfPath: between two hops a path carries what the slowest of the links there does, where
+// one is not known what is assumed, and no more than the tenant has.
 func TestRateOfPath(t *testing.T) {
 	cfg := &Config{Sizing: Sizing{Rate: 50}}
 	p := &Path{Hops: []Hop{{Rate: 10}, {Rate: 90}, {Rate: 40}, {Rate: 60}, {}, {Rate: 5}}}

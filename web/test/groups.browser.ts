@@ -354,13 +354,11 @@ test('charts of a group share a crosshair, and a time that is dragged over is in
   await page.mouse.move(box.x + box.width * 0.95, box.y + 20);
   const head = (of: typeof goodput) => of.locator('thead th').nth(1).innerText();
   await expect.poll(() => head(goodput)).toMatch(/^\d\d:\d\d:\d\d$/);
-  await expect
-    .poll(async () =>
-      page.evaluate(() =>
-        [...document.querySelectorAll<HTMLElement>('.u-cursor-x')].map((c) => new DOMMatrix(c.style.transform).e > 0),
-      ),
-    )
-    .not.toContain(false);
+  const lines = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>('.u-cursor-x')].map((c) => new DOMMatrix(c.style.transform).e),
+    );
+  await expect.poll(async () => (await lines()).map((x) => x > 0)).not.toContain(false);
   await page.mouse.move(5, 5);
   await expect.poll(() => head(goodput)).toBe('Now');
   // Keys move it, too.
@@ -369,10 +367,6 @@ test('charts of a group share a crosshair, and a time that is dragged over is in
   await expect.poll(() => head(goodput)).toMatch(/^\d\d:\d\d:\d\d$/);
   // What they chose stays while new values come, and its line goes with it, in every chart.
   const chosen = await head(goodput);
-  const lines = () =>
-    page.evaluate(() =>
-      [...document.querySelectorAll<HTMLElement>('.u-cursor-x')].map((c) => new DOMMatrix(c.style.transform).e),
-    );
   await expect.poll(async () => Math.min(...(await lines()))).toBeGreaterThan(0);
   const before = await lines();
   await expect

@@ -34,8 +34,7 @@ export default function Plot({ times, series, lines, spans, from, to, height, br
   useEffect(() => {
     if (!ready) return;
     const colours = inks();
-    // The pointer chooses the moment of the crosshair as it moves. What uPlot says of it besides, with new
-    // values and when the crosshair follows, is of no new moment.
+    // The last event of the pointer. uPlot calls setCursor for new values too: they choose no moment.
     let seen: MouseEvent | undefined;
     const made = new uPlot(
       {

@@ -23,7 +23,7 @@ func TestNote(t *testing.T) {
 			t.Errorf("a use of %s after %v is worth a write: %v, want %v", c.key, c.after, got, c.want)
 		}
 	}
-	// One that is remembered is not written anew because there are others.
+	// The first stays remembered until there are as many as the bound: with a and b, these are.
 	for i := range maxNoted - 2 {
 		if d.note("a"+strconv.Itoa(i), at); d.note("a0", at) {
 			t.Fatalf("with %d uses the first is forgotten", i+1)

@@ -293,12 +293,13 @@ func TestQueueReported(t *testing.T) {
 	net.Inventory.Switches[0].Ports = map[uint32]uint32{7: 3}
 	f.env.Net = plan.NewNetwork(net.Topology.Build(), &net.Inventory)
 	sw := net.Inventory.Switches[0].Name
+	q := tunnel.Queue{Node: f.env.Net.Node(sw).ID, Port: 7, Priority: 2}
 	for _, paused := range []time.Duration{0, time.Nanosecond, time.Second} {
 		r := p4.QueueReport{Paused: paused, Octets: 5}
 		frame := p4.TargetFrame{Op: p4.TargetOpState, Direction: p4.PfcDirectionEgress, Port: 3,
 			Priority: 2}
 		f.queueReported(sw, entry.PacketIn{Payload: r.Append(frame.Append(nil))})
-		s := f.queueStatus(tunnel.Queue{Node: f.env.Net.Node(sw).ID, Port: 7, Priority: 2})
+		s := f.queueStatus(q)
 		if s == nil || s.Paused != (paused > 0) || s.Held != 5 {
 			t.Errorf("paused for %v: %+v", paused, s)
 		}
@@ -306,7 +307,8 @@ func TestQueueReported(t *testing.T) {
 	other := p4.TargetFrame{Op: p4.TargetOpState, Direction: p4.PfcDirectionIngress, Port: 3,
 		Priority: 4}
 	f.queueReported(sw, entry.PacketIn{Payload: p4.QueueReport{}.Append(other.Append(nil))})
-	if s := f.queueStatus(tunnel.Queue{Node: f.env.Net.Node(sw).ID, Port: 7, Priority: 4}); s != nil {
+	q.Priority = 4
+	if s := f.queueStatus(q); s != nil {
 		t.Errorf("a queue of ingress is reported as one of egress: %+v", s)
 	}
 }

@@ -271,6 +271,22 @@ func TestRefusedTenantLeavesCircles(t *testing.T) {
 	}
 }
 
+// TestMoving: of all policies those are waited for whose paths are made or switched, by name.
+func TestMoving(t *testing.T) {
+	c := &Core{policies: make(map[string]*policy)}
+	var want []string
+	for i := range 40 {
+		name, phase := fmt.Sprintf("p%02d", i), phase(i%4)
+		c.policies[name] = &policy{phase: phase}
+		if phase == making || phase == switching {
+			want = append(want, name)
+		}
+	}
+	if got := c.Moving(); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 // TestRestart: a core that starts again with the same intents gives switches the same numbers.
 func TestRestart(t *testing.T) {
 	make := func() *bed {

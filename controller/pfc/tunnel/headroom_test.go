@@ -1,7 +1,6 @@
 package tunnel
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -134,42 +133,6 @@ func TestEstimate(t *testing.T) {
 	}
 	if lo, hi := e.bounds(); lo != 10*ms || hi != 10*ms || e.last() != 10*ms {
 		t.Errorf("bounds %v to %v, last %v", lo, hi, e.last())
-	}
-}
-
-// TestRateOfPath: between two hops a path carries what the slowest of the links there does, where
-// one is not known what is assumed, and no more than the tenant has.
-func TestRateOfPath(t *testing.T) {
-	cfg := &Config{Sizing: Sizing{Rate: 50}}
-	p := &Path{Hops: []Hop{{Rate: 10}, {Rate: 90}, {Rate: 40}, {Rate: 60}, {}, {Rate: 5}}}
-	for _, c := range []struct {
-		from, to int
-		tenant   uint64
-		want     uint64
-	}{
-		{0, 4, 0, 10}, {1, 2, 0, 90}, {1, 3, 0, 40}, {1, 4, 0, 40}, {3, 4, 0, 60}, {3, 5, 0, 50},
-		{3, 6, 0, 5}, {1, 4, 39, 39}, {1, 4, 40, 40}, {1, 4, 41, 40},
-	} {
-		if got := p.rate(cfg, c.from, c.to, c.tenant); got != c.want {
-			t.Errorf("from hop %d to %d, the tenant has %d: %d, want %d", c.from, c.to, c.tenant, got,
-				c.want)
-		}
-	}
-}
-
-// TestMoving: of all policies those are waited for whose paths are made or switched, by name.
-func TestMoving(t *testing.T) {
-	c := &Core{policies: make(map[string]*policy)}
-	var want []string
-	for i := range 40 {
-		name, phase := fmt.Sprintf("p%02d", i), phase(i%4)
-		c.policies[name] = &policy{phase: phase}
-		if phase == making || phase == switching {
-			want = append(want, name)
-		}
-	}
-	if got := c.Moving(); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
 	}
 }
 

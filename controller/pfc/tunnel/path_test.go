@@ -353,3 +353,23 @@ func TestQueuesInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestRateOfPath: between two hops a path carries what the slowest of the links there does, where
+// one is not known what is assumed, and no more than the tenant has.
+func TestRateOfPath(t *testing.T) {
+	cfg := &Config{Sizing: Sizing{Rate: 50}}
+	p := &Path{Hops: []Hop{{Rate: 10}, {Rate: 90}, {Rate: 40}, {Rate: 60}, {}, {Rate: 5}}}
+	for _, c := range []struct {
+		from, to int
+		tenant   uint64
+		want     uint64
+	}{
+		{0, 4, 0, 10}, {1, 2, 0, 90}, {1, 3, 0, 40}, {1, 4, 0, 40}, {3, 4, 0, 60}, {3, 5, 0, 50},
+		{3, 6, 0, 5}, {1, 4, 39, 39}, {1, 4, 40, 40}, {1, 4, 41, 40},
+	} {
+		if got := p.rate(cfg, c.from, c.to, c.tenant); got != c.want {
+			t.Errorf("from hop %d to %d, the tenant has %d: %d, want %d", c.from, c.to, c.tenant, got,
+				c.want)
+		}
+	}
+}

@@ -381,14 +381,13 @@ func (q *QP) giveUp(rec *record, expired bool) {
 
 // completeSend ends the work request at the head of the send queue.
 func (q *QP) completeSend(now time.Duration, status verbs.Status) {
-	begun := q.cur > 0 || q.sq.At(0).psn != q.next
 	m := q.sq.Pop()
 	q.first++
 	if q.cur > 0 {
 		q.cur--
-	}
-	if m.immediate() && begun {
-		q.wimm--
+		if m.immediate() {
+			q.wimm--
+		}
 	}
 	c := verbs.Completion{At: now, ID: m.wr.ID, Op: m.wr.Op, Status: status}
 	if status == verbs.StatusOK {

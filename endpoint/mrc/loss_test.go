@@ -190,21 +190,34 @@ func TestSentAgainInFlight(t *testing.T) {
 
 // TestReordering: a packet is lost when one and a half windows of packets have arrived above it, by
 // the greater of the windows of now and of when it was sent, and by no more than the greatest
-// window (OCP MRC 1.0, section 7.4.5).
+// window (OCP MRC 1.0, section 7.4.5), but by 5 at least (docs/mrc.md).
 func TestReordering(t *testing.T) {
 	for _, c := range []struct{ now, then, greatest, want int }{
 		{10, 10, 1000, 15}, {20, 10, 1000, 30}, {10, 20, 1000, 30}, {10, 10, 12, 12}, {10, 20, 40, 30},
-		{1, 1, 1000, minReordering},
+		{1, 1, 1000, 5},
 	} {
 		w := &sizedWindow{FixedWindow: 1 << 20, greatest: 1 << 20}
 		s := newSolo(t, func(q *QPConfig) { q.Congestion = w })
 		s.write(64)
-		size := nominalSize(int(s.settle(10 * time.Microsecond)[1].UDP.Length))
+		out := s.settle(10 * time.Microsecond)
+		size := nominalSize(int(out[1].UDP.Length))
 		s.qp.waiting = 64 * size // the first has a longer header
 		w.FixedWindow, w.greatest = FixedWindow(c.now*size), c.greatest*size
 		if got := s.qp.reordering(c.then * size); got != c.want {
 			t.Errorf("windows of %d packets now and %d then, at most %d: %d packets, want %d", c.now, c.then,
 				c.greatest, got, c.want)
+		}
+		s.qp.record(100).cwnd = c.then * size
+		var above []uint32
+		for len(above) < c.want && s.qp.Counters().SACKLosses == 0 {
+			psn := uint32(101 + len(above))
+			above = append(above, psn)
+			s.give(sackPacket(99, psn, out[psn-100].EV(), 0, above...))
+		}
+		if len(above) != c.want || s.qp.Counters().SACKLosses != 1 {
+			t.Errorf("windows of %d packets now and %d then, at most %d: %d lost when %d were received "+
+				"above, want 1 at %d", c.now, c.then, c.greatest, s.qp.Counters().SACKLosses, len(above),
+				c.want)
 		}
 	}
 }

@@ -154,14 +154,15 @@ func TestLostProbeWakesTheHost(t *testing.T) {
 	}
 }
 
-// TestRetires: Advance looks at queue pairs with work alone.
+// TestRetires: Advance looks at queue pairs with work alone, once each.
 func TestRetires(t *testing.T) {
 	s := newSolo(t, nil)
+	s.write(1)
 	s.write(1)
 	if s.settle(time.Microsecond); len(s.host.active) != 1 {
 		t.Errorf("%d queue pairs are looked at while one has work", len(s.host.active))
 	}
-	s.give(ackPacket(100, plainACK))
+	s.give(ackPacket(101, plainACK))
 	if s.settle(time.Microsecond); len(s.host.active) != 0 {
 		t.Errorf("%d queue pairs are looked at without work", len(s.host.active))
 	}

@@ -284,7 +284,8 @@ func TestSavedTurns(t *testing.T) {
 }
 
 // TestTakeWithoutOther: a congested port is taken when the better one is not up, leads nowhere, or
-// is free too and may be chosen; a set that waits has a port to wait for.
+// is free too and may be chosen; a set that waits has a port to wait for. How good a port without
+// values is makes no other worse.
 func TestTakeWithoutOther(t *testing.T) {
 	one, two := packet.PortMask(0).With(1), packet.PortMask(0).With(2)
 	congested := func() *Set {
@@ -303,16 +304,26 @@ func TestTakeWithoutOther(t *testing.T) {
 	if s.Take(one, two) != one {
 		t.Error("waits for a port that is down")
 	}
-	s = congested()
-	for i := range s.Len() {
-		if s.evs[i].Port == 2 {
-			if err := s.Deny(i); err != nil {
-				t.Fatal(err)
+	deny := func(s *Set, port int) {
+		t.Helper()
+		for i := range s.Len() {
+			if s.evs[i].Port == port {
+				if err := s.Deny(i); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 	}
+	s = congested()
+	deny(s, 2)
 	if s.Take(one, two) != one {
 		t.Error("waits for a port without values")
+	}
+	s = newSet(t, profile(8, 3), nil)
+	s.balance.weight[1], s.balance.weight[2] = tolerated*0.6, 0.5 // tolerated beside 2, not 3
+	deny(s, 3)
+	if s.Take(one, two.With(3)) != one {
+		t.Error("waits for a port that is no better than a port with values is to be")
 	}
 }
 

@@ -157,7 +157,6 @@ func (f *flow) leave() {
 		return
 	}
 	p.flows--
-	f.profile = nil
 	if f.set == nil {
 		return
 	}

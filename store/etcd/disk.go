@@ -241,9 +241,9 @@ func reserve(database, log string) bool {
 		unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, want) != nil {
 		return false
 	}
-	next, err := filepath.Glob(filepath.Join(log, "*.tmp"))
-	return err == nil && slices.ContainsFunc(next, func(path string) bool {
-		info, err := os.Stat(path)
-		return err == nil && info.Size() >= segment
+	files, _ := os.ReadDir(log) // those that could be read
+	return slices.ContainsFunc(files, func(e os.DirEntry) bool {
+		info, err := e.Info()
+		return err == nil && filepath.Ext(e.Name()) == ".tmp" && info.Size() >= segment
 	})
 }

@@ -243,9 +243,12 @@ func TestDiskIsWatched(t *testing.T) {
 }
 
 // TestReserveIsWhole: there is a reserve when the database has its blocks ahead, and the log all of
-// its next segment.
+// its next segment, whatever the name of the directory.
 func TestReserveIsWhole(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "pod[1")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	db, next := filepath.Join(dir, "db"), filepath.Join(dir, "1.tmp")
 	if err := errors.Join(os.WriteFile(db, nil, 0o600), os.WriteFile(next, nil, 0o600)); err != nil {
 		t.Fatal(err)
@@ -265,6 +268,12 @@ func TestReserveIsWhole(t *testing.T) {
 		if got := reserve(db, dir); got != (can && size >= segment) {
 			t.Errorf("with a next segment of %d octets of %d there is a reserve: %v", size, segment, got)
 		}
+	}
+	if err := os.Rename(next, filepath.Join(dir, "1.wal")); err != nil {
+		t.Fatal(err)
+	}
+	if reserve(db, dir) {
+		t.Error("a segment that is in use is taken for the next one")
 	}
 	if reserve(os.DevNull, dir) {
 		t.Error("there is a reserve in a file that takes no blocks ahead")

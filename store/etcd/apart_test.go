@@ -9,7 +9,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,7 +51,8 @@ func (s *Store) pid() int {
 }
 
 // TestOneOfOne: the only member, in this process or in one of its own, leads and has no member
-// to yield to; when it is closed it does not log that as an error, and nothing goes on.
+// to yield to; when it is closed it does not log that as an error, nothing goes on, and its process
+// has ended in order.
 func TestOneOfOne(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -61,7 +65,14 @@ func TestOneOfOne(t *testing.T) {
 		if err := s.Yield(t.Context()); err != nil || !s.Leads() {
 			t.Errorf("apart %v: after %v it leads: %v", apart, err, s.Leads())
 		}
+		var server *process
+		if apart {
+			server = s.ward.server
+		}
 		closed(t, s)
+		if server != nil && !server.cmd.ProcessState.Success() {
+			t.Errorf("its process did not end in order: %v", server.cmd.ProcessState)
+		}
 		if strings.Contains(out.String(), net.ErrClosed.Error()) {
 			t.Errorf("apart %v: it says\n%s", apart, &out)
 		}
@@ -132,6 +143,57 @@ func TestServerDies(t *testing.T) {
 		if e := <-watch; e.Record.Key != want {
 			t.Errorf("the watch has %s, want %s", e.Record.Key, want)
 		}
+	}
+}
+
+// TestThreadsEnd: the server does not end with a thread that ran what started it, as it is to end
+// with the whole process alone (Pdeathsig).
+func TestThreadsEnd(t *testing.T) {
+	t.Parallel()
+	s := apart(t, Config{Dir: t.TempDir()})
+	threads := func() map[string]bool {
+		list, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			t.Skipf("threads cannot be listed: %v", err)
+		}
+		is := map[string]bool{}
+		for _, e := range list {
+			is[e.Name()] = true
+		}
+		return is
+	}
+	// Goroutines that hold a thread each take all that are idle. Those that end so end the threads.
+	var begun sync.WaitGroup
+	hold, held := make(chan struct{}), make(chan string)
+	n := 2*len(threads()) + 10
+	begun.Add(n)
+	for range n {
+		go func() {
+			runtime.LockOSThread()
+			begun.Done()
+			<-hold
+			held <- strconv.Itoa(unix.Gettid())
+		}()
+	}
+	begun.Wait()
+	close(hold)
+	ends := map[string]bool{}
+	for range n {
+		ends[<-held] = true
+	}
+	delete(ends, strconv.Itoa(os.Getpid())) // the first one stays
+	first := s.pid()
+	await(t, "the threads have ended", func() bool {
+		for id := range threads() {
+			if ends[id] {
+				return false
+			}
+		}
+		return true
+	})
+	put(t, s, "g", "1")
+	if second := s.pid(); second != first {
+		t.Errorf("the server is process %d, and was %d", second, first)
 	}
 }
 

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -150,6 +151,25 @@ func TestDiskErrors(t *testing.T) {
 		if isFull(text) {
 			t.Errorf("%q is one", text)
 		}
+	}
+}
+
+// TestInspect: a look into a data directory changes nothing there.
+func TestInspect(t *testing.T) {
+	c := Config{Dir: t.TempDir()}
+	s := open(t, c)
+	put(t, s, "g", "1")
+	closed(t, s)
+	before, err := os.ReadFile(c.database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.inspect()
+	if err != nil || len(d.members) != 1 || d.applied == 0 {
+		t.Errorf("%+v, %v; want a member and what is in the database", d, err)
+	}
+	if after, err := os.ReadFile(c.database()); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the database has changed: %v", err)
 	}
 }
 

@@ -122,12 +122,13 @@ func watch(t *testing.T, s store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err1 := s.Put(ctx, "g/1", []byte("a"), store.Any)
+	now, err1 := s.Put(ctx, "g/1", []byte("a"), store.Any)
 	events, err2 := s.Watch(ctx, "g/", before)
+	later, err6 := s.Watch(ctx, "g/", now) // what nothing has happened after yet
 	_, err3 := s.Put(ctx, "other", []byte("x"), store.Any)
 	_, err4 := s.Put(ctx, "g/1", []byte("b"), store.Any)
 	_, err5 := s.Delete(ctx, "g/1", store.Any)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -142,6 +143,9 @@ func watch(t *testing.T, s store.Store) {
 	}
 	if want := []string{`g/1 "a" false`, `g/1 "b" false`, `g/1 "" true`}; !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)
+	}
+	if e := <-later; e.Record.Key != "g/1" || string(e.Record.Value) != "b" || e.Deleted {
+		t.Errorf("event %+v of a watch from then on, want the next change", e)
 	}
 	cancel()
 	for range events {

@@ -100,6 +100,29 @@ func TestBuildGenerated(t *testing.T) {
 	}
 }
 
+// TestBuildUneven: where a port has fewer paths than another, its fields have the same ranges and
+// not all combinations of them are paths, nothing is generated: a device would for all ports alike.
+func TestBuildUneven(t *testing.T) {
+	for plane := 1; plane <= 2; plane++ {
+		f := threeTiers(2, 2, 1, 2, 2)
+		for _, l := range f.Build().Links {
+			for i := 1; i <= 2; i++ { // each switch of the first pod keeps another core of two
+				agg := topology.NodeID(fmt.Sprintf("agg%d-01-%02d", plane, i))
+				core := topology.NodeID(fmt.Sprintf("core%d-%02d-%02d", plane, i, 3-i))
+				if l.Local == agg && l.Remote == core || l.Local == core && l.Remote == agg {
+					f.RemoveLink(l.ID)
+				}
+			}
+		}
+		a := assign(t, f.clos(t), Format{Mode: ModeStructured})
+		p := mustBuild(t, a, Request{Pair: Pair{Attachment{"leaf1-01-01", "leaf2-01-01"},
+			Attachment{"leaf1-02-01", "leaf2-02-01"}}, MaxEVs: 6})
+		if p.Mode != hostapi.ModeExplicit || p.Count != 6 {
+			t.Errorf("plane %d has less: mode %v with %d EVs, want EXP with 6", plane, p.Mode, p.Count)
+		}
+	}
+}
+
 // A fabric that lacks a link, a plane that is smaller, parallel links down: EVs
 // are explicit, every one a path, every path one or more.
 func TestBuildExplicit(t *testing.T) {

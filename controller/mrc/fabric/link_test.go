@@ -300,7 +300,8 @@ func TestEventsOfLinks(t *testing.T) {
 	}
 }
 
-// TestDrainedLinks: a link that is no longer drained is tried first, if it was in use.
+// TestDrainedLinks: a link that is no longer drained is tried first, with one probe, if it was in
+// use.
 func TestDrainedLinks(t *testing.T) {
 	for _, c := range []struct {
 		phase Phase
@@ -329,6 +330,9 @@ func TestDrainedLinks(t *testing.T) {
 		}
 		if touched := slices.Compact(s.take()); len(touched) != map[bool]int{true: 1}[c.phase == Up] {
 			t.Errorf("of links of which one was %v these went out or came back: %v", c.phase, touched)
+		}
+		if s.run(false); c.phase == Up && s.Wants(0) != 1 {
+			t.Errorf("a link that was drained comes back with %d probes, want 1", s.Wants(0))
 		}
 	}
 }

@@ -40,6 +40,17 @@ func TestCellLoss(t *testing.T) {
 	}
 }
 
+// TestCellWeight: one probe among many has a sixteenth of their weight.
+func TestCellWeight(t *testing.T) {
+	at := &fabric.Attached{Host: fabric.Host{Name: "a"}}
+	p := &probe{profile: &Profile{}, host: &Host{Attached: at}, peer: "b"}
+	p.note(0, &hostapi.ProbeResult{Sent: 1000, Received: 1000})
+	p.note(1, &hostapi.ProbeResult{Sent: 1})
+	if got := p.profile.cells[p.ev].loss; math.Abs(got-1.0/16) > 1e-9 {
+		t.Errorf("loss %v after one of many was lost, want 1/16", got)
+	}
+}
+
 // TestCellRoundTrips: results without an answer leave the round trips that were seen before.
 func TestCellRoundTrips(t *testing.T) {
 	at := &fabric.Attached{Host: fabric.Host{Name: "a"}}

@@ -336,3 +336,24 @@ func TestLinkOfManyPaths(t *testing.T) {
 		t.Errorf("%d probes, want one across the link", len(*sent))
 	}
 }
+
+// TestLinkWithoutAPath: a link that no open path crosses is not probed for a while, once all paths
+// were looked at, also when these are as many as are looked at in one search.
+func TestLinkWithoutAPath(t *testing.T) {
+	for _, n := range []int{1, triesALink - 1, triesALink} {
+		var spines []topology.NodeID
+		for i := range n {
+			spines = append(spines, topology.NodeID(fmt.Sprintf("spine%03d", i)))
+		}
+		p := newProverBelow(t, "stev", spines, nil)
+		_, _, sent := addProfiles(t, p)
+		connectAll(p)
+		i, _ := p.State.Fabric().Place(linkBetween(p, leaf1, spines[n-1]))
+		beyond, _ := p.State.Fabric().Place(linkBetween(p, spines[n-1], leaf2))
+		p.links.Deny(beyond, "of the test")
+		if p.prober.probeLink(i, 1); len(*sent) != 0 || p.links.Untried(i) {
+			t.Errorf("%d paths, none open: %d probes, and the link waits for one: %v", n, len(*sent),
+				p.links.Untried(i))
+		}
+	}
+}

@@ -453,7 +453,7 @@ func TestEvents(t *testing.T) {
 	for _, want := range []string{
 		fmt.Sprintf("link.changed %s: denied: not advertised", links[0].ID),
 		fmt.Sprintf("link.changed %s: restored", links[1].ID),
-		"ev-profile.changed leaf1-1:leaf1-2: degraded: ",
+		"ev-profile.changed leaf1-1:leaf1-2: degraded: 1 of 2 EVs are left, want 2",
 		"ev-profile.changed leaf1-2:leaf1-1: as it should be",
 	} {
 		if !strings.Contains(text, want) {

@@ -280,8 +280,6 @@ func portFact(h *host, number uint8) ready.Fact {
 		bad.Why = "it was down, and is held for a while"
 	case !h.Connected() || !h.Reports():
 		return ready.Fact{Why: "its host does not report it"}
-	case !p.Usable:
-		bad.Why = "not usable"
 	default:
 		return ready.IsGood()
 	}

@@ -94,7 +94,7 @@ func (c *Core) stateOf(p *profile) ProfileState {
 		s.Built = p.built
 	}
 	if p.explicit != nil && p.outcome.Profile != nil &&
-		p.outcome.Profile.Mode == hostapi.ModeExplicit && p.err == nil &&
+		p.outcome.Profile.Mode == hostapi.ModeExplicit &&
 		p.built.Profile.Mode != hostapi.ModeExplicit {
 		s.Explicit = p.explicit
 	}

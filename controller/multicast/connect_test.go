@@ -492,6 +492,31 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestSourceWaitsForWhereItIs: a source whose tree is ready is answered as soon as switches have
+// said where the group has got to.
+func TestSourceWaitsForWhereItIs(t *testing.T) {
+	d := newDesk(t)
+	last, idle := uint32(1234), true
+	g := d.sending(&last, &idle)
+	answer := d.state
+	d.state = silent
+	id := d.asks(g, call{host: "s1", qpn: 71, port: door, req: cm.REQ{CAGUID: 8}})
+	d.pass(5 * time.Second)
+	if g.phase != steady || !d.complete(g) {
+		t.Fatalf("the tree is not ready: %v", g.phase)
+	}
+	for _, m := range d.heard("s1") {
+		if _, ok := m.(cm.REP); ok {
+			t.Errorf("answered with %+v before switches have answered", m)
+		}
+	}
+	d.state = answer
+	d.pass(d.inv().Intervals.StateTimeout.D() + lateGap)
+	if rep := d.accepted(g, "s1", id); rep.StartingPSN != last {
+		t.Errorf("begins at PSN %d, want %d", rep.StartingPSN, last)
+	}
+}
+
 // TestSourceIsAdmitted: a source is answered when where it begins is known, the tree carries all
 // receivers that are connected and that it waits for, for its queue pair, and all switches hold it.
 func TestSourceIsAdmitted(t *testing.T) {

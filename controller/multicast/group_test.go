@@ -162,6 +162,43 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestNextEpoch: an epoch is above all that its index has seen, the time in seconds where that is
+// more, and other than the one before in its low 16 bits. The last 65,536 are not given by a clock,
+// which may be wrong; 0: none is left.
+func TestNextEpoch(t *testing.T) {
+	const now, late = 1e9, 1<<32 - 1<<16
+	for _, c := range []struct {
+		wall          int64
+		highest, prev uint32
+		want          uint32
+	}{
+		{now, 0, 0, now},
+		{now, now - 1, 0, now},
+		{now, now, 0, now + 1},
+		{now, now + 5, 0, now + 6},
+		{now, 0, now - 1<<16, now + 1},
+		{now, 0, now - 1<<16 + 1, now},
+		{late - 1, 5, 0, late - 1},
+		{late, 5, 0, 6},
+		{late + 1, 5, 0, 6},
+		{now, lastEpoch - 1, 0, lastEpoch},
+		{now, lastEpoch - 1, lastEpoch - 1<<16, 0},
+		{now, lastEpoch, 0, 0},
+	} {
+		d := newDesk(t)
+		d.env.Start = time.Unix(c.wall, 0).Add(-d.env.Now)
+		d.epochs[1] = c.highest
+		if got := d.nextEpoch(1, &tree.Placement{Epoch: c.prev}); got != c.want {
+			t.Errorf("at %d, after %d, the tree has %d: %d, want %d", c.wall, c.highest, c.prev, got, c.want)
+		}
+	}
+	d := newDesk(t)
+	d.env.Start = time.Unix(now, 0).Add(-d.env.Now)
+	if got := d.nextEpoch(1, nil); got != now {
+		t.Errorf("without a tree: %d, want %d", got, uint32(now))
+	}
+}
+
 // TestEpochIsTaken: an index whose epochs are used up takes no other than the last, which a tree
 // may keep.
 func TestEpochIsTaken(t *testing.T) {

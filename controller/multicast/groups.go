@@ -142,7 +142,7 @@ func (f groups) put(
 	if err != nil {
 		return r, false, err
 	}
-	anew := !created && g.cm != nil && reconnects(&item.Spec, &spec)
+	anew := g.cm != nil && reconnects(&item.Spec, &spec)
 	if token != "" || spec.Connect == nil || created {
 		g.token = token
 	}

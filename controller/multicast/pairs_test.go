@@ -75,3 +75,23 @@ func TestPairsOfTheOldTree(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedBySpecs: groups share a queue pair while the specs of both have it. One whose spec has
+// left it is no trouble to the other, though its old tree may still carry data.
+func TestSharedBySpecs(t *testing.T) {
+	d := newDesk(t)
+	a, b := d.typedAs("a", 1, "s1", "r1"), d.typedAs("b", 2, "s1", "r1")
+	pair := api.QueuePair{Address: d.net.Address("r1"), QPN: a.item.Spec.Receivers[0].QPN}
+	b.item.Spec.Receivers[0].QPN = pair.QPN
+	d.takePairs(b)
+	if d.shared(a) == "" || d.shared(b) == "" {
+		t.Errorf("both have it: %q, %q", d.shared(a), d.shared(b))
+	}
+	d.put(a, func(s *api.MulticastGroupSpec) { s.Receivers[0].QPN = 99 })
+	if !slices.Contains(d.pairs[pair], a) {
+		t.Fatal("the old tree is gone")
+	}
+	if d.shared(a) != "" || d.shared(b) != "" {
+		t.Errorf("one has left it: %q, %q", d.shared(a), d.shared(b))
+	}
+}

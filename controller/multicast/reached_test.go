@@ -108,6 +108,25 @@ func TestSourceIsAskedAgain(t *testing.T) {
 	d.pass(time.Minute)
 }
 
+// TestSourceAtZero: PSNs go on at 0, which a source may have got to as to any other.
+func TestSourceAtZero(t *testing.T) {
+	for _, last := range []uint32{maxPSN, 0, 1} {
+		d := newDesk(t)
+		idle := true
+		g := d.sending(&last, &idle)
+		g.reached = place{PSN: maxPSN - 1, Known: true}
+		var got []uint32
+		d.begin(g, func(psn, _ uint32, idle bool) {
+			if got = append(got, psn); !idle {
+				t.Errorf("PSN %d: not idle", last)
+			}
+		})
+		if d.carry(); !slices.Equal(got, []uint32{last}) {
+			t.Errorf("PSN %v, want %d", got, last)
+		}
+	}
+}
+
 // TestNotBegun: a group without a tree that carried data begins at the PSN of its spec.
 func TestNotBegun(t *testing.T) {
 	d := newDesk(t)

@@ -344,6 +344,7 @@ func TestDegraded(t *testing.T) {
 	})
 	typed := d.typedAs("typed", 2, "s1", "r3", "r4")
 	other := d.typedAs("other", 3, "s1", "r3", "r4")
+	open := d.group(4, nil) // it waits for no receiver
 	addresses := func(hosts ...string) (out []string) {
 		for _, host := range hosts {
 			out = append(out, d.net.Address(host).String())
@@ -363,10 +364,13 @@ func TestDegraded(t *testing.T) {
 		}
 	}
 	check("nothing", typed, api.ReasonHealthy, "")
+	check("all have connected", open, api.ReasonHealthy, "")
 	check("nobody has connected", connects, api.ReasonNotConnected,
 		feature.Names(addresses("r1", "r3")))
 	s.EvictedReceivers = append(s.EvictedReceivers, r4)
 	check("evicted", typed, api.ReasonReceiversEvicted, feature.Names(addresses("r4")))
+	check("evicted, and all others have connected", open, api.ReasonReceiversEvicted,
+		feature.Names(addresses("r4")))
 	check("evicted, and not connected", connects, api.ReasonNotConnected,
 		feature.Names(addresses("r1", "r3")))
 	s.StalledReceivers = append(s.StalledReceivers, api.StalledReceiver{Address: r4})

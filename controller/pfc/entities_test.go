@@ -104,6 +104,9 @@ func TestProbesBack(t *testing.T) {
 		return append(packet.Ethernet{EtherType: packet.EtherTypeIPv6}.Append(nil),
 			out[len(out)-packet.IPv6Len-packet.UDPLen-probeLen:]...)
 	}
+	if u, _, err := packet.ParseUDP(back()[udp:]); err != nil || u.SrcPort != 862 || u.DstPort != 862 {
+		t.Errorf("%+v, %v; want UDP from port 862 to it", u, err)
+	}
 	want := probeBack{At: source, Cookie: 7, Seq: 8, Sent: 9}
 	if p, ok := parseProbe(back()); !ok || p != want {
 		t.Errorf("%+v, %v; want %+v", p, ok, want)

@@ -1,6 +1,7 @@
 package pfc
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -66,6 +67,78 @@ func TestProgrammed(t *testing.T) {
 		p, err := f.SRv6Policies().Get("p")
 		if got := feature.Summary(p.Status.Conditions); err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, %v; want %s", c.what, got, err, c.want)
+		}
+	}
+}
+
+// TestInstalling: an SRv6 policy is not programmed while one of its switches, whichever it is, is
+// to be written.
+func TestInstalling(t *testing.T) {
+	names := []string{"n1", "n4", "n6"}
+	for _, busy := range append([]string{""}, names...) {
+		f, _, events := carried(t)
+		events.SetSwitches(map[string]bool{"n1": true, "n4": true, "n6": true}, reconcile.Intervals{})
+		for _, sw := range names {
+			events.Connect(sw, entry.Contents{})
+		}
+		want := "Programmed=yes (Installed) Degraded=no (Healthy)"
+		if busy != "" {
+			f.env.Want.Set(busy, owner, entities(f.env.Net, f.env.Inventory().Switch(busy),
+				f.core.Node(f.env.Net.Node(busy).ID)), nil)
+			want = "Programmed=no (Installing) Degraded=no (Healthy)"
+		}
+		f.stale = true
+		f.Report()
+		p, err := f.SRv6Policies().Get("p")
+		if got := feature.Summary(p.Status.Conditions); err != nil || !strings.Contains(got, want) {
+			t.Errorf("%q is to be written: %s, %v; want %s", busy, got, err, want)
+		}
+	}
+}
+
+// TestStatusWaits: what the store had is not accepted before the topology has its switches.
+func TestStatusWaits(t *testing.T) {
+	f, net := newFeature(t)
+	makeCapable(f, net)
+	now := time.Unix(1e9, 0)
+	policy, tenant := specs(net)
+	f.srv6Policies.Put("p", policy, now)
+	f.tenants.Put("a", tenant, now).Decided.VRF = 1
+	f.pfcPolicies.Put("r", api.PFCPolicySpec{SRv6Policy: "p", Tenant: "a", Scenario: 1,
+		Buffer: 1 << 20}, now)
+	for _, want := range []string{"Accepted=no (NotPlannable)", "Accepted=yes (Planned)"} {
+		f.stale = true
+		f.Report()
+		p, err1 := f.SRv6Policies().Get("p")
+		a, err2 := f.Tenants().Get("a")
+		r, err3 := f.PFCPolicies().Get("r")
+		if err := errors.Join(err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		for what, cs := range map[string]api.Conditions{"SRv6 policy": p.Status.Conditions,
+			"tenant": a.Status.Conditions, "PFC policy": r.Status.Conditions} {
+			if got := feature.Summary(cs); !strings.Contains(got, want) {
+				t.Errorf("%s: %s, want %s", what, got, want)
+			}
+		}
+		f.putWaiting()
+	}
+}
+
+// TestSitePrefixes: behind a site is what its tenant says, and else what hosts at its port have.
+func TestSitePrefixes(t *testing.T) {
+	f, net := newFeature(t)
+	h := net.Inventory.Hosts[0]
+	own := netip.PrefixFrom(h.Address, h.Address.BitLen())
+	one, two := netip.MustParsePrefix("2001:db8:7::/48"), netip.MustParsePrefix("10.7.0.0/16")
+	for _, c := range []struct{ says, want []netip.Prefix }{
+		{nil, []netip.Prefix{own}},
+		{[]netip.Prefix{one}, []netip.Prefix{one}},
+		{[]netip.Prefix{one, two}, []netip.Prefix{one, two}},
+	} {
+		s := api.TenantSite{Switch: h.Switch, Port: h.Port, Prefixes: c.says}
+		if got := f.sitePrefixes(&s); !slices.Equal(got, c.want) {
+			t.Errorf("the tenant says %v: %v, want %v", c.says, got, c.want)
 		}
 	}
 }

@@ -205,6 +205,58 @@ func TestChangedPolicyStays(t *testing.T) {
 	}
 }
 
+// TestPathFailsAgain: a policy whose path is back is as it was, and each time that the network has
+// none is told once.
+func TestPathFailsAgain(t *testing.T) {
+	const failed = "srv6-policy.path-failed wan"
+	b := newBed(t, figure3())
+	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1",
+		Endpoint: "R3"}}))
+	for i := range 2 {
+		w := figure3()
+		w.cut("R2", "R3")
+		w.cut("R5", "R3")
+		for range 2 { // nothing is new the second time
+			b.SetTopology(w.b.Build())
+			b.step(time.Second)
+		}
+		if s, _ := b.Present("wan"); s.Err == nil || count(b.saw, failed) != i+1 {
+			t.Errorf("without a path: %v, events %v", s.Err, b.saw)
+		}
+		b.SetTopology(figure3().b.Build())
+		b.step(time.Second)
+		if s, _ := b.Present("wan"); s.Err != nil || !s.Settled {
+			t.Errorf("the path is back: %+v", s)
+		}
+	}
+}
+
+// TestChangedTenant: a tenant that was changed has what it needs at the nodes of its sites, also at
+// those where it was before, and nothing at those it has left.
+func TestChangedTenant(t *testing.T) {
+	b := newBed(t, ring())
+	x := b.tenant("a", 1, 3)
+	at := func(nodes ...topology.NodeID) {
+		x.Sites = slices.Clone(x.Sites)
+		for i, id := range nodes {
+			x.Sites[i].Node = id
+		}
+		b.must(b.PutTenant(x))
+		b.step(time.Second)
+		for _, id := range []topology.NodeID{"A", "B", "C", "D"} {
+			if n := b.Node(id); n.Empty() == slices.Contains(nodes, id) ||
+				(len(n.Services) == 1) != slices.Contains(nodes, id) {
+				t.Errorf("sites at %v: %s has %+v", nodes, id, n)
+			}
+		}
+	}
+	at("A", "C")
+	at("A", "D")
+	at("B", "D")
+	x.Priority = 4
+	at("B", "D")
+}
+
 // TestCycleByTopology: a policy that the network moves into a circle is taken off, said so, and
 // comes back.
 func TestCycleByTopology(t *testing.T) {

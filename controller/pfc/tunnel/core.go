@@ -325,11 +325,12 @@ func (c *Core) attach(t *Tenant) error {
 	return nil
 }
 
+// detach gives back what the sites of a tenant needed that is gone, or is another now.
 func (c *Core) detach(t *Tenant) {
 	for i := range t.Sites {
 		s := &t.Sites[i]
 		c.release(s.Node, listKey(s.Node, nil))
-		if now := c.tenants[t.Name]; now == nil || now == t ||
+		if now := c.tenants[t.Name]; now == nil ||
 			!slices.ContainsFunc(now.Sites, func(x Site) bool { return x.Node == s.Node }) {
 			delete(c.sites[s.Node], t.Name)
 		}

@@ -493,6 +493,36 @@ func count(all []string, one string) (n int) {
 	return n
 }
 
+// TestRoundTripTouchesPolicy: the status of a PFC policy, which says whether its headroom fits, is
+// looked at again when the round trip that is planned for is another, and not for one as before.
+func TestRoundTripTouchesPolicy(t *testing.T) {
+	b := newBed(t, figure3())
+	b.figure3()
+	b.must(b.PutPFCPolicy(lossless("pfc")))
+	b.step(time.Second)
+	for _, c := range []struct {
+		rtt      time.Duration
+		policies []string
+		events   int
+	}{
+		{20 * time.Millisecond, nil, 0}, {60 * time.Millisecond, []string{"pfc"}, 1},
+		{60 * time.Millisecond, nil, 0},
+	} {
+		b.Tick(b.now + b.cfg.ProbeEvery)
+		probes := b.Ready().Probes
+		if len(probes) != 2 {
+			t.Fatalf("probes %+v, want two", probes)
+		}
+		b.Answered(probes[0].From, probes[0].Cookie, probes[0].Seq, c.rtt)
+		r := b.Ready()
+		if !slices.Equal(r.Policies, c.policies) || len(r.Events) != c.events ||
+			len(r.Nodes) != c.events {
+			t.Errorf("an answer after %v makes ready %+v, want policies %q, %d events", c.rtt, r,
+				c.policies, c.events)
+		}
+	}
+}
+
 // TestMarksFollow: a longer round trip moves the watermarks at once, noise does not.
 func TestMarksFollow(t *testing.T) {
 	b := newBed(t, figure3())
@@ -540,6 +570,31 @@ func TestForeignNumbers(t *testing.T) {
 	full := fresh(map[uint16][]netip.Addr{1: nil, 2: nil, 3: nil})
 	if _, err := full.acquire("a", sids); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("all are foreign: %v", err)
+	}
+}
+
+// TestForeignListOfPolicy: the list of an SRv6 policy has the number of a foreign one with its
+// SIDs. Best effort needs none.
+func TestForeignListOfPolicy(t *testing.T) {
+	p := SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1", Endpoint: "R3",
+		Via: node("R2")}}
+	for _, bestEffort := range []bool{false, true} {
+		p.BestEffort = bestEffort
+		number := func(foreign map[uint16][]netip.Addr) uint16 {
+			b := newBed(t, figure3())
+			b.SetForeign("R1", foreign)
+			b.must(b.PutSRv6Policy(p))
+			return b.listNumber("R1", policyKey(p.Name))
+		}
+		w := figure3()
+		sids := []netip.Addr{w.sid("R1", 0x201), w.sid("R2", 1), w.sid("R3", 1)}
+		id := number(nil)
+		if got := number(map[uint16][]netip.Addr{id: sids}); (got == id) == bestEffort {
+			t.Errorf("best effort %v, list %d has the SIDs of the path: %d", bestEffort, id, got)
+		}
+		if got := number(map[uint16][]netip.Addr{id: nil}); (got == id) != bestEffort {
+			t.Errorf("best effort %v, list %d has no SIDs: %d", bestEffort, id, got)
+		}
 	}
 }
 

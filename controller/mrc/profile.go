@@ -190,9 +190,15 @@ func (ps *profileSet) settle(d *fabric.Denial) {
 func (ps *profileSet) under(p *profile, d *fabric.Denial) bool {
 	before := p.outcome
 	defer func() {
-		if before.Degraded != p.outcome.Degraded {
-			p.since = ps.now
+		if before.Degraded == p.outcome.Degraded {
+			return
 		}
+		p.since = ps.now
+		what := "as it should be"
+		if p.outcome.Degraded != "" {
+			what = "degraded: " + p.outcome.Degraded
+		}
+		ps.event(api.EventEVProfileChanged, p.name, what)
 	}()
 	if p.err != nil {
 		p.outcome = ev.Outcome{Degraded: p.err.Error()}
@@ -216,10 +222,6 @@ func (ps *profileSet) under(p *profile, d *fabric.Denial) bool {
 		out.Profile = before.Profile
 	}
 	p.outcome = out
-	if before.Degraded != out.Degraded {
-		ps.event(api.EventEVProfileChanged, p.name, map[bool]string{true: "as it should be",
-			false: "degraded: " + out.Degraded}[out.Degraded == ""])
-	}
 	return before.Profile != out.Profile
 }
 

@@ -445,6 +445,13 @@ func TestEvents(t *testing.T) {
 	w.run(5 * time.Second)
 	w.restore(links)
 	w.run(5 * time.Second)
+	full := w.capabilities()
+	full.EVMaxCountProfile = 0
+	if err := w.core.Hello(hostName(2, 1), &hostapi.Hello{Name: hostName(2, 1), Instance: 1,
+		Capabilities: full}); err != nil {
+		t.Fatal(err)
+	}
+	w.run(time.Second)
 	var got []string
 	for _, e := range w.events {
 		got = append(got, fmt.Sprintf("%s %s: %s", e.Type, e.Object, e.Message))
@@ -454,6 +461,8 @@ func TestEvents(t *testing.T) {
 		fmt.Sprintf("link.changed %s: denied: not advertised", links[0].ID),
 		fmt.Sprintf("link.changed %s: restored", links[1].ID),
 		"ev-profile.changed leaf1-1:leaf1-2: degraded: 1 of 2 EVs are left, want 2",
+		"ev-profile.changed leaf1-2:leaf1-1:2: degraded: profile leaf1-2:leaf1-1:2, leaf1-2 to leaf1-1: " +
+			"count: the limits leave no EV",
 		"ev-profile.changed leaf1-2:leaf1-1: as it should be",
 	} {
 		if !strings.Contains(text, want) {

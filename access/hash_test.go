@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )
@@ -49,5 +50,13 @@ func TestForeignHashes(t *testing.T) {
 func TestDefaultCost(t *testing.T) {
 	if got, want := DefaultCost(), (Cost{Passes: 3, Memory: 65536, Lanes: 4}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestGarbageOfHashes: hashes that the garbage collector has seen since do not count.
+func TestGarbageOfHashes(t *testing.T) {
+	h := &hasher{cycles: math.MaxUint64, garbage: maxGarbage - 1}
+	if h.collect(); h.garbage != 1 {
+		t.Errorf("%d hashes since the garbage collector ran, want 1", h.garbage)
 	}
 }

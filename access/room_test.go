@@ -3,18 +3,22 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/store"
 )
 
-// fullStore is a store whose disk is full.
-type fullStore struct{ store.Store }
+// fullStore is a store whose disk is full, with the error of a write.
+type fullStore struct {
+	store.Store
+	err error
+}
 
 func (s fullStore) Apply(ctx context.Context, ops []store.Op) error {
 	if !store.MayUseReserve(ctx) {
-		return store.ErrNoRoom
+		return s.err
 	}
 	return s.Store.Apply(ctx, ops)
 }
@@ -23,10 +27,19 @@ func (s fullStore) Apply(ctx context.Context, ops []store.Op) error {
 // that is refused, and not of an unknown outcome.
 func TestSignInWithoutRoom(t *testing.T) {
 	w := newGuessBed(t)
-	w.keeper.store = fullStore{w.keeper.store}
+	under := w.keeper.store
+	add := func(err error) error {
+		w.keeper.store = fullStore{under, err}
+		_, err = w.keeper.AddUser(w.ctx(),
+			&api.UserRequest{Name: "eve", Grant: api.Grant{Role: api.RoleAdmin}, Password: goodPassword})
+		return err
+	}
+	err := add(fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrNoRoom))
+	if !errors.Is(err, ErrUnknown) || errors.Is(err, ErrStore) {
+		t.Errorf("a user is added, and the disk was full when the outcome was asked for: %v", err)
+	}
+	err = add(store.ErrNoRoom)
 	w.mustSignIn("ann", "192.0.2.1")
-	_, err := w.keeper.AddUser(w.ctx(),
-		&api.UserRequest{Name: "eve", Grant: api.Grant{Role: api.RoleAdmin}, Password: goodPassword})
 	if !errors.Is(err, ErrStore) || !errors.Is(err, store.ErrNoRoom) || errors.Is(err, ErrUnknown) {
 		t.Errorf("a user is added: %v", err)
 	}

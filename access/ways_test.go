@@ -195,6 +195,40 @@ func TestUsesAreNotedOnceAMinute(t *testing.T) {
 	}
 }
 
+// overtaken is a store in which another write follows each Put before it is answered.
+type overtaken struct {
+	store.Store
+	then func()
+}
+
+func (s overtaken) Put(ctx context.Context, key string, v []byte, after int64) (int64, error) {
+	revision, err := s.Store.Put(ctx, key, v, after)
+	s.then()
+	return revision, err
+}
+
+// TestUseThatIsOvertaken: what was read of a user after the use was noted is not replaced by what
+// the note wrote.
+func TestUseThatIsOvertaken(t *testing.T) {
+	w := newGuessBed(t)
+	dir := w.keeper.authenticator.dir
+	under := dir.store
+	dir.store = overtaken{under, func() {
+		if _, err := under.Put(t.Context(), userPrefix+"ann", []byte(`{"role":"viewer"}`),
+			store.Any); err != nil {
+			t.Fatal(err)
+		}
+		dir.store = under
+		if err := dir.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}}
+	dir.used(t.Context(), userPrefix+"ann", w.now, w.now.Add(time.Hour))
+	if got := dir.users["ann"].Role; got != api.RoleViewer {
+		t.Errorf("ann is %q, want what was written last", got)
+	}
+}
+
 // TestNobodyMayAnything: a request without a principal may what is open, whatever role it claims;
 // and a session is shown to its own principal and to who administers.
 func TestNobodyMayAnything(t *testing.T) {

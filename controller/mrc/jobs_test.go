@@ -77,10 +77,22 @@ func TestJobReading(t *testing.T) {
 		t.Errorf("the names of switches are %v", names)
 	}
 	w.run(5 * time.Second)
+	for i, p := range w.read(need, nil).Paths {
+		if !p.Since.IsZero() {
+			t.Errorf("path %d, which has all its EVs, is so since %v", i, p.Since)
+		}
+	}
 	for _, l := range w.read(need, nil).Links {
 		if l.Probed.IsZero() || !l.Answered {
 			t.Errorf("link %s was probed at %v and answered: %v", l.ID, l.Probed, l.Answered)
 		}
+	}
+	few := newBed(t, 1, func(c *Config) { c.MinActive = 4 }).clos(2, 3, 2, 2).start()
+	few.run(time.Second)
+	few.remove(few.both(leafID(1, 1), spineID(1, 1)))
+	few.run(time.Second)
+	if p := few.read(need, nil).Paths[0]; p.Since.IsZero() || p.Active >= p.Of {
+		t.Errorf("the path of a lost link is %+v, want it to be so for a while", p)
 	}
 	none := newBed(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(2, 3, 2, 2).start()
 	if got := none.read(need, nil); got.Unprobed != "no host probes" {

@@ -2,6 +2,7 @@ package mrc
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -291,6 +292,25 @@ func TestBehind(t *testing.T) {
 	} {
 		if seq, behind := c.h.behind(); seq != c.seq || behind != c.behind || c.h.current() != c.current {
 			t.Errorf("%+v: behind %d, %v; current %v", c.h, seq, behind, c.h.current())
+		}
+	}
+}
+
+// TestProfilesInOrder: a host has its profiles in the order of their names, as texts, whichever
+// order racks are in.
+func TestProfilesInOrder(t *testing.T) {
+	w := newBed(t, 1, nil).clos(1, 11, 1, 1).start()
+	other := w.capabilities() // of another kind of device, whose profiles have names with a number
+	other.EVMaxCountProfile = 8
+	if err := w.core.Hello(hostName(3, 1), &hostapi.Hello{Name: hostName(3, 1), Instance: 1,
+		Capabilities: other}); err != nil {
+		t.Fatal(err)
+	}
+	w.run(time.Second)
+	for _, h := range w.core.Hosts() {
+		if len(h.State.Profiles) != 11 || !slices.IsSortedFunc(h.State.Profiles,
+			func(a, b *hostapi.Profile) int { return strings.Compare(a.Name, b.Name) }) {
+			t.Errorf("%s has %d profiles, out of order", h.Name, len(h.State.Profiles))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package mrc
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -445,6 +446,10 @@ func TestEvents(t *testing.T) {
 	w.run(5 * time.Second)
 	w.restore(links)
 	w.run(5 * time.Second)
+	spine := Target{Node: "spine1-2"}
+	if err := errors.Join(w.core.Drain(spine), w.core.Undrain(spine)); err != nil {
+		t.Fatal(err)
+	}
 	full := w.capabilities()
 	full.EVMaxCountProfile = 0
 	if err := w.core.Hello(hostName(2, 1), &hostapi.Hello{Name: hostName(2, 1), Instance: 1,
@@ -464,6 +469,8 @@ func TestEvents(t *testing.T) {
 		"ev-profile.changed leaf1-2:leaf1-1:2: degraded: profile leaf1-2:leaf1-1:2, leaf1-2 to leaf1-1: " +
 			"count: the limits leave no EV",
 		"ev-profile.changed leaf1-2:leaf1-1: as it should be",
+		fmt.Sprintf("drain.changed %v: draining", spine),
+		fmt.Sprintf("drain.changed %v: in use", spine),
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -437,6 +437,23 @@ func TestBuildWidth(t *testing.T) {
 	}
 }
 
+// TestBuildStructuredRefuses: what is refused is refused also where all ports climb alike.
+func TestBuildStructuredRefuses(t *testing.T) {
+	a := assign(t, leafSpine(2, 3, 5, 1).clos(t), Format{Mode: ModeStructured})
+	good := Pair{attach(2, 1), attach(2, 3)}
+	long := func(at Attachment) Attachment { return append(slices.Clone(at), make(Attachment, 30)...) }
+	for word, pair := range map[string]Pair{
+		"source: 32 ports":   {long(good.Source), good.Destination},
+		"destination: 32 po": {good.Source, long(good.Destination)},
+		"source: 0 ports":    {nil, nil},
+	} {
+		if _, err := a.Build(Request{Name: "p", Pair: pair}); err == nil ||
+			!strings.Contains(err.Error(), word) {
+			t.Errorf("error %v, want one with %q", err, word)
+		}
+	}
+}
+
 // TestDefaultMinActive: where nobody says, a quarter of the EVs, rounded down, and at least one,
 // have to be active (annex C, min_active).
 func TestDefaultMinActive(t *testing.T) {

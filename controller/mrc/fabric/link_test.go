@@ -122,6 +122,19 @@ func TestResultsOfProbes(t *testing.T) {
 	}
 }
 
+// TestBackInUse: a link that is in use again has proven itself, and has no past: what it was denied
+// for, and the results that were missed, are over.
+func TestBackInUse(t *testing.T) {
+	s, _ := newLinks(t)
+	s.enter(0, Held, "of the test")
+	l := &s.all[0]
+	l.proven, l.misses = false, 3
+	s.enter(0, Up, "tried")
+	if l.cause != "" || !l.Proven() || l.Misses() != 0 || l.Denied() {
+		t.Errorf("%q, proven %v, %d misses, denied %v", l.cause, l.Proven(), l.Misses(), l.Denied())
+	}
+}
+
 // TestLostTrials: each lost trial holds a link for longer: one of a link that was down as each of
 // its failures does, one of a suspect as each time that it is denied.
 func TestLostTrials(t *testing.T) {

@@ -366,3 +366,44 @@ func TestListenersOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatPhasesHold: of a tree that is made a switch has what carries data and responses before
+// anything leads into it, and of an old one only what is still on its way.
+func TestWhatPhasesHold(t *testing.T) {
+	d := newDesk(t)
+	p := d.typed("s1", "r1", "r3").target
+	root := p.Switches()[0]
+	for _, sw := range p.Switches() {
+		if slices.ContainsFunc(p.Items(sw), func(it tree.Item) bool { return it.Class == tree.Start }) {
+			root = sw
+		}
+	}
+	const data, response, start = 1 << tree.Data, 1 << tree.Response, 1 << tree.Start
+	for _, c := range []struct {
+		what string
+		is   change
+		want int
+	}{
+		{"new, making", change{phase: making, target: p}, data | response},
+		{"new, responding", change{phase: responding, target: p}, data | response},
+		{"new, switching", change{phase: switching, target: p}, data | response | start},
+		{"new, steady", change{phase: steady, target: p}, data | response | start},
+		{"carries data, making", change{phase: making, data: p}, data | start},
+		{"carries data, responding", change{phase: responding, data: p}, data | start},
+		{"of responses, making", change{phase: making, resp: p}, response},
+		{"of old responses, responding", change{phase: responding, oldResp: p}, response},
+		{"of old responses, draining", change{phase: draining, oldResp: p}, response},
+		{"of old data, draining", change{phase: draining, oldData: p}, data},
+		{"of old data, cleaning", change{phase: cleaning, oldData: p}, 0},
+	} {
+		held := make(map[entry.Key]bool)
+		for _, e := range c.is.entities(root) {
+			held[e.Key()] = true
+		}
+		for _, it := range p.Items(root) {
+			if want := c.want&(1<<it.Class) != 0; held[it.Entity.Key()] != want {
+				t.Errorf("%s: there is %v: %v", c.what, it.Entity, !want)
+			}
+		}
+	}
+}

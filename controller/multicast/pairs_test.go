@@ -95,3 +95,18 @@ func TestSharedBySpecs(t *testing.T) {
 		t.Errorf("one has left it: %q, %q", d.shared(a), d.shared(b))
 	}
 }
+
+// TestNoPairOfSourceToBe: a source that is not connected has no queue pair yet that another could
+// have.
+func TestNoPairOfSourceToBe(t *testing.T) {
+	d := newDesk(t)
+	g := d.typedAs("a", 1, "s1", "r1")
+	source := api.QueuePair{Address: d.net.Address("s1")}
+	for _, source.QPN = range []uint32{0, 2} {
+		g.target.Source.QPN = source.QPN
+		d.takePairs(g)
+		if has := slices.Contains(g.pairs, source); has != (source.QPN != 0) {
+			t.Errorf("the group has %+v: %v", source, has)
+		}
+	}
+}

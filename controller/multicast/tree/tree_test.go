@@ -108,6 +108,30 @@ func TestTreeTakesItsSourceOnly(t *testing.T) {
 	}
 }
 
+// TestSourceThatIsNotConnected: nothing leads into a tree whose source has no queue pair yet.
+func TestSourceThatIsNotConnected(t *testing.T) {
+	net := sample.Figure1()
+	n := network(net)
+	for _, mode := range []api.GroupMode{api.ModeProvisioned, api.ModeInband} {
+		for _, qpn := range []uint32{0, 1} {
+			spec := net.Spec(1, "s1", "r1", "r3", "r5")
+			spec.Mode, spec.Source.QPN = mode, qpn
+			p := place(t, n, Request{Group: 1, Spec: &spec})
+			start := 0
+			for _, sw := range p.Switches() {
+				for _, item := range p.Items(sw) {
+					if item.Class == Start {
+						start++
+					}
+				}
+			}
+			if (start > 0) != (qpn > 0) {
+				t.Errorf("%s, source QPN %d: %d entries lead into the tree", mode, qpn, start)
+			}
+		}
+	}
+}
+
 // TestItemsInOrder: matches and parameters of all entries are in the order that [entry.In] and
 // [entry.Do] give them, whatever receivers have of their own. Entries are compared as they are.
 func TestItemsInOrder(t *testing.T) {

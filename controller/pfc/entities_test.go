@@ -1,6 +1,7 @@
 package pfc
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -36,6 +37,9 @@ func TestPFCEntities(t *testing.T) {
 			Refresh: 12 * time.Microsecond, Rate: 9_000_000, MaxPause: 5 * time.Millisecond,
 			Upstreams: []tunnel.Upstream{{List: 5, SID: sid, Slice: 11}, {Port: 2}},
 		}},
+		Accepts: []tunnel.Accept{{SID: sid, Source: source, Slice: 12, Priority: 3, Port: 6, ByNode: true},
+			{SID: sid, Source: source, Slice: 13, Priority: 3, Port: 6},
+			{SID: sid, Source: source, Slice: 13, Priority: 5, Port: 6}},
 	}
 	var got []string
 	for _, e := range entities(n, n.Switch("n1"), node) {
@@ -52,6 +56,9 @@ func TestPFCEntities(t *testing.T) {
 			"dscp=%d, policy=5, priority=7, sid=fc00:0:9:1::, slice=11, src_mac=2199023255553)", dscp),
 		"pfc_upstream/direction=0/port=1/priority=4/upstream=1 -> pfc_to_link(port=2, priority=7, " +
 			"src_mac=2199023255553)",
+		fmt.Sprintf("traffic_class/dscp=%d -> set_class(class=7, priority=7)", dscp),
+		"pfc_tunnel/sid=fc00:0:9:1::/slice=12/src_addr=2001:db8::9 -> accept_pfc_port(classes=8, port=6)",
+		"pfc_tunnel/sid=fc00:0:9:1::/slice=13/src_addr=2001:db8::9 -> accept_pfc(classes=40)",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("lacks %s\n%s", want, strings.Join(got, "\n"))
@@ -131,6 +138,15 @@ func TestProbesBack(t *testing.T) {
 		if p, ok := parseProbe(b); ok {
 			t.Errorf("%+v with another %s", p, what)
 		}
+	}
+	elsewhere := back() // a right checksum, and to another address than it is from
+	elsewhere[inner+39] ^= 1
+	b := elsewhere[udp:]
+	binary.BigEndian.PutUint16(b[6:], 0)
+	binary.BigEndian.PutUint16(b[6:], packet.UDPChecksum(source,
+		netip.AddrFrom16([16]byte(elsewhere[inner+24:])), b))
+	if p, ok := parseProbe(elsewhere); ok {
+		t.Errorf("%+v of a packet to another address", p)
 	}
 	if p, ok := parseProbe(out); ok {
 		t.Errorf("%+v of one that has not come back", p)

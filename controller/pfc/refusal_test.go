@@ -136,6 +136,38 @@ func makeCapable(f *Feature, net *sample.Net) {
 	f.core.SetTopology(f.env.Net.Snapshot)
 }
 
+// TestAdvertises: SIDs of nodes and of links are advertised, and no other address.
+func TestAdvertises(t *testing.T) {
+	f, net := newFeature(t)
+	makeCapable(f, net)
+	for address, want := range map[string]bool{"5f02::": false, "5f02:0:1::": true, "5f03:0:1::": true,
+		"5f04:0:1::": false} {
+		if got := f.advertises(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s is advertised: %v", address, got)
+		}
+	}
+}
+
+// TestStatusIsStale: what a switch has told, that it has gone, and what was written of this feature
+// has statuses made anew.
+func TestStatusIsStale(t *testing.T) {
+	f, _ := newFeature(t)
+	for what, c := range map[string]struct {
+		event feature.SwitchEvent
+		want  bool
+	}{
+		"read":               {feature.SwitchEvent{Kind: feature.ReadBack}, true},
+		"gone":               {feature.SwitchEvent{Kind: feature.Disconnected}, true},
+		"written":            {feature.SwitchEvent{Kind: feature.Progress, Owner: owner}, true},
+		"written of another": {feature.SwitchEvent{Kind: feature.Progress, Owner: owner + 1}, false},
+	} {
+		f.stale = false
+		if f.SwitchEvent("n1", c.event); f.stale != c.want {
+			t.Errorf("%s: stale %v, want %v", what, f.stale, c.want)
+		}
+	}
+}
+
 // TestPutOnce: what the store had is given to the core once, when the topology has its switches,
 // and is not phased in: switches hold it already.
 func TestPutOnce(t *testing.T) {
@@ -245,6 +277,24 @@ func TestPutByClients(t *testing.T) {
 		if f.waiting() || f.stale != c.stale {
 			t.Errorf("%s: something waits: %v; status is made anew: %v, want %v", c.what, f.waiting(),
 				f.stale, c.stale)
+		}
+	}
+}
+
+// TestHideCycle: who may not see all does not learn the queues of a circle, be it one, and that
+// there is one stays.
+func TestHideCycle(t *testing.T) {
+	for n := range 3 {
+		told := api.Condition{Type: api.Degraded, Reason: api.ReasonDeadlock, Message: "n1, port 2"}
+		r := &api.PFCPolicy{}
+		r.Status.Cycle = make([]string, n)
+		r.Status.Conditions = []api.Condition{told, {Message: "another"}}
+		shared := r.Status.Conditions
+		hideCycle(r)
+		c := r.Status.Conditions
+		if hidden := !strings.Contains(c[0].Message, "n1"); hidden != (n > 0) || len(r.Status.Cycle) != 0 ||
+			c[0].Reason != told.Reason || c[1].Message != "another" || shared[0] != told {
+			t.Errorf("of a circle of %d is told %+v, %+v", n, r.Status.Cycle, c)
 		}
 	}
 }

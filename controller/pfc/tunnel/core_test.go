@@ -493,6 +493,23 @@ func count(all []string, one string) (n int) {
 	return n
 }
 
+// TestProbesBeginAtOnce: tunnels of a core that begins are measured right away, and then every
+// ProbeEvery.
+func TestProbesBeginAtOnce(t *testing.T) {
+	b := newBed(t, figure3())
+	b.figure3()
+	b.must(b.PutPFCPolicy(lossless("pfc")))
+	for _, c := range []struct {
+		at   time.Duration
+		want int
+	}{{0, 2}, {b.cfg.ProbeEvery - 1, 0}, {b.cfg.ProbeEvery, 2}} {
+		b.Tick(c.at)
+		if got := b.Ready().Probes; len(got) != c.want {
+			t.Errorf("at %v: %d probes, want %d", c.at, len(got), c.want)
+		}
+	}
+}
+
 // TestRoundTripTouchesPolicy: the status of a PFC policy, which says whether its headroom fits, is
 // looked at again when the round trip that is planned for is another, and not for one as before.
 func TestRoundTripTouchesPolicy(t *testing.T) {

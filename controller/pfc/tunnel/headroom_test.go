@@ -38,8 +38,12 @@ func TestHeadroom(t *testing.T) {
 func TestQueueOfSeveralFeeds(t *testing.T) {
 	s := Defaults().Sizing
 	of := func(port uint32, buffer, xoff, xon uint64, limit time.Duration, rate uint64) feed {
+		speed := uint64(1e9)
+		if port == 2 {
+			speed = 4e9 // pauses end four times as soon
+		}
 		return feed{Feed: Feed{RTT: time.Millisecond, Rate: 1e9}, Upstream: Upstream{Port: port},
-			speed: 1e9, PFCPolicy: &PFCPolicy{Buffer: buffer, XOFF: xoff, XON: xon}, limit: limit,
+			speed: speed, PFCPolicy: &PFCPolicy{Buffer: buffer, XOFF: xoff, XON: xon}, limit: limit,
 			rate: rate}
 	}
 	feeds := []feed{of(1, 30<<20, 9<<20, 5<<20, 3*time.Second, 5),
@@ -51,7 +55,7 @@ func TestQueueOfSeveralFeeds(t *testing.T) {
 			q.MaxPause != 2*time.Second || q.Rate != 9 || len(q.Upstreams) != 3 || q.Fill != 3e9 {
 			t.Errorf("queue %+v of %v", q, feeds)
 		}
-		if want := packet.PauseTime(s.Quanta, 1e9) / 2; q.Refresh != want {
+		if want := packet.PauseTime(s.Quanta, 4e9) / 2; q.Refresh != want {
 			t.Errorf("refreshed every %v, want %v", q.Refresh, want)
 		}
 	}

@@ -37,7 +37,8 @@ type Node struct {
 
 // Empty reports whether there is nothing to hold.
 func (n *Node) Empty() bool {
-	return len(n.Lists)+len(n.Services)+len(n.Ports)+len(n.Slices)+len(n.Queues)+len(n.Accepts)+len(n.Links)+len(n.Learn) == 0 && !n.Probes
+	return len(n.Lists)+len(n.Services)+len(n.Ports)+len(n.Routes)+len(n.Steers)+len(n.Slices)+
+		len(n.Queues)+len(n.Accepts)+len(n.Links)+len(n.Learn) == 0 && !n.Probes
 }
 
 // A List is a segment list, the last SID of which is given elsewhere.

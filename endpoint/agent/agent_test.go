@@ -187,6 +187,11 @@ func TestTells(t *testing.T) {
 			q.Groups[0] != group {
 			t.Errorf("%+v, want %+v", s.last(), group)
 		}
+		a.Finish()
+		synctest.Wait()
+		if v, _ := a.Held(); v != (hostapi.Version{}) { // it can be asked still
+			t.Errorf("at the end the host holds %v", v)
+		}
 	})
 }
 

@@ -282,9 +282,6 @@ func (q *QP) executedUpTo(now time.Duration, psn uint32) {
 	q.ackTimer = ackTimer{}
 	q.settle()
 	q.armAck(now)
-	if q.sq.Len() == 0 {
-		q.probes.calm()
-	}
 }
 
 // receiveNAK ends the connection: requests before psn were executed, the one at psn was not (OCP

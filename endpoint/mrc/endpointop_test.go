@@ -284,6 +284,9 @@ func TestEndpointPaths(t *testing.T) {
 	if r, got := l.hosts[0].PollEndpoint(); !got || r.ID != late || r.Answered {
 		t.Errorf("%+v", r)
 	}
+	if r := l.hosts[1].Counters().Refused; r.Total() != 0 {
+		t.Errorf("refused is what had no path back: %v", r.Map())
+	}
 	if n := l.hosts[1].Counters().NoPath; n != 2 || len(answers) != 1 || answers[0] != 2 {
 		t.Errorf("%d answers without a path, answers by %v", n, answers)
 	}

@@ -135,6 +135,10 @@ func TestNAKs(t *testing.T) {
 		packet.NAKRemoteAccess:      verbs.StatusRemoteAccess,
 		packet.NAKRemoteOperational: verbs.StatusRemoteOperational,
 	} {
+		nak := uint32(103) // the last packet of the request
+		if want == verbs.StatusRemoteAccess {
+			nak = 102 // its first
+		}
 		s := newSolo(t, nil)
 		for id := range uint64(3) {
 			s.post(verbs.WorkRequest{ID: id, Data: make([]byte, 300)})
@@ -143,7 +147,7 @@ func TestNAKs(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.settle(time.Microsecond * 5)
-		s.give(ackPacket(103, packet.NAKSyndrome(code)))
+		s.give(ackPacket(nak, packet.NAKSyndrome(code)))
 		for id, status := range []verbs.Status{verbs.StatusOK, want, verbs.StatusFlushed} {
 			if c, ok := s.qp.Poll(); !ok || c.ID != uint64(id) || c.Status != status {
 				t.Errorf("%v: completion %+v, want %v", code, c, status)

@@ -30,9 +30,6 @@ func (p *probes) quiet(now, timeout time.Duration) {
 	p.armed, p.quietAt, p.unheard = timeout > 0, now+timeout, 0
 }
 
-// calm ends the wait: there is nothing to hear of.
-func (p *probes) calm() { p.armed = false }
-
 // take gives the place of a probe that is sent now; the oldest makes room.
 func (p *probes) take(now time.Duration, q *QP) *probe {
 	slot := &p.out[0]

@@ -136,7 +136,7 @@ func TestLostProbeWakesTheHost(t *testing.T) {
 	const timeout = 1024 * 128 * time.Nanosecond
 	d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), wanted: true,
 		path: Path{ID: 99, EV: 0xDEAD0001, Port: 2}, at: 50 * time.Microsecond}
-	s := newSolo(t, func(c *QPConfig) { c.Sprayer, c.AckTimeout = d, 7 })
+	s := newSolo(t, func(c *QPConfig) { c.Sprayer, c.AckTimeout, c.LinearRetries = d, 7, 1 })
 	s.write(1)
 	s.settle(10 * time.Microsecond)
 	if probes := only(s.settle(41*time.Microsecond), packet.OpMRCProbe); len(probes) != 1 {

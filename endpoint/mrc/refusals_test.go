@@ -219,16 +219,17 @@ func TestManyPeers(t *testing.T) {
 		s.host.Receive(s.now, 1, p.Append(nil))
 		return s.host.Counters().Refused
 	}
-	for i := range maxPeers - 1 {
+	const most = 65_536
+	for i := range most - 1 {
 		s.host.peers[netip.AddrFrom16([16]byte{0x20, 1, byte(i >> 16), byte(i >> 8), byte(i)})] = 0
 	}
-	if r := status(3); r.Total() != 0 || len(s.host.peers) != maxPeers {
+	if r := status(3); r.Total() != 0 || len(s.host.peers) != most {
 		t.Fatalf("the last one that has room is refused: %v, %d peers", r.Map(), len(s.host.peers))
 	}
 	if r := status(3); r.Total() != 0 {
 		t.Errorf("a known one is refused: %v", r.Map())
 	}
-	if r := status(4); r[RefusedEndpoint] != 1 || len(s.host.peers) != maxPeers {
+	if r := status(4); r[RefusedEndpoint] != 1 || len(s.host.peers) != most {
 		t.Errorf("one too many: %v, %d peers", r.Map(), len(s.host.peers))
 	}
 }

@@ -90,8 +90,8 @@ func TestRNRAtResponder(t *testing.T) {
 	buf := make([]byte, 300)
 	mustRecv(t, h.qp, verbs.RecvRequest{ID: 5, Buf: buf})
 	wantNone(t, "SEND First", opcode(packet.OpSendFirst, 0, bytes.Repeat([]byte{7}, 256)))
-	wantReply(t, "SEND Last needs no second buffer", opcode(packet.OpSendLast, 1, []byte{8}), 1,
-		plainACK, 1)
+	wantReply(t, "SEND Last with Immediate needs no second buffer",
+		opcode(packet.OpSendLastImmediate, 1, []byte{8}), 1, plainACK, 1)
 	wantReply(t, "WRITE Only with Immediate without receive request",
 		opcode(packet.OpWriteOnlyImmediate, 2, []byte{9}), 2, rnr, 1)
 	if r.Buf()[0] != 0 {
@@ -101,7 +101,7 @@ func TestRNRAtResponder(t *testing.T) {
 	wantReply(t, "WRITE Only with Immediate", opcode(packet.OpWriteOnlyImmediate, 2, []byte{9}), 2,
 		plainACK, 2)
 	want := []verbs.Completion{
-		{ID: 5, Recv: true, Op: verbs.OpSend, Octets: 257},
+		{ID: 5, Recv: true, Op: verbs.OpSendImmediate, Octets: 257, HasImmediate: true},
 		{ID: 6, Recv: true, Op: verbs.OpWriteImmediate, Octets: 1, HasImmediate: true},
 	}
 	if got := completions(h.qp); !slices.Equal(got, want) {

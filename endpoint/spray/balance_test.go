@@ -1,6 +1,7 @@
 package spray
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -347,5 +348,27 @@ func TestShare(t *testing.T) {
 	sets[0].Share(nil)
 	if b.flying != 0 || sets[0].balance == b || sets[0].balance.flying != 1 {
 		t.Errorf("%d under way after the set left, %d with it", b.flying, sets[0].balance.flying)
+	}
+}
+
+// TestWeightFollowsMarks: a port with a third of its packets marked or fewer keeps its whole weight,
+// and one with more settles where what it gains is what it loses: raise x (1 - m) / (cut x m).
+func TestWeightFollowsMarks(t *testing.T) {
+	for marked, want := range map[int]float64{0: 1, 4: 1, 5: 1, 6: 5. / 6, 8: 0.5, 12: 1. / 6,
+		16: leastWeight} {
+		s := newSet(t, profile(8, 1), nil)
+		b := s.balance
+		for range 300 {
+			for i := range comparison {
+				marks := 0
+				if i < marked {
+					marks = 1
+				}
+				b.heard(s, 1, marks)
+			}
+		}
+		if got := b.weight[1]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%d of 16 marked: weight %v, want %v", marked, got, want)
+		}
 	}
 }

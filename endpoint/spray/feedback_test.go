@@ -3,6 +3,7 @@ package spray
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weft-sdn/weft/endpoint/mrc"
@@ -46,7 +47,7 @@ func TestStates(t *testing.T) {
 		if err := s.Allow(1); err != nil || !used(s, id) {
 			t.Errorf("not used after it was allowed: %v", err)
 		}
-		if err := s.Deny(4); !errors.Is(err, ErrIndex) {
+		if err := s.Deny(4); !errors.Is(err, ErrIndex) || !strings.Contains(err.Error(), "want 0 to 3") {
 			t.Errorf("denied one that does not exist: %v", err)
 		}
 		if err := s.Allow(-1); !errors.Is(err, ErrIndex) {

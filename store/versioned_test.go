@@ -30,7 +30,11 @@ func TestVersions(t *testing.T) {
 	if err := s.Apply(ctx, []store.Op{{Key: "groups/third", Value: []byte("2\n3")}}); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"groups/old": `{"a":1}`, "groups/new": `{"a":2}`, "groups/third": "2\n3"}
+	if _, err := inner.Put(ctx, "groups/zero", []byte("0\n4"), store.Absent); err != nil { // no version
+		t.Fatal(err)
+	}
+	want := map[string]string{"groups/old": `{"a":1}`, "groups/new": `{"a":2}`, "groups/third": "2\n3",
+		"groups/zero": "0\n4"}
 	list, _, err := s.List(ctx, "")
 	if err != nil || len(list) != len(want) {
 		t.Fatalf("%v, %v", list, err)

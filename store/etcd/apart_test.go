@@ -68,10 +68,13 @@ func TestOneOfOne(t *testing.T) {
 		var server *process
 		if apart {
 			server = s.ward.server
+			if name := server.cmd.Args[0]; name != os.Args[0] {
+				t.Errorf("its process is called %s, want %s", name, os.Args[0])
+			}
 		}
 		closed(t, s)
-		if server != nil && !server.cmd.ProcessState.Success() {
-			t.Errorf("its process did not end in order: %v", server.cmd.ProcessState)
+		if server != nil && (!server.cmd.ProcessState.Success() || server.err != nil) {
+			t.Errorf("its process did not end in order: %v, %v", server.cmd.ProcessState, server.err)
 		}
 		if strings.Contains(out.String(), net.ErrClosed.Error()) {
 			t.Errorf("apart %v: it says\n%s", apart, &out)

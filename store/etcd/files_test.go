@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -154,11 +155,23 @@ func TestDiskErrors(t *testing.T) {
 	}
 }
 
+// TestUnlessTorn: a last record that is torn is no damage; every other error is.
+func TestUnlessTorn(t *testing.T) {
+	for err, want := range map[error]error{nil: nil, io.ErrUnexpectedEOF: nil, io.EOF: io.EOF} {
+		if got := unlessTorn(err); got != want {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
+	}
+}
+
 // TestInspect: a look into a data directory changes nothing there.
 func TestInspect(t *testing.T) {
 	c := Config{Dir: t.TempDir()}
 	s := open(t, c)
 	put(t, s, "g", "1")
+	if err := s.Replace(t.Context(), "a"); !errors.Is(err, ErrNoMember) {
+		t.Errorf("a member of an etcd of one: %v", err)
+	}
 	closed(t, s)
 	before, err := os.ReadFile(c.database())
 	if err != nil {

@@ -70,12 +70,12 @@ func (l *lease) renew(ctx context.Context) {
 		r, err := l.store.client.KeepAliveOnce(asked, l.id)
 		cancel()
 		switch {
-		case err == nil && r.TTL > 0:
+		case err == nil:
 			l.mu.Lock()
 			l.until = sent.Add(time.Duration(r.TTL) * time.Second)
 			l.mu.Unlock()
 			pause = l.ttl / 3
-		case err == nil, errors.Is(err, rpctypes.ErrLeaseNotFound), !time.Now().Before(l.Until()):
+		case errors.Is(err, rpctypes.ErrLeaseNotFound), !time.Now().Before(l.Until()):
 			return
 		default:
 			pause = l.ttl / 20

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -15,13 +16,17 @@ type slowRenewal struct {
 	clientv3.Lease
 	ttl   int64 // seconds
 	takes time.Duration
+	fails int32 // so many at first
 	asked atomic.Int32
 }
 
 func (s *slowRenewal) KeepAliveOnce(context.Context,
 	clientv3.LeaseID) (*clientv3.LeaseKeepAliveResponse, error) {
-	s.asked.Add(1)
+	n := s.asked.Add(1)
 	time.Sleep(s.takes)
+	if n <= s.fails {
+		return nil, rpctypes.ErrNoLeader
+	}
 	return &clientv3.LeaseKeepAliveResponse{TTL: s.ttl}, nil
 }
 
@@ -47,6 +52,34 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 			if until := l.Until().Sub(began); until != sent+ttl {
 				t.Errorf("renewal %d, asked for after %v: the lease lasts until %v, want %v", i+1, sent, until,
 					sent+ttl)
+			}
+		}
+		stop()
+		<-l.ended
+	})
+}
+
+// TestRenewalIsTriedAgain: a renewal that fails is tried again after a twentieth of the lease's
+// time, and the next one that is due after a third.
+func TestRenewalIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 60 * time.Second
+		etcd := &slowRenewal{ttl: 60, fails: 2}
+		began := time.Now()
+		ctx, stop := context.WithCancel(t.Context())
+		l := &lease{
+			store: &Store{client: &clientv3.Client{Lease: etcd}}, ttl: ttl, stop: stop,
+			until: began.Add(ttl), done: make(chan struct{}), ended: make(chan struct{}),
+		}
+		go l.renew(ctx)
+		for i, at := range []time.Duration{20, 23, 26, 46} {
+			time.Sleep(time.Until(began.Add(at*time.Second - time.Millisecond)))
+			if n := etcd.asked.Load(); int(n) != i {
+				t.Errorf("before %d s: %d renewals, want %d", at, n, i)
+			}
+			time.Sleep(2 * time.Millisecond)
+			if n := etcd.asked.Load(); int(n) != i+1 {
+				t.Errorf("after %d s: %d renewals, want %d", at, n, i+1)
 			}
 		}
 		stop()

@@ -125,6 +125,23 @@ func refuses(t *testing.T, a *certstest.Authority, address string) {
 	}
 }
 
+// TestMember: a member is at its first peer URL, and has started when it has client URLs.
+func TestMember(t *testing.T) {
+	for _, c := range []struct {
+		peers, clients []string
+		want           Member
+	}{
+		{nil, nil, Member{ID: 7, Name: "a"}},
+		{[]string{"http://192.0.2.1:2380", "http://192.0.2.2:2380"}, []string{"unix://x"},
+			Member{ID: 7, Name: "a", Address: "192.0.2.1:2380", Started: true}},
+		{[]string{":"}, nil, Member{ID: 7, Name: "a"}},
+	} {
+		if got := member(7, "a", c.peers, c.clients); got != c.want {
+			t.Errorf("%q, %q: %+v, want %+v", c.peers, c.clients, got, c.want)
+		}
+	}
+}
+
 // TestMissing: a member that waits for others says of each why it is not there.
 func TestMissing(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/url"
@@ -158,6 +159,17 @@ func await(t *testing.T, what string, done func() bool) {
 			t.Fatalf("never happened: %s", what)
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestKnockLeavesTheConfig: the configuration of TLS is that of others too.
+func TestKnockLeavesTheConfig(t *testing.T) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if err := knock(t.Context(), "127.0.0.1:1", conf); err == nil {
+		t.Error("there is an etcd at port 1")
+	}
+	if len(conf.NextProtos) != 0 {
+		t.Errorf("protocols %q are new", conf.NextProtos)
 	}
 }
 

@@ -8,13 +8,17 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
+
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 // newPair returns the two ends of the socket between a controller and its server.
@@ -215,6 +219,20 @@ func TestServeRefuses(t *testing.T) {
 		p.listen()
 		if (p.said != nil) != ended || ended && (p.said.Fault == "" || p.said.Is != 0) {
 			t.Errorf("%s: its last word is %+v", text, p.said)
+		}
+	}
+}
+
+// TestStartOrder: a server is started with what its controller was configured with.
+func TestStartOrder(t *testing.T) {
+	for _, c := range []*Config{
+		{Dir: "d"}, {Dir: "d", NoSync: true},
+		{Dir: "d", Peers: &Peers{Name: "a", Listen: "127.0.0.1:1", Members: map[string]string{"a": "b"},
+			Election: time.Second,
+			TLS:      certs.Server{CertFile: "cert", KeyFile: "key", ClientCAFile: "ca"}}},
+	} {
+		if got := c.order().config(nil); !reflect.DeepEqual(got, c) {
+			t.Errorf("%+v, want %+v", got, c)
 		}
 	}
 }

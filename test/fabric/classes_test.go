@@ -17,8 +17,8 @@ import (
 
 // Two classes, in the way MRC wants them.
 const (
-	dataClass    = 0
-	controlClass = 7
+	dataClass    = 2
+	controlClass = 5
 )
 
 var dscps = packet.DefaultDSCPClasses()

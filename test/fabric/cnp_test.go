@@ -54,6 +54,8 @@ func cnps() []scenario {
 				idle,
 				opens("the first opens and is reported", g, 1),
 				counted("a second", g.cnp(1)), counted("of another branch", g.cnp(2)), counted("", g.cnp(1)),
+				counted("of any transport version, which the ICRC covers", g.from(2,
+					with(g.cnpPacket(2), func(p *packet.RoCE) { p.BTH.TVer = 5 }))),
 				{what: "a poll is early", in: g.poll(), ingress: drops{p4.DropReasonMtPollIdle: 1}},
 				absorbed("so is a response", g.ack(0, 10, 1)),
 				withWrite(sends("over: the poll sends one CNP", g.poll(), cnpSent, g.upCNP()), g.over()),

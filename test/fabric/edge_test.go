@@ -287,6 +287,13 @@ func mrcHost() []scenario {
 		},
 	}
 
+	for _, kind := range []uint8{hopByHop, fragmentOf, ahOf, destination, mobility, hip, shim6} {
+		headers := append(slices.Repeat([]extension{{destination, 8, 0}}, 4), extension{kind, 8, 0})
+		s.steps = append(s.steps, refuses(fmt.Sprintf("a fifth extension header, %d", kind),
+			wire{8, frame(tunneled(own, behind(inner, packet.NextHeaderUDP, pattern(30), headers...)))},
+			p4.DropReasonExtensionHeaders))
+	}
+
 	// A host's flow label selects no slice, while the same packet on a port of the fabric waits in the
 	// slice's queue.
 	labelled := frame(own.around(v6, payload))

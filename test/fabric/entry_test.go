@@ -188,3 +188,9 @@ func ecmpGroup(id, first uint32, out ...uint32) []*p4v1.Update {
 			Action: &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: id}},
 		}}}})
 }
+
+// refusing makes the first member of a group of [ecmpGroup] one that says no.
+func refusing(group []*p4v1.Update) []*p4v1.Update {
+	group[0].GetEntity().GetActionProfileMember().Action = call(p4.ActionDropNoRoute)
+	return group
+}

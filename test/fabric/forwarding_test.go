@@ -23,7 +23,7 @@ func forwarding() []scenario {
 	return []scenario{
 		{
 			name: "forward/longest_prefix",
-			entries: []*p4v1.Update{
+			entries: append(refusing(ecmpGroup(8, 1, 1)),
 				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77::/32")}, p4.ActionForward, 4,
 					neighborOf(4)),
 				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77:0:1::/64")}, p4.ActionForward,
@@ -32,7 +32,10 @@ func forwarding() []scenario {
 					neighborOf(6)),
 				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77:0:2::/64")},
 					p4.ActionDropNoRoute),
-			},
+				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77:0:3::/64")},
+					p4.ActionEcmpGroup, 8),
+				entry(p4.TableIpv6Route, []any{0, netip.MustParsePrefix("fd00:77:0:4::/64")},
+					p4.ActionEcmpGroup, 7)),
 			steps: []step{
 				{what: "host route", in: wire{1, frame}, out: []wire{forwarded(2, frame)}},
 				{
@@ -48,6 +51,18 @@ func forwarding() []scenario {
 						h.Dst = addr("fd00:77:0:2::1")
 					})},
 					ingress: drops{p4.DropReasonNoRoute: 1},
+				},
+				{
+					what: "route to a group whose member says no", in: wire{1, to(func(h *packet.IPv6) {
+						h.Dst = addr("fd00:77:0:3::1")
+					})},
+					ingress: drops{p4.DropReasonNoRoute: 1},
+				},
+				{ // p4c gives a table with a selector no default action
+					what: "route to a group that is not there: to no port", in: wire{1, to(func(h *packet.IPv6) {
+						h.Dst = addr("fd00:77:0:4::1")
+					})},
+					egress: drops{p4.DropReasonNoNeighbor: 1},
 				},
 				{
 					what: "no route", in: wire{1, to(func(h *packet.IPv6) { h.Dst = addr("fd00:78::1") })},

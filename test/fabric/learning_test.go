@@ -155,6 +155,14 @@ func pfcLearning() []scenario {
 			})
 		}
 	}
+	// A segment list may end at the switch that hears of it.
+	ends := []netip.Addr{pfc, sidEndDT6}
+	heard := tells(signaller, ends)
+	heard[0].dst, heard[0].left = sidEndDT6, 0
+	s.steps = append(s.steps, step{what: "the last segment is of this switch, and the one before upstream",
+		in: wire{7, from(signaller, ends, 0)}, learned: heard,
+		out: []wire{forwarded(6, append(packet.Ethernet{EtherType: packet.EtherTypeIPv6}.Append(nil),
+			inner...))}})
 	ahead := []netip.Addr{sidEndPFC, pfc}
 	s.steps = append(s.steps, step{
 		what: "the SID is downstream", in: wire{7, from(signaller, ahead, 1)},
@@ -168,12 +176,13 @@ func pfcLearning() []scenario {
 		st.after = after
 		return st
 	}
-	aging.steps = []step{
-		again("first", 0, tells(signaller, list)), again("within its lifetime", 999*time.Microsecond,
-			nil),
-		again("after it", time.Microsecond, tells(signaller, list)),
-		again("which begins anew", 999*time.Microsecond, nil), again("once", 10*time.Millisecond,
-			tells(signaller, list)),
+	for n := 3; n <= 8; n++ { // these are kept in cells whose numbers have other bits
+		list = lists(n, 0)
+		told := tells(signaller, list)
+		aging.steps = append(aging.steps, again("first", 0, told),
+			again("within its lifetime", 999*time.Microsecond, nil),
+			again("after it", time.Microsecond, told),
+			again("which begins anew", 999*time.Microsecond, nil), again("once", 10*time.Millisecond, told))
 	}
 	off := scenario{name: "pfc/learning/off", entries: start(0),
 		steps: []step{sends("nothing is reported", list, nil)}}

@@ -157,6 +157,8 @@ func endXPFC() []scenario {
 			timeExceeded("S05-S06: Hop Limit 1", routed(to(sidEndXPFC, 1), visit, 2, none, pattern(7))),
 			timeExceeded("Hop Limit 0", routed(to(sidEndXPFC, 0), visit, 2, none, pattern(7))),
 			timeExceeded("S05 comes before S09", routed(to(sidEndXPFC, 1), visit, 4, none, pattern(7))),
+			timeExceeded("of an SRH that is refused, with one segment left", patched(routed(to(sidEndXPFC, 1),
+				visit, 1, none, pattern(7)), lastEntry, 3)),
 			problem("S09: Segments Left > Last Entry + 1", routed(ip, visit, 4, none, pattern(7)),
 				p4.DropReasonParseSegmentsLeft, 0, packet.IPv6Len+3),
 			problem("S09: Last Entry > max_LE", patched(routed(ip, visit, 2, none, pattern(7)), lastEntry,

@@ -30,7 +30,8 @@ func TestVersions(t *testing.T) {
 	if err := s.Apply(ctx, []store.Op{{Key: "groups/third", Value: []byte("2\n3")}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := inner.Put(ctx, "groups/zero", []byte("0\n4"), store.Absent); err != nil { // no version
+	// 0 is no version.
+	if _, err := inner.Put(ctx, "groups/zero", []byte("0\n4"), store.Absent); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"groups/old": `{"a":1}`, "groups/new": `{"a":2}`, "groups/third": "2\n3",

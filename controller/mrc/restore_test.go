@@ -466,8 +466,8 @@ func TestEvents(t *testing.T) {
 		fmt.Sprintf("link.changed %s: denied: not advertised", links[0].ID),
 		fmt.Sprintf("link.changed %s: restored", links[1].ID),
 		"ev-profile.changed leaf1-1:leaf1-2: degraded: 1 of 2 EVs are left, want 2",
-		"ev-profile.changed leaf1-2:leaf1-1:2: degraded: profile leaf1-2:leaf1-1:2, leaf1-2 to leaf1-1: " +
-			"count: the limits leave no EV",
+		"ev-profile.changed leaf1-2:leaf1-1:2: degraded: profile leaf1-2:leaf1-1:2, " +
+			"leaf1-2 to leaf1-1: count: the limits leave no EV",
 		"ev-profile.changed leaf1-2:leaf1-1: as it should be",
 		fmt.Sprintf("drain.changed %v: draining", spine),
 		fmt.Sprintf("drain.changed %v: in use", spine),

@@ -37,9 +37,11 @@ func TestPFCEntities(t *testing.T) {
 			Refresh: 12 * time.Microsecond, Rate: 9_000_000, MaxPause: 5 * time.Millisecond,
 			Upstreams: []tunnel.Upstream{{List: 5, SID: sid, Slice: 11}, {Port: 2}},
 		}},
-		Accepts: []tunnel.Accept{{SID: sid, Source: source, Slice: 12, Priority: 3, Port: 6, ByNode: true},
+		Accepts: []tunnel.Accept{
+			{SID: sid, Source: source, Slice: 12, Priority: 3, Port: 6, ByNode: true},
 			{SID: sid, Source: source, Slice: 13, Priority: 3, Port: 6},
-			{SID: sid, Source: source, Slice: 13, Priority: 5, Port: 6}},
+			{SID: sid, Source: source, Slice: 13, Priority: 5, Port: 6},
+		},
 	}
 	var got []string
 	for _, e := range entities(n, n.Switch("n1"), node) {

@@ -292,8 +292,9 @@ func TestHideCycle(t *testing.T) {
 		shared := r.Status.Conditions
 		hideCycle(r)
 		c := r.Status.Conditions
-		if hidden := !strings.Contains(c[0].Message, "n1"); hidden != (n > 0) || len(r.Status.Cycle) != 0 ||
-			c[0].Reason != told.Reason || c[1].Message != "another" || shared[0] != told {
+		hidden := !strings.Contains(c[0].Message, "n1")
+		if hidden != (n > 0) || len(r.Status.Cycle) != 0 || c[0].Reason != told.Reason ||
+			c[1].Message != "another" || shared[0] != told {
 			t.Errorf("of a circle of %d is told %+v, %+v", n, r.Status.Cycle, c)
 		}
 	}

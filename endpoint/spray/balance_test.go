@@ -351,8 +351,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestWeightFollowsMarks: a port with a third of its packets marked or fewer keeps its whole weight,
-// and one with more settles where what it gains is what it loses: raise x (1 - m) / (cut x m).
+// TestWeightFollowsMarks: a port with a third of its packets marked or fewer keeps its whole
+// weight, and one with more settles where it gains what it loses: raise x (1 - m) / (cut x m).
 func TestWeightFollowsMarks(t *testing.T) {
 	for marked, want := range map[int]float64{0: 1, 4: 1, 5: 1, 6: 5. / 6, 8: 0.5, 12: 1. / 6,
 		16: leastWeight} {

@@ -159,8 +159,9 @@ func pfcLearning() []scenario {
 	ends := []netip.Addr{pfc, sidEndDT6}
 	heard := tells(signaller, ends)
 	heard[0].dst, heard[0].left = sidEndDT6, 0
-	s.steps = append(s.steps, step{what: "the last segment is of this switch, and the one before upstream",
-		in: wire{7, from(signaller, ends, 0)}, learned: heard,
+	s.steps = append(s.steps, step{
+		what: "the last segment is of this switch, and the one before upstream",
+		in:   wire{7, from(signaller, ends, 0)}, learned: heard,
 		out: []wire{forwarded(6, append(packet.Ethernet{EtherType: packet.EtherTypeIPv6}.Append(nil),
 			inner...))}})
 	ahead := []netip.Addr{sidEndPFC, pfc}

@@ -66,8 +66,9 @@ func (n neighborhood) entries(spacing, burst uint64) []*p4v1.Update {
 // solicits asks for a target from an address, as Linux does.
 func (n neighborhood) solicits(src, dst, target netip.Addr) []byte {
 	f := packet.NDFrame{
-		Ethernet: packet.Ethernet{Dst: n.router, Src: n.host}, IP: packet.IPv6{FlowLabel: 0xabcde, Src: src, Dst: dst},
-		ND: packet.ND{Type: packet.ICMPv6NeighborSolicitation, Target: target, SourceMAC: n.host},
+		Ethernet: packet.Ethernet{Dst: n.router, Src: n.host},
+		IP:       packet.IPv6{FlowLabel: 0xabcde, Src: src, Dst: dst},
+		ND:       packet.ND{Type: packet.ICMPv6NeighborSolicitation, Target: target, SourceMAC: n.host},
 	}
 	if dst.IsMulticast() {
 		f.Ethernet.Dst = packet.MulticastMAC(dst)

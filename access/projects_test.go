@@ -199,3 +199,13 @@ func TestRequestsOfProjects(t *testing.T) {
 		}
 	}
 }
+
+// TestTenantWithoutTenant: a principal of the role tenant that is of none is in no project.
+func TestTenantWithoutTenant(t *testing.T) {
+	for tenant, want := range map[string]int{"": 0, "a": 1} {
+		p := Principal{Name: "ann", Grant: api.Grant{Role: api.RoleTenant, Tenant: tenant}}
+		if new(Projects).Join(&p); len(p.Projects) != want {
+			t.Errorf("of tenant %q: %v", tenant, p.Projects)
+		}
+	}
+}

@@ -314,3 +314,12 @@ func TestProfilesInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestNoProfiles: a page without profiles is an empty list.
+func TestNoProfiles(t *testing.T) {
+	w := newBed(t, 1, nil).clos(1, 2, 1, 1).start()
+	page, more := w.core.ProfilePage(api.EVProfileFilter{Source: "nosuch"}, Page{})
+	if page == nil || len(page) != 0 || more {
+		t.Errorf("%v, %v; want an empty list", page, more)
+	}
+}

@@ -357,3 +357,14 @@ func TestTake(t *testing.T) {
 		t.Errorf("of a peer without port 1: free %#x, busy %#x", sprayer.free, sprayer.busy)
 	}
 }
+
+// TestFramesAreCounted: whatever comes is counted, with its octets.
+func TestFramesAreCounted(t *testing.T) {
+	s := newSolo(t, nil)
+	for _, n := range []int{7, 0, 100} {
+		s.host.Receive(s.now, 1, make([]byte, n))
+	}
+	if c := s.host.Counters(); c.FramesReceived != 3 || c.OctetsReceived != 107 {
+		t.Errorf("%d frames of %d octets, want 3 of 107", c.FramesReceived, c.OctetsReceived)
+	}
+}

@@ -300,3 +300,15 @@ func TestContexts(t *testing.T) {
 		t.Error("queue pairs with other profiles share a context")
 	}
 }
+
+// TestFlowTo: the paths to a peer are those of a flow to it that the NIC sprays.
+func TestFlowTo(t *testing.T) {
+	a, b := netip.MustParseAddr("2001:db8::a"), netip.MustParseAddr("2001:db8::b")
+	sprays := &flow{peer: b, set: new(spray.Set)}
+	n := &NIC{flows: []*flow{{peer: a}, {peer: b}, sprays}}
+	for peer, want := range map[netip.Addr]*flow{a: nil, b: sprays, netip.IPv6Loopback(): nil} {
+		if got := n.flowTo(peer); got != want {
+			t.Errorf("to %v: %+v, want %+v", peer, got, want)
+		}
+	}
+}

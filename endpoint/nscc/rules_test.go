@@ -116,3 +116,15 @@ func TestMinCwndOfProfile(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsOfBefore: after the window was set, marks say nothing until as many octets were heard
+// of as were in flight then.
+func TestWhatIsOfBefore(t *testing.T) {
+	for _, ignored := range []int64{99, 100, 101} {
+		c := newQPCC(t, func(cfg *Config) { cfg.DisableQA = false })
+		c.adapt = quickAdapt{running: true, end: time.Hour, toIgnore: 100, ignored: ignored}
+		if skip := c.quickAdapt(0, false, true, 0); skip != (ignored < 100) {
+			t.Errorf("%d octets of 100 were heard of: left out %v", ignored, skip)
+		}
+	}
+}

@@ -9,10 +9,9 @@ import (
 // probes are the reliability probes of a queue pair (OCP MRC 1.0, §7.4.6): those it sends for
 // itself when nothing is heard of what it sent, and those the sprayer wants of paths in doubt.
 type probes struct {
-	out     [16]probe // those not answered yet
-	waiting int       // of them
-	id      uint16    // of the last probe sent
-	armed   bool
+	out     [16]probe     // those not answered yet
+	waiting int           // of them
+	id      uint16        // of the last probe sent
 	quietAt time.Duration // when it will have been quiet for long enough
 	unheard int           // probes sent since something was heard or sent
 }
@@ -27,7 +26,7 @@ type probe struct {
 
 // quiet starts the wait again: something was sent or heard.
 func (p *probes) quiet(now, timeout time.Duration) {
-	p.armed, p.quietAt, p.unheard = timeout > 0, now+timeout, 0
+	p.quietAt, p.unheard = now+timeout, 0
 }
 
 // take gives the place of a probe that is sent now; the oldest makes room.
@@ -97,7 +96,7 @@ func (q *QP) nextProbe(now time.Duration) (at time.Duration, ok bool) {
 	return at, ok
 }
 
-func (q *QP) probeWanted() bool { return q.probes.armed && q.flying > 0 }
+func (q *QP) probeWanted() bool { return q.cfg.ProbeTimeout > 0 && q.flying > 0 }
 
 // sendProbe sends a probe that is due, if there is one and a path for it.
 func (q *QP) sendProbe(now time.Duration, free packet.PortMask) bool {

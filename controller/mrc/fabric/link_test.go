@@ -135,24 +135,6 @@ func TestBackInUse(t *testing.T) {
 	}
 }
 
-// TestUnprobeableWhileTried: since when no host can probe a link is noted while it is tried.
-func TestUnprobeableWhileTried(t *testing.T) {
-	for _, p := range []Phase{Up, Held, Trying} {
-		s, _ := newLinks(t)
-		s.enter(0, p, "of the test")
-		s.now = time.Second
-		s.SetUnprobeable(0, true)
-		s.now = time.Minute
-		s.SetUnprobeable(0, true)
-		if got := s.all[0].trial.alone; (got == time.Second) != (p == Trying) || got > time.Second {
-			t.Errorf("%v: noted is %v", p, got)
-		}
-		if s.SetUnprobeable(0, false); s.all[0].trial.alone != 0 {
-			t.Errorf("%v: noted although a host can probe it", p)
-		}
-	}
-}
-
 // TestLostTrials: each lost trial holds a link for longer: one of a link that was down as each of
 // its failures does, one of a suspect as each time that it is denied.
 func TestLostTrials(t *testing.T) {
@@ -255,6 +237,9 @@ func TestUnprobeable(t *testing.T) {
 	}
 	s.now = time.Second
 	s.run(false)
+	if s.SetUnprobeable(0, false); l.trial.alone != 0 {
+		t.Error("a link that a host can probe waits for one")
+	}
 	s.SetUnprobeable(0, true)
 	s.now = 2 * time.Second
 	if s.SetUnprobeable(0, true); l.trial.alone != time.Second {

@@ -130,15 +130,17 @@ func TestNACKOfArrivedPacket(t *testing.T) {
 // TestNAKs: tables 6-11 and 6-12. A NAK ends the request it names, completes those before it, and
 // flushes the rest.
 func TestNAKs(t *testing.T) {
-	for code, want := range map[packet.NAKCode]verbs.Status{
-		packet.NAKInvalidRequest:    verbs.StatusRemoteInvalidRequest,
-		packet.NAKRemoteAccess:      verbs.StatusRemoteAccess,
-		packet.NAKRemoteOperational: verbs.StatusRemoteOperational,
+	for _, c := range []struct {
+		code packet.NAKCode
+		psn  uint32 // of the first packet of the request, or its last
+		want verbs.Status
+	}{
+		{packet.NAKInvalidRequest, 103, verbs.StatusRemoteInvalidRequest},
+		{packet.NAKRemoteAccess, 103, verbs.StatusRemoteAccess},
+		{packet.NAKRemoteAccess, 102, verbs.StatusRemoteAccess},
+		{packet.NAKRemoteOperational, 103, verbs.StatusRemoteOperational},
 	} {
-		nak := uint32(103) // the last packet of the request
-		if want == verbs.StatusRemoteAccess {
-			nak = 102 // its first
-		}
+		code := c.code
 		s := newSolo(t, nil)
 		for id := range uint64(3) {
 			s.post(verbs.WorkRequest{ID: id, Data: make([]byte, 300)})
@@ -147,8 +149,8 @@ func TestNAKs(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.settle(time.Microsecond * 5)
-		s.give(ackPacket(nak, packet.NAKSyndrome(code)))
-		for id, status := range []verbs.Status{verbs.StatusOK, want, verbs.StatusFlushed} {
+		s.give(ackPacket(c.psn, packet.NAKSyndrome(code)))
+		for id, status := range []verbs.Status{verbs.StatusOK, c.want, verbs.StatusFlushed} {
 			if c, ok := s.qp.Poll(); !ok || c.ID != uint64(id) || c.Status != status {
 				t.Errorf("%v: completion %+v, want %v", code, c, status)
 			}

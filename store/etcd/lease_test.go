@@ -30,6 +30,21 @@ func (s *slowRenewal) KeepAliveOnce(context.Context,
 	return &clientv3.LeaseKeepAliveResponse{TTL: s.ttl}, nil
 }
 
+// renewing is a lease that begins now and is renewed at an etcd, until end is called.
+func renewing(t *testing.T, etcd clientv3.Lease, ttl time.Duration) (l *lease, end func()) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	l = &lease{
+		store: &Store{client: &clientv3.Client{Lease: etcd}}, ttl: ttl, stop: stop,
+		until: time.Now().Add(ttl), done: make(chan struct{}), ended: make(chan struct{}),
+	}
+	go l.renew(ctx)
+	return l, func() {
+		stop()
+		<-l.ended
+	}
+}
+
 // TestLeaseCountsFromTheRequest: a lease lasts from when its renewal was asked for, since the etcd
 // may have renewed it right then, however late the answer is.
 func TestLeaseCountsFromTheRequest(t *testing.T) {
@@ -37,12 +52,7 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 		const ttl = 9 * time.Second
 		etcd := &slowRenewal{ttl: 9, takes: 2 * time.Second}
 		began := time.Now()
-		ctx, stop := context.WithCancel(t.Context())
-		l := &lease{
-			store: &Store{client: &clientv3.Client{Lease: etcd}}, ttl: ttl, stop: stop,
-			until: began.Add(ttl), done: make(chan struct{}), ended: make(chan struct{}),
-		}
-		go l.renew(ctx)
+		l, end := renewing(t, etcd, ttl)
 		// It is renewed at a third of its time, and again at a third after each answer.
 		for i, sent := range []time.Duration{3 * time.Second, 8 * time.Second, 13 * time.Second} {
 			time.Sleep(time.Until(began.Add(sent + etcd.takes + time.Millisecond)))
@@ -54,8 +64,7 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 					sent+ttl)
 			}
 		}
-		stop()
-		<-l.ended
+		end()
 	})
 }
 
@@ -63,15 +72,9 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 // time, and the next one that is due after a third.
 func TestRenewalIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const ttl = 60 * time.Second
 		etcd := &slowRenewal{ttl: 60, fails: 2}
 		began := time.Now()
-		ctx, stop := context.WithCancel(t.Context())
-		l := &lease{
-			store: &Store{client: &clientv3.Client{Lease: etcd}}, ttl: ttl, stop: stop,
-			until: began.Add(ttl), done: make(chan struct{}), ended: make(chan struct{}),
-		}
-		go l.renew(ctx)
+		_, end := renewing(t, etcd, time.Minute)
 		for i, at := range []time.Duration{20, 23, 26, 46} {
 			time.Sleep(time.Until(began.Add(at*time.Second - time.Millisecond)))
 			if n := etcd.asked.Load(); int(n) != i {
@@ -82,7 +85,6 @@ func TestRenewalIsTriedAgain(t *testing.T) {
 				t.Errorf("after %d s: %d renewals, want %d", at, n, i+1)
 			}
 		}
-		stop()
-		<-l.ended
+		end()
 	})
 }

@@ -5,10 +5,13 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint web-lint gosec vuln fuzz bench soak mutate p4 p4-tests hostapi web web-same test-web screenshots browser image labs lab-up lab-down test-compose interop interop-mrc libmrc
+.PHONY: build demo test lint web-lint vuln fuzz bench soak upgrade mutate p4 p4-tests hostapi web web-same test-web screenshots browser image release notice test-packages test-chart labs lab-up lab-down test-compose interop interop-others interop-mrc interop-slurm libmrc
 
+# The version of a build without a repository, as of a source archive: make build VERSION=v1.2.3. In a
+# repository Go takes it from the tag.
+STAMP = $(if $(VERSION),-X main.version=$(VERSION))
 build:
-	$(GO) build -o bin/weft ./cmd/weft
+	$(GO) build -ldflags '$(STAMP)' -o bin/weft ./cmd/weft
 
 # The main job: one REST call, and a RoCEv2 write reaches five receivers.
 demo: build
@@ -16,50 +19,53 @@ demo: build
 
 # What runs on one goroutine: the race detector finds nothing there that it does not find in the
 # packages that use it, and takes minutes for it. A test fails when code of these starts a goroutine.
-ALONE = ./controller/job/layout ./controller/job/lease ./controller/mrc/ev ./controller/mrc/suspect ./controller/orphan ./controller/reconcile ./controller/underlay ./dataplane ./dataplane/bitfield ./dataplane/bmv2hash ./dataplane/bmv2json ./dataplane/drop ./dataplane/engine ./dataplane/extern ./dataplane/ir \
-	./dataplane/queue ./dataplane/replay ./dataplane/setup ./dataplane/stf ./dataplane/table \
-	./endpoint/mrc ./endpoint/nic ./endpoint/nscc ./endpoint/rc ./endpoint/spray ./endpoint/verbs ./internal/hostlist ./internal/ring ./internal/virtual ./lab/maxmin ./packet \
-	./test/arch ./test/fabric ./test/faults ./test/mrc/flows ./test/pfc
+ALONE = ./controller/inventory ./controller/job/layout ./controller/job/lease ./controller/job/ready \
+	./controller/kind ./controller/mrc/ev ./controller/mrc/prove ./controller/mrc/suspect ./controller/multicast \
+	./controller/orphan ./controller/pfc ./controller/pfc/tunnel ./controller/plan/node ./controller/reconcile \
+	./controller/underlay ./dataplane ./dataplane/bitfield ./dataplane/bmv2hash ./dataplane/bmv2json \
+	./dataplane/drop ./dataplane/engine ./dataplane/extern ./dataplane/ir ./dataplane/queue ./dataplane/replay \
+	./dataplane/setup ./dataplane/stf ./dataplane/stf/p4testgen ./dataplane/table ./dataplane/trace ./host/cm \
+	./host/mrc ./host/nic ./host/nscc ./host/rc ./host/spray ./host/verbs ./internal/hostlist ./internal/ring \
+	./internal/strictyaml ./internal/virtual ./lab/maxmin ./packet ./packet/cm ./test/arch ./test/fabric \
+	./test/faults ./test/mrc/flows ./test/pfc ./topology/bgpls/wire
 
-# What does less when it is short: the packages whose tests ask for that.
-LONG = $$(grep -rlE --include='*_test.go' 'testing\.Short\(|seeds\.Range\(' . | xargs -n1 dirname | sort -u)
+# Builds tools that are Go programs into bin/tools: those of test/tools, a module of its own, and others
+# that it pins, so that go.mod has nothing of what they depend on.
+TOOLS = $(GO) -C test/tools build -o ../../bin/tools/
+GOTESTSUM = bin/tools/gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --raw-command -- \
+	$(GO) test -json
 
 # Everything that must hold before a change lands; also what CI runs. With the race detector tests are
 # the short ones: what takes long is many cases on one goroutine, which run without it. What is whole when
-# it is short has run then, and does not again. Vet is done by lint. Of fuzz targets
-# it runs what is in their corpora: the same in every run. Garbage is collected less often than by default,
-# which takes a tenth of the time, and memory that nobody misses.
+# it is short has run then, and does not again. Vet is done by lint, last: whoever comes first wants to see
+# tests pass. Of fuzz targets it runs what is in their corpora: the same in every run. Garbage is collected
+# less often than by default, which takes a tenth of the time, and memory that nobody misses.
 test: export GOGC = 400
-test: export GO := $(GO)
-test: lint web-same
-	@echo "make test, 1 of 3: with the race detector"
-	@$(PROGRESS) test -race -short -vet=off -timeout=30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
-	@echo "make test, 2 of 3: what is whole without it"
-	@$(PROGRESS) test -vet=off -timeout=30m $$($(GO) list $(ALONE) $(LONG) | grep -vxF "$$($(GO) list ./test/faults)")
-	@echo "make test, 3 of 3: random faults"
-	$(GO) test -v -vet=off -timeout 30m ./test/faults
+test:
+	@$(TOOLS) ./whole gotest.tools/gotestsum
+	@echo "make test, 1 of 4: with the race detector"
+	@$(GOTESTSUM) -race -short -vet=off -timeout=30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
+	@echo "make test, 2 of 4: what runs on one goroutine"
+	@$(GOTESTSUM) -vet=off -timeout=30m $(ALONE)
+	@echo "make test, 3 of 4: the others that do less when they are short"
+	@$(GOTESTSUM) -vet=off -timeout=30m $$(bin/tools/whole $(ALONE))
+	@echo "make test, 4 of 4: lint"
+	@$(MAKE) -s lint web-same
 
-# Says once a minute how far a command or go test is.
-PROGRESS = $(GO) run ./test/progress
-
+# Analyses the code: gofmt, go vet, staticcheck, gosec (test/tools/lint), Prettier and ESLint.
 lint:
 	@unformatted=$$(gofmt -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt: run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
-	$(PROGRESS) run $(GO) vet ./...
-	$(PROGRESS) run $(GO) tool staticcheck ./...
-	@$(PROGRESS) run $(MAKE) -s gosec
+	@$(TOOLS) ./lint
+	@echo "lint: go vet, staticcheck and gosec take minutes where they have not run before"
+	@bin/tools/lint ./...
 	@$(MAKE) -s web-lint
-
-# Security checks of the code; lint.gosec has what is left out, with the reasons. Its own module file
-# keeps what gosec and govulncheck depend on out of go.mod.
-gosec:
-	@$(GO) tool -modfile=lint.mod gosec -quiet -exclude-generated -nosec-require-rules -nosec-require-justification \
-		-exclude-rules "$$(sed -e 's/ *#.*//' -e '/^$$/d' lint.gosec | paste -sd ';')" ./...
 
 # Known vulnerabilities in dependencies and in the standard library that the code reaches. It fetches
 # the database of the Go project, and so is not part of lint.
 vuln:
-	$(GO) tool -modfile=lint.mod govulncheck ./...
+	@$(TOOLS) golang.org/x/vuln/cmd/govulncheck
+	bin/tools/govulncheck ./...
 
 # Every fuzz target for a short time, two at a time: what it finds is written to testdata/fuzz, and a
 # test from then on. Now and then go test -fuzz takes the end of that time for a failure ("context
@@ -75,16 +81,64 @@ fuzz:
 
 # A container image with the static program and nothing else, by Docker or what DOCKER names. deploy/image
 # has its Dockerfile; a test keeps it below 25 MB compressed.
+STATIC = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags '-s -w $(STAMP)'
 image:
 	rm -rf bin/image && mkdir -p bin/image/state
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/image/weft ./cmd/weft
+	$(STATIC) -o bin/image/weft ./cmd/weft
 	cp deploy/image/Dockerfile bin/image/
 	$(DOCKER) build -q -t $(IMAGE) bin/image
+
+# What people install, into bin/release: archives with the static program, deb and rpm, SBOMs, the source
+# and checksums. It takes Go modules and nothing else from outside. PLATFORMS=linux/amd64 makes those of
+# one platform.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+release:
+	@rm -rf bin/release && mkdir -p bin/release/share/man
+	@$(TOOLS) github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod github.com/goreleaser/nfpm/v2/cmd/nfpm
+	@for p in $(PLATFORMS); do \
+		echo "make release: $$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(STATIC) -o bin/release/$${p%/*}_$${p#*/}/weft ./cmd/weft || exit 1; done
+	@$(NOTICE) ../.. ../../bin/release/share/copyright
+	@$(STATIC) -o bin/release/share/weft ./cmd/weft
+	@cd bin/release/share && ./weft man man && gzip -9n man/* && for s in bash fish; do ./weft completion $$s >weft.$$s; done && \
+		./weft completion zsh >_weft && ./weft version -o 'jsonpath=$$.version' >version && rm weft
+	@set -e; export VERSION=$$(sed 's/^v//' bin/release/share/version) SOURCE_DATE_EPOCH=$(EPOCH); cd bin/release; \
+	for p in $(PLATFORMS); do \
+		export ARCH=$${p#*/}; at=$${p%/*}_$$ARCH; \
+		cp -r share/copyright ../../README.md ../../NOTICE ../../CHANGELOG.md ../../cmd/weft/controller.yaml share/man share/weft.* share/_weft $$at; \
+		tar --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner --transform "s|^$$at|weft-$$VERSION|" -c $$at | \
+			gzip -9n >weft_$${VERSION}_$$at.tar.gz; \
+		(cd ../.. && bin/tools/cyclonedx-gomod bin -json -noserial -output bin/release/weft_$${VERSION}_$$at.cdx.json bin/release/$$at/weft); \
+		if [ "$${p%/*}" = linux ]; then for kind in deb rpm; do \
+			(cd ../.. && bin/tools/nfpm package -f deploy/package/nfpm.yaml -p $$kind \
+				-t bin/release/weft_$${VERSION}_$$ARCH.$$kind); done; fi; done; \
+	git -C ../.. archive --format=tar --prefix=weft-$$VERSION/ HEAD | gzip -9n >weft_$${VERSION}_source.tar.gz; \
+	cp -r ../../deploy/helm/weft weft; sed -i "s/^\(version\|appVersion\):.*/\1: $$VERSION/" weft/Chart.yaml; \
+	tar --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner -c weft | gzip -9n >weft-$$VERSION.tgz; rm -rf weft; \
+	rm -rf share $$(echo $(PLATFORMS) | tr / _); \
+	sha256sum * >SHA256SUMS; ls -l
+EPOCH = $$(git log -1 --format=%ct)
+
+# Lists the licences of what the program contains in NOTICE, and fails for one that does not go together with
+# Apache-2.0, MIT and BSD. A test fails for a dependency that NOTICE lacks; packages have the texts.
+NOTICE = $(GO) -C test/tools run ./notice
+notice:
+	@$(NOTICE) ../..
+
+# Installs what make release makes for this machine: as root, in a blank Debian that debootstrap gets.
+test-packages:
+	@ls bin/release/weft_*_$$($(GO) env GOARCH).deb >/dev/null 2>&1 || $(MAKE) release PLATFORMS=linux/$$($(GO) env GOARCH)
+	WEFT_PACKAGES=1 $(GO) test -count=1 -timeout 30m -v ./test/packages
+
+# Lints the chart, and compares what it makes with the golden files of test/chart, a module of its own for
+# what Helm and Kubernetes bring; UPDATE=-update writes these files.
+test-chart:
+	$(GO) -C test/chart test -count=1 . -args $(UPDATE)
 
 # The labs of Docker Compose in the repository, made again.
 labs: build
 	bin/weft lab export figure1 --to compose --data deploy/compose/figure1 .
-	bin/weft lab export examples/fabric.yaml --to compose deploy/compose/fabric
+	bin/weft lab export docs/examples/fabric.yaml --to compose deploy/compose/fabric
 	bin/weft lab export figure1 --to compose --controllers 3 deploy/compose/cluster
 
 # One of these labs in containers: make lab-up LAB=fabric PROFILE=bmv2.
@@ -104,21 +158,29 @@ test-compose:
 
 # Linux's own RoCEv2 stack, in guests under qemu, through Figure 1: see docs/labs.md. Programs of others
 # for MRC over weft nic (docs/libmrc.md), from where OCP_MRC_DIR and MRC_NCCL_DIR have their sources.
-interop: interop-mrc
+# First the programs that take no guests, as far as they lie at hand: CONTRIBUTING.md has them.
+interop: interop-others interop-mrc interop-slurm
 	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 150m ./test/interop -run TestInterop -v
+
+interop-others:
+	$(GO) run ./test/interop/others
+
+# Jobs of Slurm with its own daemons, on loopback: docs/schedulers.md.
+interop-slurm:
+	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 20m ./test/slurm -run TestJobs -v
 
 interop-mrc:
 	WEFT_INTEROP=1 $(GO) test -count=1 -timeout 90m ./test/libmrc -run TestPrograms -v
 
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers and what they deny with 10,000, programs as code beside the same interpreted (10 million packets), fabrics under load and the naming of bad links with many,
-# hostile clients of a switch in numbers, programs of MRC and their NICs that are killed (for MRC_SOAK), what clients may believe of three controllers in 100 runs of 100,000 operations.
+# hostile clients of a switch in numbers, programs of MRC and their NICs that are killed (for MRC_SOAK), what clients may believe of three controllers in 100 runs of 100,000 operations, and that the others go on under each fault.
 MRC_SOAK ?= 1h
 soak:
-	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes)$$' -v ./test/faults
-	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./endpoint/mrc
+	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes|TestLeases)$$' -v ./test/faults
+	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./host/mrc
 	WEFT_SEEDS=1300 $(GO) test -timeout 24h -run '^(TestTranslated|TestSpecialised)$$' -v ./dataplane
 	WEFT_SEEDS=3000 $(GO) test -timeout 24h -run '^TestRecalled$$' -v ./dataplane
-	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestNodes$$' -v ./cluster
+	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^(TestNodes|TestReach)$$' -v ./service/cluster
 	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestDenials$$' -v ./service
 	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/mrc/flows
 	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/mrc/flows
@@ -126,8 +188,17 @@ soak:
 	WEFT_CAPACITY=all $(GO) test -timeout 24h -run '^TestCapacityKept$$' -v ./test/mrc/flows
 	WEFT_CAPACITY=all $(GO) test -count=1 -run '^TestFabric$$' -v ./test/kernels
 	WEFT_MRC_SOAK=$(MRC_SOAK) $(GO) test -count=1 -timeout 24h -run '^TestPrograms$$' -v ./test/libmrc
+	WEFT_FIGURES=1 $(GO) test -count=1 -timeout 1h -run '^TestFigures$$' -v ./cmd/weft
+	WEFT_PROGRESS=1 $(GO) test -count=1 -timeout 1h -run '^(TestProgress|TestDamagedMember)$$' -v ./test/linear
 	WEFT_LINEAR=100000 WEFT_SEEDS=50 $(GO) test -timeout 72h -run '^TestLinearizable$$' -v ./test/linear
+	$(MAKE) upgrade
 	$(MAKE) mutate MUTANTS=2000
+
+# Upgrades three controllers from the last tag, or the commit that the test names, to this source, and goes
+# back, under traffic. FROM names another commit.
+FROM ?= yes
+upgrade:
+	WEFT_UPGRADE_FROM=$(FROM) $(GO) test -count=1 -timeout 30m -run '^TestReleases$$' -v ./test/upgrade
 
 # Changes the code in one place at a time, and says which changes no test notices: MUTANTS of them, drawn by
 # MUTATE_SEED where one is given. AT=FILE:LINE tries those of one line, PACKAGES=... of some packages. What
@@ -142,7 +213,7 @@ bench:
 
 # What programs of MRC are linked with, into bin/libmrc (docs/libmrc.md).
 libmrc:
-	@$(MAKE) -s -C libmrc
+	@$(MAKE) -s -C host/libmrc
 
 # Rebuilds what p4c makes of the P4 program, of the one that is measured and of those that test the embedded switch. Nobody needs it to run or test Weft.
 p4:
@@ -163,9 +234,9 @@ p4-tests:
 	@command -v $(P4TESTGEN) >/dev/null || { echo "make p4-tests: $(P4TESTGEN) is not on the PATH"; exit 1; }
 	$(GO) run ./dataplane/stf/p4testgen -p4testgen $(P4TESTGEN) $(P4TESTGEN_FLAGS)
 
-# Makes the Go code of hostapi/host.proto again, with the plugins that go.mod pins: it takes no protoc. A test fails when the committed code is another.
+# Makes the Go code of api/hostapi/host.proto again, with the plugins that go.mod pins: it takes no protoc. A test fails when the committed code is another.
 hostapi:
-	$(GO) generate ./hostapi
+	$(GO) generate ./api/hostapi
 
 # Builds the dashboard (web/dist) from its sources with the versions of web/package-lock.json. It takes
 # Node 20.19 or later, and is needed only where the sources change: web/dist is committed.

@@ -62,8 +62,8 @@ func NewAuthenticator(cfg Config, dir *Directory) *Authenticator {
 	return &Authenticator{cfg: cfg, dir: dir}
 }
 
-// Required reports whether the API asks for credentials: a way to show them is configured, or there
-// is a user or a token.
+// Required reports whether the API asks for credentials: if a way to show credentials is
+// configured, or if users or tokens exist.
 func (g *Authenticator) Required() bool { return g.cfg.static() || !g.dir.Empty() }
 
 // Ways returns the ways to sign in.
@@ -99,9 +99,9 @@ func CookieName(tls bool) string {
 	return cookieName
 }
 
-// Identify returns who makes a request: nobody without credentials that count, and anybody where
-// the API asks for none. An error says what is wrong with them and wraps [ErrCredentials], or
-// [ErrStore] where that is not known; the principal is nobody then.
+// Identify returns the principal of a request: nobody without valid credentials, and anybody if the
+// API asks for no credentials. An error describes the fault of the credentials and wraps
+// [ErrCredentials], or [ErrStore] if the store cannot answer; the principal is nobody then.
 func (g *Authenticator) Identify(r *http.Request) (Principal, error) {
 	p, err := g.identify(r)
 	if !p.Known() && !g.Required() {
@@ -167,7 +167,7 @@ func (g *Authenticator) Token(ctx context.Context, text string) (Principal, erro
 	return t.principal(), nil
 }
 
-// fileName is the name of the principal of a token of the file, from the token's digest.
+// fileName derives a principal's name from the digest of its token in the file.
 func fileName(digest [sha256.Size]byte) string {
 	return "token-file:" + hex.EncodeToString(digest[:4])
 }

@@ -12,9 +12,7 @@ import (
 
 // CertificateRule maps a client certificate to a principal.
 type CertificateRule struct {
-	// Name is the one that the certificate has: a DNS name, e-mail address or URI of its subject
-	// alternative names, or the common name of its subject where it has none of these.
-	Name      string `yaml:"name"`
+	Name      string `yaml:"name" doc:"principals of client certificates ([access.md](access.md#ways-to-show-who-you-are)); needs 'tls.ca'" default:"none"`
 	api.Grant `yaml:",inline"`
 }
 
@@ -34,9 +32,9 @@ func names(c *x509.Certificate) []string {
 	return out
 }
 
-// certificate returns the principal of a certificate that an authority of clients has signed. That
-// is not enough: the certificates of hosts, switches and controllers may come from the same
-// authority. The first rule that names it counts.
+// certificate returns the principal of a certificate signed by a client authority. A signature
+// alone does not suffice, because the same authority may sign certificates of hosts, switches and
+// controllers. The first rule that names the certificate counts.
 func certificate(rules []CertificateRule, c *x509.Certificate) (Principal, error) {
 	have := names(c)
 	for _, r := range rules {

@@ -28,7 +28,7 @@ const (
 type user struct {
 	api.User
 	Hash string `json:"hash"` // of the password, in the PHC string format
-	// Known are the addresses that have signed in as the user lately, and when: see [guesses].
+	// Known maps addresses with a recent sign-in of the user to the sign-in time: see [guesses].
 	Known map[string]time.Time `json:"known,omitempty"`
 }
 
@@ -46,8 +46,14 @@ type session struct {
 	LastUsed  time.Time `json:"lastUsed"`
 }
 
-// Directory has the users, tokens and sessions of a store, as it was told of them: a change by
-// another controller takes a moment. Its methods may be called from any goroutine.
+var (
+	_ = store.Form[user](userPrefix)
+	_ = store.Form[token](tokenPrefix)
+	_ = store.Form[session](sessionPrefix)
+)
+
+// Directory holds the users, tokens and sessions of a store, as the store has reported them: a
+// change by another controller takes a moment. Any goroutine may call the methods.
 type Directory struct {
 	store store.Store
 	asks  *rate.Limiter // questions to the store about what is not known here
@@ -59,8 +65,8 @@ type Directory struct {
 	sessions map[string]session
 	// loaded: everything was read once.
 	loaded bool
-	// refreshed is the revision of the store at which everything was read, seen that of the newest
-	// change taken over since: what is older is known already, and may have been removed since.
+	// refreshed is the store revision of the last full read, seen the revision of the newest change
+	// applied since. The directory already knows older records, which may have been removed since.
 	refreshed, seen int64
 	noted           map[string]time.Time // when a use was noted, by the key of the record
 }
@@ -182,7 +188,7 @@ func (d *Directory) ask(ctx context.Context, key string) {
 	}
 }
 
-// find returns a record of a kind by name, which it asks the store for if need be.
+// find returns a record by kind and name, asking the store if need be.
 func find[T any](ctx context.Context, d *Directory, prefix, name string, of func() map[string]T) (T,
 	bool) {
 	get := func() (T, bool) {
@@ -242,8 +248,8 @@ const useEvery = time.Minute
 // maxNoted bounds the uses that are remembered.
 const maxNoted = 4096
 
-// used notes the last use of a record of a user, token or session, when was that of its use before.
-// It does without where the store fails, or somebody else writes the record.
+// used notes the last use of a user, token or session in its record. when is the time of the
+// previous use. If the store fails, or somebody else writes the record, used notes nothing.
 func (d *Directory) used(ctx context.Context, key string, was, now time.Time) {
 	if now.Sub(was) < useEvery || !d.note(key, now) {
 		return

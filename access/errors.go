@@ -5,6 +5,9 @@ import "errors"
 var (
 	// ErrCredentials reports credentials that are wrong, have expired or were revoked.
 	ErrCredentials = errors.New("the credentials are wrong")
+	// ErrClock reports a forwarded request from another controller with a time too old, or in the
+	// future, because one of the two clocks is wrong.
+	ErrClock = errors.New("the clocks of the controllers differ")
 	// ErrTooMany reports too many attempts to sign in: of a client, or as a user.
 	ErrTooMany = errors.New("too many attempts to sign in")
 	// ErrBusy reports a password for which there was no time: too many are checked.

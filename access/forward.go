@@ -33,8 +33,8 @@ type Forwarded struct {
 	Issued time.Time `json:"issued"`
 }
 
-// maxSkew bounds the age of a forwarded principal, and how much the clocks of controllers differ.
-const maxSkew = 2 * time.Minute
+// MaxSkew bounds the age of a forwarded principal, and how much the clocks of controllers differ.
+const MaxSkew = 2 * time.Minute
 
 // Signer authenticates principals between controllers, by a key in their store: only who reads the
 // store can make one. A certificate of the controllers' authority alone is not enough. Its methods
@@ -48,6 +48,8 @@ type Signer struct {
 }
 
 const signerKey = recordPrefix + "forward-key"
+
+var _ = store.Form[string](signerKey)
 
 // NewSigner returns the signer of a store.
 func NewSigner(s store.Store) *Signer { return &Signer{store: s} }
@@ -122,6 +124,14 @@ func (s *Signer) Open(ctx context.Context, purpose, sealed string, v any) error 
 	return nil
 }
 
+// Apart describes how far a clock runs ahead of another clock, or behind: "1h0m0s ahead of".
+func Apart(ahead time.Duration) string {
+	if ahead < 0 {
+		return ahead.Abs().Round(time.Second).String() + " behind"
+	}
+	return ahead.Round(time.Second).String() + " ahead of"
+}
+
 // forwardPurpose is that of [ForwardHeader].
 const forwardPurpose = "forwarded principal"
 
@@ -131,6 +141,7 @@ func (s *Signer) Sign(ctx context.Context, f Forwarded) (string, error) {
 }
 
 // Verify returns what a controller has signed for a request of a method and target at about now.
+// The error is ErrClock where all but the time is right.
 func (s *Signer) Verify(ctx context.Context, value, method, target string,
 	now time.Time) (f Forwarded, err error) {
 	if err := s.Open(ctx, forwardPurpose, value, &f); err != nil {
@@ -139,10 +150,9 @@ func (s *Signer) Verify(ctx context.Context, value, method, target string,
 	if f.Method != method || f.Target != target {
 		return f, fmt.Errorf("%w: %s is of another request", ErrCredentials, ForwardHeader)
 	}
-	if age := now.Sub(f.Issued); age > maxSkew || age < -maxSkew {
-		return f,
-			fmt.Errorf("%w: %s was signed %v ago: the clocks of the controllers differ by more than %v",
-				ErrCredentials, ForwardHeader, age, maxSkew)
+	if age := now.Sub(f.Issued); age.Abs() > MaxSkew {
+		return f, fmt.Errorf("%w: that of the controller that forwards the request is %s that of the "+
+			"one that decides, and they may differ by %v", ErrClock, Apart(-age), MaxSkew)
 	}
 	return f, nil
 }

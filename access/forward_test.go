@@ -5,11 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/store"
 )
 
-// brokenStore is a store that cannot be read, or not be written, or gives another value.
+// brokenStore is a store that fails to read, fails to write, or returns another value.
 type brokenStore struct {
 	store.Store
 	get, put error
@@ -34,8 +35,8 @@ func (s brokenStore) Put(ctx context.Context, key string, v []byte, after int64)
 	return s.Store.Put(ctx, key, v, after)
 }
 
-// TestSealed: what a controller has sealed for a purpose every controller of its store takes for
-// that purpose, and as it was sealed, and no other one.
+// TestSealed: every controller of a store accepts a value sealed by another controller of the
+// store, but only for the sealed purpose and only unchanged.
 func TestSealed(t *testing.T) {
 	shared := store.NewMemory()
 	one, two := NewSigner(shared), NewSigner(shared)
@@ -69,8 +70,33 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// TestSealWithoutStore: without the key of the store nothing is sealed or taken: not where it
-// cannot be read or made, and not where it is none.
+// TestClocks: a signature from too long ago, or from the future, is a clock fault and no client
+// fault. The error names the deviating clock and the deviation.
+func TestClocks(t *testing.T) {
+	s, now := NewSigner(store.NewMemory()), time.Now()
+	signed, err := s.Sign(t.Context(), Forwarded{Method: "GET", Target: "/", Issued: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for off, want := range map[time.Duration]string{
+		0: "", MaxSkew: "", -MaxSkew: "",
+		MaxSkew + time.Second:  "forwards the request is 2m1s behind that of the one that decides",
+		-MaxSkew - time.Second: "2m1s ahead of that of",
+		MaxSkew + time.Hour*24: "24h2m0s behind",
+	} {
+		_, err := s.Verify(t.Context(), signed, "GET", "/", now.Add(off))
+		if want == "" && err != nil || want != "" && (!errors.Is(err, ErrClock) ||
+			errors.Is(err, ErrCredentials) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("the clock is %v off: %v, want %q", off, err, want)
+		}
+	}
+	if _, err := s.Verify(t.Context(), signed, "PUT", "/", now); !errors.Is(err, ErrCredentials) {
+		t.Errorf("another request: %v", err)
+	}
+}
+
+// TestSealWithoutStore: without the store's key a signer seals and accepts nothing: neither if the
+// key cannot be read or made, nor if the stored key is invalid.
 func TestSealWithoutStore(t *testing.T) {
 	down := errors.New("down")
 	good := store.NewMemory()

@@ -14,24 +14,24 @@ import (
 
 // Budgets of attempts to sign in with a password: so many at once, and then one in every pause.
 const (
-	// Of an address that has not signed in as the user lately, for all users together.
+	// For all users together, from an address without a recent sign-in as the user.
 	addressBurst, addressPause = 10, 6 * time.Second
-	// For a user, from all such addresses together. It is more than one address may use, so that one
-	// stranger alone never locks out a user who is elsewhere.
+	// For a user, from all such addresses together. The budget exceeds the budget of one address, so
+	// one stranger alone never locks out a user elsewhere.
 	userBurst, userPause = 20, 3 * time.Second
-	// Of an address that has signed in as the user lately, for that user.
+	// For a user, from an address that has recently signed in as the user.
 	knownBurst, knownPause = 10, 6 * time.Second
 )
 
-// An address is known to a user for knownTime after it has signed in as the user; there are
-// maxKnown of a user at most, the latest.
+// A user knows an address for knownTime after a sign-in from the address. Each user has at most
+// maxKnown known addresses, the latest.
 const (
 	knownTime = 30 * 24 * time.Hour
 	maxKnown  = 16
 )
 
-// maxBudgets bounds the addresses, and the names of users, that have a budget of their own. What
-// comes when there are more shares one.
+// maxBudgets bounds the addresses, and the user names, with a budget of their own. Further
+// addresses and names share one budget.
 const maxBudgets = 4096
 
 // Pause reports an attempt that comes too early. It wraps [ErrTooMany] or [ErrBusy].
@@ -48,7 +48,7 @@ func (p *Pause) Error() string {
 // Unwrap returns the reason.
 func (p *Pause) Unwrap() error { return p.Why }
 
-// Seconds is the pause in whole seconds, as Retry-After has it (RFC 9110, section 10.2.3).
+// Seconds returns the pause in whole seconds for Retry-After (RFC 9110, section 10.2.3).
 func (p *Pause) Seconds() int { return max(1, int(math.Ceil(p.After.Seconds()))) }
 
 // guesses bounds attempts to sign in with a password. Its methods may be called from any goroutine.

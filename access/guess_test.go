@@ -155,8 +155,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestKnownAddresses: how long an address is known, how many of them are, and that a new password
-// ends it.
+// TestKnownAddresses: how long an address stays known, how many known addresses a user has, and
+// that a new password makes the addresses unknown.
 func TestKnownAddresses(t *testing.T) {
 	w := newGuessBed(t)
 	knows := func(address string) bool {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestForeignHashes: a hash that this program did not write is refused before anything is computed
-// of it, whatever the password; above all one without a sum, which every password would have.
+// TestForeignHashes: the hasher refuses a hash that this program did not write, before computing
+// anything and whatever the password; above all a hash without a sum, because every password would
+// match.
 func TestForeignHashes(t *testing.T) {
 	h := newHasher(Cost{Passes: 1, Memory: 8, Lanes: 1})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -73,8 +73,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestFileTokens: a token of the file is an administrator's, with a name that follows from its
-// digest: four octets, so that it gives nothing away.
+// TestFileTokens: a token in the file belongs to an administrator. Its name derives from four
+// octets of its digest, so the name gives nothing away.
 func TestFileTokens(t *testing.T) {
 	given := sha256.Sum256([]byte("the token"))
 	a := NewAuthenticator(Config{Tokens: [][sha256.Size]byte{{1}, given, {2}}}, NewDirectory(

@@ -181,8 +181,8 @@ func (k *Keeper) DeleteToken(ctx context.Context, id string) error {
 	})
 }
 
-// first refuses the first user or token of an API that is open until there is one, unless it can
-// make others.
+// first refuses to create the first user or token unless that principal may create others. Until
+// then the API is open.
 func (k *Keeper) first(admin bool) error {
 	if k.authenticator.Required() || admin {
 		return nil
@@ -192,7 +192,8 @@ func (k *Keeper) first(admin bool) error {
 			"administrator without an end"}
 }
 
-// last refuses the removal of the last administrator, where no other way to be one is configured.
+// last refuses the removal of the last administrator unless the configuration provides
+// administrators by other means.
 func (k *Keeper) last(user, token string) error {
 	if k.authenticator.cfg.static() {
 		return nil

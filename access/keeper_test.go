@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestLastAdministrator: an administrator whose token ends is no administrator for good, and
-// neither is one of another role: the last user that is one stays.
+// TestLastAdministrator: an administrator's token with an end does not count as a lasting
+// administrator, and neither does a principal with another role: the last user with the role stays.
 func TestLastAdministrator(t *testing.T) {
 	w := newGuessBed(t)
 	by := &Principal{Name: "ann", Way: api.WayUser, Grant: api.Grant{Role: api.RoleAdmin}}
@@ -47,8 +47,8 @@ func TestLastAdministrator(t *testing.T) {
 	}
 }
 
-// TestSessionsOfAnOldPassword: a change of the password ends the sessions from before it, and none
-// that begins with it.
+// TestSessionsOfAnOldPassword: a password change ends all older sessions, but no session that
+// starts with the new password.
 func TestSessionsOfAnOldPassword(t *testing.T) {
 	w := newGuessBed(t)
 	begin := func(password string) string {

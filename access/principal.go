@@ -21,10 +21,10 @@ type Principal struct {
 	Expires time.Time `json:"expires,omitzero"`
 	// CSRF is what changes by this principal must carry; "": nothing. Sessions by cookie have one.
 	CSRF string `json:"csrf,omitempty"`
-	// Claims are the values of the claims of an OpenID Connect provider that make members of projects.
+	// Claims holds the values of OpenID Connect claims that confer project membership.
 	Claims map[string][]string `json:"claims,omitempty"`
-	// Projects are those that the principal is a member of, with its role in each: what the controller
-	// that decides knows ([Projects.Join]), and no session.
+	// Projects maps the principal's projects to its role in each project. The deciding controller
+	// fills the map ([Projects.Join]); sessions do not hold it.
 	Projects map[string]api.ProjectRole `json:"-"`
 	all      *Projects
 }

@@ -38,8 +38,8 @@ func (ps *Projects) Requests(name string) int {
 	return 0
 }
 
-// Join gives a principal the projects that it is a member of. A principal of the role tenant is the
-// editor of the project of its tenant.
+// Join gives a principal its project memberships. A principal with the role tenant becomes editor
+// of its tenant's project.
 func (ps *Projects) Join(p *Principal) {
 	p.all, p.Projects = ps, nil
 	join := func(name string, role api.ProjectRole) {

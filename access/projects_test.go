@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestJoinProjects: a principal is a member by its way and name, a token by its id, and by claims
-// of its provider; of two roles in one project the greater counts.
+// TestJoinProjects: a principal is a member by its way and name, a token by its id, or by claims of
+// its provider. With two roles in one project, the greater role counts.
 func TestJoinProjects(t *testing.T) {
 	member := func(way api.Way, name string, role api.ProjectRole) api.ProjectMember {
 		return api.ProjectMember{Way: way, Name: name, Role: role}
@@ -66,15 +66,15 @@ func TestJoinProjects(t *testing.T) {
 	}
 }
 
-// TestWhatMembersMay: which scopes a principal has for resources of its projects, of other projects
-// and of no project, and which of them it may know of.
+// TestWhatMembersMay: a principal's scopes for resources in its own projects, in other projects and
+// outside of projects, and the resources visible to the principal.
 func TestWhatMembersMay(t *testing.T) {
 	ps := NewProjects(map[string]api.ProjectSpec{
 		"acme": {Members: []api.ProjectMember{{Way: api.WayUser, Name: "ed", Role: api.ProjectEditor},
 			{Way: api.WayUser, Name: "vi", Role: api.ProjectViewer}, {Way: api.WayUser, Name: "tom",
 				Role: api.ProjectEditor}}},
 		"blue": {},
-		// Within the name of a tenant that has no project of its own.
+		// This name lies within the name of a tenant without a project.
 		"late-x": {},
 	})
 	tenant := func(of string) api.Grant { return api.Grant{Role: api.RoleTenant, Tenant: of} }
@@ -128,7 +128,7 @@ func TestWhatMembersMay(t *testing.T) {
 			t.Errorf("%s %v: may read %v, write %v", x.name, x.grant, p.May(TenantRead), p.May(TenantWrite))
 		}
 	}
-	// Nobody may do nothing, whatever its role says.
+	// A principal without a name may do nothing, whatever its role says.
 	nobody := Principal{Grant: api.Grant{Role: api.RoleAdmin}}
 	ps.Join(&nobody)
 	if nobody.Uses("acme", TenantRead) || nobody.Sight() == nil {
@@ -146,9 +146,9 @@ func join(names []string) (out string) {
 	return out
 }
 
-// TestNarrowToAProject: who acts in one project has its role there and no other, an administrator
-// that of an editor, who sees everything that of a viewer; nobody acts in a project that there is
-// not, or that it has no part in.
+// TestNarrowToAProject: a principal that acts in one project has only its role in the project. An
+// administrator acts as an editor, and a principal that sees everything acts as a viewer. No
+// principal acts in a nonexistent project, or in a project without a role for the principal.
 func TestNarrowToAProject(t *testing.T) {
 	ps := NewProjects(map[string]api.ProjectSpec{
 		"acme": {Members: []api.ProjectMember{{Way: api.WayUser, Name: "vi", Role: api.ProjectViewer},
@@ -200,7 +200,8 @@ func TestRequestsOfProjects(t *testing.T) {
 	}
 }
 
-// TestTenantWithoutTenant: a principal of the role tenant that is of none is in no project.
+// TestTenantWithoutTenant: a principal with the role tenant but without a tenant belongs to no
+// project.
 func TestTenantWithoutTenant(t *testing.T) {
 	for tenant, want := range map[string]int{"": 0, "a": 1} {
 		p := Principal{Name: "ann", Grant: api.Grant{Role: api.RoleTenant, Tenant: tenant}}

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// fullStore is a store whose disk is full, with the error of a write.
+// fullStore is a store on a full disk, with the error for writes.
 type fullStore struct {
 	store.Store
 	err error

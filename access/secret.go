@@ -18,8 +18,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// tokenMark begins every token that the API makes, so that scanners for leaked secrets can know
-// one.
+// tokenMark begins every token made by the API, so scanners for leaked secrets can recognize
+// tokens.
 const tokenMark = "weft_"
 
 // sessionMark begins a session that is used as a bearer token.
@@ -78,8 +78,8 @@ const (
 	hashOctets = 32
 )
 
-// maxHashes bounds the passwords of strangers that are hashed at a time, and as many of those who
-// are known, and with them the memory. hashWait is how long a password waits for its turn.
+// maxHashes bounds the concurrent password hashes for strangers and, separately, for known
+// principals, and so bounds the memory. hashWait is the time that a password waits for its turn.
 const (
 	maxHashes = 2
 	hashWait  = 5 * time.Second
@@ -91,8 +91,8 @@ type room chan struct{}
 // hasher hashes passwords, a bounded number at a time.
 type hasher struct {
 	cost Cost
-	// strangers is the room of those who have yet to show who they are, own that of all others, for
-	// whom strangers leave it free.
+	// strangers is the room for clients that have yet to authenticate, own the room for all other
+	// clients. Strangers leave own free.
 	strangers, own room
 
 	// mu guards the fields below it.

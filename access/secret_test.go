@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSplit: what a client sends has the mark, an identifier of 24 octets and a secret of 64
+// TestSplit: a valid client token has the mark, an identifier of 24 octets and a secret of 64
 // digits.
 func TestSplit(t *testing.T) {
 	id, secret := strings.Repeat("i", 24), strings.Repeat("0", 2*secretOctets)
@@ -31,7 +31,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestEmpty: that there are neither users nor tokens is known of a store that was read alone.
+// TestEmpty: a directory reports a store without users and tokens as empty only after reading the
+// store.
 func TestEmpty(t *testing.T) {
 	for _, c := range []struct {
 		of   *Directory

@@ -15,8 +15,9 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestWays: a sign-in page offers the ways that are configured, and those of users and tokens,
-// which may come at any time; none is needed while nothing asks for credentials.
+// TestWays: a sign-in page offers the configured ways, and the ways of users and tokens, because
+// users and tokens may appear at any time. The page needs no way while the API asks for no
+// credentials.
 func TestWays(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg  Config
@@ -85,9 +86,9 @@ func TestSessionsThatCount(t *testing.T) {
 	}
 }
 
-// TestRoomForSessions: the oldest session of a principal gives way to one too many of its own,
-// which makes room among all sessions too; without room among all nobody else begins one. Sessions
-// that have ended are removed first.
+// TestRoomForSessions: a new session beyond a principal's limit replaces the principal's oldest
+// session, which also makes room among all sessions. Without room among all sessions, no other
+// principal begins a session. The directory removes ended sessions first.
 func TestRoomForSessions(t *testing.T) {
 	ann := Principal{Name: "ann", Way: api.WayUser}
 	for _, c := range []struct {
@@ -175,7 +176,7 @@ func (s *countedPuts) Put(ctx context.Context, key string, value []byte, after i
 	return s.Store.Put(ctx, key, value, after)
 }
 
-// TestUsesAreNotedOnceAMinute: whatever a record says of its last use, which a controller may have
+// TestUsesAreNotedOnceAMinute: regardless of the last use in a record, which a controller may have
 // read long ago.
 func TestUsesAreNotedOnceAMinute(t *testing.T) {
 	w := newGuessBed(t)
@@ -195,7 +196,7 @@ func TestUsesAreNotedOnceAMinute(t *testing.T) {
 	}
 }
 
-// overtaken is a store in which another write follows each Put before it is answered.
+// overtaken is a store where another write follows each Put before the Put returns.
 type overtaken struct {
 	store.Store
 	then func()
@@ -257,8 +258,8 @@ func TestNobodyMayAnything(t *testing.T) {
 	}
 }
 
-// TestAsksTheStore: what another controller has written a moment ago is found by asking the store
-// for it, as long as the directory has read the store before, and not where it has seen it removed.
+// TestAsksTheStore: a directory finds a recent write of another controller by asking the store,
+// provided that the directory has read the store before and has not seen the removal of the record.
 func TestAsksTheStore(t *testing.T) {
 	s := store.NewMemory()
 	d := NewDirectory(s)
@@ -293,8 +294,7 @@ func TestAsksTheStore(t *testing.T) {
 	has("c", false)
 }
 
-// TestFollowsTheStore: a directory takes changes over as the store tells of them, one after
-// another.
+// TestFollowsTheStore: a directory applies changes one after another, as the store reports them.
 func TestFollowsTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.NewMemory()

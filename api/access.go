@@ -193,8 +193,8 @@ func (r *PasswordRequest) Validate() error { return Refuse(checkedPassword(r.Pas
 // maxPrincipal is the longest name of a principal, in characters.
 const maxPrincipal = 253
 
-// ValidatePrincipal checks the name of a principal that somebody else has named, such as a provider
-// of identities: it is shown and logged as it is.
+// ValidatePrincipal checks a principal's name chosen by another party, such as an identity
+// provider, because Weft shows and logs the name unchanged.
 func ValidatePrincipal(name string) error {
 	printable := func(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
 	if n := utf8.RuneCountInString(name); n >= 1 && n <= maxPrincipal &&

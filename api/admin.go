@@ -26,7 +26,7 @@ type AdminState string
 const (
 	// AdminUp: it is to be used, once it is up and probes come through.
 	AdminUp AdminState = "up"
-	// AdminDrained: it is not to be used, and nothing is lost on the way there.
+	// AdminDrained takes a part out of use without losing traffic.
 	AdminDrained AdminState = "drained"
 )
 

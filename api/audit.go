@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// AuditRecord is what the audit log has of one request. Its fields are named after those of gNSI's
-// acctz (openconfig/gnsi, acctz.proto, RecordResponse) where that has them.
+// AuditRecord is the audit log's record of one request. Field names follow gNSI acctz
+// (openconfig/gnsi, acctz.proto, RecordResponse) where acctz defines the field.
 type AuditRecord struct {
-	// Chain and Seq are where the record is: each chain has its own numbers, from 1 on.
+	// Chain and Seq locate the record: each chain numbers its records from 1.
 	Chain          string       `json:"chain" doc:"Chain of records that it belongs to."`
 	Seq            uint64       `json:"seq" doc:"Its number in the chain."`
 	Timestamp      time.Time    `json:"timestamp" doc:"When the request was made."`
@@ -17,12 +17,12 @@ type AuditRecord struct {
 	Outcome        AuditOutcome `json:"outcome" enum:"success,failure" doc:"What became of it."`
 	Status         int          `json:"status" doc:"HTTP status of a failure; 0: success."`
 	Detail         string       `json:"detail,omitempty" doc:"Why it failed."`
-	// Before and After are the specs of the resource; absent: there was or is none.
+	// Before and After hold the specs of the resource; absent: no resource before or after the change.
 	Before json.RawMessage `json:"before,omitempty" doc:"Spec of the resource before the change; absent: there was none. One of more than 64 KiB is replaced by its size and SHA-256."`
 	After  json.RawMessage `json:"after,omitempty" doc:"Spec of the resource after the change; absent: there is none."`
 	// Suppressed counts records of failures that were left out before this one.
 	Suppressed uint64 `json:"suppressed,omitempty" doc:"Failures before this one that were counted and not recorded, because there were too many at once."`
-	// Previous is the hash of the record before, Hash that of this one.
+	// Previous is the preceding record's hash, Hash this record's hash.
 	Previous string `json:"previous" doc:"Hash of the record before it in the chain."`
 	Hash     string `json:"hash" doc:"SHA-256 of the record, without this field."`
 }
@@ -79,12 +79,10 @@ type AuditChain struct {
 	// NewestSeq and NewestHash are the number and hash of its newest record.
 	NewestSeq  uint64 `json:"newestSeq" doc:"Number of the newest record; 0: there has been none."`
 	NewestHash string `json:"newestHash" doc:"Hash of the newest record. Noted elsewhere, it proves later that no record before it was changed."`
-	// PrunedSeq and PrunedHash are those of the newest record that was removed for its age or for
-	// room.
+	// PrunedSeq and PrunedHash identify the newest record removed for its age or for room.
 	PrunedSeq  uint64 `json:"prunedSeq" doc:"Number of the newest record that was removed, for its age or for room; 0: none was."`
 	PrunedHash string `json:"prunedHash" doc:"Hash of that record, which the oldest one that is kept names."`
-	// NotedSeq and NotedHash are those of the newest record that the cluster has noted apart from the
-	// chain.
+	// NotedSeq and NotedHash identify the newest record that the cluster noted outside of the chain.
 	NotedSeq  uint64 `json:"notedSeq" doc:"Number of the newest record that the cluster has noted, apart from the chain; 0: none yet. A chain that ends before it was cut short."`
 	NotedHash string `json:"notedHash" doc:"Hash of that record."`
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// BGPPeer is a BGP-LS speaker that the topology is learned from, and the session with it.
+// BGPPeer is a BGP-LS speaker that feeds the topology, together with its session.
 type BGPPeer struct {
 	Name      string             `json:"name" doc:"Its configured address, and the port unless the peer connects to the controller."`
 	Address   netip.Addr         `json:"address"`
@@ -19,6 +19,8 @@ type BGPPeer struct {
 	Sessions  uint64             `json:"sessions" doc:"Sessions established since the controller started."`
 	Updates   uint64             `json:"updates" doc:"UPDATE messages received in all sessions."`
 	NLRIs     topology.PeerNLRIs `json:"nlris" doc:"NLRIs of the peer that are in the topology."`
+	Unplaced  int                `json:"unplacedSids,omitempty" doc:"SIDs of the peer whose nodes nobody describes, as where a SID names another routing instance than the node: they are in no topology."`
+	Kept      *topology.PeerKept `json:"kept,omitempty" doc:"What the topology has of the peer though the peer no longer says it, nor does any other."`
 	Refused   uint64             `json:"refused,omitempty" doc:"NLRIs of nodes that the peer may not describe."`
 
 	MalformedNLRIs      uint64              `json:"malformedNlris,omitempty" doc:"NLRIs of the peer that were malformed and left out (RFC 9552, section 8.2.2)."`

@@ -17,10 +17,10 @@ const (
 	SeverityWork Severity = "work"
 )
 
-// Finding is something that is not as it should be, or that somebody has taken out of use.
+// Finding describes a fault, a warning, or a part that an operator has taken out of use.
 type Finding struct {
 	ID       string    `json:"id" doc:"The same as long as it lasts, whatever becomes of it meanwhile."`
-	Kind     string    `json:"kind" enum:"controller,BGP-LS peer,switch,link,drain,fabric,host,host port,EV profile,multicast group,SRv6 policy,tenant,PFC policy,job" doc:"What it is about, as people count it."`
+	Kind     string    `json:"kind" enum:"controller,BGP-LS peer,switch,link,drain,fabric,host,host port,EV profile,multicast group,SRv6 policy,tenant,PFC policy,job,port,network,lease,maintenance,notification" doc:"What it is about, as people count it."`
 	Object   string    `json:"object,omitempty" doc:"The resource that shows it: its path below /v1."`
 	Severity Severity  `json:"severity" enum:"fault,warning,work" doc:"work: what an operator has taken out of use."`
 	What     string    `json:"what" doc:"A sentence that stays as it is while the finding lasts."`
@@ -30,19 +30,21 @@ type Finding struct {
 	Since    time.Time `json:"since,omitzero" doc:"When it began, where that is known."`
 }
 
-// CauseKinds returns what findings are about: the values of [Finding.Kind].
+// CauseKinds returns the values of [Finding.Kind].
 func CauseKinds() []string {
 	f, _ := reflect.TypeFor[Finding]().FieldByName("Kind")
 	return strings.Split(f.Tag.Get("enum"), ",")
 }
 
-// Cause is a finding that nothing else explains, with what follows from it.
+// Cause is a finding without a further explanation, together with the findings that follow from the
+// cause.
 type Cause struct {
 	Finding
 	Follows []Finding    `json:"follows" doc:"What follows from it, at most 100."`
 	Total   int          `json:"total" doc:"How many findings follow from it."`
 	Counts  []CauseCount `json:"counts" doc:"How many things are concerned, by kind, beside what the cause is about."`
 	Jobs    *CauseJobs   `json:"jobs,omitempty" doc:"The jobs that depend on what the cause is about; absent when there are none."`
+	Change  *CauseChange `json:"change,omitempty" doc:"The write of a client that has made it so; absent where it was none."`
 	Silence *Silence     `json:"silence,omitempty" doc:"The silence of the cause; absent when it has none."`
 }
 
@@ -50,6 +52,13 @@ type Cause struct {
 type CauseCount struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`
+}
+
+// CauseChange is the write by which a cause began, and who made it.
+type CauseChange struct {
+	Object string    `json:"object" doc:"The resource that was written: its path below /v1."`
+	By     string    `json:"by,omitempty" doc:"Who has written it last, by the audit log; absent where that has no record of it."`
+	At     time.Time `json:"at,omitzero" doc:"When."`
 }
 
 // MostCauseJobs bounds the names of [CauseJobs].

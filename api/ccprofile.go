@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// CCProfile is the parameters of congestion control that hosts are given under a
-// name.
+// CCProfile is a named set of congestion control parameters for hosts.
 type CCProfile struct {
 	Name    string        `json:"name" doc:"Name of the CC profile."`
 	Version uint64        `json:"version" doc:"Changes with every change of the spec; also the ETag."`
@@ -33,8 +32,8 @@ type CCProfileSpec struct {
 type NSCC struct {
 	DisableQA             bool     `json:"disableQa,omitempty" yaml:"disableQa" doc:"No quick adapt."`
 	AdjustBytesThreshold  uint32   `json:"adjustBytesThreshold,omitempty" yaml:"adjustBytesThreshold" format:"uint32" doc:"Octets; increases are applied when more than this were acknowledged."`
-	AdjustPeriodThreshold Duration `json:"adjustPeriodThreshold,omitzero" yaml:"adjustPeriodThreshold" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Or when more than this has passed."`
-	BaseRTT               Duration `json:"baseRtt,omitzero" yaml:"baseRtt" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Round trip of an idle network with one full packet, until a lesser sample is seen."`
+	AdjustPeriodThreshold Duration `json:"adjustPeriodThreshold,omitzero" yaml:"adjustPeriodThreshold" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Or when more than this has passed. 0 is the device's own."`
+	BaseRTT               Duration `json:"baseRtt,omitzero" yaml:"baseRtt" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Round trip of an idle network with one full packet, until a lesser sample is seen. 0 is the device's own."`
 	Eta                   float32  `json:"eta,omitempty" yaml:"eta" doc:"Octets, added once every adjustPeriodThreshold."`
 	FI                    float32  `json:"fi,omitempty" yaml:"fi" doc:"Fair increase, octets a window."`
 	FIScale               float32  `json:"fiScale,omitempty" yaml:"fiScale" doc:"Fast increase: share of the octets acknowledged."`
@@ -42,7 +41,7 @@ type NSCC struct {
 	MaxMDJump             float32  `json:"maxMdJump" yaml:"maxMdJump" doc:"One decrease leaves at least this share of the window, above 0 and at most 1."`
 	MaxCwnd               uint32   `json:"maxCwnd" yaml:"maxCwnd" format:"uint32" doc:"Octets; the greatest window, and the one to start with."`
 	QAGate                uint8    `json:"qaGate,omitempty" yaml:"qaGate" doc:"Quick adapt asks that less than maxCwnd / 2^qaGate was achieved, at most 31."`
-	QAThreshold           Duration `json:"qaThreshold,omitzero" yaml:"qaThreshold" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"And a delay above this, or a loss."`
+	QAThreshold           Duration `json:"qaThreshold,omitzero" yaml:"qaThreshold" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"And a delay above this, or a loss. 0 is the device's own."`
 	TargetDelay           Duration `json:"targetDelay" yaml:"targetDelay" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Delay of queues that is aimed at."`
 	Alpha                 float32  `json:"alpha,omitempty" yaml:"alpha" doc:"Octets a second; proportional increase: alpha x (targetDelay - delay) octets a window. Here and below 0 is the device's own."`
 	DelayWeight           float32  `json:"delayWeight,omitempty" yaml:"delayWeight" doc:"Of a sample in the average delay, at most 1."`

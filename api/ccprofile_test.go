@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
 func goodCC() CCProfileSpec {
@@ -48,8 +48,8 @@ func TestValidateCCProfile(t *testing.T) {
 	}
 }
 
-// TestCCProfileFields: every parameter of a host's profile has a field of the
-// spec, and comes back through JSON as it was.
+// TestCCProfileFields: the spec has a field for every parameter of a host's profile, and every
+// parameter survives JSON unchanged.
 func TestCCProfileFields(t *testing.T) {
 	var p hostapi.CCProfile
 	p.Name, p.Algorithm = "x", hostapi.AlgorithmNSCC

@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// Certificate is a certificate of the controller that answers, of an authority that it trusts, or
-// of another side of its connections.
+// Certificate describes a certificate of the answering controller, of a trusted authority, or of a
+// peer on a connection.
 type Certificate struct {
 	Name      string           `json:"name" doc:"Place in the configuration, and for one of authorities or of another side its serial number."`
 	Place     string           `json:"place" doc:"Section of the configuration, such as api.tls."`
@@ -21,7 +21,7 @@ type Certificate struct {
 	Message   string           `json:"message,omitempty" doc:"Why the file is refused."`
 }
 
-// CertificateRole is whose a certificate is.
+// CertificateRole defines whose certificate it is.
 type CertificateRole string
 
 // The roles.

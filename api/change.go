@@ -14,3 +14,15 @@ type EntityUpdate struct {
 	// Entity is the entry, group of copies, or clone session, in the names of the P4 program.
 	Entity string `json:"entity" doc:"The entry, group of copies or clone session, in the names of the P4 program."`
 }
+
+// MostTaken bounds what a dry run lists of what a write would take.
+const MostTaken = 100
+
+// Taken describes what a write would take away from another resource.
+type Taken struct {
+	Kind    string `json:"kind" doc:"What it would be taken from, as multicast group."`
+	Name    string `json:"name,omitempty" doc:"Its name; absent for one that the client may not see."`
+	Object  string `json:"object,omitempty" doc:"Its path below /v1/."`
+	Reason  string `json:"reason" doc:"That of its condition; Taken: it has no condition of that."`
+	Message string `json:"message" doc:"What it would lose, for people."`
+}

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Controller is one of the controllers that share a store, or the only one.
+// Controller describes a controller: one of several that share a store, or the only controller.
 type Controller struct {
 	Name string         `json:"name" doc:"Its name among the controllers."`
 	Role ControllerRole `json:"role" enum:"decider,member,unreachable,missing" doc:"decider: it plans, and keeps what is decided; member: it does what the decider asks, and answers requests through it; unreachable: it holds its lease in the store, and does not answer the controller that was asked; missing: it is expected, and holds no lease."`
@@ -24,10 +24,10 @@ type Controller struct {
 	// Lag is the age of the store's last answer.
 	Lag Duration `json:"lag" doc:"Time since the store last confirmed its lease; 0 for a controller alone."`
 	// Alarm is what is wrong with it, which all are to know.
-	Alarm string `json:"alarm,omitempty" doc:"What is wrong with it, as its disk: another controller decides, if there is one without an alarm."`
+	Alarm string `json:"alarm,omitempty" doc:"What is wrong with it, as its disk, or who does not reach it: another controller decides, if there is one without an alarm that as many reach."`
 	// Reason and Message say why it is missing.
 	Reason  string `json:"reason,omitempty" enum:"unreachable,certificate,cluster,replaced,disk,clock" doc:"Of one that is missing. unreachable: it does not answer, or answers and does not take part; certificate: one of the two refuses the other's certificate; cluster: it has the data of another etcd; replaced: it was replaced, and has not started since; disk: its disk is full or fails; clock: the clocks of the two machines differ."`
-	Message string `json:"message,omitempty" doc:"Why it is missing, in a sentence."`
+	Message string `json:"message,omitempty" doc:"Why it is missing or unreachable, in a sentence."`
 	// LastContact is when the controller that answers last knew it to be there.
 	LastContact time.Time `json:"lastContact,omitzero" doc:"Of one that is missing: when it last held a lease, as far as the controller that answers has seen; absent when it never has."`
 	// Clock is its clock less that of the controller that answers.
@@ -58,7 +58,7 @@ type ControllerRole string
 
 // The roles.
 const (
-	// RoleDecider is the role of the controller that plans and keeps what is decided.
+	// RoleDecider is the role of the controller that plans and keeps the decisions.
 	RoleDecider ControllerRole = "decider"
 	// RoleMember is the role of every other controller.
 	RoleMember ControllerRole = "member"

@@ -1,7 +1,7 @@
-// Package api has the types of the REST API: resources with the spec of a client and the status
-// of the controller, conditions, errors and dry runs, and the rules that a spec keeps.
+// Package api defines the types of the REST API: resources with the client's spec and the
+// controller's status, conditions, errors and dry runs, and the rules for specs.
 //
-// Validation is a pure function of a spec and of what is known about the network. What it refuses
-// is an [Error] that names every field at fault, its value, what would be right, and the limit
-// that was exceeded. Nothing here knows switches or tables.
+// Validation is a pure function of a spec and of the known network. A refusal is an [Error] that
+// names every faulty field, its value, the correct form, and the exceeded limit. The package knows
+// neither switches nor tables.
 package api

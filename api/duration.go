@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Duration is a time.Duration that is written as a string such as "50us", in
-// JSON and in YAML.
+// Duration is a time.Duration, written as a string like "50us" in JSON and YAML.
 type Duration time.Duration
 
 // D returns the standard library's type.

@@ -31,8 +31,8 @@ const (
 	// EventGap stands for events that were lost.
 	EventGap EventType = "gap"
 
-	EventSwitchChanged   EventType = "switch.changed" // connected, disconnected, errors
-	EventTopologyChanged EventType = "topology.changed"
+	EventSwitchChanged   EventType = "switch.changed"   // connected, disconnected, errors
+	EventTopologyChanged EventType = "topology.changed" // nodes, links, prefixes or SIDs
 	// out of use, used again, settings refused or drifted
 	EventPortChanged    EventType = "port.changed"
 	EventPortMiscabled  EventType = "port.miscabled"   // LLDP contradicts what is known of its cable
@@ -44,10 +44,10 @@ const (
 	EventNetworkChanged EventType = "network.changed"  // described, or deleted
 	EventBGPPeerChanged EventType = "bgp-peer.changed" // session established, lost, refused
 
-	EventCertificateExpiring EventType = "certificate.expiring"
-	EventCertificateExpired  EventType = "certificate.expired"
-	EventCertificateRenewed  EventType = "certificate.renewed"
-	EventCertificateRefused  EventType = "certificate.refused" // the former one is kept
+	EventCertificateExpiring EventType = "certificate.expiring" // a third of its time or 30 days left
+	EventCertificateExpired  EventType = "certificate.expired"  // its time is over
+	EventCertificateRenewed  EventType = "certificate.renewed"  // another one is in its place
+	EventCertificateRefused  EventType = "certificate.refused"  // the former one is kept
 
 	EventStoreFailed    EventType = "store.failed"    // changes are refused
 	EventStoreRecovered EventType = "store.recovered" // changes are taken again
@@ -58,19 +58,19 @@ const (
 	EventOrphanRemoved EventType = "orphan.removed" // by request or policy
 	EventOrphanGone    EventType = "orphan.gone"    // removed by others, or explained by now
 
-	EventControllerJoined EventType = "controller.joined"
-	EventControllerLeft   EventType = "controller.left" // in order
-	EventControllerLost   EventType = "controller.lost" // its lease ended
+	EventControllerJoined EventType = "controller.joined" // it holds a lease
+	EventControllerLeft   EventType = "controller.left"   // in order
+	EventControllerLost   EventType = "controller.lost"   // its lease ended
 	// its disk is full, fails or is slow, or no longer
 	EventControllerAlarm EventType = "controller.alarm"
 	// switches are shared out unevenly for a minute, or no longer
 	EventShareUneven    EventType = "controller.share"
-	EventDeciderChanged EventType = "controller.decider-changed"
-	EventOwnerChanged   EventType = "controller.owns" // other switches than before
+	EventDeciderChanged EventType = "controller.decider-changed" // another controller decides
+	EventOwnerChanged   EventType = "controller.owns"            // other switches than before
 
-	EventCauseBegan   EventType = "cause.began"
+	EventCauseBegan   EventType = "cause.began"   // something is wrong
 	EventCauseChanged EventType = "cause.changed" // it has become worse or better
-	EventCauseEnded   EventType = "cause.ended"
+	EventCauseEnded   EventType = "cause.ended"   // it is over
 
 	EventSilenceChanged EventType = "silence.changed" // made, changed, over or deleted
 
@@ -82,53 +82,53 @@ const (
 	EventProjectChanged EventType = "project.changed" // assigned, or deleted
 
 	EventJobChanged EventType = "job.changed" // spec, phase or lease
-	EventJobDeleted EventType = "job.deleted"
+	EventJobDeleted EventType = "job.deleted" // its record is gone
 	EventJobReady   EventType = "job.ready"   // GO
 	EventJobBlocked EventType = "job.blocked" // NO-GO, or other blockers than before
 
 	EventLeaseChanged EventType = "lease.changed" // granted, moved, has ended
 	EventLeaseBroken  EventType = "lease.broken"  // it holds nothing any more
-	EventLeaseDeleted EventType = "lease.deleted"
+	EventLeaseDeleted EventType = "lease.deleted" // its record is gone
 
-	EventMaintenanceChanged EventType = "maintenance.changed"
-	EventMaintenanceBegan   EventType = "maintenance.began" // its objects are drained
-	EventMaintenanceEnded   EventType = "maintenance.ended" // and used again
-	EventMaintenanceDeleted EventType = "maintenance.deleted"
+	EventMaintenanceChanged EventType = "maintenance.changed" // spec or phase
+	EventMaintenanceBegan   EventType = "maintenance.began"   // its objects are drained
+	EventMaintenanceEnded   EventType = "maintenance.ended"   // and used again
+	EventMaintenanceDeleted EventType = "maintenance.deleted" // its record is gone
 
-	EventGroupChanged      EventType = "group.changed" // spec or status
-	EventGroupDeleted      EventType = "group.deleted"
-	EventConnectionUp      EventType = "connection.up"
-	EventConnectionDown    EventType = "connection.down"
-	EventConnectionRefused EventType = "connection.refused"
-	EventReceiverEvicted   EventType = "receiver.evicted"
-	EventReceiverStalled   EventType = "receiver.stalled"
-	EventReceiverRecovered EventType = "receiver.recovered"
+	EventGroupChanged      EventType = "group.changed"      // spec or status
+	EventGroupDeleted      EventType = "group.deleted"      // its record is gone
+	EventConnectionUp      EventType = "connection.up"      // RDMA CM: an application connected
+	EventConnectionDown    EventType = "connection.down"    // it left
+	EventConnectionRefused EventType = "connection.refused" // with the reason
+	EventReceiverEvicted   EventType = "receiver.evicted"   // it stalled for evictAfter
+	EventReceiverStalled   EventType = "receiver.stalled"   // it holds its group back
+	EventReceiverRecovered EventType = "receiver.recovered" // it acknowledges again
 
-	EventSRv6PolicyChanged EventType = "srv6-policy.changed"
-	EventSRv6PolicyDeleted EventType = "srv6-policy.deleted"
-	EventPolicyPathChanged EventType = "srv6-policy.path-changed"
-	EventPolicyPathFailed  EventType = "srv6-policy.path-failed"
-	EventTenantChanged     EventType = "tenant.changed"
-	EventTenantDeleted     EventType = "tenant.deleted"
-	EventPFCPolicyChanged  EventType = "pfc-policy.changed"
-	EventPFCPolicyDeleted  EventType = "pfc-policy.deleted"
-	EventTunnelLost        EventType = "pfc.tunnel-lost"
-	EventTunnelRecovered   EventType = "pfc.tunnel-recovered"
-	EventTunnelLearned     EventType = "pfc.tunnel-learned" // scenario 2
-	EventDeadlockRisk      EventType = "pfc.deadlock-risk"
-	EventWatermarksChanged EventType = "pfc.watermarks-changed"
-	EventStorm             EventType = "pfc.storm"
-	EventStormEnded        EventType = "pfc.storm-ended"
-	EventOverflow          EventType = "pfc.overflow"
+	EventSRv6PolicyChanged EventType = "srv6-policy.changed"      // spec or status
+	EventSRv6PolicyDeleted EventType = "srv6-policy.deleted"      // its record is gone
+	EventPolicyPathChanged EventType = "srv6-policy.path-changed" // other segments
+	EventPolicyPathFailed  EventType = "srv6-policy.path-failed"  // no path is left
+	EventTenantChanged     EventType = "tenant.changed"           // spec or status
+	EventTenantDeleted     EventType = "tenant.deleted"           // its record is gone
+	EventPFCPolicyChanged  EventType = "pfc-policy.changed"       // spec or status
+	EventPFCPolicyDeleted  EventType = "pfc-policy.deleted"       // its record is gone
+	EventTunnelLost        EventType = "pfc.tunnel-lost"          // probes are lost
+	EventTunnelRecovered   EventType = "pfc.tunnel-recovered"     // probes are answered
+	EventTunnelLearned     EventType = "pfc.tunnel-learned"       // scenario 2
+	EventDeadlockRisk      EventType = "pfc.deadlock-risk"        // a cycle: the policy is withdrawn
+	EventWatermarksChanged EventType = "pfc.watermarks-changed"   // by a measured round trip
+	EventStorm             EventType = "pfc.storm"                // a pause without a departure
+	EventStormEnded        EventType = "pfc.storm-ended"          // packets leave again
+	EventOverflow          EventType = "pfc.overflow"             // packets found a queue full
 
-	EventFabricChanged    EventType = "fabric.changed"
-	EventLinkChanged      EventType = "link.changed" // denied, restored
-	EventDrainChanged     EventType = "drain.changed"
+	EventFabricChanged    EventType = "fabric.changed"     // mode, planes or sync
+	EventLinkChanged      EventType = "link.changed"       // denied, restored
+	EventDrainChanged     EventType = "drain.changed"      // draining, drained, used again
 	EventEVProfileChanged EventType = "ev-profile.changed" // degraded, and no longer
 	// a leaf uses a plane unevenly, or no longer
 	EventBalanceChanged EventType = "balance.changed"
-	EventSuspectChanged EventType = "suspect.changed"
-	EventHostChanged    EventType = "host.changed"
+	EventSuspectChanged EventType = "suspect.changed" // a link that loses packets
+	EventHostChanged    EventType = "host.changed"    // stream, ports or refusals
 )
 
 // eventTypes are all types, sorted.
@@ -160,7 +160,8 @@ var eventTypes = []EventType{
 // EventTypes returns the types that events may have, sorted.
 func EventTypes() []EventType { return slices.Clone(eventTypes) }
 
-// OfIntent reports whether events of a type tell what clients want, beside what became of it.
+// OfIntent reports whether events of a type announce changes of client intent, in addition to
+// results.
 func (t EventType) OfIntent() bool {
 	switch t {
 	case EventSilenceChanged, EventNotificationChanged, EventGroupChanged, EventGroupDeleted,

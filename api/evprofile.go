@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -108,6 +108,7 @@ type EVProfile struct {
 	Created time.Time       `json:"created,omitzero" doc:"When somebody first wanted something."`
 	Spec    EVProfileSpec   `json:"spec" doc:"What a client wants instead of what the configuration says."`
 	Status  EVProfileStatus `json:"status" doc:"What the controller says."`
+	Takes   []Taken         `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].

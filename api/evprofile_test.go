@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
 func TestValidateEVProfile(t *testing.T) {

@@ -76,6 +76,7 @@ type Node struct {
 	Changed time.Time       `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec       `json:"spec"`
 	Status  NodeStatus      `json:"status"`
+	Takes   []Taken         `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].
@@ -99,6 +100,7 @@ type Plane struct {
 	Changed time.Time   `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec   `json:"spec"`
 	Status  PlaneStatus `json:"status"`
+	Takes   []Taken     `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].

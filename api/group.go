@@ -19,6 +19,7 @@ type MulticastGroup struct {
 	Status  MulticastGroupStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].
@@ -44,9 +45,8 @@ type MulticastGroupSpec struct {
 	// CNPLimit is how many CNPs a branch may report in a window; those over it
 	// are dropped. Default: the controller's.
 	CNPLimit uint32 `json:"cnpLimit,omitempty" names:"-" maximum:"16777215" doc:"CNPs a branch may report in a window; those over it are dropped. Default: the controller's."`
-	// NackHoldoff is how long the same NAK is not repeated upstream. Default:
-	// one round trip of the tree where its delays are known, and the
-	// controller's default elsewhere.
+	// NackHoldoff is the time before a switch repeats a NAK upstream. Default: one round trip of the
+	// tree if the controller knows the tree's delays, otherwise the controller's default.
 	NackHoldoff Duration      `json:"nackHoldoff,omitzero" names:"-" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 50us or 1.5ms" example:"100us" doc:"How long the same NAK is not repeated upstream. Default: one round trip of the tree where its delays are known."`
 	Mode        GroupMode     `json:"mode,omitempty" names:"-" enum:"provisioned,inband" doc:"provisioned, the default: hosts send plain RoCEv2 and switches hold the receivers. inband: the source encapsulates and lists the receivers in End.MT TLVs."`
 	Objective   TreeObjective `json:"objective,omitempty" names:"-" enum:"delay,cost" doc:"delay, the default: every receiver gets a shortest path. cost: few links, never more than with delay."`
@@ -71,13 +71,12 @@ type GroupSource struct {
 type GroupReceiver struct {
 	Address netip.Addr `json:"address" names:"host" format:"ip" doc:"Address of a host of the inventory."`
 	QPN     uint32     `json:"qpn,omitempty" names:"queuePair" minimum:"2" maximum:"16777215" doc:"The receiving queue pair. Without one with spec.connect alone."`
-	// StartPSN is the first PSN of a receiver that joins a group which is
-	// already sending: the first one of a message that is not sent yet. Default:
-	// the group's initial PSN.
+	// StartPSN is the first PSN for a receiver that joins a sending group: the first PSN of a message
+	// not sent yet. Default: the group's initial PSN.
 	StartPSN *uint32 `json:"startPsn,omitempty" names:"-" maximum:"16777215" doc:"For a receiver that joins a group which is sending: first PSN of a message not yet sent. The source sends nothing from there on before the receiver is Programmed. Default: initialPsn."`
 	// StartMSN is the group's MSN at StartPSN.
 	StartMSN uint32 `json:"startMsn,omitempty" names:"-" maximum:"16777215" doc:"The group's MSN at startPsn."`
-	// PSN is the first PSN that the queue pair expects, where it is not the group's.
+	// PSN is the first PSN expected by the queue pair, if different from the group's.
 	PSN *uint32 `json:"psn,omitempty" names:"-" maximum:"16777215" doc:"First PSN that the queue pair expects, where that is another than startPsn: the edge counts the difference to the PSN of each packet, and from that of each response. In provisioned mode only."`
 	// VA and RKey replace those of the source where receivers registered their
 	// memory differently; both or neither.
@@ -234,11 +233,9 @@ func clone[T any](p *T) *T {
 
 // GroupDefaults are what a spec that leaves fields out means.
 type GroupDefaults struct {
-	CNPWindow Duration `yaml:"cnpWindow" json:"cnpWindow"` // default 1ms
-	// CNPs a branch and window; default 256
-	CNPLimit uint32 `yaml:"cnpLimit" json:"cnpLimit"`
-	// where the delays of a tree are unknown; default 1ms
-	NackHoldoff Duration `yaml:"nackHoldoff" json:"nackHoldoff"`
+	CNPWindow   Duration `yaml:"cnpWindow" json:"cnpWindow" doc:"window in which congestion notifications are merged"`
+	CNPLimit    uint32   `yaml:"cnpLimit" json:"cnpLimit" doc:"CNPs of a branch in a window; more are dropped"`
+	NackHoldoff Duration `yaml:"nackHoldoff" json:"nackHoldoff" doc:"time before the same NAK is repeated upstream, where the delays of the tree's links are unknown"`
 }
 
 // StandardGroupDefaults returns the defaults of the defaults.

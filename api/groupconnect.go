@@ -97,7 +97,7 @@ const (
 	RoleReceiver GroupRole = "receiver"
 )
 
-// GroupConnection is an application that has connected to a group, or is about to.
+// GroupConnection is an application connected to a group, or about to connect.
 type GroupConnection struct {
 	Address netip.Addr `json:"address"`
 	Role    GroupRole  `json:"role" enum:"source,receiver"`

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -48,8 +48,8 @@ type HostQueuePairGroup struct {
 	Hints     *QPHints   `json:"hints,omitempty" doc:"What their program expects (mrc_create_qp_hint); absent: it has said nothing."`
 }
 
-// QPHints are what a host may expect of the queue pairs of the jobs on it, under the names of
-// mrc_create_qp_hint. 0: not known.
+// QPHints tell a host what to expect from the queue pairs of its jobs, under the names from
+// mrc_create_qp_hint. 0: unknown.
 type QPHints struct {
 	NumQPsPerPeer      uint32 `json:"numQpsPerPeer" format:"uint32" maximum:"16777216" doc:"Queue pairs to each peer."`
 	NumSendPeers       uint32 `json:"numSendPeers" format:"uint32" maximum:"16777216" doc:"Peers that it sends to."`
@@ -72,6 +72,7 @@ type HostPort struct {
 	Changed time.Time      `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec      `json:"spec"`
 	Status  HostPortStatus `json:"status"`
+	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].

@@ -188,7 +188,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Everything that is wrong is said at once, in the order of the spec.
+// The error lists all faults at once, in the order of the spec.
 func TestValidateAll(t *testing.T) {
 	s := good()
 	s.DesignatedQPN, s.Receivers[1].QPN, s.ProxyAddress = 0, 0, addr("2001:db8:ffff::2")

@@ -14,7 +14,7 @@ import (
 const (
 	// MaxJobRanks bounds the ranks of a job.
 	MaxJobRanks = 131072
-	// MaxJobRankList bounds the ranks of a job whose places are listed one by one.
+	// MaxJobRankList bounds the ranks of a job that lists the place of each rank.
 	MaxJobRankList = 16384
 	// MaxNICsPerHost bounds the ranks of a job on one host.
 	MaxNICsPerHost = 64
@@ -24,22 +24,23 @@ const (
 	MaxJobPriority = 1000
 )
 
-// Job is the resource of a distributed job, whose ranks a scheduler has placed on hosts. The
-// controller works out which of them talk to each other, and whether the fabric is ready for that.
+// Job is the resource of a distributed job. A scheduler has placed the job's ranks on hosts. The
+// controller computes which ranks talk to each other, and whether the fabric is ready for the job.
 type Job struct {
 	Name    string    `json:"name" doc:"Name of the job."`
 	Version uint64    `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time `json:"created,omitzero" doc:"When it was created."`
 	Spec    JobSpec   `json:"spec" doc:"Where its ranks are, and who talks to whom."`
 	Status  JobStatus `json:"status" doc:"What the controller says."`
+	Takes   []Taken   `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].
 func (r Job) Intent() (version uint64, spec any) { return r.Version, r.Spec }
 
-// JobSpec defines where the ranks of a job are, and which of them talk to each other. A rank has
-// one NIC, a host of the inventory of the fabric: rank r of a job with n NICs a host is on host r /
-// n, and its NIC is the (r mod n)th of that host.
+// JobSpec defines the places of a job's ranks, and which ranks talk to each other. A rank has one
+// NIC, a host in the fabric's inventory: with n NICs per host, rank r runs on host r / n and uses
+// NIC (r mod n) of the host.
 type JobSpec struct {
 	Hosts       string    `json:"hosts,omitempty" maxLength:"524288" names:"host" doc:"Hosts in the order of the ranks, as Slurm writes lists of hosts: n[0001-2048],m7."`
 	NICsPerHost int       `json:"nicsPerHost,omitempty" minimum:"0" maximum:"64" names:"-" doc:"Ranks on each host, one a NIC. Default 1."`
@@ -63,8 +64,8 @@ type JobRank struct {
 	NIC  int    `json:"nic,omitempty" minimum:"0" maximum:"63" names:"-" doc:"Number of its NIC there, from 0."`
 }
 
-// JobLayout has the sizes of the parallel groups of a job, as Megatron-LM numbers ranks: tp x cp x
-// dp x pp is the number of ranks, and ep divides cp x dp.
+// JobLayout gives the sizes of a job's parallel groups, in Megatron-LM's numbering of ranks: tp x
+// cp x dp x pp is the number of ranks, and ep divides cp x dp.
 type JobLayout struct {
 	Order string `json:"order,omitempty" maxLength:"32" names:"-" doc:"The groups, the one whose ranks are next to each other first. Default tp-cp-ep-dp-pp."`
 	TP    int    `json:"tp,omitempty" minimum:"0" names:"-" doc:"Tensor parallel ranks. Default 1."`
@@ -164,8 +165,8 @@ type JobPeers struct {
 	Most  int `json:"most" doc:"Of the NIC with the most."`
 }
 
-// JobReadiness is whether the fabric is ready for a job: only if everything that the job depends on
-// is known to be as it should.
+// JobReadiness reports whether the fabric is ready for a job. The fabric is ready only if every
+// part that the job depends on is known to be in order.
 type JobReadiness struct {
 	Name     string       `json:"name" doc:"Name of the job."`
 	Go       bool         `json:"go" doc:"Everything is known to be as it should."`
@@ -186,6 +187,7 @@ type JobCheck struct {
 type JobBlocker struct {
 	Kind   string    `json:"kind" enum:"controller,fabric,host,nic,switch,link,path,group,lease,maintenance" doc:"What it is."`
 	Object string    `json:"object,omitempty" doc:"Its name."`
+	Name   string    `json:"name,omitempty" doc:"What people call it, where object is an id: a link by the switches at its ends."`
 	State  string    `json:"state" enum:"bad,unknown" doc:"Whether it is known not to be as it should, or not known to be."`
 	Why    string    `json:"why" doc:"What is wrong, in words."`
 	Want   string    `json:"want" doc:"What it would take."`
@@ -383,7 +385,8 @@ func (v *validator) jobPlaces(s *JobSpec, env JobEnv) int {
 	return len(places)
 }
 
-// jobNICs checks that the inventory has the NIC of every rank, and each is that of one.
+// jobNICs checks that the inventory contains the NIC of every rank, and that no two ranks share a
+// NIC.
 func (v *validator) jobNICs(s *JobSpec, places []JobRank, env JobEnv) {
 	var unknown []string
 	missing := 0

@@ -12,8 +12,8 @@ import (
 // of as many groups as it has.
 const MaxJobMulticast = 65536
 
-// JobMulticast defines the multicast groups by which the data of a communicator goes: one for a
-// broadcast, whose source is the first rank, and one for each rank of an all-gather.
+// JobMulticast defines the multicast groups that carry a communicator's data: one group for a
+// broadcast, with the first rank as source, and one group per rank for an all-gather.
 type JobMulticast struct {
 	NIC           string         `json:"nic,omitempty" maxLength:"253" names:"-" doc:"Name of the RoCEv2 NIC of a rank in the inventory, as spec.nic. Default spec.nic."`
 	ProxyAddress  netip.Addr     `json:"proxyAddress" names:"-" format:"ipv6" doc:"Proxy address of the group. The groups of an all-gather have the addresses from it on, in the order of the ranks."`
@@ -61,8 +61,8 @@ func (c *JobCommunicator) Groups(n int) int {
 	return 1
 }
 
-// Group returns the k-th group of a communicator, of which nics are the addresses by rank of it.
-// ok is false while its queue pairs are not known. The communicator must be valid.
+// Group returns the k-th group of a communicator. nics lists the communicator's addresses by rank.
+// ok is false until the queue pairs are known. The communicator must be valid.
 func (c *JobCommunicator) Group(k int, nics []netip.Addr) (s MulticastGroupSpec, ok bool) {
 	m := c.Multicast
 	pair := func(i int) JobQueuePair {
@@ -132,7 +132,7 @@ func (v *validator) jobMulticast(s *JobSpec, at string, c *JobCommunicator, memb
 	v.jobMulticastNICs(s, at, m, members, env)
 }
 
-// jobMulticastNICs checks that the inventory has the NICs of the groups of a communicator.
+// jobMulticastNICs checks that the inventory contains the NICs of a communicator's groups.
 func (v *validator) jobMulticastNICs(s *JobSpec, at string, m *JobMulticast, members []int,
 	env JobEnv) {
 	places, err := s.Places(env.Expand)

@@ -11,38 +11,42 @@ import (
 
 // Bounds of leases.
 const (
-	// MaxLeases bounds the leases of a controller, those that have ended and are kept included.
+	// MaxLeases bounds the leases of a controller, including ended leases that the controller keeps.
 	MaxLeases = 4096
 	// MaxLeasePairs bounds the pairs of endpoints of a lease, MaxLeasePaths the paths of each.
 	MaxLeasePairs = 256
 	MaxLeasePaths = 16
+	// DefaultLeaseDuration is the longest lease duration for a project without a setting.
+	DefaultLeaseDuration = 24 * time.Hour
 	// MaxLeaseBandwidth bounds the bandwidth of a path, in bit/s.
 	MaxLeaseBandwidth = 1 << 50
 )
 
-// PathLease is the resource of paths of an MRC fabric that are held for a client: of each link a
-// bandwidth, or the link alone.
+// PathLease is the resource of paths in an MRC fabric held for a client: the lease holds a
+// bandwidth of each link, or each link alone.
 type PathLease struct {
 	Name    string          `json:"name" doc:"Name of the lease."`
 	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time       `json:"created,omitzero" doc:"When it was created."`
 	Spec    PathLeaseSpec   `json:"spec" doc:"Which paths are wanted, and for how long."`
 	Status  PathLeaseStatus `json:"status" doc:"The paths that it has."`
+	Takes   []Taken         `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].
 func (r PathLease) Intent() (version uint64, spec any) { return r.Version, r.Spec }
 
-// PathLeaseSpec defines which paths are wanted, and for how long. What paths it has does not change
-// with the spec: fields other than job, duration and heartbeat are as they were when it was
-// granted.
+// PathLeaseSpec defines the wanted paths and the duration of the lease. A lease keeps its granted
+// paths when the spec changes: fields other than job, duration and heartbeat keep their values from
+// the grant.
 type PathLeaseSpec struct {
 	Pairs        []LeasePair       `json:"pairs" minItems:"1" maxItems:"256" doc:"Between which NICs paths are wanted, in one direction each."`
 	Paths        int               `json:"paths,omitempty" minimum:"0" maximum:"16" names:"-" doc:"Paths of each pair. Default 1."`
 	Disjointness LeaseDisjointness `json:"disjointness,omitempty" enum:"none,link,node,plane" names:"-" doc:"What the paths of one pair must not have in common: none (they are other paths), link, node (between the first and last leaf, or a link), or plane. Default none."`
 	Sharing      LeaseSharing      `json:"sharing,omitempty" enum:"shared,exclusive" names:"-" doc:"exclusive: no other lease has any of its links. Default shared."`
 	Bandwidth    uint64            `json:"bandwidth,omitempty" names:"-" doc:"Bit/s of each path, which are reserved on each of its links. Default 0: none."`
-	Duration     Duration          `json:"duration,omitempty" names:"-" doc:"It ends so long after it was granted, or this was changed. Default: when a client deletes it."`
+	Priority     int               `json:"priority,omitempty" minimum:"0" maximum:"1000" names:"-" doc:"Where there is no room, it takes links from leases of lower priorities. A project has at most the one that is assigned to it (leasePriority). Default 0."`
+	Duration     Duration          `json:"duration,omitempty" names:"-" doc:"It ends so long after it was granted, or this was changed. Default: of a project, the longest that it may have (quotas.leaseDuration); else when a client deletes it."`
 	Heartbeat    Duration          `json:"heartbeat,omitempty" names:"-" doc:"It ends when no client has renewed it for so long. Default: it need not be renewed."`
 	Job          string            `json:"job,omitempty" maxLength:"63" names:"-" doc:"Name of the job that it is for: it is not in the way of this one."`
 }
@@ -91,6 +95,8 @@ type PathLeaseStatus struct {
 	Granted    time.Time    `json:"granted,omitzero" doc:"When it was granted."`
 	Ends       time.Time    `json:"ends,omitzero" doc:"When it ends unless it is renewed before."`
 	Reason     string       `json:"reason,omitempty" doc:"Why it moves, is broken, or has ended."`
+	Took       int          `json:"took,omitempty" doc:"From how many leases of lower priorities it took links when it took some last; of a dry run, would take."`
+	TookFrom   []string     `json:"tookFrom,omitempty" doc:"Names of these leases; absent for members of projects."`
 	Paths      []LeasedPath `json:"paths,omitempty" doc:"The paths that are held for it, those of the first pair first."`
 	Former     []LeasedPath `json:"former,omitempty" doc:"While it moves: the paths that it had and that still work. They are held until the client says that it has moved."`
 }
@@ -129,11 +135,16 @@ func (s PathLeaseSpec) Complete() PathLeaseSpec {
 // Equal reports whether two specs say the same.
 func (s *PathLeaseSpec) Equal(o *PathLeaseSpec) bool {
 	return slices.Equal(s.Pairs, o.Pairs) && s.Paths == o.Paths && s.Disjointness == o.Disjointness &&
-		s.Sharing == o.Sharing && s.Bandwidth == o.Bandwidth && s.Duration == o.Duration &&
-		s.Heartbeat == o.Heartbeat && s.Job == o.Job
+		s.Sharing == o.Sharing && s.Bandwidth == o.Bandwidth && s.Priority == o.Priority &&
+		s.Duration == o.Duration && s.Heartbeat == o.Heartbeat && s.Job == o.Job
 }
 
-// Fixed returns the fields that a lease which was granted by a spec may not have by another one.
+// Reserves returns the bit/s of all its paths.
+func (s *PathLeaseSpec) Reserves() uint64 {
+	return uint64(len(s.Pairs)*max(1, s.Paths)) * s.Bandwidth
+}
+
+// Fixed returns the fields that a lease granted by one spec must not change in another spec.
 func (s *PathLeaseSpec) Fixed(o *PathLeaseSpec) []FieldError {
 	var v validator
 	fixed := func(same bool, field string, value any, was any) {
@@ -149,6 +160,7 @@ func (s *PathLeaseSpec) Fixed(o *PathLeaseSpec) []FieldError {
 	fixed(s.Disjointness == o.Disjointness, "disjointness", o.Disjointness, s.Disjointness)
 	fixed(s.Sharing == o.Sharing, "sharing", o.Sharing, s.Sharing)
 	fixed(s.Bandwidth == o.Bandwidth, "bandwidth", o.Bandwidth, s.Bandwidth)
+	fixed(s.Priority == o.Priority, "priority", o.Priority, s.Priority)
 	return v.found
 }
 
@@ -185,6 +197,7 @@ func (s *PathLeaseSpec) Validate(hasNIC func(name string) bool) error {
 		v.bad("spec.bandwidth", fmt.Sprint(s.Bandwidth),
 			fmt.Sprintf("at most %d bit/s", uint64(MaxLeaseBandwidth)))
 	}
+	v.count("spec.priority", s.Priority, 0, MaxJobPriority, "priority")
 	v.lasting("spec.duration", s.Duration)
 	v.lasting("spec.heartbeat", s.Heartbeat)
 	if s.Job != "" && ValidateName(s.Job) != nil {

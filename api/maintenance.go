@@ -19,14 +19,15 @@ const (
 	MaxMaintenanceLead = 7 * 24 * time.Hour
 )
 
-// Maintenance is the resource of a window of time in which parts of an MRC fabric are not used:
-// they are drained before, and used again after it.
+// Maintenance is a time window during which some parts of an MRC fabric stay unused. The controller
+// drains the parts before the window and undrains them afterwards.
 type Maintenance struct {
 	Name    string            `json:"name" doc:"Name of the maintenance."`
 	Version uint64            `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time         `json:"created,omitzero" doc:"When it was created."`
 	Spec    MaintenanceSpec   `json:"spec" doc:"What is not used, and when."`
 	Status  MaintenanceStatus `json:"status" doc:"How far it is, and what jobs lose."`
+	Takes   []Taken           `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].
@@ -131,8 +132,8 @@ func (s *MaintenanceSpec) Equal(o *MaintenanceSpec) bool {
 // Drains returns when the objects are drained.
 func (s *MaintenanceSpec) Drains() time.Time { return s.From.Add(-s.Lead.D()) }
 
-// Validate returns everything that is wrong with a spec at a time, or nil. unknown returns why an
-// object cannot be drained because there is none, "" when there is.
+// Validate returns all faults of a spec at a time, or nil. unknown returns why an object cannot be
+// drained because it does not exist, "" if the object exists.
 func (s *MaintenanceSpec) Validate(now time.Time, unknown func(i int) string) error {
 	var v validator
 	v.count("spec.objects", len(s.Objects), 1, MaxMaintenanceObjects, "number of objects")

@@ -14,6 +14,7 @@ type Network struct {
 	Created time.Time     `json:"created,omitzero" doc:"When it was created."`
 	Spec    NetworkSpec   `json:"spec" doc:"What a client describes."`
 	Status  NetworkStatus `json:"status" doc:"What the controller says."`
+	Takes   []Taken       `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].

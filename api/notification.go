@@ -32,7 +32,7 @@ const (
 // secretPrefix is what a secret of Standard Webhooks begins with.
 const secretPrefix = "whsec_"
 
-// Notification is the resource by which a receiver of webhooks is told of causes.
+// Notification is the resource that reports causes to a webhook receiver.
 type Notification struct {
 	Name    string             `json:"name" doc:"Name of the notification."`
 	Version uint64             `json:"version" doc:"Changes with every change of the spec; also the ETag."`
@@ -87,7 +87,6 @@ type NotificationTest struct {
 	Taken  bool   `json:"taken" doc:"The receiver has taken the message: it answered 2xx."`
 	ID     string `json:"id" doc:"Id of the message, as in the header webhook-id."`
 	Status int    `json:"status,omitempty" doc:"Status of the answer; absent without one."`
-	Body   string `json:"body,omitempty" doc:"Its first 1,024 octets."`
 	Error  string `json:"error,omitempty" doc:"Why the message was not taken."`
 	TookMs int64  `json:"tookMs" doc:"How long it took, in ms."`
 }

@@ -11,9 +11,11 @@ type Object struct {
 	Status  json.RawMessage `json:"status,omitempty"`
 	// Changes are those of a dry run.
 	Changes []SwitchChange `json:"changes,omitempty"`
+	// Takes are what a dry run would take from others.
+	Takes []Taken `json:"takes,omitempty"`
 }
 
-// Intended is a resource that has what a client wants, with the version of that.
+// Intended is a resource with a client's intent and the version of the intent.
 type Intended interface {
 	Intent() (version uint64, spec any)
 }
@@ -26,7 +28,7 @@ type Progress struct {
 	ObservedVersion *uint64 `json:"observedVersion"`
 }
 
-// Of reports whether the conditions are about a version of the spec, or a later one.
+// Of reports whether the conditions concern a given version of the spec, or a later version.
 func (p *Progress) Of(version uint64) bool {
 	return p.ObservedVersion == nil || *p.ObservedVersion >= version
 }

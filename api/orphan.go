@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// OrphanKind is what an orphan was part of, as far as its entries say.
+// OrphanKind is the kind of resource that an orphan belonged to, according to the orphan's entries.
 type OrphanKind string
 
 // The kinds of orphans.
@@ -14,14 +14,14 @@ const (
 	OrphanPFC        OrphanKind = "pfc-policy"
 )
 
-// Orphan is what a switch holds of something that no resource explains. The controller keeps it.
+// Orphan is a set of switch entries that no resource explains. The controller keeps the entries.
 type Orphan struct {
 	Name   string     `json:"name" doc:"Kind, index and switch: multicast-group-5@N1."`
 	Switch string     `json:"switch" doc:"Name of the switch that holds it."`
 	Kind   OrphanKind `json:"kind" enum:"multicast-group,tenant,srv6-policy,slice,pfc-policy" doc:"What it was part of. Entries of pfc-policy are the queues, tunnels and learning of all PFC policies together."`
-	// Index is the number of a group, the VRF of a tenant, the number of a segment list or slice.
+	// Index is the group number, the tenant's VRF, or the number of a segment list or slice.
 	Index uint32 `json:"index" doc:"Index of the group, VRF of the tenant, number of the segment list or slice on the switch; 0 for pfc-policy."`
-	// Detail is what the entries say of its identity.
+	// Detail describes the orphan's identity, taken from the entries.
 	Detail  string    `json:"detail,omitempty" doc:"What the entries say of it: the proxy address of a group, the ports of a tenant, the SIDs of a segment list."`
 	Entries int       `json:"entries" doc:"Entities of it on the switch."`
 	Since   time.Time `json:"since" doc:"When the controller found it first."`

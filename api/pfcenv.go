@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// PFCEnv is what validation of SRv6 policies, tenants and PFC policies knows
-// about the rest of the world.
+// PFCEnv gives the validation of SRv6 policies, tenants and PFC policies its knowledge of other
+// objects.
 type PFCEnv struct {
 	// MaxSlice is the highest slice id.
 	MaxSlice uint32
@@ -21,8 +21,8 @@ type PFCEnv struct {
 	// SRv6Policy and Tenant return the spec of a resource.
 	SRv6Policy func(name string) (SRv6PolicySpec, bool)
 	Tenant     func(name string) (TenantSpec, bool)
-	// OtherSlice and OtherSite return the name of another tenant that has a slice
-	// or a port, OtherPFC of another PFC policy of a tenant on an SRv6 policy.
+	// OtherSlice and OtherSite return the name of another tenant with a given slice or port. OtherPFC
+	// returns the name of another PFC policy for a tenant on an SRv6 policy.
 	OtherSlice func(slice uint32) (name string, ok bool)
 	OtherSite  func(sw string, port uint32) (name string, ok bool)
 	OtherPFC   func(policy, tenant string) (name string, ok bool)

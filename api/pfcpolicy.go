@@ -19,6 +19,7 @@ type PFCPolicy struct {
 	Status  PFCPolicyStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].
@@ -37,12 +38,12 @@ type PFCPolicySpec struct {
 	// Buffer is what the tenant's queue may hold at each node. Default: the
 	// controller's.
 	Buffer uint64 `json:"buffer,omitempty" names:"-" doc:"Octets that the tenant's queue may hold at each node. Default: the configuration's."`
-	// XOFF and XON are the octets of a queue at which it stops its upstream, and
-	// lets it continue. Default: computed from the measured round trip.
+	// XOFF and XON are the octets in a queue at which the queue stops its upstream, and at which the
+	// upstream continues. Default: computed from the measured round trip.
 	XOFF uint64 `json:"xoff,omitempty" names:"-" doc:"Octets in a queue above which it stops its upstream, at most buffer. Default: computed from the measured round trip."`
 	XON  uint64 `json:"xon,omitempty" names:"-" doc:"Octets at which it lets it go on, fewer than xoff. Default: three quarters of it."`
-	// AllowCycle accepts a policy that closes a cycle of queues which wait for
-	// each other. It is then Degraded.
+	// AllowCycle accepts a policy that closes a cycle of queues waiting for each other. The policy is
+	// then Degraded.
 	AllowCycle bool `json:"allowCycle,omitempty" names:"-" doc:"Accepts a policy that closes a circle of queues which wait for each other; it is then Degraded."`
 	// MaxPause is how long a queue may be paused without sending anything before
 	// it is taken for a storm. Default: the controller's.
@@ -57,13 +58,13 @@ type PFCPolicyStatus struct {
 	Nodes []PFCNode `json:"nodes,omitempty" doc:"Queues by which the tenant leaves the PFC-capable nodes of the path, upstream first."`
 	// Tunnels carry PFC frames; each pair of neighbors among Nodes has two.
 	Tunnels []PFCTunnel `json:"tunnels,omitempty" doc:"Carry PFC frames: two for each pair of neighbors among the nodes."`
-	// Cycle are the queues that wait for each other in a circle through this
-	// policy, as "switch/port/priority"; empty: there is none.
+	// Cycle lists the queues in a circle of waiting queues through this policy, as
+	// "switch/port/priority"; empty: no cycle.
 	Cycle []string `json:"cycle,omitempty" doc:"Queues that wait for each other in a circle through this policy, as switch/port/priority."`
 }
 
-// PFCNode is a queue of a PFC policy: that of the tenant at the port by which
-// its packets leave a node.
+// PFCNode is a queue of a PFC policy: the tenant's queue at the port through which the tenant's
+// packets leave a node.
 type PFCNode struct {
 	Switch   string `json:"switch"`
 	Port     uint32 `json:"port" doc:"Port by which packets leave."`
@@ -71,8 +72,8 @@ type PFCNode struct {
 	// SID is what the node is told to pause this port by; invalid where nobody
 	// downstream does.
 	SID netip.Addr `json:"sid,omitzero" format:"ipv6" doc:"SID by which nodes downstream pause this port; absent where none does."`
-	// Upstream is the node that this queue pauses, empty for the first, which
-	// pauses the ports of the tenant's hosts.
+	// Upstream is the node that this queue pauses. The first queue has no upstream node and pauses the
+	// ports of the tenant's hosts.
 	Upstream   string     `json:"upstream,omitempty" doc:"The node that this queue stops; absent at the first, which stops the tenant's hosts."`
 	Watermarks Watermarks `json:"watermarks"`
 	// Queue is what the switch said last, nil before it did.
@@ -121,8 +122,8 @@ type PFCTunnel struct {
 	ID   uint16 `json:"id" doc:"Number of its segment list at the switch it starts from."`
 	From string `json:"from" doc:"The switch it starts from."`
 	To   string `json:"to" doc:"The switch whose port PFC frames in it pause."`
-	// Segments as planned, those on the wire behind the first, which is the node
-	// it starts from.
+	// Segments lists the planned segments. The first segment is the start node and does not appear on
+	// the wire.
 	Segments []SegmentStatus `json:"segments" doc:"The first is where it starts, and is not on the wire."`
 	Slice    uint32          `json:"slice" doc:"Slice id that it carries."`
 	Mode     PolicyMode      `json:"mode" doc:"policy or best-effort."`
@@ -159,8 +160,8 @@ const (
 
 // PFCDefaults are what a PFC policy that leaves fields out means.
 type PFCDefaults struct {
-	Buffer   uint64   `yaml:"buffer" json:"buffer"`     // octets; default 16 MiB
-	MaxPause Duration `yaml:"maxPause" json:"maxPause"` // default 500ms
+	Buffer   uint64   `yaml:"buffer" json:"buffer" doc:"buffer of a queue in octets, where the PFC policy has none"`
+	MaxPause Duration `yaml:"maxPause" json:"maxPause" doc:"longest pause without a departure before it counts as a storm"`
 }
 
 // StandardPFCDefaults returns the defaults of the defaults.
@@ -185,11 +186,15 @@ func (d PFCDefaults) Complete(s PFCPolicySpec) PFCPolicySpec {
 	return s
 }
 
-const maxBuffer = 1 << 34
+// Bounds of the buffer of a PFC policy: what a packet of RDMA carries at most (IBTA volume 1,
+// 9.7.1), and 16 GiB.
+const (
+	MinPFCBuffer = 4096
+	MaxPFCBuffer = 1 << 34
+)
 
-// Validate returns everything that is wrong with a completed spec, or nil. What
-// depends on the path (whether its nodes are PFC-capable, cycles) is for the
-// planner to say.
+// Validate returns all faults of a completed spec, or nil. The planner checks everything that
+// depends on the path (PFC-capable nodes, cycles).
 func (s *PFCPolicySpec) Validate(env PFCEnv) error {
 	v := pfcValidator{env: env}
 	policy, ok := env.SRv6Policy(s.SRv6Policy)
@@ -218,9 +223,13 @@ func (s *PFCPolicySpec) Validate(env PFCEnv) error {
 			"1 (tunnels made in advance) or 2 (made on the first packet)")
 	}
 	v.mode("spec.tunnel", s.Tunnel)
-	if s.Buffer > maxBuffer {
+	if s.Buffer < MinPFCBuffer {
+		v.bad("spec.buffer", strconv.FormatUint(s.Buffer, 10),
+			fmt.Sprintf("at least %d octets, which a packet of RDMA carries", MinPFCBuffer))
+	}
+	if s.Buffer > MaxPFCBuffer {
 		v.over("spec.buffer", strconv.FormatUint(s.Buffer, 10),
-			fmt.Sprintf("at most %d octets", maxBuffer), maxBuffer)
+			fmt.Sprintf("at most %d octets", MaxPFCBuffer), MaxPFCBuffer)
 	}
 	if s.XOFF > s.Buffer {
 		v.over("spec.xoff", strconv.FormatUint(s.XOFF, 10), fmt.Sprintf("at most the buffer of %d octets",

@@ -20,6 +20,7 @@ type Port struct {
 	Status  PortStatus `json:"status"`
 	// Changes are those of a dry run; nil otherwise.
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].
@@ -34,6 +35,9 @@ type PortSpec struct {
 	MTU         *uint32 `json:"mtu,omitempty" yaml:"mtu" format:"uint32" doc:"Largest frame in octets, as the switch counts it; 1280 to 65535."`
 	Description *string `json:"description,omitempty" yaml:"description" doc:"Text for people, at most 255 octets."`
 }
+
+// Disabled reports whether the spec takes the port out of service.
+func (s *PortSpec) Disabled() bool { return s.Enabled != nil && !*s.Enabled }
 
 // Equal compares two specs.
 func (s *PortSpec) Equal(o *PortSpec) bool {
@@ -113,7 +117,7 @@ type PortDamping struct {
 	Until    time.Time `json:"until,omitzero" doc:"When the link is used again if the port stays up; absent while it is down."`
 }
 
-// PortDrift is a change of a port's configuration that the controller has not made.
+// PortDrift describes a change to a port's configuration by somebody other than the controller.
 type PortDrift struct {
 	Time    time.Time `json:"time" doc:"When it was seen last."`
 	Message string    `json:"message" doc:"The settings, with their values and those of the spec."`

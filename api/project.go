@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -35,7 +36,11 @@ type ProjectSpec struct {
 	Priorities []ProjectPriority `json:"priorities,omitempty" maxItems:"8" doc:"Queues that its tenants may have."`
 	Bandwidth  uint64            `json:"bandwidth,omitempty" format:"uint64" doc:"Bit/s that the rates of its tenants may come to together; each must then have one. Default: no limit."`
 	Isolated   bool              `json:"isolated,omitempty" doc:"Switches drop what its hosts send to things that the project does not have, and what others send to things that it has for itself."`
-	Quotas     ProjectQuotas     `json:"quotas,omitzero" doc:"Bounds of what it may make."`
+	// Of leases of paths.
+	ExclusiveLeases bool `json:"exclusiveLeases,omitempty" doc:"Its leases of paths may have links for themselves (sharing: exclusive)."`
+	LeasePriority   int  `json:"leasePriority,omitempty" minimum:"0" maximum:"1000" doc:"The highest priority that its leases of paths may have. Default 0."`
+
+	Quotas ProjectQuotas `json:"quotas,omitzero" doc:"Bounds of what it may make."`
 }
 
 // ProjectQuotas bound what a project makes; nil is no bound.
@@ -47,6 +52,10 @@ type ProjectQuotas struct {
 	Jobs      *int `json:"jobs,omitempty" minimum:"0" doc:"Jobs. Default: no limit."`
 	Ranks     *int `json:"ranks,omitempty" minimum:"0" doc:"Ranks of all its jobs. Default: no limit."`
 	Leases    *int `json:"leases,omitempty" minimum:"0" doc:"Leases of paths, those that have ended and are listed still among them. Default: no limit."`
+	// Of leases that have not ended.
+	LeaseLinks     *int     `json:"leaseLinks,omitempty" minimum:"0" doc:"Links that its leases of paths hold, each direction once for each lease. Default: no limit."`
+	LeaseBandwidth *uint64  `json:"leaseBandwidth,omitempty" format:"uint64" doc:"Bit/s of all paths of its leases together. Default: no limit."`
+	LeaseDuration  Duration `json:"leaseDuration,omitempty" doc:"The longest duration of a lease of paths, and that of one without. Default 24h."`
 	// Requests are counted by the server, not by the core.
 	Requests *int `json:"requests,omitempty" minimum:"1" doc:"Requests a second of all its members. Default: no limit but that of each client."`
 }
@@ -145,6 +154,9 @@ type ProjectUse struct {
 	Ranks     int    `json:"ranks" doc:"Ranks of its jobs."`
 	Leases    int    `json:"leases" doc:"Leases of paths."`
 	Bandwidth uint64 `json:"bandwidth" format:"uint64" doc:"Bit/s: the sum of the rates of its tenants."`
+
+	LeaseLinks     int    `json:"leaseLinks" doc:"Links that its leases of paths hold."`
+	LeaseBandwidth uint64 `json:"leaseBandwidth" format:"uint64" doc:"Bit/s of all paths of its leases."`
 }
 
 // ProjectLeft is what a project may still make.
@@ -157,6 +169,9 @@ type ProjectLeft struct {
 	Ranks     *int    `json:"ranks,omitempty" doc:"Ranks of its jobs."`
 	Leases    *int    `json:"leases,omitempty" doc:"Leases of paths."`
 	Bandwidth *uint64 `json:"bandwidth,omitempty" format:"uint64" doc:"Bit/s."`
+
+	LeaseLinks     *int    `json:"leaseLinks,omitempty" doc:"Links that its leases of paths may still hold."`
+	LeaseBandwidth *uint64 `json:"leaseBandwidth,omitempty" format:"uint64" doc:"Bit/s of paths of leases."`
 }
 
 // Covers reports whether a resource of a name is a project's by its name.
@@ -165,8 +180,9 @@ func Covers(project, name string) bool {
 	return ok && project != "" && (rest == "" || rest[0] == '-' || rest[0] == '.')
 }
 
-// ProjectOf returns the project that a resource of a name is of, the one with the longest name; "":
-// it is the administrators'. known reports whether there is a project of a name.
+// ProjectOf returns the project that owns a resource name: of several matching projects, the
+// project with the longest name; "": administrators own the resource. known reports whether a
+// project exists.
 func ProjectOf(name string, known func(project string) bool) string {
 	for at := len(name); at > 0; at = strings.LastIndexAny(name[:at], "-.") {
 		if known(name[:at]) {
@@ -257,13 +273,26 @@ func (s *ProjectSpec) Validate(env ProjectEnv) error {
 		least int
 	}{{"groups", q.Groups, 0}, {"receivers", q.Receivers, 0}, {"tenants", q.Tenants, 0},
 		{"policies", q.Policies, 0}, {"jobs", q.Jobs, 0},
-		{"ranks", q.Ranks, 0}, {"leases", q.Leases, 0}, {"requests", q.Requests, 1}} {
+		{"ranks", q.Ranks, 0}, {"leases", q.Leases, 0}, {"leaseLinks", q.LeaseLinks, 0},
+		{"requests", q.Requests, 1}} {
 		if n.limit != nil {
 			v.check("spec.quotas."+n.name, strconv.Itoa(*n.limit), *n.limit >= n.least,
 				fmt.Sprintf("at least %d", n.least))
 		}
 	}
+	v.check("spec.leasePriority", strconv.Itoa(s.LeasePriority),
+		s.LeasePriority >= 0 && s.LeasePriority <= MaxJobPriority,
+		fmt.Sprintf("a priority from 0 to %d", MaxJobPriority))
+	if d := q.LeaseDuration; d != 0 {
+		v.check("spec.quotas.leaseDuration", d.String(), d.D() >= time.Second && d.D() <= maxLease,
+			fmt.Sprintf("a duration from %v to %v", time.Second, maxLease))
+	}
 	return Refuse(v.found)
+}
+
+// LongestLease returns the longest duration of the leases of a project.
+func (q *ProjectQuotas) LongestLease() time.Duration {
+	return cmp.Or(q.LeaseDuration.D(), DefaultLeaseDuration)
 }
 
 type projectValidator struct {

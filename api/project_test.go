@@ -90,8 +90,8 @@ func TestProjectSpecs(t *testing.T) {
 	}
 }
 
-// TestNamesAndProjects: the names that are a project's, and of several the one with the longest
-// name.
+// TestNamesAndProjects: the resource names of a project; of several matching projects, the longest
+// project name wins.
 func TestNamesAndProjects(t *testing.T) {
 	for name, want := range map[string]bool{"acme": true, "acme-1": true, "acme.1": true,
 		"acme1": false, "acm": false, "xacme": false, "acme/1": false, "": false} {

@@ -1,6 +1,6 @@
 package api
 
-import "github.com/weft-sdn/weft/hostapi"
+import "github.com/weft-sdn/weft/api/hostapi"
 
 // The questions that a controller answers about a resource, and the actions that it carries out on
 // one, beside reading and writing it. Each names the kind that has it, and its answer.
@@ -22,8 +22,8 @@ type (
 	// PathLease.
 	MoveLease struct{}
 
-	// TestNotification has a message sent to the receiver of a notification that tells of nothing. The
-	// answer is a NotificationTest.
+	// TestNotification asks the controller to send a message without a cause to a notification's
+	// receiver. The answer is a NotificationTest.
 	TestNotification struct{}
 
 	// ReadTables asks for the tables of a switch's pipeline. The answer is a []Table.
@@ -33,8 +33,8 @@ type (
 	// ReadCounterNames asks for the names of the counters of a switch's pipeline. The answer is a
 	// []string, in order.
 	ReadCounterNames struct{}
-	// ReadCounters reads the counters of a switch. The answer is a []Counter, in any order, of the
-	// cells that are not zero.
+	// ReadCounters reads the counters of a switch. The answer is a []Counter with the nonzero cells in
+	// any order.
 	ReadCounters struct{}
 	// ReadGNMI asks what a switch answers by gNMI. The answer is a SwitchGNMI.
 	ReadGNMI struct{}
@@ -61,6 +61,9 @@ type (
 	OnSwitch struct {
 		Switch string `query:"switch" of:"switches" maxLength:"63" doc:"Only ports of this switch."`
 	}
+
+	// WantedPorts selects the ports that have a spec. No request has it.
+	WantedPorts struct{}
 
 	// Part names a part of the network that jobs depend on.
 	Part struct {

@@ -86,7 +86,7 @@ type Conditions []Condition
 
 // Condition is one aspect of a resource's state.
 type Condition struct {
-	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers,Miscabled,Unsupported,Unbalanced,Ready"`
+	Type           ConditionType `json:"type" enum:"Accepted,Programmed,Degraded,OrphansKept,InventoryDiffers,Miscabled,Unsupported,Undescribed,Contested,Unbalanced,Ready"`
 	Status         bool          `json:"status"`
 	Reason         string        `json:"reason" doc:"One word, stable."`
 	Message        string        `json:"message,omitempty" doc:"The same for people."`
@@ -114,7 +114,11 @@ const (
 	// Unsupported: the system or the hardware of the switch cannot do something that it should, or
 	// does something else.
 	Unsupported ConditionType = "Unsupported"
-	// Unbalanced: a leaf uses one of its links into a plane much more than the others.
+	// Undescribed: what is known of the topology lacks something of the switch.
+	Undescribed ConditionType = "Undescribed"
+	// Contested: another installation programs the switch.
+	Contested ConditionType = "Contested"
+	// Unbalanced: a leaf uses one link into a plane much more than the other links.
 	Unbalanced ConditionType = "Unbalanced"
 	// Ready: everything that the job depends on is known to be as it should.
 	Ready ConditionType = "Ready"
@@ -134,10 +138,14 @@ const (
 	// not Programmed, Degraded: the switch reports no such port
 	ReasonNoSuchPort = "NoSuchPort"
 	ReasonDrifted    = "Drifted" // Degraded: the switch has changed a setting by itself
-	// Unsupported: no release has it, or the one that runs has not, or the hardware does it wrong
-	ReasonSystemCannot = "SystemCannot"
-	ReasonUneven       = "Uneven" // Unbalanced: it does
-	ReasonEven         = "Even"   // Unbalanced is false
+	// Unsupported: no release supports the feature, the running release lacks it, or the hardware
+	// handles it incorrectly
+	ReasonSystemCannot  = "SystemCannot"
+	ReasonTopologyLacks = "TopologyLacks" // Undescribed: locator, SIDs or ports of links
+	// Contested: a client of another installation is primary
+	ReasonOtherInstallation = "OtherInstallation"
+	ReasonUneven            = "Uneven" // Unbalanced: it does
+	ReasonEven              = "Even"   // Unbalanced is false
 	// Unbalanced is false: there is too little traffic to judge by
 	ReasonIdle         = "Idle"
 	ReasonCablesDiffer = "CablesDiffer" // Miscabled: LLDP frames arrive elsewhere, or nowhere
@@ -147,6 +155,8 @@ const (
 	ReasonReceiversEvicted = "ReceiversEvicted" // Degraded: receivers were taken out
 	// Degraded: another group has one of its queue pairs too
 	ReasonQueuePairShared = "QueuePairShared"
+	// Degraded: a tenant has the port of its source or of a receiver
+	ReasonPortTaken = "PortTaken"
 	// ReasonNotConnected: receivers of spec.connect have not connected.
 	ReasonNotConnected = "NotConnected"
 	ReasonUnexplained  = "Unexplained" // OrphansKept
@@ -160,6 +170,10 @@ const (
 	// ReasonNoSecret and ReasonFailing: Degraded, a notification is not signed, or not taken.
 	ReasonNoSecret = "NoSecret"
 	ReasonFailing  = "Failing"
+	// ReasonPreempted: Ready or not, a lease of a higher priority has taken links from a lease.
+	ReasonPreempted = "Preempted"
+	// ReasonTaken is the reason of a [Taken] that shows in no condition of its resource.
+	ReasonTaken = "Taken"
 )
 
 // Find returns the condition of a type, or nil.

@@ -18,7 +18,7 @@ type SwitchStatus struct {
 	Synced    bool      `json:"synced" doc:"Connected, and nothing is pending."`
 	// Settling is true before inventory.Intervals.Settle has passed without a change of the topology.
 	Settling   bool         `json:"settling,omitempty" doc:"The topology may still be incomplete: the controller removes no routes, neighbors and SIDs yet, and does not aggregate routes."`
-	Conditions Conditions   `json:"conditions,omitempty" doc:"OrphansKept, while the switch holds entries that no resource explains; InventoryDiffers, while it reports other ports than are configured or advertised; Miscabled, while LLDP contradicts what is known of its cables; Unsupported, while its system or hardware cannot do something that it should."`
+	Conditions Conditions   `json:"conditions,omitempty" doc:"OrphansKept, while the switch holds entries that no resource explains; InventoryDiffers, while it reports other ports than are configured or advertised; Miscabled, while LLDP contradicts what is known of its cables; Unsupported, while its system or hardware cannot do something that it should; Undescribed, while what is known of the topology lacks its SRv6 locator, its SIDs or the ports of its links; Contested, while another installation programs it."`
 	Errors     []string     `json:"errors,omitempty" doc:"Refused updates that are tried again, at most ten."`
 	Ports      *SwitchPorts `json:"ports,omitempty" doc:"What the switch says of its ports by gNMI; absent until it was asked."`
 }
@@ -58,8 +58,8 @@ type Field struct {
 	Value any    `json:"value" doc:"A number, or a string: an address, prefix (2001:db8::/32), masked value (256&&&0x1f0), range (1..5), number over 64 bits (0x…), or * for anything."`
 }
 
-// Counter is a cell of an indirect counter. A cell that the P4 program gives no name has its
-// index as name.
+// Counter is a cell of an indirect counter. A cell without a name in the P4 program has its index
+// as name.
 type Counter struct {
 	Counter string `json:"counter" doc:"Name in the P4 program."`
 	Index   int64  `json:"index"`

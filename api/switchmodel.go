@@ -2,8 +2,8 @@ package api
 
 import "net/netip"
 
-// SwitchModel defines what a switch of the network is, whatever kind of system it runs: what it
-// forwards, and what it does with the classes of traffic. It names no table of any system.
+// SwitchModel defines the function of a switch, independent of the switch's system: forwarding, and
+// treatment of traffic classes. SwitchModel names no table of any system.
 type SwitchModel struct {
 	Name     string         `json:"name" doc:"Name of the switch in the inventory."`
 	Node     string         `json:"node,omitempty" doc:"Node of the topology that the switch is."`

@@ -52,7 +52,7 @@ type Matrix struct {
 	Down [][]int `json:"down" doc:"The same for what T1 sends to T0."`
 }
 
-// PlaneBalance is how evenly a leaf uses its links into a plane, and how much it sends there.
+// PlaneBalance reports how evenly a leaf uses its links into a plane, and the traffic sent there.
 type PlaneBalance struct {
 	Plane       int     `json:"plane"`
 	Leaf        string  `json:"leaf" doc:"Name of the switch of tier 0."`

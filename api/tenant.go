@@ -18,6 +18,7 @@ type Tenant struct {
 	Status  TenantStatus `json:"status" doc:"What the controller says."`
 	// Changes are those of a dry run; nil otherwise.
 	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
 }
 
 // Intent implements [Intended].

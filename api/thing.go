@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Thing is a kind of what a spec may name, as the tag "names" of its field says. Every field of a
-// spec that members of projects write has the tag; "-" is for fields that name nothing.
+// Thing is a kind of object that a spec may name, as given by the field's tag "names". Every spec
+// field that project members write has the tag; "-" marks fields that name nothing.
 type Thing string
 
 // The kinds of things.
@@ -27,7 +27,7 @@ const (
 	ThingTenant     Thing = "tenant"     // a tenant, by name
 )
 
-// Namer is a spec that names things in another way than by its fields.
+// Namer is a spec that names things by other means than its fields.
 type Namer interface{ Named() []Named }
 
 // Named is a thing that a spec names.

@@ -10,8 +10,8 @@ import (
 var things = []Thing{ThingHost, ThingQueuePair, ThingProxy, ThingQPN, ThingSwitch, ThingPort,
 	ThingPrefix, ThingSlice, ThingPriority, ThingRate, ThingSRv6Policy, ThingTenant}
 
-// TestEveryFieldIsMarked: each field of a spec that members of projects write says by the tag
-// "names" what it names, or "-": so that nobody adds one that names something and is not checked.
+// TestEveryFieldIsMarked: each spec field writable by project members carries the tag "names" with
+// the named kind, or "-", so no new field can name something unchecked.
 func TestEveryFieldIsMarked(t *testing.T) {
 	var check func(at string, f reflect.Type)
 	check = func(at string, of reflect.Type) {

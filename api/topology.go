@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Topology is the network as BGP-LS describes it, and the hosts of the inventory.
+// Topology is the network according to BGP-LS, plus the hosts of the inventory.
 type Topology struct {
 	Version  uint64              `json:"version" doc:"Grows with every change."`
 	Stale    *topology.Staleness `json:"stale,omitempty" doc:"Why this may no longer be true; absent while it is what the network last said."`

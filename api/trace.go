@@ -11,7 +11,7 @@ type PacketTraces struct {
 	Lost uint64 `json:"lost,omitempty" doc:"Traces that the switch dropped between these, as it does not wait for a reader."`
 }
 
-// PacketTrace is what a switch did with a packet, and with every copy of it.
+// PacketTrace records a switch's handling of a packet and of every copy of the packet.
 type PacketTrace struct {
 	Packet uint64 `json:"packet" doc:"Number of the packet at the switch."`
 	Port   uint32 `json:"port" doc:"Port that it came in by."`

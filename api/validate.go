@@ -13,11 +13,11 @@ type GroupEnv struct {
 	Limits GroupLimits
 	// Host returns the name of the host with an address.
 	Host func(netip.Addr) (name string, ok bool)
-	// Taken defines what an address that no group may have as its proxy address is
-	// already used for: "address of host h1", "in the locator of n4", ...
+	// Taken returns the present use of an address that cannot be a group's proxy address: "address of
+	// host h1", "in the locator of n4", ...
 	Taken func(netip.Addr) (use string, taken bool)
-	// OtherGroup returns the name of another group with a proxy address, OtherPair of one with a queue
-	// pair; "" where the client may not know it.
+	// OtherGroup returns the name of another group with a given proxy address, OtherPair of another
+	// group with a given queue pair; "" if the client may not see the name.
 	OtherGroup func(netip.Addr) (name string, ok bool)
 	OtherPair  func(QueuePair) (name string, ok bool)
 }
@@ -54,6 +54,9 @@ const (
 
 var nameRule = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
+// MaxName bounds the name of a resource, in characters.
+const MaxName = 63
+
 // ValidateName checks the name of a resource.
 func ValidateName(name string) error {
 	if nameRule.MatchString(name) {
@@ -63,7 +66,7 @@ func ValidateName(name string) error {
 		Field: "name", Code: CodeInvalid, Value: strconv.Quote(name),
 		Want: "1 to 63 letters, digits, '.', '_' and '-', the first and last a letter or digit",
 	}
-	if longest := int64(63); int64(len(name)) > longest {
+	if longest := int64(MaxName); int64(len(name)) > longest {
 		wrong.Limit = &longest
 	}
 	return Refuse([]FieldError{wrong})
@@ -142,8 +145,8 @@ func isPrefix(p netip.Prefix) bool {
 	return p.IsValid() && !p.Addr().Is4In6() && p == p.Masked()
 }
 
-// family checks that an address is of the same family as the proxy address: what a member sends to
-// it, or gets from it, is one packet on both sides of the group.
+// family checks that an address has the proxy address's family, because a member's packets keep
+// their IP version on both sides of the group.
 func (v *validator) family(field string, s *MulticastGroupSpec, a netip.Addr) {
 	if p := s.ProxyAddress; a.IsValid() && p.IsGlobalUnicast() && a.Is4() != p.Is4() {
 		v.bad(field, a.String(), "an address of the same family as spec.proxyAddress, "+p.String())
@@ -180,8 +183,9 @@ func (v *validator) proxy(a netip.Addr) {
 	}
 }
 
-// pair checks that no other group has a queue pair. Two that write into one would each take the
-// other's packets for its own: a queue pair is connected to one peer (IBTA, section 9.7).
+// pair checks that no other group uses a queue pair. Two groups that write to one queue pair would
+// each take the other group's packets for its own: a queue pair connects to one peer (IBTA, section
+// 9.7).
 func (v *validator) pair(field string, p QueuePair) {
 	if name, ok := v.env.OtherPair(p); ok {
 		v.found = append(v.found, FieldError{

@@ -28,7 +28,7 @@ func orphans(
 		w.put(string("agh"[i]), specs[i])
 		w.run(time.Second)
 	}
-	// g has grown, and its data is in the tree of the second turn.
+	// g has grown, and the data of g uses the tree of the second turn.
 	specs[1] = net.Spec(2, "s1", "r1", "r2", "r3", "r5")
 	specs[1].Mode = mode
 	epoch = w.put("g", specs[1]).Status.Epoch
@@ -55,8 +55,8 @@ func (w *bed) holds(index int) bool {
 	return false
 }
 
-// A group that is applied again keeps its index, and its data its way: nothing
-// that carries data is written when the tree is the same.
+// A group that is applied again keeps the index, and the data keeps the path: the controller writes
+// no data entities if the tree is the same.
 func TestAdopt(t *testing.T) {
 	for _, mode := range []api.GroupMode{api.ModeProvisioned, api.ModeInband} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -116,8 +116,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// One that is applied again with other receivers moves there as it would have
-// moved before.
+// A group that is applied again with other receivers moves to the new tree like any other group.
 func TestAdoptMoves(t *testing.T) {
 	seeds(t, 20, func(t *testing.T, seed uint64) {
 		w, _, epoch := orphans(t, seed, api.ModeProvisioned)
@@ -144,8 +143,8 @@ func TestAdoptMoves(t *testing.T) {
 	})
 }
 
-// A group that is applied before anything was read takes the place of no
-// other, and one that is deleted again leaves nothing.
+// A group that is applied before any read takes the index of no orphan. A group that is deleted
+// again leaves no entries.
 func TestAdoptEarlyAndNever(t *testing.T) {
 	w, specs, _ := orphans(t, 1, api.ModeProvisioned)
 	w.core.SetTopology(w.wires)
@@ -167,7 +166,7 @@ func TestAdoptEarlyAndNever(t *testing.T) {
 	if w.holds(0) || !w.holds(1) {
 		t.Error("a stays, or g does not")
 	}
-	// What a switch brings along that was away is an orphan too, and h still is.
+	// The entities on a returning switch are orphans too, and h is still an orphan.
 	late := slices.Clone(w.devices["n1"].Contents().Entities)
 	w.disconnect("n1")
 	w.run(time.Second)

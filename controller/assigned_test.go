@@ -97,8 +97,9 @@ func TestOneProjectOrShared(t *testing.T) {
 	}
 }
 
-// TestAdministratorsThings: what is no project's may name what projects share and what none has,
-// and not what one has for itself, nor the port of its host.
+// TestAdministratorsThings: a resource outside all projects may name shared and unassigned things.
+// The resource may not name a thing that a project has for itself, nor the port of a project's
+// host.
 func TestAdministratorsThings(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		c := pfcCore(t, nil)
@@ -131,7 +132,7 @@ func TestAdministratorsThings(t *testing.T) {
 		if !shared {
 			continue
 		}
-		// What administrators use stays shared; that the project changes otherwise matters nothing.
+		// Things used by administrators must stay shared. The project may change in any other respect.
 		if err := own(5, 11); err != nil {
 			t.Fatal(err)
 		}
@@ -165,8 +166,8 @@ func TestWithoutProject(t *testing.T) {
 	}
 }
 
-// TestWhoHasIt: the refusal names the project that has a thing to administrators alone, and none
-// where there is none.
+// TestWhoHasIt: the refusal names the project with the thing only to administrators, and names no
+// project for an unassigned thing.
 func TestWhoHasIt(t *testing.T) {
 	c := twoProjects(t)
 	for _, x := range []struct {
@@ -190,8 +191,8 @@ func TestWhoHasIt(t *testing.T) {
 	}
 }
 
-// TestPoliciesBetweenPorts: a project may name an SRv6 policy if it has ports at both ends, as long
-// as there is the policy, and it sees which these are.
+// TestPoliciesBetweenPorts: a project may name an existing SRv6 policy if the project has ports at
+// both ends. The project sees the list of these policies.
 func TestPoliciesBetweenPorts(t *testing.T) {
 	for _, x := range []struct {
 		at   []string
@@ -225,8 +226,8 @@ func TestPoliciesBetweenPorts(t *testing.T) {
 	}
 }
 
-// TestEachQuota: of groups, receivers, tenants and policies below, at and above the quota, and what
-// is left of it.
+// TestEachQuota: groups, receivers, tenants and policies below, at and above the quota, and the
+// rest of the quota.
 func TestEachQuota(t *testing.T) {
 	host := func(i int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", i)) }
 	group := func(receivers int) api.MulticastGroupSpec {
@@ -305,7 +306,8 @@ func TestEachQuota(t *testing.T) {
 			t.Errorf("%d receivers: %v", receivers, err)
 		}
 	}
-	// Below what there is, nothing is left, and less is always taken.
+	// With a quota below the present use, nothing is left, and the controller still accepts a smaller
+	// use.
 	s.Quotas.Receivers, s.Bandwidth = n(1), 100
 	putProject(t, c, "acme", s)
 	rated := tenantSpec(1, 3, 11)
@@ -343,8 +345,9 @@ func TestMostProjects(t *testing.T) {
 	}
 }
 
-// TestNamesOfProjects: no project's name is within another's, whichever comes first, and a new
-// project has what the resources of its name use.
+// TestNamesOfProjects: the name of a project never lies within the name of another project, in
+// either order of creation. A new project must have the things that the resources under its name
+// use.
 func TestNamesOfProjects(t *testing.T) {
 	for _, names := range [][2]string{{"q", "q-1"}, {"q-1", "q"}, {"q.1", "q"}} {
 		c := pfcCore(t, nil)
@@ -439,8 +442,8 @@ func TestWhoBecomesAProject(t *testing.T) {
 	if p, err := c.Projects().Get("kept"); err != nil || p.Spec.Bandwidth != 5 {
 		t.Errorf("%+v, %v", p.Spec, err)
 	}
-	// What groups use: a host by its address, one that has left the inventory not at all, a proxy
-	// address alone and not those beside it.
+	// Groups use a host by the address. A host that has left the inventory does not count, and only
+	// the proxy address counts, not the neighboring addresses.
 	c = pfcCore(t, nil)
 	f := project.New(&c.env)
 	if _, err := f.Load(store.Record{Key: "access/users/cy",

@@ -57,8 +57,8 @@ func TestJoin(t *testing.T) {
 		more := net.Spec(1, "s1", "r1", "r3", "r5")
 		psn := uint32(2000)
 		more.Receivers[2].StartPSN, more.Receivers[2].StartMSN = &psn, 17
-		// r5 must not have data before it can be waited for, and must not be called
-		// programmed before it has.
+		// r5 must not get data before the group can wait for r5, and must not count as programmed before
+		// r5 gets data.
 		w.always(&more, []string{"r1", "r3"}, "r5")
 		check := w.every
 		w.every = func() {
@@ -87,8 +87,8 @@ func TestJoin(t *testing.T) {
 	})
 }
 
-// answers reports whether a response of a receiver reaches the source: its
-// branch is there, live, and of one epoch with all nodes above it.
+// answers reports whether a response of a receiver reaches the source: the branch exists, is live,
+// and has the same epoch as all nodes above the branch.
 func (w *bed) answers(sw string, receiver, proxy netip.Addr) bool {
 	tree := w.group("g").Status.Tree
 	from, epoch := receiver, uint64(0)

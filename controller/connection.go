@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// connection carries out the works of one switch, over one session with it after another.
+// connection carries out the tasks of one switch, over consecutive sessions with the switch.
 type connection struct {
 	c      *Controller
 	name   string
@@ -37,14 +37,14 @@ type connection struct {
 	posted  chan struct{} // of capacity 1: there is something in packets
 }
 
-// errand is a work, or without one the reading of a switch that has come up.
+// errand is a task, or, without a task, the read of a switch that has come up.
 type errand struct {
 	session int
 	work    *reconcile.Task
 }
 
-// maxPackets bounds the packet-outs that wait for a switch. Those over it are
-// lost, as they can be on the way.
+// maxPackets bounds the packet-outs that wait for a switch. The controller drops further
+// packet-outs; the network can lose packet-outs, too.
 const maxPackets = 65536
 
 // readPause lies between attempts to read a switch that is up.
@@ -173,8 +173,8 @@ func (conn *connection) setPort(t PortTask) {
 	}
 }
 
-// setPorts is the goroutine that writes settings of ports, which neither waits for other writes nor
-// holds them up.
+// setPorts is the goroutine that writes port settings. It neither waits for other writes nor delays
+// them.
 func (conn *connection) setPorts(ctx context.Context) {
 	for {
 		select {
@@ -203,8 +203,8 @@ func (conn *connection) current(session int) bool {
 	return conn.session == session && conn.up
 }
 
-// meet is current, and reports that the core knows of the session: what it gives from now on is for
-// the switch as it was read then.
+// meet is current, and notes that the core knows the session: from now on, the tasks of the core
+// apply to the switch in the state of that read.
 func (conn *connection) meet(session int) bool {
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
@@ -241,7 +241,8 @@ func (conn *connection) write(ctx context.Context) {
 	}
 }
 
-// connect reads a switch that has come up, until that works or it is down.
+// connect reads a switch that has come up, and retries until the read succeeds or the switch is
+// down.
 func (conn *connection) connect(ctx context.Context, session int) {
 	for conn.current(session) {
 		contents, err := conn.sw.Read(ctx)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/discovery"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job"
@@ -27,6 +28,7 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/controller/silence"
 	"github.com/weft-sdn/weft/controller/underlay"
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
@@ -48,13 +50,13 @@ type Core struct {
 	env      feature.Env
 	switches reconcile.State
 	events   reconcile.Events
-	// advertised is the topology that was learned, configured the inventory as it is written. Env.Net
-	// has both with what switches report of their ports.
+	// advertised is the learned topology, configured the inventory as written. Env.Net combines both
+	// with the port reports of switches.
 	advertised *topology.Snapshot
 	configured *inventory.Inventory
 	kept       uint64 // up to which number the store has all writes
 
-	// features are those below, in the order in which they are called.
+	// features lists the features below, in the order of the calls.
 	features  []feature.Feature
 	ports     *port.Feature
 	underlay  *underlay.Feature
@@ -100,7 +102,11 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 	}
 	c.switches, c.events = state, events
 	c.env = feature.Env{Start: cfg.Start, Want: want, Switches: state,
-		Versions: resource.NewVersions(versionsKey)}
+		Versions: resource.NewVersions(versionsKey),
+		Fabric:   &fabricview.View{Why: "the paths of the fabric are not known yet"}}
+	if !cfg.Inventory.MRC.On() {
+		c.env.Fabric.Why = "the configuration has no MRC fabric"
+	}
 	c.env.Net = plan.NewNetwork(c.advertised, c.configured)
 	c.setSwitches()
 	if err := c.compose(); err != nil {
@@ -140,7 +146,7 @@ func (c *Core) load(r store.Record) error {
 	return nil
 }
 
-// records returns the records of everything, as the store has them once all saves are done.
+// records returns all records in the form that the store has after all saves.
 func (c *Core) records() []store.Record {
 	out := append(c.events.Records(), c.env.Versions.Record())
 	for _, f := range c.features {
@@ -188,6 +194,14 @@ func (c *Core) SetTopology(s *topology.Snapshot) {
 	}
 	c.env.Event(api.EventTopologyChanged, "", describeTopology(c.advertised, s), nil)
 	c.setNetwork(s, c.configured)
+}
+
+// SetFabric takes a view of the MRC fabric that is newer than the view before.
+func (c *Core) SetFabric(v *fabricview.View) {
+	if v.Revision > c.env.Fabric.Revision {
+		c.env.Fabric = v
+		c.settle()
+	}
 }
 
 func describeTopology(old, s *topology.Snapshot) string {
@@ -268,7 +282,7 @@ func (c *Core) SwitchDisconnected(name string, why error) {
 	}
 	reason := "disconnected"
 	if why != nil {
-		reason = why.Error()
+		reason = plain.Error(why)
 	}
 	if c.events.Disconnect(name, reason) {
 		c.env.Event(api.EventSwitchChanged, name, reason, nil)
@@ -387,10 +401,10 @@ func (c *Core) object(o reconcile.Owner) string {
 // Kept takes that the store has all writes up to a number.
 func (c *Core) Kept(n uint64) { c.kept = n }
 
-// Ready returns what must be done now, and counts on its being done. Its Saves are being kept under
-// the number n from now on: what follows from the changes that they keep is in no Task before Kept
-// has it, and what follows from topology and inventory alone is. With n 0 nothing waits: whoever
-// takes it keeps the Saves before it does anything else.
+// Ready returns the work to do now, and relies on the caller to do the work. The caller stores the
+// Saves under the number n. Tasks that follow from the changes in Saves wait until Kept reports n.
+// Tasks that follow only from topology and inventory do not wait. With n 0 no task waits: the
+// caller stores the Saves before any other work.
 func (c *Core) Ready(n uint64) Ready {
 	r := Ready{Saves: c.env.Versions.Changes()}
 	for _, f := range c.features {
@@ -411,8 +425,7 @@ func (c *Core) Ready(n uint64) Ready {
 		r.Discovered = append([]topology.Source{}, found...)
 	}
 	r.Projects, _ = c.projects.Take()
-	r.Jobs, r.Leases = c.jobs.Changed(), c.leases.Changed()
-	r.Maintenances = c.maintenances.Changed()
+	r.Jobs, r.Maintenances = c.jobs.Changed(), c.maintenances.Changed()
 	r.Posts = c.told.Posts()
 	return r
 }

@@ -36,8 +36,8 @@ type bed struct {
 	store   *store.Memory
 	devices map[string]*controllertest.Device
 	rng     *rand.Rand
-	// session counts the connections of a switch, 0 for none, and known is the one that the core
-	// knows of.
+	// session counts the connections of a switch, 0 for no connection. known is the connection that
+	// the core knows.
 	session, known map[string]int
 	epochs         map[string]map[int]uint32 // by switch and group: highest written
 	log            []api.Event
@@ -46,7 +46,7 @@ type bed struct {
 	// every is called after each write.
 	every func()
 	delay time.Duration
-	// wires is the network as it is when the topology the core has is not.
+	// wires is the real network, when the topology of the core differs from the real network.
 	wires *topology.Snapshot
 	// keeps: neighbors and clone sessions of dead links may stay, because a tree
 	// that cannot be moved leads to them.
@@ -187,8 +187,8 @@ func (w *bed) advance(now time.Duration) (next time.Duration, pending bool) {
 	return w.core.Next()
 }
 
-// converged checks that every switch holds what it should, and that this is
-// what the plan says.
+// converged checks that every switch holds the entities that the core wants, and that the core
+// wants the entities of the plan.
 func (w *bed) converged() {
 	w.t.Helper()
 	n := plan.NewNetwork(w.core.Topology(), w.core.Inventory())
@@ -355,8 +355,8 @@ func TestProgramFigure1(t *testing.T) {
 	}
 }
 
-// The codepoint that End.MT is configured to have is that of the edges' SIDs, at
-// once when it changes, and no switch is touched for it.
+// The SIDs of the edges show the configured codepoint of End.MT. A new codepoint applies at once,
+// without writes to switches.
 func TestEndMTCodepoint(t *testing.T) {
 	net := sample.Figure1()
 	net.Inventory.SIDs.EndMT = 0x9000
@@ -392,8 +392,9 @@ func TestEndMTCodepoint(t *testing.T) {
 	}
 }
 
-// TestSwitchComesBack: a switch and its host leave the inventory and come back. The group's tree,
-// which could not be planned meanwhile, is the same as before, and the switch holds its part again.
+// TestSwitchComesBack: a switch and its host leave the inventory and come back. Meanwhile the
+// controller cannot plan the group's tree. Afterwards the tree is the same as before, and the
+// switch holds its entities again.
 func TestSwitchComesBack(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)

@@ -29,9 +29,10 @@ type dependence struct {
 	took   time.Duration // how long that took
 }
 
-// Dependents returns what has the jobs that depend on a part of the network, the most important
-// first. It may be used for many parts, at no cost but a few look-ups for each job. In another
-// fabric than before it may have what was before, for a second or so.
+// Dependents returns a function that returns the jobs that depend on a part of the network, the
+// most important job first. The caller may use the function for many parts, at the cost of a few
+// look-ups for each job. After a change of the fabric, the function may return the jobs of the old
+// fabric for about a second.
 func (c *Controller) Dependents(
 	ctx context.Context,
 ) (of func(part api.Part) []api.JobDependent, err error) {
@@ -97,11 +98,8 @@ func (c *Controller) partsOf(
 	}
 	began := time.Now()
 	var wiring any
-	if c.opts.Wiring != nil && len(needs) > 0 {
-		var err error
-		if wiring, err = c.opts.Wiring(ctx); err != nil {
-			return nil, err
-		}
+	if v := c.fabric.Load(); v != nil && len(needs) > 0 {
+		wiring = v.Wiring
 	}
 	again := wiring != d.wiring && began.Sub(d.at) >= max(dependEvery, dependShare*d.took)
 	parts := make(map[*ready.Need]*ready.Parts, len(needs))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/store"
@@ -22,9 +23,8 @@ func TestDependents(t *testing.T) { synctest.Test(t, dependents) }
 func dependents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	core := pfcCore(t, nil)
-	leaf, known, version, reads := "L1", true, 1, 0
+	leaf, known, reads := "L1", true, 0
 	c, err := NewController(ctx, Options{Inventory: *core.configured, Store: store.NewMemory(),
-		Wiring: func(context.Context) (any, error) { return version, nil },
 		Fabric: func(_ context.Context, need *ready.Need) (out ready.Fabric, err error) {
 			if reads++; known {
 				out.Known = ready.IsGood()
@@ -44,6 +44,8 @@ func dependents(t *testing.T) {
 		cancel()
 		<-served
 	}()
+	rewire := func(n uint64) { c.SetFabric(&fabricview.View{Revision: n, Wiring: n}) }
+	rewire(1)
 	put := func(name, hosts string, priority int) {
 		t.Helper()
 		spec := jobOn(hosts, 2)
@@ -74,14 +76,17 @@ func dependents(t *testing.T) {
 	want("again", 0, map[string][]string{"L1": {"a 2/2"}})
 	put("b", "a1,a2", 5)
 	want("another job", 1, map[string][]string{"L1": {"b 2/2", "a 2/2"}})
-	leaf, version = "L2", 2
+	leaf = "L2"
+	rewire(2)
 	want("another fabric at once", 0, map[string][]string{"L1": {"b 2/2", "a 2/2"}})
 	time.Sleep(time.Second)
 	want("a second later", 2, map[string][]string{"L2": {"b 2/2", "a 2/2"}})
-	known, version = false, 3
+	known = false
+	rewire(3)
 	time.Sleep(time.Second)
 	want("not known any more", 2, map[string][]string{"L2": {"b 2/2", "a 2/2"}})
-	leaf, known, version = "L3", true, 4
+	leaf, known = "L3", true
+	rewire(4)
 	time.Sleep(time.Second)
 	want("known again", 2, map[string][]string{"L3": {"b 2/2", "a 2/2"}})
 	if err := c.Jobs().Delete(ctx, "b", resource.Precondition{}); err != nil {

@@ -26,7 +26,7 @@ type plug struct {
 
 func (p plug) String() string { return fmt.Sprintf("%s/%d", p.sw, p.port) }
 
-// cables are what joins the ports of a world's switches, and what BGP-LS says of that.
+// cables holds the cables between the switches of a world, and the BGP-LS topology of these cables.
 type cables struct {
 	to   map[plug]plug
 	bgp  *topology.Builder
@@ -115,7 +115,7 @@ func cabled(t *testing.T, advertised bool, seed uint64) *bed {
 	return w
 }
 
-// sources are the links that the core knows, as switch/port and what they are known from.
+// sources returns the links that the core knows, as switch/port, with the sources of each link.
 func (w *bed) sources() map[string]string {
 	out := make(map[string]string)
 	s := w.core.Topology()
@@ -315,8 +315,9 @@ func TestDiscoveryConfirms(t *testing.T) {
 	}
 }
 
-// TestMiscabled: two cables are swapped, one is pulled, and one ends at a port of a host: switches
-// name each, with events, and the topology stays as BGP-LS has it. Put right, nothing differs.
+// TestMiscabled: two cables are swapped, one is pulled, and one ends at a host port. Switches name
+// each fault, with events, and the topology remains as in BGP-LS. After the repair no fault
+// remains.
 func TestMiscabled(t *testing.T) {
 	w := cabled(t, true, 1)
 	right := maps.Clone(w.cables.to)
@@ -391,8 +392,8 @@ func TestHostPort(t *testing.T) {
 	}
 }
 
-// TestDirected: a cable that carries one direction is no link, and the end that is not heard says
-// so.
+// TestDirected: a cable that carries only one direction is no link, and the end that is not heard
+// reports the fault.
 func TestDirected(t *testing.T) {
 	w := cabled(t, false, 1)
 	delete(w.cables.to, plug{"n4", 1})
@@ -406,8 +407,8 @@ func TestDirected(t *testing.T) {
 	}
 }
 
-// TestSharedCable: two ports whose frames arrive at a third have no link to it, and a cable between
-// two ports of one switch is none.
+// TestSharedCable: two ports whose frames arrive at a third port have no link to the third port. A
+// cable between two ports of one switch is no link.
 func TestSharedCable(t *testing.T) {
 	w := cabled(t, false, 1)
 	// n6/1-n4/1, n6/2-n5/1: a hub sends what n6/2 sends to n4/1.
@@ -447,8 +448,8 @@ func TestUnknownNode(t *testing.T) {
 	}
 }
 
-// TestForgedLLDP: a host can make no link: neither by frames that it invents or changes, nor by
-// those that it has recorded, and a frame counts once.
+// TestForgedLLDP: a host can create no link by invented, changed or recorded frames, and each frame
+// counts only once.
 func TestForgedLLDP(t *testing.T) {
 	w := cabled(t, false, 1)
 	all := w.cables.joined("lldp")

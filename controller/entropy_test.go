@@ -51,9 +51,9 @@ func (w *bed) upRoutes(sw string) (n int) {
 	return n
 }
 
-// TestAssignment: switches hold what an assignment says, keep it while a link is
-// gone, and a controller that starts anew touches none of it, neither before it
-// knows the assignment nor when that is the same.
+// TestAssignment: switches hold the entities of an assignment and keep the entities while a link is
+// gone. A restarted controller does not touch these entities, neither before the assignment is
+// known nor if the assignment is the same.
 func TestAssignment(t *testing.T) {
 	net := sample.Clos(2, 2, 2)
 	net.Inventory.MRC.Mode = "stev"
@@ -157,8 +157,9 @@ func TestUnknownAssignment(t *testing.T) {
 	}
 }
 
-// TestDrainedRoutes: routes leave links alone that are drained, as long as there are others of the
-// same length, also after the topology has changed; a switch is named that has yet to do so.
+// TestDrainedRoutes: routes avoid drained links while other paths of the same length exist, also
+// after the topology has changed. Unrouted lists the switches that still have to change their
+// routes.
 func TestDrainedRoutes(t *testing.T) {
 	net := sample.Clos(2, 2, 2)
 	w := up(t, net, 1)
@@ -175,7 +176,8 @@ func TestDrainedRoutes(t *testing.T) {
 		}
 	}
 	slices.Sort(drained)
-	// by counts the routes of leaf1 that lead to spine1, maybe among others, and those that do not.
+	// by counts the routes of leaf1 with a next hop to spine1, alone or with further next hops, and
+	// the remaining routes.
 	by := func() (spine1, others int) {
 		at := func(a entry.Action) bool {
 			p, _ := a.Arg("port").Uint64()
@@ -248,7 +250,7 @@ func TestDrainedRoutes(t *testing.T) {
 	}
 }
 
-// TestUnroutedAtOnce: switches whose turn to be planned has not come are named too.
+// TestUnroutedAtOnce: Unrouted also lists switches that the controller has not planned yet.
 func TestUnroutedAtOnce(t *testing.T) {
 	net := sample.Clos(80, 2, 0)
 	w := up(t, net, 1)

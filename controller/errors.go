@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/ledger"
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -18,8 +19,8 @@ var (
 	ErrDeposed = ledger.ErrDeposed
 )
 
-// ErrNoRoom reports that the disk of the store has no room for what a call would have kept: it
-// changed nothing.
+// ErrNoRoom reports that the store's disk has no room for the records of a call. The call changed
+// nothing.
 var ErrNoRoom = store.ErrNoRoom
 
 func noSwitch(name string) error {
@@ -29,7 +30,7 @@ func noSwitch(name string) error {
 
 func unavailable(name string, err error) error {
 	return &api.Error{Code: api.CodeUnavailable,
-		Message: "switch " + name + " does not answer: " + err.Error()}
+		Message: "switch " + name + " does not answer: " + plain.Error(err)}
 }
 
 // unsettled returns why the topology may not be whole yet, "" when it is: a peer has not sent

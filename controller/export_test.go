@@ -14,7 +14,14 @@ import (
 
 // Try makes a change on a copy of the core.
 func (c *Core) Try(change func(*Core) error) ([]api.SwitchChange, error) {
-	return c.fork().run(change)
+	changes, _, err := c.fork().run(change)
+	return changes, err
+}
+
+// Takes returns what a change would take from resources, by a copy of the core.
+func (c *Core) Takes(change func(*Core) error) ([]api.Taken, error) {
+	_, takes, err := c.fork().run(change)
+	return takes, err
 }
 
 // Difference returns the updates between two contents of a switch, as a trial shows them.
@@ -26,6 +33,9 @@ func Difference(before, after map[entry.Key]entry.Entity) []api.EntityUpdate {
 // PFCCore returns a core on a network with PFC-capable nodes, PutPFC gives it an SRv6 policy, a
 // tenant and a PFC policy.
 var PFCCore, PutPFC = pfcCore, putPFC
+
+// PFCNetwork returns the network of PFCCore.
+var PFCNetwork = pfcNetwork
 
 // InventoryOf returns the inventory of a core.
 func InventoryOf(c *Core) *inventory.Inventory { return c.env.Inventory() }

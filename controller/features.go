@@ -49,6 +49,16 @@ func (c *Core) compose() (err error) {
 	c.jobs = job.New(&c.env)
 	c.jobs.MakeGroups(jobGroups{c})
 	c.leases = leases.New(&c.env)
+	c.leases.Project, c.projects.Leased = c.projects.Of, c.leases.Held
+	c.leases.Terms = func(name string) leases.Terms {
+		p := c.projects.Of(name)
+		if p == "" {
+			return leases.Terms{}
+		}
+		s, links := c.projects.LeaseTerms(p, name)
+		return leases.Terms{Project: p, Exclusive: s.ExclusiveLeases, Priority: s.LeasePriority,
+			Longest: s.Quotas.LongestLease(), Links: links}
+	}
 	c.maintenances = maintenance.New(&c.env)
 	c.silences = silence.New(&c.env)
 	c.told = notification.New(&c.env)
@@ -127,6 +137,11 @@ func (c *Core) Jobs() resource.Resources[api.JobSpec, api.Job] {
 // Leases returns the leases of paths.
 func (c *Core) Leases() resource.Resources[api.PathLeaseSpec, api.PathLease] {
 	return settled[api.PathLeaseSpec, api.PathLease]{c.leases.Leases(), c, project.Leases, nil}
+}
+
+// MoveLease notes that the client of a lease uses its new paths. The error is an *api.Error.
+func (c *Core) MoveLease(name string, pre resource.Precondition) error {
+	return c.leases.Moved(name, pre)
 }
 
 // Leases returns the leases of paths.
@@ -249,14 +264,14 @@ func (c *Core) DeleteOrphans(sw string) ([]string, error) {
 	return names, err
 }
 
-// GroupSample is what the switch of the source of a multicast group has seen.
+// GroupSample is a sample from the switch of a multicast group's source.
 type GroupSample = multicast.Sample
 
-// TunnelSample is what probes say of a tunnel for PFC frames.
+// TunnelSample is the result of probes of a tunnel for PFC frames.
 type TunnelSample = pfc.Sample
 
-// GroupSamples asks the roots of the trees of all groups what they have seen, and waits for their
-// answers or the state timeout.
+// GroupSamples asks the root switch of each group's tree for a sample, and waits for the answers or
+// the state timeout.
 func (c *Controller) GroupSamples(ctx context.Context) ([]GroupSample, error) {
 	return ask[[]GroupSample](ctx, c, func(core *Core) (uint64, error) {
 		id := core.multicast.Samples()

@@ -82,12 +82,20 @@ type more[R any] struct {
 	prepare func(ctx context.Context, c *Controller, spec any) (func(*Core), error)
 	// match applies the filters of its lists; nil: it has none.
 	match func(r *R, filter any) bool
+	// list returns the resources that a filter may select; nil: all.
+	list func(c *Core, filter any) []R
 }
 
 // List implements kind.Handle.
 func (h handle[S, R]) List(ctx context.Context, q kind.Query) (p kind.Page[R], err error) {
 	var all []R
-	if err := h.c.read(ctx, func(core *Core) { all = h.of(core).List() }); err != nil {
+	if err := h.c.read(ctx, func(core *Core) {
+		if h.more.list != nil {
+			all = h.more.list(core, q.Filter)
+		} else {
+			all = h.of(core).List()
+		}
+	}); err != nil {
 		return p, err
 	}
 	p = kind.Select(all, q, func(r *R) string { return h.kind.NameOf(r) }, h.more.match)
@@ -194,7 +202,7 @@ func ask[T any](
 		delete(c.asked, id)
 		return answer, ctx.Err()
 	case <-c.ledger.Failed(): // it may rest on what is not kept
-		return answer, fmt.Errorf("%w: %w", ErrStore, c.ledger.Err())
+		return answer, ledger.Unread(fmt.Errorf("%w: %w", ErrStore, c.ledger.Err()))
 	case <-c.ledger.Ended():
 		return answer, ErrStopped
 	}

@@ -25,8 +25,8 @@ func putJob(c *Core, name string, spec api.JobSpec, pre resource.Precondition) e
 	return err
 }
 
-// TestJobsOfProjects: a job of a project has NICs of the project's hosts alone, within its quotas,
-// and uses them.
+// TestJobsOfProjects: a job of a project may use only NICs of the project's hosts, within the
+// quotas of the project, and counts against the quotas.
 func TestJobsOfProjects(t *testing.T) {
 	c := twoProjects(t)
 	one, three := 1, 3
@@ -82,7 +82,8 @@ func TestJobsOfProjects(t *testing.T) {
 	refused(putJob(c, "acme-j", jobOn("a1,a2", 2), pre), "spec.hosts", api.CodeLimit, "ranks of jobs")
 }
 
-// TestExclusiveJobs: the NICs of an exclusive job are in no other one, until it has ended.
+// TestExclusiveJobs: no other job may use the NICs of an exclusive job until the exclusive job has
+// ended.
 func TestExclusiveJobs(t *testing.T) {
 	c := pfcCore(t, nil)
 	own := jobOn("a1,a2", 2)
@@ -187,7 +188,7 @@ func TestEndOfALease(t *testing.T) {
 func TestJobDryRun(t *testing.T) {
 	c := pfcCore(t, nil)
 	var got api.Job
-	changes, err := c.fork().run(func(core *Core) (err error) {
+	changes, _, err := c.fork().run(func(core *Core) (err error) {
 		got, _, err = core.Jobs().Put("j", jobOn("a1,a2,b1,b2", 4), resource.Precondition{})
 		return err
 	})
@@ -199,7 +200,7 @@ func TestJobDryRun(t *testing.T) {
 	}
 }
 
-// TestNewJobsDoNotWait: hosts are told of a new job before the jobs are judged that were there.
+// TestNewJobsDoNotWait: hosts receive a new job before the controller judges the earlier jobs.
 func TestNewJobsDoNotWait(t *testing.T) { synctest.Test(t, newJobsDoNotWait) }
 
 func newJobsDoNotWait(t *testing.T) {

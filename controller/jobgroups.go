@@ -18,7 +18,8 @@ func (g jobGroups) Made() (out []job.Group) {
 	return out
 }
 
-// Put implements job.Groups. The group is of the job's project, as one that a member makes.
+// Put implements job.Groups. The group belongs to the project of the job, like a group that a
+// member creates.
 func (g jobGroups) Put(by, name string, spec api.MulticastGroupSpec) error {
 	if err := api.ValidateName(name); err != nil {
 		return err

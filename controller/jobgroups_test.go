@@ -61,7 +61,7 @@ func (w *bed) wantGroups(want ...string) {
 	}
 }
 
-// conflict expects that a write of a client is refused with the name of the job.
+// conflict checks that a client's write was refused with the name of the job.
 func conflict(t *testing.T, err error, job string) {
 	t.Helper()
 	var e *api.Error
@@ -122,8 +122,8 @@ func TestJobMakesGroups(t *testing.T) {
 	w.converged()
 }
 
-// TestGroupsOfAllGather: each rank is the source of one, with the addresses and queue pairs one
-// after the other, or those that are given.
+// TestGroupsOfAllGather: each rank is the source of one group. Addresses and queue pairs count up
+// from the first, or come from the given lists.
 func TestGroupsOfAllGather(t *testing.T) {
 	w := up(t, sample.Figure1(), 2)
 	spec := weightsJob(0x100, "r1,r2")
@@ -161,8 +161,8 @@ func TestGroupsOfAllGather(t *testing.T) {
 	w.wantGroups()
 }
 
-// TestEqualGroupsAreOne: of communicators with equal members, in one job and in several, which goes
-// with the last of them.
+// TestEqualGroupsAreOne: communicators with equal members, in one job or several, share one group,
+// which goes with the last communicator.
 func TestEqualGroupsAreOne(t *testing.T) {
 	w := up(t, sample.Figure1(), 3)
 	spec := weightsJob(0x100, "r1,r2")
@@ -189,14 +189,23 @@ func TestEqualGroupsAreOne(t *testing.T) {
 	if g := w.group("a-weights"); g.Version != version {
 		t.Error("the group was written again for the job that is left")
 	}
+	w.putJob("a", weightsJob(0x100, "r1,r2")) // before b, in the order of names
+	if g := w.jobGroups("a"); g[0].Group != "a-weights" || g[0].State != api.JobGroupProgrammed {
+		t.Errorf("a group of the job that has come back is %+v", g)
+	}
+	w.wantGroups("a-weights=b")
+	if err := w.core.Jobs().Delete("a", resource.Precondition{}); err != nil {
+		t.Fatal(err)
+	}
+	w.jobGroups("b")
 	if err := w.core.Jobs().Delete("b", resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
 	w.wantGroups()
 }
 
-// TestGroupsThatCannotBe: a job says which of its groups there are not and why, and makes them when
-// they can be.
+// TestGroupsThatCannotBe: a job reports refused groups with the reason, and makes these groups once
+// the obstacle is gone.
 func TestGroupsThatCannotBe(t *testing.T) {
 	w := up(t, sample.Figure1(), 4)
 	refused := func(job, want string) {
@@ -242,7 +251,8 @@ func TestGroupsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestGroupsOutliveTheCore: the next core writes no group of a job again, and knows whose they are.
+// TestGroupsOutliveTheCore: the next core does not write the groups of a job again, and knows which
+// job owns each group.
 func TestGroupsOutliveTheCore(t *testing.T) {
 	w := up(t, sample.Figure1(), 5)
 	w.putJob("train", weightsJob(0x100, "r1,r2"))

@@ -7,8 +7,7 @@ import (
 	"github.com/weft-sdn/weft/controller/job"
 )
 
-// JobPorts are the ports of switches that NICs of jobs are attached to, by switch, with the names
-// of the jobs.
+// JobPorts holds the switch ports with NICs of jobs, by switch, with the names of the jobs.
 type JobPorts map[string]map[uint32][]string
 
 // JobPorts returns the ports of the NICs of the jobs that have not ended.

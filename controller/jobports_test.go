@@ -15,8 +15,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestJobPorts: the ports of jobs are those of their NICs, also where two jobs share one; a job
-// that has ended has none.
+// TestJobPorts: the ports of a job are the ports of its NICs, even if two jobs share a NIC; a job
+// that has ended has no ports.
 func TestJobPorts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := sample.Clos(2, 2, 2)

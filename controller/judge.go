@@ -2,11 +2,13 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/job/ready"
+	"github.com/weft-sdn/weft/controller/leases"
 )
 
 // Jobs are judged by a goroutine of their own, beside the core and the controller of the MRC
@@ -37,9 +39,11 @@ func (c *Controller) judgeOnce(ctx context.Context) bool {
 	began := time.Now()
 	tasks, told := c.talk(ctx)
 	if told && len(tasks) == 0 {
+		_ = c.Do(ctx, func(core *Core) { core.leases.SetRunning(nil) })
 		return false
 	}
-	changed := false
+	changed, running := false, []*leases.Running{}
+	known := told && c.opts.Fabric != nil // the paths of all running jobs
 	for _, t := range tasks {
 		select {
 		case <-c.anew: // what new jobs need does not wait until all others are judged
@@ -48,18 +52,25 @@ func (c *Controller) judgeOnce(ctx context.Context) bool {
 		default:
 		}
 		if !told {
+			known = false
 			break // a job that has ended may be taken for done
 		}
-		r, behind, err := c.judge(ctx, t)
+		r, facts, err := c.judge(ctx, t)
+		exclusive := false
 		if err == nil {
 			err = c.Do(ctx, func(core *Core) {
-				core.jobs.SetReadiness(&t, r, behind)
+				core.jobs.SetReadiness(&t, r, behind(facts))
 				core.settle()
+				exclusive = core.leases.Exclusive()
 			})
 		}
 		if err != nil && ctx.Err() != nil {
 			return false
 		}
+		known = known && err == nil && exclusive && addRunning(&running, &t, &facts.Fabric)
+	}
+	if known {
+		_ = c.Do(ctx, func(core *Core) { core.leases.SetRunning(running) })
 	}
 	if changed && told {
 		return true
@@ -73,8 +84,8 @@ func (c *Controller) judgeOnce(ctx context.Context) bool {
 	return true
 }
 
-// talk has the hosts of the MRC fabric talk to each other as the jobs need that have not ended. It
-// returns the jobs that matter; told is false if hosts could not be told.
+// talk makes the hosts of the MRC fabric talk to each other for the needs of running jobs. talk
+// returns the jobs that matter; told is false if the controller could not notify the hosts.
 func (c *Controller) talk(ctx context.Context) (tasks []job.Task, told bool) {
 	if c.Do(ctx, func(core *Core) { tasks = core.jobs.Tasks() }) != nil {
 		return nil, false
@@ -91,20 +102,60 @@ func (c *Controller) talk(ctx context.Context) (tasks []job.Task, told bool) {
 	return tasks, c.opts.Talk(ctx, needs) == nil
 }
 
-// judge returns the readiness of a job. behind: hosts that are connected do not hold all that they
-// were told.
+// judge returns the readiness of a job, and the facts that it follows from.
 func (c *Controller) judge(
 	ctx context.Context, t job.Task,
-) (r api.JobReadiness, behind bool, err error) {
-	facts, err := c.facts(ctx, t)
-	if err != nil {
-		return r, false, err
+) (r api.JobReadiness, facts *ready.Facts, err error) {
+	if facts, err = c.facts(ctx, t); err != nil {
+		return r, nil, err
 	}
-	for i := range facts.Fabric.NICs {
-		n := &facts.Fabric.NICs[i]
-		behind = behind || n.Stream.State == ready.Good && n.Holds.State != ready.Good
+	return ready.Judge(t.Name, facts, t.Last), facts, nil
+}
+
+// behind reports whether connected hosts do not hold all that they were told.
+func behind(f *ready.Facts) bool {
+	return slices.ContainsFunc(f.Fabric.NICs, func(n ready.NIC) bool {
+		return n.Stream.State == ready.Good && n.Holds.State != ready.Good
+	})
+}
+
+// runs reports whether a job runs, and it is known what it needs.
+func runs(t *job.Task) bool { return t.Running && !t.Over && t.Demand != nil }
+
+// addRunning adds a job with the paths that the fabric has for the job, if the job runs; false: the
+// paths are not known.
+func addRunning(to *[]*leases.Running, t *job.Task, f *ready.Fabric) (known bool) {
+	if !runs(t) {
+		return true
 	}
-	return ready.Judge(t.Name, facts, t.Last), behind, nil
+	if known = f.Known.State == ready.Good; known {
+		*to = append(*to, leases.NewRunning(t.Name, len(t.Demand.Need.Pairs), f))
+	}
+	return known
+}
+
+// runningJobs implements prepare of [more]: an exclusive lease, and one that may take links from
+// others, leaves running jobs their paths.
+func runningJobs(ctx context.Context, c *Controller, spec any) (func(*Core), error) {
+	know := func(*Core) {}
+	s := spec.(api.PathLeaseSpec)
+	if c.opts.Fabric == nil || s.Sharing != api.LeaseExclusive && s.Priority <= 0 {
+		return know, nil
+	}
+	var tasks []job.Task
+	if err := c.Do(ctx, func(core *Core) { tasks = core.jobs.Tasks() }); err != nil {
+		return nil, err
+	}
+	var running []*leases.Running
+	for i := range tasks {
+		if t := &tasks[i]; runs(t) {
+			fabric, err := c.opts.Fabric(ctx, &t.Demand.Need)
+			if err != nil || !addRunning(&running, t, &fabric) {
+				return know, nil // what was known last is the best that there is
+			}
+		}
+	}
+	return func(core *Core) { core.leases.SetRunning(running) }, nil
 }
 
 // facts returns what is known of what a job depends on.

@@ -31,11 +31,11 @@ var kinds = []offered{
 	offer(networks.Kind, (*Core).Networks, nil),
 	offer(project.Kind, (*Core).Projects, nil),
 	offer(job.Kind, (*Core).Jobs, &more[api.Job]{asks: askJob}),
-	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{asks: askLease, prepare: leasable}),
+	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{asks: askLease, prepare: runningJobs}),
 	offer(maintenance.Kind, (*Core).Maintenances, &more[api.Maintenance]{prepare: lookAhead}),
 	offer(silence.Kind, (*Core).Silences, nil),
 	offer(notification.Kind, (*Core).Notifications, &more[api.Notification]{asks: askNotification}),
-	offer(port.Kind, (*Core).Ports, &more[api.Port]{match: port.Matches}),
+	offer(port.Kind, (*Core).Ports, &more[api.Port]{match: port.Matches, list: listPorts}),
 	{orphan.Kind, func(c *Controller) *kind.Kind { return kind.Bind(orphan.Kind, orphans{c: c}) }},
 	{switchKind, func(c *Controller) *kind.Kind { return kind.Bind(switchKind, switches{c: c}) }},
 }
@@ -46,8 +46,7 @@ type offered struct {
 	bind func(*Controller) *kind.Kind
 }
 
-// offer makes the line of a kind in the list of kinds; m is nil for a kind that has no more than
-// what all kinds have.
+// offer makes the entry of a kind in the list of kinds; m is nil for a kind without extras.
 func offer[S any, R api.Intended](
 	k *kind.Kind, of func(*Core) resource.Resources[S, R], m *more[R],
 ) offered {
@@ -127,7 +126,7 @@ func askLease(
 	case api.RenewLease:
 		act = func(core *Core) error { return core.leases.Renew(name, pre) }
 	case api.MoveLease:
-		act = func(core *Core) error { return core.leases.Moved(name, pre) }
+		act = func(core *Core) error { return core.MoveLease(name, pre) }
 	default:
 		return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
 	}
@@ -205,15 +204,12 @@ func (s switches) List(
 	return kind.Select(all, q, func(x *api.SwitchStatus) string { return x.Name }, nil), nil
 }
 
-func (s switches) Get(ctx context.Context, name string) (out api.SwitchStatus, err error) {
-	all, err := s.c.Switches(ctx)
-	if err != nil {
-		return out, err
+func (s switches) Get(ctx context.Context, name string) (api.SwitchStatus, error) {
+	out, ok, err := s.c.Switch(ctx, name)
+	if err == nil && !ok {
+		err = resource.NotFound(fmt.Sprintf("switch %q", name))
 	}
-	if i := slices.IndexFunc(all, func(x api.SwitchStatus) bool { return x.Name == name }); i >= 0 {
-		return all[i], nil
-	}
-	return out, resource.NotFound(fmt.Sprintf("switch %q", name))
+	return out, err
 }
 
 func (s switches) Ask(

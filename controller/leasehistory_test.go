@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/test/seeds"
@@ -21,7 +22,7 @@ import (
 // leaseNICs are hosts of pfcNetwork, on a fabric of their own: each has a leaf in two planes.
 var leaseNICs = []string{"a1", "a2", "b1", "b2"}
 
-// leasedFabric is a Clos of two planes with spines, as the controller of an MRC fabric has it.
+// leasedFabric is a Clos of two planes with spines, in the form used by the MRC fabric controller.
 type leasedFabric struct {
 	links map[topology.LinkID]lease.Link
 	down  map[topology.LinkID]bool
@@ -58,11 +59,9 @@ func newLeasedFabric(spines int, capacity func() uint64) *leasedFabric {
 
 // network returns the fabric as it is now.
 func (f *leasedFabric) network() *lease.Network {
-	n := &lease.Network{Links: maps.Clone(f.links), Down: maps.Clone(f.down),
-		Of: make(map[string]bool)}
-	for _, name := range leaseNICs {
-		n.Of[name] = true
-	}
+	links := maps.Clone(f.links)
+	n := &lease.Network{Links: func() map[topology.LinkID]lease.Link { return links },
+		Down: maps.Clone(f.down)}
 	paths := make(map[api.LeasePair][]lease.Path)
 	for pair, all := range f.paths {
 		for _, p := range all {
@@ -72,6 +71,12 @@ func (f *leasedFabric) network() *lease.Network {
 	}
 	n.Paths = func(from, to string) []lease.Path { return paths[api.LeasePair{From: from, To: to}] }
 	return n
+}
+
+// tell has the leases of a core follow the fabric as it is now.
+func (f *leasedFabric) tell(c *Core) {
+	c.SetFabric(&fabricview.View{Revision: c.env.Fabric.Revision + 1, Leases: f.network()})
+	c.leases.Follow()
 }
 
 // leaseHistory is a random sequence of calls on a core, beside a model that enumerates.
@@ -219,7 +224,7 @@ func (h *leaseHistory) check() {
 	}
 }
 
-// checkPaths checks that the paths of a lease are what it asks for.
+// checkPaths checks that the paths of a lease match the spec.
 func (h *leaseHistory) checkPaths(l *api.PathLease) {
 	h.t.Helper()
 	n := l.Spec.Paths
@@ -277,7 +282,7 @@ func (h *leaseHistory) pass(d time.Duration) {
 
 // tell has the core know the fabric as it is.
 func (h *leaseHistory) tell() {
-	h.core.leases.SetFabric(h.fabric.network(), "")
+	h.fabric.tell(h.core)
 	h.core.settle()
 	h.known = true
 }
@@ -346,7 +351,7 @@ func (h *leaseHistory) request() {
 	if !strings.Contains(want, "link ") || !strings.Contains(want, "is full") {
 		h.fail("the refusal does not have the link: %v", err)
 	}
-	// The first end with which it can be met is in the refusal, or there is none.
+	// The refusal contains the first end of a lease that makes room for the request, or no time.
 	free := ""
 	for _, at := range slices.Sorted(maps.Values(h.untils())) {
 		left := slices.DeleteFunc(slices.Clone(others), func(l api.PathLease) bool {
@@ -374,7 +379,7 @@ func (h *leaseHistory) untils() map[string]time.Duration {
 	return out
 }
 
-// restart makes a core of the records, which has the same leases: it writes none of them anew.
+// restart makes a core from the records. The core has the same leases and writes no lease again.
 func (h *leaseHistory) restart() {
 	h.t.Helper()
 	h.tell()
@@ -470,7 +475,7 @@ func (h *leaseHistory) step() {
 	case x < 13: // a dry run changes nothing
 		before := h.core.Leases().List()
 		s := h.random()
-		_, _ = h.core.fork().run(func(c *Core) error {
+		_, _, _ = h.core.fork().run(func(c *Core) error {
 			_, _, err := c.Leases().Put("try", s, resource.Precondition{})
 			return err
 		})

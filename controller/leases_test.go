@@ -9,18 +9,20 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/job/lease"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/topology"
 )
 
-// leasedCore has leases on a fabric of one spine a plane with links of 100.
+// leasedCore returns a core with leases on a fabric with one spine for each plane and links of
+// capacity 100.
 func leasedCore(t *testing.T) (*Core, *leasedFabric) {
 	t.Helper()
 	c := pfcCore(t, nil)
 	f := newLeasedFabric(1, func() uint64 { return 100 })
-	c.leases.SetFabric(f.network(), "")
+	f.tell(c)
 	return c, f
 }
 
@@ -37,13 +39,13 @@ func putLease(c *Core, name string, s api.PathLeaseSpec, pre resource.Preconditi
 	return err
 }
 
-// TestLeaseQuota: a project has as many leases as its quota, and no more. What it has can be
-// written at the limit, and another one when one has gone.
+// TestLeaseQuota: a project gets as many leases as its quota, and no more. At the limit the project
+// can still write its present leases, and after a deletion it can make a new lease.
 func TestLeaseQuota(t *testing.T) {
 	for _, limit := range []int{0, 1, 2, 3} {
 		c := twoProjects(t)
 		f := newLeasedFabric(1, func() uint64 { return 100 })
-		c.leases.SetFabric(f.network(), "")
+		f.tell(c)
 		acme, pre := acmeSpec(), asMember("acme")
 		acme.Quotas.Leases = &limit
 		putProject(t, c, "acme", acme)
@@ -156,12 +158,15 @@ func TestLeaseRefusals(t *testing.T) {
 	}
 }
 
-// TestLeasesOfProjects: a lease of a project is between NICs of the project's hosts, and what
-// others hold is told without their names.
+// TestLeasesOfProjects: a project leases paths between NICs of its own hosts. Holdings of further
+// leases appear without their names.
 func TestLeasesOfProjects(t *testing.T) {
 	c := twoProjects(t)
+	acme := acmeSpec()
+	acme.ExclusiveLeases = true
+	putProject(t, c, "acme", acme)
 	f := newLeasedFabric(1, func() uint64 { return 100 })
-	c.leases.SetFabric(f.network(), "")
+	f.tell(c)
 	pre := asMember("acme")
 	e := refusalOf(t, putLease(c, "acme-l", leaseOf("a1", "b1", nil), pre))
 	if e.Code != api.CodeForbidden || e.Fields[0].Field != "spec.pairs[0].to" {
@@ -192,8 +197,8 @@ func TestLeasesOfProjects(t *testing.T) {
 	}
 }
 
-// TestLeaseBlocking: an exclusive lease is in the way of a job whose paths cross its links, but not
-// of the one that it is for; a shared one is in the way of none.
+// TestLeaseBlocking: an exclusive lease blocks every job with paths across its links, except the
+// job that the lease serves. A shared lease blocks no job.
 func TestLeaseBlocking(t *testing.T) {
 	c, f := leasedCore(t)
 	put := func(change func(*api.PathLeaseSpec)) {
@@ -230,7 +235,7 @@ func TestLeaseBlocking(t *testing.T) {
 		t.Errorf("an exclusive lease: %+v", got)
 	}
 	f.down["a1-p1s0"], f.down["a1-p2s0"] = true, true
-	c.leases.SetFabric(f.network(), "")
+	f.tell(c)
 	if got := c.leases.Blocking("train", facts); got != nil {
 		t.Errorf("a broken lease: %+v", got)
 	}
@@ -276,23 +281,87 @@ func TestEndedLeases(t *testing.T) {
 	}
 }
 
-// TestNetworkOfFewerNICs: what was read before a lease was granted, without its NICs, breaks
-// nothing.
-func TestNetworkOfFewerNICs(t *testing.T) {
+// TestLeasesFollow: a lease follows a view of the fabric at once, the next one a while later, and
+// none that is older. A change of a lease rests on the newest view.
+func TestLeasesFollow(t *testing.T) {
 	c, f := leasedCore(t)
-	if err := putLease(c, "l", leaseOf("a1", "b1", nil), resource.Precondition{}); err != nil {
+	if err := putLease(c, "l", leaseOf("a1", "b1", func(s *api.PathLeaseSpec) {
+		s.Bandwidth = 60
+	}), resource.Precondition{}); err != nil {
 		t.Fatal(err)
 	}
-	f.down["a1-p1s0"] = true
-	early := f.network()
-	early.Of, early.Paths = map[string]bool{"a2": true}, func(_, _ string) []lease.Path { return nil }
-	c.leases.SetFabric(early, "")
-	if l, err := c.Leases().Get("l"); err != nil || l.Status.Phase != api.LeaseActive ||
-		!c.Ready(0).Leases {
-		t.Errorf("it is %+v, %v", l.Status, err)
+	is := func(want api.LeasePhase) {
+		t.Helper()
+		if l, err := c.Leases().Get("l"); err != nil || l.Status.Phase != want {
+			t.Errorf("at %v it is %s, %v, want %s", c.Now(), l.Status.Phase, err, want)
+		}
 	}
-	c.leases.SetFabric(f.network(), "")
-	if l, err := c.Leases().Get("l"); err != nil || l.Status.Phase != api.LeaseMoving {
-		t.Errorf("with what was read later it is %+v, %v", l.Status, err)
+	view := func(revision uint64, down ...topology.LinkID) *fabricview.View {
+		clear(f.down)
+		for _, id := range down {
+			f.down[id] = true
+		}
+		return &fabricview.View{Revision: revision, Leases: f.network()}
+	}
+	c.Tick(time.Second)
+	c.SetFabric(&fabricview.View{Revision: 9, Why: "it is unknown for now"})
+	lost := []topology.LinkID{"a1-p1s0", "a1-p2s0"}
+	c.SetFabric(view(10, lost[0]))
+	is(api.LeaseMoving)
+	c.SetFabric(view(12, lost...))
+	c.SetFabric(view(11))
+	is(api.LeaseMoving)
+	next := time.Second + 250*time.Millisecond
+	if at, ok := c.Next(); !ok || at != next {
+		t.Errorf("it is due at %v, %v, want %v", at, ok, next)
+	}
+	c.Tick(next - 1)
+	is(api.LeaseMoving)
+	c.Tick(next)
+	is(api.LeaseBroken)
+	c.SetFabric(view(13, lost[0]))
+	is(api.LeaseBroken)
+	if err := putLease(c, "m", leaseOf("a1", "b1", func(s *api.PathLeaseSpec) {
+		s.Bandwidth = 40
+	}), resource.Precondition{}); err != nil {
+		t.Errorf("by the link that is back: %v", err)
+	}
+	is(api.LeaseActive)
+	c.SetFabric(view(14, lost...))
+	if err := c.leases.Renew("m", resource.Precondition{}); err != nil {
+		t.Error(err)
+	}
+	is(api.LeaseBroken)
+}
+
+// TestLeaseTakes: the dry run of a lease of a higher priority names the lease whose links it takes;
+// one of the same priority takes none.
+func TestLeaseTakes(t *testing.T) {
+	c, f := leasedCore(t)
+	all := func(priority int) api.PathLeaseSpec {
+		return leaseOf("a1", "b1", func(s *api.PathLeaseSpec) {
+			s.Priority, s.Bandwidth, s.Paths = priority, 100, 1
+			s.Disjointness = api.DisjointNone
+		})
+	}
+	for _, name := range []string{"low-1", "low-2"} {
+		if err := putLease(c, name, all(0), resource.Precondition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken, err := c.Takes(func(c *Core) error {
+		f.tell(c)
+		return putLease(c, "high", all(5), resource.Precondition{})
+	})
+	if err != nil || len(taken) != 1 || taken[0].Kind != "lease" ||
+		!strings.HasPrefix(taken[0].Object, "leases/low-") ||
+		taken[0].Reason != api.ReasonPreempted {
+		t.Errorf("it takes %+v, %v", taken, err)
+	}
+	if taken, err = c.Takes(func(c *Core) error {
+		f.tell(c)
+		return c.Leases().Delete("low-1", resource.Precondition{})
+	}); err != nil || len(taken) != 0 {
+		t.Errorf("its deletion takes %+v, %v", taken, err)
 	}
 }

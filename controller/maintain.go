@@ -73,7 +73,7 @@ func (c *Controller) maintainOnce(ctx context.Context) bool {
 	return true
 }
 
-// lookAt returns what is known of objects, and what jobs lose without them.
+// lookAt returns the known state of objects, and the losses of jobs without these objects.
 func (c *Controller) lookAt(
 	ctx context.Context, objects []api.MaintenanceObject,
 ) (*maintenance.Look, error) {

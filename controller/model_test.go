@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// TestSwitchModel: what a switch is has the settings that clients want of its ports, and names what
-// only the P4 program does. A switch that the inventory lacks has no model.
+// TestSwitchModel: the model of a switch has the port settings that clients want, and names the
+// features that only the P4 program has. A switch outside the inventory has no model.
 func TestSwitchModel(t *testing.T) {
 	n := sample.Figure1()
 	core, err := NewCore(Config{Inventory: n.Inventory}, nil)

@@ -123,8 +123,9 @@ func (s *street) wantAdmitted(what, sw string, a netip.Addr, ports ...uint32) {
 	}
 }
 
-// TestARPLearning: a host of IPv4 is found by what it asks, within the prefix of its port, is
-// admitted by the source guard and routed to; the switch has what it answers ARP with.
+// TestARPLearning: the controller finds an IPv4 host by the ARP requests of the host, within the
+// prefix of the port. The source guard admits the host, the switches route to the host, and the
+// switch holds the entry for ARP answers.
 func TestARPLearning(t *testing.T) {
 	prefix := netip.MustParsePrefix("10.8.0.0/24")
 	s := newStreetWith(t, inventory.Subnet{Port: 11, Prefix: prefix, Learn: true})
@@ -264,9 +265,9 @@ func TestExpected(t *testing.T) {
 	s.wantAdmitted("claimed elsewhere", "n1", s.h1, h.Port)
 }
 
-// TestOneAddressOverPlanes: a host of several planes has its one address at a port of each, and is
-// found with the MAC of that port (OCP MRC 1.0 section 11.5); neither port moves the other's, and a
-// restart writes nothing.
+// TestOneAddressOverPlanes: a host of several planes has one address at a port in each plane, and
+// the controller finds the host with the MAC of that port (OCP MRC 1.0 section 11.5). Neither port
+// moves the binding of the other port, and a restart writes nothing.
 func TestOneAddressOverPlanes(t *testing.T) {
 	net := sample.Figure1()
 	inv := &net.Inventory
@@ -334,17 +335,17 @@ func TestOneAddressOverPlanes(t *testing.T) {
 		}
 	}
 	found("restarted")
-	// At a port that is none of its own it is somebody else.
+	// A claim at a port outside the host comes from another host.
 	s.detects(plug{"n3", 11}, packet.MAC{2, 0, 0, 0, 0xbb, 9}, a)
 	s.run(time.Second)
 	found("claimed elsewhere")
-	// A port that does not answer is none of its any more.
+	// The host loses a port that does not answer.
 	s.run(6 * time.Minute)
 	s.wantAdmitted("silent", "n3", a)
 }
 
-// TestMoves: a host that is plugged in elsewhere is asked for at its old port first, unless that is
-// down.
+// TestMoves: when a host moves to another port, the controller first asks for the host at the old
+// port, unless the old port is down.
 func TestMoves(t *testing.T) {
 	a := netip.MustParseAddr("2001:db8:0:8::5")
 	old, fresh := plug{"n1", 12}, plug{"n3", 11}
@@ -390,7 +391,7 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestHostileHost: a host that claims what is not its own binds nothing, and disturbs nobody.
+// TestHostileHost: a host that claims foreign addresses binds nothing, and disturbs no other host.
 func TestHostileHost(t *testing.T) {
 	s := newStreet(t)
 	at := plug{"n1", 11}

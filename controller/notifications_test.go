@@ -47,7 +47,7 @@ func (h *hooked) status(name string) api.NotificationStatus {
 	return n.Status
 }
 
-// take keeps what is to be kept, and returns what is to be posted.
+// take stores the records of the core, and returns the messages to post.
 func (h *hooked) take() []notification.Post {
 	h.t.Helper()
 	r := h.core.Ready(0)
@@ -129,9 +129,9 @@ var hookSpec = api.NotificationSpec{URL: "https://receiver.example/x", Secret: t
 
 const warm = time.Minute // what is sent at the start is over by then
 
-// TestNotificationsOfCauses: a receiver is told once of what begins, changes and is over, when it
-// has lasted; not of what it has not asked for, and not of what is silent; and the next controller
-// tells nothing again.
+// TestNotificationsOfCauses: a receiver gets one message when a cause begins, changes or ends,
+// after the cause has lasted long enough. The receiver gets no message about silenced causes or
+// about causes outside its spec. The next controller repeats no message.
 func TestNotificationsOfCauses(t *testing.T) {
 	h := newHooked(t)
 	h.put("n", hookSpec)
@@ -171,7 +171,8 @@ func TestNotificationsOfCauses(t *testing.T) {
 	h.set(worse, quiet)
 	h.want("no longer", h.wait(warm, nil), "cause.began d", "cause.ended a")
 
-	// Of another severity than it asks for it still hears, since it knows the cause.
+	// The receiver knows the cause, so the receiver still gets a message when the cause changes to
+	// another severity.
 	eased := quiet
 	eased.Severity = api.SeverityWork
 	h.set(worse, eased)
@@ -450,5 +451,20 @@ func TestNotificationSecret(t *testing.T) {
 	stored, err := notification.Kind.Stored(records[0])
 	if text, _ := json.Marshal(stored); err != nil || strings.Contains(string(text), "whsec_") {
 		t.Errorf("a stale answer has %s, %v", text, err)
+	}
+}
+
+// TestPlainNotification: what keeps messages from a receiver reaches clients as words, in the
+// status and in its condition.
+func TestPlainNotification(t *testing.T) {
+	h := newHooked(t)
+	h.put("pager", hookSpec)
+	h.wait(time.Minute, nil)
+	h.set(cause("link/1", api.SeverityFault))
+	const want = "nothing listens at 203.0.113.9:443: the connection was refused"
+	h.wait(time.Hour, errors.New("webhook: dial tcp 203.0.113.9:443: connect: connection refused"))
+	s := h.status("pager")
+	if c := s.Conditions.Find(api.Degraded); s.LastError != want || c == nil || c.Message != want {
+		t.Errorf("%q, %+v", s.LastError, c)
 	}
 }

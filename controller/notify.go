@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/notification"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/plain"
 )
 
 // SetCauses reports the causes of now, for notifications.
@@ -66,10 +67,10 @@ func askNotification(
 	}
 	began := time.Now()
 	answer, err := c.opts.Webhooks.Send(ctx, &p.Message)
-	out := api.NotificationTest{Taken: err == nil, ID: p.ID, Status: answer.Status, Body: answer.Body,
+	out := api.NotificationTest{Taken: err == nil, ID: p.ID, Status: answer.Status,
 		TookMs: time.Since(began).Milliseconds()}
 	if err != nil {
-		out.Error = err.Error()
+		out.Error = plain.Error(err)
 	}
 	return out, nil
 }

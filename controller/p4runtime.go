@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 
@@ -23,9 +22,11 @@ type P4Runtime struct {
 	election southbound.ElectionID
 	// Claim defines when to become primary of a switch.
 	Claim southbound.Claim
-	// Samples, when not nil, takes the counters of the ports of all switches. It is called from one
-	// goroutine a switch, and so at the same time.
+	// Samples, when not nil, takes the counters of the ports of all switches. Each switch calls
+	// Samples from a separate goroutine, so calls run concurrently.
 	Samples gnmi.Samples
+	// Turns, when not nil, has switches get another program one after the other.
+	Turns *Turns
 	// Configure, when not nil, may change how a switch is reached.
 	Configure func(inventory.Switch, *southbound.Config)
 }
@@ -57,6 +58,11 @@ func (p *P4Runtime) Open(
 ) (Switch, error) {
 	cfg := SessionConfig(&sw, p.election)
 	cfg.Pipeline, cfg.Claim, cfg.Samples = p.pipeline, p.Claim, p.Samples
+	if p.Turns != nil {
+		cfg.Turn = func(ctx context.Context) (func(context.Context), error) {
+			return p.Turns.take(ctx, sw.Name)
+		}
+	}
 	if p.Configure != nil {
 		p.Configure(sw, &cfg)
 	}
@@ -74,7 +80,7 @@ func hand(e southbound.Event, handler func(SwitchEvent)) {
 	case southbound.Ready:
 		handler(SwitchEvent{Up: true})
 	case southbound.Backup:
-		handler(SwitchEvent{Err: errors.New(e.String())})
+		handler(SwitchEvent{Err: e.Err()})
 	case southbound.Down:
 		handler(SwitchEvent{Err: e.Err})
 	case southbound.PacketIn:
@@ -88,7 +94,7 @@ func hand(e southbound.Event, handler func(SwitchEvent)) {
 	}
 }
 
-// p4Switch is one session, which writes and sends packets as it is.
+// p4Switch is one P4Runtime session. The embedded session writes entities and sends packets.
 type p4Switch struct {
 	*southbound.Session
 	pipeline *southbound.Pipeline

@@ -2,11 +2,12 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/southbound"
-	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/southbound/target"
 )
 
 // A controller that is not primary names its own election id and the one in its way,
@@ -24,11 +25,18 @@ func TestBackupReason(t *testing.T) {
 				"1795308740: start it with --election-id 1:0 or higher, or restart the switch"},
 		{southbound.Backup{Own: own}, "another controller has become primary; this one has election id " +
 			"1795308740"},
+		{southbound.Backup{Own: own, Highest: southbound.ElectionID{High: 1, Low: 5}, Waiting: true,
+			Foreign: true}, "another installation programs the switch: its controller is primary, with " +
+			"election id 1:5; this one, with 1795308740, takes over when that one has gone, or at once " +
+			"when it is started with --take-over"},
 	} {
 		var got SwitchEvent
 		hand(c.backup, func(e SwitchEvent) { got = e })
 		if got.Up || got.Err == nil || got.Err.Error() != c.want {
 			t.Errorf("%+v\nwant %s", got, c.want)
+		}
+		if errors.Is(got.Err, southbound.ErrForeign) != c.backup.Foreign {
+			t.Errorf("%v is of another installation, want %v", got.Err, c.backup.Foreign)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestQueuePairOfOneGroup: a queue pair is of one group, whatever it is to either, until the group
-// has left the switches with it.
+// TestQueuePairOfOneGroup: a queue pair belongs to one group, in whatever role, until the group has
+// left the switches with the queue pair.
 func TestQueuePairOfOneGroup(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)
@@ -66,7 +66,8 @@ func TestQueuePairOfOneGroup(t *testing.T) {
 		}
 		refused("three", s, c.field)
 	}
-	// The same address with another queue pair, and the same number at another address, are free.
+	// A different queue pair at the same address is free, and the same queue pair number at another
+	// address is free.
 	free := net.Spec(3, "s1", "r1", "r4")
 	free.Receivers[1].QPN = first.Receivers[0].QPN
 	w.put("three", free)
@@ -75,7 +76,7 @@ func TestQueuePairOfOneGroup(t *testing.T) {
 	w.put("one", first)
 	w.run(time.Second)
 
-	// What a group gives up is free when its tree has left the switches.
+	// A queue pair that a group gives up is free when the tree of the group has left the switches.
 	less := first.Clone()
 	less.Receivers = less.Receivers[:2]
 	w.put("one", less)
@@ -93,8 +94,8 @@ func TestQueuePairOfOneGroup(t *testing.T) {
 	w.put("two", takes)
 }
 
-// TestRecordsThatShareAQueuePair: groups of before the rule are loaded, and say that they break it
-// until one of them gives way.
+// TestRecordsThatShareAQueuePair: the controller loads groups from before the rule. The groups
+// report the shared queue pair until one group gives up the queue pair.
 func TestRecordsThatShareAQueuePair(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)

@@ -192,8 +192,10 @@ func TestPFCRefusals(t *testing.T) {
 		{"no sites", put(func(s *api.TenantSpec) { s.Sites = nil }), api.CodeInvalid, "spec.sites"},
 		{"unknown policy", put(func(s *api.TenantSpec) { s.Policies = []string{"none"} }),
 			api.CodeInvalid, "spec.policies[0]"},
-		{"XOFF above the buffer", pfc(func(s *api.PFCPolicySpec) { s.Buffer, s.XOFF = 1000, 1001 }),
-			api.CodeInvalid, "spec.xoff is 1001: want at most the buffer of 1000 octets (limit 1000)"},
+		{"no packet in the buffer", pfc(func(s *api.PFCPolicySpec) { s.Buffer = 4095 }),
+			api.CodeInvalid, "spec.buffer is 4095: want at least 4096 octets"},
+		{"XOFF above the buffer", pfc(func(s *api.PFCPolicySpec) { s.Buffer, s.XOFF = 4096, 4097 }),
+			api.CodeInvalid, "spec.xoff is 4097: want at most the buffer of 4096 octets (limit 4096)"},
 		{"XON above XOFF", pfc(func(s *api.PFCPolicySpec) { s.XOFF, s.XON = 1000, 1000 }),
 			api.CodeInvalid, "spec.xon"},
 		{"XON above the buffer", pfc(func(s *api.PFCPolicySpec) { s.XON = 1 << 30 }), api.CodeInvalid,
@@ -330,7 +332,7 @@ func TestPFCRestart(t *testing.T) {
 	}
 }
 
-// TestPFCPriority: the priority of the PFC frames is one that no PFC policy pauses.
+// TestPFCPriority: no PFC policy pauses the priority of the PFC frames.
 func TestPFCPriority(t *testing.T) {
 	c := figure3Core(t)
 	if _, _, err := c.Tenants().Put("b", tenantSpec(2, 7, 12), resource.Precondition{}); err != nil {

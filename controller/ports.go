@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/port"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -29,8 +30,7 @@ func LearnedPorts(p PortStates, sw *inventory.Switch) map[uint32]uint32 {
 	return port.Learned(p, sw)
 }
 
-// PortTask is settings that must be written to an interface of a switch, and PortResult is what
-// became of them.
+// PortTask holds settings to write to an interface of a switch, and PortResult the outcome.
 type (
 	PortTask   = port.Task
 	PortResult = port.Result
@@ -78,6 +78,14 @@ func (c *Core) Ports() resource.Resources[api.PortSpec, api.Port] {
 	return settled[api.PortSpec, api.Port]{c.ports.Ports(), c, "", nil}
 }
 
+// listPorts implements list of [more]: a fabric has many ports, of which few have a spec.
+func listPorts(c *Core, filter any) []api.Port {
+	if _, wanted := filter.(api.WantedPorts); wanted {
+		return c.ports.Wanted()
+	}
+	return c.Ports().List()
+}
+
 // Ports returns the ports of switches.
 func (c *Controller) Ports() kind.Handle[api.PortSpec, api.Port] {
 	return kind.Of[api.PortSpec, api.Port](c.Kinds())
@@ -96,7 +104,7 @@ func (c *Core) SwitchGNMI(name string) (api.SwitchGNMI, error) {
 	out.Dialect, out.Version, out.Encoding, out.Ignored = p.Report.Dialect, p.Report.Version,
 		p.Report.Encoding, p.Ignored
 	if p.Err != nil {
-		out.Error = p.Err.Error()
+		out.Error = plain.Error(p.Err)
 	}
 	for _, m := range p.Report.Models {
 		out.Models = append(out.Models, api.GNMIModel{Name: m.Name, Organization: m.Organization,
@@ -119,11 +127,10 @@ func (c *Core) differs(name string) []api.PortMismatch {
 	if node := c.env.Net.Node(name); node != nil {
 		links = c.advertised.LinksFrom(node.ID)
 	}
-	return c.ports.Differs(sw, links)
+	return c.ports.Differs(sw, links, c.advertised.LinkName)
 }
 
-// inventoryDiffers returns the condition of a switch that says something else than the
-// configuration or BGP-LS.
+// inventoryDiffers returns the condition of a switch that contradicts the configuration or BGP-LS.
 func (c *Core) inventoryDiffers(name string) api.Conditions {
 	all := c.differs(name)
 	if len(all) == 0 {
@@ -140,7 +147,7 @@ func (c *Core) inventoryDiffers(name string) api.Conditions {
 		Message: strings.Join(texts, "; ")}}
 }
 
-// miscabled returns the condition of a switch whose cables are not what is known of them.
+// miscabled returns the condition of a switch whose cables differ from the known cabling.
 func (c *Core) miscabled(name string) api.Conditions {
 	all := c.discovery.Faults(name)
 	if len(all) == 0 {
@@ -154,7 +161,7 @@ func (c *Core) miscabled(name string) api.Conditions {
 		Message: strings.Join(texts, "; ")}}
 }
 
-// Hosts returns the hosts of the configuration and those that were found, and how each was.
+// Hosts returns the configured and the discovered hosts, and how each was found.
 func (c *Controller) Hosts(ctx context.Context) (out []inventory.Found, err error) {
 	err = c.read(ctx, func(core *Core) { out = core.neighbors.Hosts() })
 	return out, err
@@ -189,7 +196,7 @@ func viewPorts(p *PortStates) *api.SwitchPorts {
 		}
 	}
 	if p.Err != nil {
-		v.Error = p.Err.Error()
+		v.Error = plain.Error(p.Err)
 	}
 	return v
 }

@@ -512,6 +512,13 @@ func TestLearnedPorts(t *testing.T) {
 			t.Errorf("%s: %+v", s.Name, s.Conditions)
 		}
 	}
+	// What differs on a link is named by the link's ends, not by its id.
+	w.core.SetPorts("a", controller.PortStates{Up: map[uint32]bool{9: true},
+		Interfaces: []gnmi.Interface{{Name: "Ethernet0", Port: 9, Oper: gnmi.OperUp}}})
+	if g, err := w.core.SwitchGNMI("a"); err != nil || len(g.Differs) == 0 ||
+		g.Differs[0].Field != "port of link a – b" {
+		t.Errorf("%+v, %v", g.Differs, err)
+	}
 	// A port that goes down is the one of the link.
 	w.core.SetPorts("a", controller.PortStates{Up: map[uint32]bool{5: false},
 		Interfaces: []gnmi.Interface{
@@ -520,5 +527,33 @@ func TestLearnedPorts(t *testing.T) {
 	w.run(time.Second)
 	if w.uses("a", 5) {
 		t.Error("routes use a port that is down")
+	}
+}
+
+// TestPlainReasons: what a program says of a lost switch and of its ports by gNMI reaches clients
+// and events as words: without codes of gRPC and without the steps by which it was made.
+func TestPlainReasons(t *testing.T) {
+	raw := errors.New(`opening the stream: southbound: rpc error: code = Unavailable desc = ` +
+		`"connection error: desc = \"transport: Error while dialing: dial tcp 127.0.0.1:9559: ` +
+		`connect: connection refused\""`)
+	const want = "nothing listens at 127.0.0.1:9559: the connection was refused"
+	w := up(t, sample.Figure1(), 1)
+	w.core.SetPorts("n1", controller.PortStates{Err: raw})
+	w.core.SwitchDisconnected("n2", raw)
+	for _, s := range w.core.Switches() {
+		if s.Name == "n2" && s.Reason != want {
+			t.Errorf("switch n2: %q", s.Reason)
+		}
+		if s.Name == "n1" && (s.Ports == nil || s.Ports.Error != want) {
+			t.Errorf("ports of n1: %+v", s.Ports)
+		}
+	}
+	if g, err := w.core.SwitchGNMI("n1"); err != nil || g.Error != want {
+		t.Errorf("gNMI of n1: %q, %v", g.Error, err)
+	}
+	off := false
+	p, _, err := w.core.Ports().Put("n1/1", api.PortSpec{Enabled: &off}, resource.Precondition{})
+	if c := p.Status.Conditions.Find(api.Degraded); err != nil || c == nil || c.Message != want {
+		t.Errorf("a port of n1: %+v, %v", p.Status.Conditions, err)
 	}
 }

@@ -72,8 +72,8 @@ func twoProjects(t *testing.T) *Core {
 	return c
 }
 
-// TestTenantNamesTheirPort: a tenant that names the port of another project's host as a site of its
-// own is refused, whoever asks, and nothing changes.
+// TestTenantNamesTheirPort: a tenant with the port of another project's host as its own site is
+// refused, whoever asks, and nothing changes.
 func TestTenantNamesTheirPort(t *testing.T) {
 	c := twoProjects(t)
 	if _, _, err := c.Tenants().Put("globex", tenantSpec(2, 2, 12), asMember("globex")); err != nil {
@@ -128,8 +128,8 @@ func TestTenantNamesTheirPort(t *testing.T) {
 			t.Errorf("a policy of tenant %s: %v", name, err)
 		}
 	}
-	// What is no project's may not have what a project has for itself, and a member makes nothing
-	// there.
+	// A resource outside all projects may not use things that a project has for itself, and a member
+	// creates no resources outside projects.
 	own := tenantSpec(7, 4, 12)
 	own.Policies = nil
 	if _, _, err := c.Tenants().Put("theirs", own, resource.Precondition{}); refusalOf(t,
@@ -195,8 +195,8 @@ func TestGroupNamesTheirs(t *testing.T) {
 	}
 }
 
-// TestAssignments: a thing is one project's unless both share it, and what is in use is not taken
-// away.
+// TestAssignments: a thing belongs to one project unless both projects share it, and a thing in use
+// is not taken away.
 func TestAssignments(t *testing.T) {
 	c := twoProjects(t)
 	third := func(edit func(*api.ProjectSpec)) error {
@@ -434,8 +434,8 @@ func mustTenant(t *testing.T, c *Core, name string) api.TenantSpec {
 	return x.Spec
 }
 
-// TestNoDocumentNamesTheirs: whatever a member writes, nothing of its project names what is
-// another's.
+// TestNoDocumentNamesTheirs: whatever a member writes, no resource of the member's project names a
+// thing of another project.
 func TestNoDocumentNamesTheirs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

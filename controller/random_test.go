@@ -202,8 +202,8 @@ func TestChaos(t *testing.T) {
 	})
 }
 
-// planned checks that what a group has is what its placement says, and nothing
-// of groups that are gone is left.
+// planned checks that each switch in the tree of a group holds entries of the group, and that no
+// switch holds entries of a removed group.
 func (c *chaos) planned() {
 	live := make(map[int]bool)
 	for _, g := range c.core.Groups().List() {

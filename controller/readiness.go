@@ -7,6 +7,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/natural"
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -55,8 +56,8 @@ func (s *Sync) network() api.ReadinessCheck {
 	return c
 }
 
-// peers returns the checks of the peers. One that was in sync once is advisory: the topology has
-// what it said, and a restart of the controller would lose that.
+// peers returns the checks of the BGP peers. The check of a peer that was once in sync is advisory:
+// the topology still has the peer's routes, and a restart of the controller would lose them.
 func (s *Sync) peers() (out []api.ReadinessCheck) {
 	for i := range s.Peers {
 		p := &s.Peers[i]
@@ -75,7 +76,7 @@ func (s *Sync) peers() (out []api.ReadinessCheck) {
 			c.Message = "no session was ever established"
 		}
 		if !c.OK && p.LastError != "" {
-			c.Message += ": " + p.LastError
+			c.Message += ": " + plain.Text(p.LastError)
 		}
 		out = append(out, c)
 	}
@@ -109,7 +110,10 @@ func (s *Sync) switches() (out []api.ReadinessCheck) {
 		case !w.Synced:
 			c.Message = fmt.Sprintf("%d updates to make", w.Pending)
 		default:
-			c.OK = true
+			if x := w.Conditions.Find(api.Undescribed); x != nil {
+				c.Message = x.Message
+			}
+			c.OK = c.Message == ""
 		}
 		out = append(out, c)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Ready is what a [Core] wants done. Whoever takes it does all of it. It is the only way for a
-// core, and for a feature, to have something kept.
+// Ready is the work that a [Core] asks for. The caller that takes a Ready does all of the work. A
+// core or a feature can store records only through Ready.
 type Ready struct {
 	// Saves must be kept.
 	Saves []store.Op
@@ -37,17 +37,14 @@ type Ready struct {
 	Networks []topology.Source
 	// Projects are the projects with their members; nil: they have not changed.
 	Projects *access.Projects
-	// Jobs is set when there are other jobs, or what they need has changed.
+	// Jobs is set when the set of jobs has changed, or the needs of a job have changed.
 	Jobs bool
-	// Leases is set when there are other leases.
-	Leases bool
-	// Maintenances is set when there are other maintenances, or other objects to be drained.
+	// Maintenances is set when the maintenances or the objects to drain have changed.
 	Maintenances bool
 }
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
 	return len(r.Saves)+len(r.Tasks)+len(r.PortTasks)+len(r.Answers)+len(r.Events)+len(r.Posts) == 0 &&
-		r.Discovered == nil && r.Networks == nil && r.Projects == nil && !r.Jobs && !r.Leases &&
-		!r.Maintenances
+		r.Discovered == nil && r.Networks == nil && r.Projects == nil && !r.Jobs && !r.Maintenances
 }

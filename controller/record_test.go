@@ -13,8 +13,9 @@ import (
 )
 
 // TestRecordsCutAnywhere: a group is created, removed while a switch is away, and created again.
-// A store may carry out a part of the writes of each step only. A controller that starts on what
-// is there has the group as it was before the step or as it is after, and one index for it.
+// The store may carry out only a part of the writes of each step. A controller that starts on the
+// remaining records has the group from before the step or from after the step, and one index for
+// the group.
 func TestRecordsCutAnywhere(t *testing.T) {
 	net := sample.Figure1()
 	net.Inventory.Intervals.Settle = 0

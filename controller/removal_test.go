@@ -34,8 +34,8 @@ func (w *bed) removals(deleted *int) (out []api.Event) {
 	return out
 }
 
-// TestRemovalsAreEvents: each removal of something in force is one event, which names whose entries
-// left which switches, how many and why.
+// TestRemovalsAreEvents: each removal of entries in force sends one event. The event names the
+// owner of the entries, the switches, the number of entries and the reason.
 func TestRemovalsAreEvents(t *testing.T) {
 	seeds(t, 10, func(t *testing.T, seed uint64) {
 		net := sample.Figure1()

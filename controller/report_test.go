@@ -264,7 +264,7 @@ func TestRefusedEntry(t *testing.T) {
 	w.delivers(&spec)
 }
 
-// A switch whose contents are not what the core believes is put right.
+// The core repairs a switch whose contents differ from the core's view.
 func TestDrift(t *testing.T) {
 	net := sample.Figure1()
 	w := newBed(t, net, 3)
@@ -328,7 +328,7 @@ func keysOf(d interface{ Contents() entry.Contents }) func(func(entry.Key) bool)
 	}
 }
 
-// A switch that cannot tell what it has of a kind is written all the same.
+// The controller also writes to a switch that cannot report its entities of one kind.
 func TestUnreadableKinds(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)
@@ -349,7 +349,7 @@ func TestUnreadableKinds(t *testing.T) {
 	}
 }
 
-// A write whose outcome nobody knows is followed by a read.
+// After a write with an unknown outcome, the controller reads the switch.
 func TestUnknownOutcome(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)
@@ -406,8 +406,8 @@ func TestForeignEpoch(t *testing.T) {
 	if g := w.put("h", net.Spec(2, "s1", "r1")); uint64(g.Status.Epoch) != later+2 {
 		t.Errorf("epoch %d at the other index, want %d", g.Status.Epoch, later+2)
 	}
-	// After the last epoch there is none, whatever the time: a new group gets
-	// another index, and one that is there is told until it is applied again.
+	// No epoch follows the last one, whatever the time. A new group gets another index. An existing
+	// group reports NotPlannable until a client applies the group again.
 	w3 := newBed(t, sample.Figure1(), 1)
 	w3.core.SetTopology(w3.net.Topology.Build())
 	spec := w3.net.Spec(1, "s1", "r1")
@@ -460,7 +460,8 @@ func TestForeignEpoch(t *testing.T) {
 	if epoch := w3.group("h").Status.Epoch; epoch != uint32(start.Unix())+3 {
 		t.Errorf("epoch %d at a fresh index", epoch)
 	}
-	// The same epoch, found where it was not written, is not taken for one's own.
+	// If a switch holds the same epoch without a write from the controller, the controller treats the
+	// epoch as foreign.
 	w2 := newBed(t, sample.Figure1(), 1)
 	w2.core.SetTopology(w2.net.Topology.Build())
 	g := w2.put("g", w2.net.Spec(1, "s1", "r1"))

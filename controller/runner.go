@@ -14,8 +14,8 @@ import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/notification"
@@ -29,17 +29,18 @@ type Options struct {
 	Inventory inventory.Inventory
 	// Store keeps the records; what it holds is taken over.
 	Store store.Store
-	// Standby, when not nil, has a core that is taken if it was made of the records that there are.
+	// Standby, when not nil, has a core that the controller takes if the records have not changed
+	// since the core was made.
 	Standby *Standby
 	// Southbound reaches the switches.
 	Southbound Southbound
-	// Ports, when not nil, takes what a switch reports of its ports, whenever that changes; ctx ends
-	// when the switch is given up.
+	// Ports, when not nil, takes the port reports of a switch after each change; ctx ends when the
+	// controller gives up the switch.
 	Ports func(ctx context.Context, sw string, p PortStates)
 	// Log, when not nil, takes a line for each record of the audit log.
 	Log *slog.Logger
-	// Networks, when not nil, takes what clients describe of the topology, whenever that
-	// changes and is kept. It must not wait for anything.
+	// Networks, when not nil, takes the topology sources from clients, after each change that is
+	// stored. Networks must not wait for anything.
 	Networks func([]topology.Source)
 	// Discovered, when not nil, takes what LLDP knows of the topology, whenever that changes. It must
 	// not wait for anything.
@@ -47,31 +48,25 @@ type Options struct {
 	// Fabric, when not nil, returns what the controller of the MRC fabric knows of what a job depends
 	// on; nil: there is no such fabric.
 	Fabric func(ctx context.Context, need *ready.Need) (ready.Fabric, error)
-	// Wiring, when not nil, returns what compares equal as long as hosts, switches and links of the
-	// MRC fabric are the same, whatever is up; nil: they always are.
-	Wiring func(ctx context.Context) (any, error)
-	// Talk, when not nil, has the hosts of the MRC fabric talk to each other as the jobs need that
-	// have not ended; see [runner.Runner.SetTalk].
+	// Talk, when not nil, makes the hosts of the MRC fabric talk to each other for the needs of
+	// running jobs; see [runner.Runner.SetTalk].
 	Talk func(ctx context.Context, needs []*ready.Need) error
-	// Leasable, when not nil, returns what leases of paths between some NICs are of; nil, and why has
-	// the reason, when that is not known; see [runner.Runner.Leasable].
-	Leasable func(ctx context.Context, nics []string) (n *lease.Network, why string, err error)
-	// Hold, when not nil, has exactly these objects drained for maintenances, and returns how far each
-	// is; why has the reason when that is not known. See [runner.Runner.Hold].
+	// Hold, when not nil, drains exactly these objects for maintenances, and returns the progress of
+	// each object. If the progress is not known, why contains the reason. See [runner.Runner.Hold].
 	Hold func(
 		ctx context.Context, objects []api.MaintenanceObject,
 	) (states []api.MaintenanceObjectState, why string, err error)
-	// Impact, when not nil, returns for each object why there is none, and what each of some needs
-	// loses without them; see [runner.Runner.Impact].
+	// Impact, when not nil, returns for each object the reason why the object does not exist, and the
+	// loss of each need without the objects; see [runner.Runner.Impact].
 	Impact func(ctx context.Context, objects []api.MaintenanceObject, needs []*ready.Need) (
 		unknown []string, impacts []ready.Impact, why string, err error)
 	// Webhooks posts the messages of notifications; nil: to the network.
 	Webhooks *webhook.Sender
-	// Events, when not nil, is notified of every change, one at a time and in order, when it is kept.
-	// It must not wait for anything, nor call the controller.
+	// Events, when not nil, gets every event, in order and one at a time, after the change is stored.
+	// Events must not wait for anything, nor call the controller.
 	Events func(api.Event)
-	// Current, when not nil, returns why the controller may not decide any more. It is asked before an
-	// answer is given.
+	// Current, when not nil, returns why the controller may no longer decide. The controller calls
+	// Current before each answer.
 	Current func() error
 }
 
@@ -88,6 +83,8 @@ type Controller struct {
 
 	topo atomic.Pointer[topology.Snapshot]
 	inv  atomic.Pointer[inventory.Inventory]
+	// fabric is the newest view of the MRC fabric; nil: none so far.
+	fabric atomic.Pointer[fabricview.View]
 	// members are the projects as they are kept.
 	members atomic.Pointer[access.Projects]
 
@@ -99,15 +96,15 @@ type Controller struct {
 	asked    map[uint64]chan<- any // by the id of the question
 
 	trial chan struct{} // has room for one trial at a time
-	// anew has room for one word that jobs have changed, so that they are judged at once.
+	// anew holds at most one signal that jobs have changed, so that the controller judges the jobs at
+	// once.
 	anew chan struct{}
-	// leased has room for one word that there are other leases, so that their paths are looked at.
-	leased chan struct{}
-	// maintained has room for one word that objects are to be drained, or no longer.
+	// maintained holds at most one signal that the controller must drain other objects, or stop
+	// draining objects.
 	maintained chan struct{}
-	// posts are messages of notifications that are to be posted.
+	// posts holds notification messages to post.
 	posts chan notification.Post
-	// depend has what jobs depend on.
+	// depend holds the dependencies of jobs.
 	depend dependence
 }
 
@@ -132,13 +129,12 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		opts: o, core: core,
 		connections: make(map[string]*connection), asked: make(map[uint64]chan<- any),
 		trial: make(chan struct{}, 1),
-		anew:  make(chan struct{}, 1), leased: make(chan struct{}, 1),
-		maintained: make(chan struct{}, 1),
-		posts:      make(chan notification.Post, 2*api.MaxNotifications),
-		depend:     dependence{one: make(chan struct{}, 1)},
+		anew:  make(chan struct{}, 1), maintained: make(chan struct{}, 1),
+		posts:  make(chan notification.Post, 2*api.MaxNotifications),
+		depend: dependence{one: make(chan struct{}, 1)},
 	}
 	if c.opts.Webhooks == nil {
-		c.opts.Webhooks = webhook.NewSender(nil)
+		c.opts.Webhooks = webhook.NewSender(core.Inventory().API.LoopbackWebhooks, nil)
 	}
 	c.ledger = ledger.New(ledger.Options{
 		Store: o.Store, Start: start, Versions: core.env.Versions, Audit: audited, Current: o.Current,
@@ -164,7 +160,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	judging, end := context.WithCancel(ctx)
 	var judge sync.WaitGroup
 	judge.Go(func() { c.judgeAll(judging) })
-	judge.Go(func() { c.followPaths(judging) })
 	judge.Go(func() { c.maintain(judging) })
 	judge.Go(func() { c.postAll(judging) })
 	err := c.ledger.Run(ctx, c.core, c.step)
@@ -183,6 +178,7 @@ func (c *Controller) Failed() <-chan struct{} { return c.ledger.Failed() }
 
 // step takes what the core wants done, whose saves are kept under n.
 func (c *Controller) step(n uint64) ledger.Step {
+	c.takeFabric()
 	r := c.core.Ready(n)
 	return ledger.Step{
 		Saves: r.Saves, Events: r.Events, More: !r.Empty(),
@@ -235,7 +231,7 @@ func (c *Controller) hand(r *Ready) {
 	for _, word := range []struct {
 		is bool
 		to chan struct{}
-	}{{r.Jobs, c.anew}, {r.Leases, c.leased}, {r.Maintenances, c.maintained}} {
+	}{{r.Jobs, c.anew}, {r.Maintenances, c.maintained}} {
 		if !word.is {
 			continue
 		}
@@ -312,6 +308,28 @@ func (c *Controller) SetTopology(ctx context.Context, s *topology.Snapshot) erro
 	})
 }
 
+// SetFabric takes a view of the MRC fabric, and never waits. Every change that a client asks for
+// later rests on v, or on a newer view.
+func (c *Controller) SetFabric(v *fabricview.View) {
+	for {
+		had := c.fabric.Load()
+		if had != nil && had.Revision >= v.Revision {
+			return
+		}
+		if c.fabric.CompareAndSwap(had, v) {
+			c.ledger.Wake()
+			return
+		}
+	}
+}
+
+// takeFabric has the core take the newest view of the fabric. The goroutine of the core calls it.
+func (c *Controller) takeFabric() {
+	if v := c.fabric.Load(); v != nil {
+		c.core.SetFabric(v)
+	}
+}
+
 // SetInventory replaces the inventory.
 func (c *Controller) SetInventory(ctx context.Context, inv inventory.Inventory) error {
 	var err error
@@ -328,6 +346,13 @@ func (c *Controller) Inventory() *inventory.Inventory { return c.inv.Load() }
 func (c *Controller) Switches(ctx context.Context) (out []api.SwitchStatus, err error) {
 	err = c.read(ctx, func(core *Core) { out = core.Switches() })
 	return out, err
+}
+
+// Switch returns what is known about a switch of the inventory; false: there is none of that name.
+func (c *Controller) Switch(ctx context.Context, name string) (s api.SwitchStatus, ok bool,
+	err error) {
+	err = c.read(ctx, func(core *Core) { s, ok = core.Switch(name) })
+	return s, ok, err
 }
 
 // reach asks a switch that runs a P4 program. Errors are *api.Error with CodeNotFound or

@@ -59,8 +59,7 @@ func TestRestartLearnsBitByBit(t *testing.T) {
 	})
 }
 
-// What changed while no controller was there is seen when the topology is
-// whole.
+// The controller sees changes from the time without a controller when the topology is complete.
 func TestRestartAfterLinkDown(t *testing.T) {
 	net := sample.Figure1()
 	w := up(t, net, 1)

@@ -8,13 +8,13 @@ import (
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/gnmi"
 	"github.com/weft-sdn/weft/southbound/sonic"
-	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/southbound/target"
 )
 
 // SONiC reaches switches that run SONiC, or answer as it does, through package southbound/sonic.
 type SONiC struct {
-	// Samples, when not nil, takes the counters of the ports of all switches. It is called from one
-	// goroutine a switch, and so at the same time.
+	// Samples, when not nil, takes the counters of the ports of all switches. Each switch calls
+	// Samples from a separate goroutine, so calls run concurrently.
 	Samples gnmi.Samples
 	// Configure, when not nil, may change how a switch is reached.
 	Configure func(inventory.Switch, *southbound.Config)
@@ -49,7 +49,7 @@ type Systems map[target.System]Southbound
 
 // NewSystems returns the seam to the switches of all systems: p4 reaches those that run P4.
 func NewSystems(p4 *P4Runtime) Systems {
-	rows := &SONiC{Samples: p4.Samples}
+	rows := &SONiC{Samples: p4.Samples, Configure: p4.Configure}
 	return Systems{inventory.P4: p4, target.SONiC: rows, target.Linux: rows}
 }
 

@@ -28,8 +28,8 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/sonic/sonictest"
+	"github.com/weft-sdn/weft/southbound/target"
 	"github.com/weft-sdn/weft/store"
-	"github.com/weft-sdn/weft/target"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -57,7 +57,7 @@ func newSONiCBed(t *testing.T, p4 ...string) *sonicBed {
 	inv := &f.net.Inventory
 	inv.MRC.Mode, inv.Discovery.Protocol = ev.ModeF3216.String(), inventory.DiscoveryLLDP
 	var interfaces []string
-	for i := range 32 {
+	for i := range 102 { // hosts are at 101 and 102
 		interfaces = append(interfaces, fmt.Sprintf("Ethernet%d", 8*i))
 	}
 	for i := range inv.Switches {
@@ -168,8 +168,8 @@ func inBubble(t *testing.T, run func(t *testing.T)) {
 	synctest.Test(t, run)
 }
 
-// TestSONiC: a fabric of SONiC switches gets its SIDs and routes, one Set a switch; a link that
-// goes changes none of them, nor does a controller that starts anew; and others' rows stay.
+// TestSONiC: a fabric of SONiC switches gets its SIDs and routes, with one Set for each switch. A
+// failed link changes no row, nor does a restarted controller, and rows of other writers remain.
 func TestSONiC(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newSONiCBed(t)
@@ -284,8 +284,8 @@ func (f *sonicBed) learnTopology() {
 	}
 }
 
-// TestSONiCDrift: of 100 rows and SIDs that are lost, one at a time, each is back within two
-// seconds, and no row of others was touched.
+// TestSONiCDrift: 100 rows and SIDs are lost, one at a time. Each lost row is back within two
+// seconds, and no row of other writers changes.
 func TestSONiCDrift(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

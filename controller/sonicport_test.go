@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/southbound/sonic/sonictest"
 	"github.com/weft-sdn/weft/store"

@@ -18,19 +18,20 @@ type Southbound interface {
 	Open(ctx context.Context, sw inventory.Switch, handler func(SwitchEvent)) (Switch, error)
 }
 
-// Switch is one open relation to a switch, whatever it runs. What a system can do is known before,
-// from what the configuration says of it (target.Device), and what happens comes as events.
+// Switch is an open connection to a switch with any system. The capabilities of the system follow
+// from the configuration (target.Device), and the switch reports changes as events.
 type Switch interface {
 	// Read returns everything the switch holds that a controller can write.
 	Read(ctx context.Context) (entry.Contents, error)
-	// Write carries out one batch of updates in any order, all of them whatever
-	// becomes of the others. An error reports that no one knows what became of them.
+	// Write carries out all updates of a batch, in any order, even if some updates fail. An error
+	// means an unknown outcome of the batch.
 	Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error)
 	// Confirm reads back what accepted updates wrote, and returns a refusal for each that had no
 	// effect. An error reports that this is unknown.
 	Confirm(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error)
-	// SetPort writes settings of an interface, by the name that the switch gives it. Refusals are what
-	// the switch does not take; an error reports that no one knows what became of the rest.
+	// SetPort writes settings of an interface, by the name that the switch gives it. Refusals lists
+	// the settings that the switch refuses. An error means an unknown outcome of the remaining
+	// settings.
 	SetPort(ctx context.Context, iface string, s *gnmi.Settings) ([]gnmi.Refusal, error)
 	Close() error
 }

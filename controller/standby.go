@@ -13,9 +13,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Standby keeps a core ready that goes on where the records of a store end, with the topology
-// planned, for a controller that is not to run yet. The core decides nothing that anybody sees:
-// what it would store, it stores when a controller runs it.
+// Standby keeps a core ready for a controller that does not run yet. The core continues from the
+// records of a store, with the topology planned. The core makes no visible decisions: it stores its
+// records only when a controller runs the core.
 type Standby struct {
 	o StandbyOptions
 
@@ -42,8 +42,8 @@ type standbyCore struct {
 	topo      *topology.Snapshot
 }
 
-// renewPauses is how many times as long as it took to make a core the pause before it is made anew
-// is: records that change all the time cost a part of a processor.
+// renewPauses is the ratio of the pause before a core is made anew to the time that making the core
+// took, so that constantly changing records cost only a part of a processor.
 const renewPauses = 10
 
 // NewStandby returns a Standby without a core. Run makes one.
@@ -178,7 +178,7 @@ func (s *Standby) tick(snapshot *topology.Snapshot) (next time.Duration, ok bool
 	return next, true
 }
 
-// take returns the core, when it was made of these records, and forgets it.
+// take returns the core if the core was made from these records, and forgets the core.
 func (s *Standby) take(records []store.Record) *standbyCore {
 	if s == nil {
 		return nil

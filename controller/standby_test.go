@@ -97,7 +97,8 @@ func TestStandby(t *testing.T) {
 	})
 }
 
-// TestStandbyOutdated: a core that was made of records which have changed since is not taken.
+// TestStandbyOutdated: the controller does not take a standby core if the records have changed
+// since.
 func TestStandbyOutdated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net, s, south := sample.Figure1(), store.NewMemory(), &controllertest.Southbound{}

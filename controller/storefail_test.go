@@ -25,7 +25,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// groupsOn returns the indexes of the groups that a switch has entries of.
+// groupsOn returns the indexes of the groups with entries on a switch.
 func groupsOn(south *controllertest.Southbound, sw string) (out []int) {
 	south.With(sw, func(d *controllertest.Device) {
 		for _, e := range d.Entities {

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
-// TestDeviceID: a switch without a device id has the one that its session uses; one that is not
-// programmed has none.
+// TestDeviceID: a switch without a device id shows the device id of the session. A switch that the
+// controller does not program shows no device id.
 func TestDeviceID(t *testing.T) {
 	inv := inventory.Default()
 	inv.Switches = []inventory.Switch{

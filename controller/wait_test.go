@@ -83,8 +83,8 @@ func (b *waitBed) finish(done func() bool) {
 	}
 }
 
-// withOtherMAC returns an inventory in which a switch has another MAC address, which the links of
-// its neighbors have.
+// withOtherMAC returns an inventory with another MAC address for a switch, as used by the links of
+// its neighbors.
 func withOtherMAC(inv inventory.Inventory, sw string) inventory.Inventory {
 	inv.Switches = slices.Clone(inv.Switches)
 	for i := range inv.Switches {
@@ -95,8 +95,8 @@ func withOtherMAC(inv inventory.Inventory, sw string) inventory.Inventory {
 	return inv
 }
 
-// TestGroupWaitsForUnderlay: a group goes no step on before its switches have their links and
-// routes, although they hold all that is its own.
+// TestGroupWaitsForUnderlay: a group does not advance before the switches of the tree have links
+// and routes, even if the switches hold all entities of the group.
 func TestGroupWaitsForUnderlay(t *testing.T) {
 	for _, c := range []struct {
 		what   string

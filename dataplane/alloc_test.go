@@ -54,8 +54,8 @@ func cnpPacket(t testing.TB, branch int) string {
 		"8100ffff40000077 00000000", strings.Repeat("00", 16))
 }
 
-// acks have n branches acknowledge PSN after PSN, count of them, once round all
-// there are: every one is news however often they are repeated.
+// acks returns count acknowledgements from each of n branches, PSN after PSN. One round covers all
+// PSNs, so every acknowledgement is new however often the frames are repeated.
 func acks(t testing.TB, n, count int) []string {
 	var frames []string
 	for i := range uint32(count) {
@@ -78,7 +78,7 @@ func sessions(r *bed, ports map[uint16]uint32) {
 // nodeSID is a SID of the switch beside edgeSID.
 const nodeSID = "20010db800020000000000000000e002"
 
-// kind is packets of one kind, and the frames that leave of a round of them.
+// kind describes packets of one kind, and how many frames leave per round of packets.
 type kind struct {
 	name string
 	load func(t testing.TB) *load
@@ -218,9 +218,9 @@ func TestNoAllocationsOfExterns(t *testing.T) {
 	}
 }
 
-// noAllocations is about 100 packets a run, 10 runs: less than one allocation a
-// run, which AllocsPerRun rounds down, is the runtime's own. Before that come as many packets as it
-// takes for the first paths to be recorded.
+// noAllocations runs about 100 packets a run, 10 runs. Less than one allocation a run, which
+// AllocsPerRun rounds down, comes from the runtime itself. Before the runs, enough packets pass to
+// record the first paths.
 func (l *load) noAllocations(t *testing.T) {
 	t.Helper()
 	for range max(1, 20000/len(l.in)) {
@@ -235,8 +235,9 @@ func (l *load) noAllocations(t *testing.T) {
 	}
 }
 
-// TestNoAllocationsOfAny is the same for a mix of all packets, sound and broken, without paths:
-// most have none yet, and to record one allocates (TestCredit bounds how many are).
+// TestNoAllocationsOfAny runs the same check for a mix of all packets, sound and broken, without
+// paths: most packets have no path yet, and recording a path allocates (TestCredit bounds how many
+// paths are recorded).
 func TestNoAllocationsOfAny(t *testing.T) {
 	o := &oracle{bed: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}
 	fabricOracle(o)

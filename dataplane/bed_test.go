@@ -46,7 +46,7 @@ func loadFile(t testing.TB, name string) *engine.Program {
 	return loadWith(t, name, append(testprograms.All, translated.Fabric)...)
 }
 
-// loadWith loads a program of testdata, or of a path, with translations that there are.
+// loadWith loads a program from testdata, or from a path, with the given translations.
 func loadWith(t testing.TB, name string, translations ...*engine.Translation) *engine.Program {
 	t.Helper()
 	if !strings.Contains(name, "/") {

@@ -1,18 +1,11 @@
 package dataplane
 
 import (
-	"encoding/binary"
-	"fmt"
-	"math/rand/v2"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
 // sink counts what leaves a switch.
@@ -44,60 +37,6 @@ func (l *load) bench(b *testing.B) {
 	b.StopTimer()
 	// By the processor's time, which other work on the machine changes less.
 	b.ReportMetric(float64(b.N)/(cpuTime(b)-before).Seconds(), "packets/cpu-s")
-}
-
-// BenchmarkFlows forwards packets of so many flows in turn.
-func BenchmarkFlows(b *testing.B) {
-	for _, flows := range []int{1, 10, 100, 1000, 10000} {
-		b.Run(strconv.Itoa(flows), func(b *testing.B) {
-			in := make([]arrival, flows)
-			for i := range in {
-				in[i] = arrivals(b, 1, forward64)[0]
-				binary.BigEndian.PutUint32(in[i].frame[14+36:], uint32(i))
-			}
-			l := newLoad(forwardingRig(b), time.Microsecond, in...)
-			for range 200_000 {
-				l.step()
-			}
-			l.bench(b)
-			b.ReportMetric(float64(l.r.s.ctx.Recalled()), "recalled")
-		})
-	}
-}
-
-// unordered has n branches acknowledge PSN after PSN in no order, each up to two ahead of the last,
-// so many times round all there are.
-func unordered(t testing.TB, n, rounds int) (frames []string) {
-	rng, next := rand.New(rand.NewPCG(1, 0)), make([]int, n)
-	for len(frames) < n*rounds {
-		i := rng.IntN(n)
-		if next[i] < min(rounds, slices.Min(next)+3) {
-			frames = append(frames, ackPacket(t, i, uint32(next[i]*(1<<24/rounds))))
-			next[i]++
-		}
-	}
-	return frames
-}
-
-// BenchmarkResponses has branches acknowledge in no order, by packets that follow others and
-// without.
-func BenchmarkResponses(b *testing.B) {
-	for _, n := range []int{2, 5, 16, 32} {
-		frames := unordered(b, n, 1<<10)
-		for _, mode := range []engine.PathMode{engine.PathsEarned, engine.PathsOff} {
-			what := map[engine.PathMode]string{engine.PathsEarned: "paths", engine.PathsOff: "program"}
-			b.Run(fmt.Sprintf("%d/%s", n, what[mode]), func(b *testing.B) {
-				l := newLoad(edgeRig(b, n), time.Microsecond, arrivals(b, 2, frames...)...)
-				l.r.s.ctx.SetPaths(mode)
-				for range 1 << 18 {
-					l.step()
-				}
-				before := l.r.s.ctx.Recalled()
-				l.bench(b)
-				b.ReportMetric(100*float64(l.r.s.ctx.Recalled()-before)/float64(b.N), "%recalled")
-			})
-		}
-	}
 }
 
 // cpuTime is what this process has used of the processor.

@@ -177,9 +177,9 @@ type Ports interface {
 	SetQueueDepth(port uint32, prio int, packets int)
 	// SetQueueRate limits the packets a second leaving it; 0 is no limit.
 	SetQueueRate(port uint32, prio int, packetsPerSecond uint64)
-	// SetPortSpeed has what leaves a port take its time on an Ethernet wire, so
-	// that its priority queues share it, the highest first; 0 bits a second is
-	// no limit, as all ports start. BMv2 has no such thing.
+	// SetPortSpeed makes frames that leave a port take their time on an Ethernet wire. The priority
+	// queues of the port share the wire, the highest priority first. 0 bits a second means no limit,
+	// the initial state of all ports. BMv2 has no such limit.
 	SetPortSpeed(port uint32, bitsPerSecond uint64)
 	// SetPortUp changes the state of a port. All ports start up. A port that
 	// is down neither receives nor transmits (counted in Stats), and group

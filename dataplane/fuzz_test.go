@@ -138,8 +138,8 @@ func places(v any) []jsonPlace {
 	return all
 }
 
-// edit changes one value of a JSON tree. The first two octets choose it, the
-// third what happens to it, the others what it becomes.
+// edit changes one value of a JSON tree. The first two octets choose the value, the third octet
+// chooses the change, and the rest becomes the new value.
 func edit(root any, e []byte) any {
 	box := []any{root}
 	all := places(box)

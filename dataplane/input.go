@@ -2,9 +2,9 @@ package dataplane
 
 import "github.com/weft-sdn/weft/internal/ring"
 
-// inputs are the received frames that wait, in a queue for each port: ports take
-// turns, so that a flood on one neither fills the places of another nor lets
-// its frames wait for more than one of each port.
+// inputs holds the received frames that wait, in a queue for each port. Ports take turns: a flood
+// on one port neither fills the places of other ports, nor delays their frames by more than one
+// frame of each port.
 type inputs struct {
 	near  []*inputQueue // of low port numbers
 	ports map[uint32]*inputQueue

@@ -122,6 +122,5 @@ func (s *Switch) dropStorm(c queued) {
 // PFCQueue is a queue that was paused or is watched, at a moment.
 type PFCQueue = queue.Report
 
-// PFCQueues yields the queues that were paused or are watched, in the order in which they came to
-// be.
+// PFCQueues yields the queues that were paused or are watched, in order of creation.
 func (s *Switch) PFCQueues() iter.Seq[PFCQueue] { return s.queues.Reports(s.ctx.Now()) }

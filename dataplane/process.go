@@ -57,8 +57,8 @@ func (s *Switch) ingress(it *inItem) {
 	c.Finish()
 }
 
-// recall does what ingress does for a packet that follows the path of an earlier one; false where
-// it has to run the program.
+// recall does the work of ingress for a packet that follows the path of an earlier packet; false:
+// the packet has to run the program.
 func (s *Switch) recall(it *inItem) bool {
 	c, p := s.ctx, it.p
 	if p == nil {
@@ -96,8 +96,8 @@ func (s *Switch) recall(it *inItem) bool {
 	return true
 }
 
-// depart does what egress does for a packet that waits and follows the path of an earlier one, and
-// releases it; false where it has to run the program.
+// depart does the work of egress for a waiting packet that follows the path of an earlier packet,
+// and releases the packet; false: the packet has to run the program.
 func (s *Switch) depart(p *engine.PHV, q *place) bool {
 	c := s.ctx
 	path := c.RecallEgress(p, &engine.Egress{Port: q.Port, Priority: q.Priority,
@@ -148,8 +148,8 @@ func (s *Switch) replicate(p *engine.PHV, rs []Replica, prio, trunc int) {
 	}
 }
 
-// replicaPort returns the first of a replica's ports that is up, with its instance. ok is false
-// when the replica has backups and all of its ports are down.
+// replicaPort returns the first up port of a replica, with its instance. ok is false for a replica
+// with backups when all ports are down.
 func (s *Switch) replicaPort(r *Replica) (port uint32, rid uint16, ok bool) {
 	if s.PortUp(r.Port) {
 		return r.Port, r.Instance, true
@@ -184,7 +184,7 @@ func (s *Switch) cloneIngress(received int) {
 	}
 }
 
-// cloneEgress sends copies of the packet as it is at the end of egress.
+// cloneEgress sends copies of the packet in its state at the end of egress.
 func (s *Switch) cloneEgress() {
 	if session := s.cloneSession(trace.CloneEgress); session != nil {
 		s.sendClone(s.ctx.CloneProcessed(), session)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestCompiled: the compiled programs are those that `make p4` made of the
-// sources beside them.
+// TestCompiled: `make p4` has made the compiled programs from the sources beside them.
 func TestCompiled(t *testing.T) {
 	list, err := os.ReadFile("testdata/compiled.sha256")
 	if err != nil {

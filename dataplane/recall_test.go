@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -19,9 +20,9 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestRecalled has packets that follow the paths of others do what the nodes of the program do.
-// Packets come again, with other values in some places, while entries, members, groups and ports
-// change.
+// TestRecalled compares packets that follow recorded paths with packets that run the nodes of the
+// program. Packets come again, with other values in some places, while entries, members, groups and
+// ports change.
 func TestRecalled(t *testing.T) {
 	first, count := seeds.Range(t, 20261127, 8)
 	names, err := filepath.Glob("testdata/*.json")
@@ -48,8 +49,8 @@ func TestRecalled(t *testing.T) {
 	}
 }
 
-// casePackets are the packets of a case, if there is one, of at least as many octets as one that
-// may follow another.
+// casePackets returns the packets of an STF case, or nothing if the file does not exist. Each
+// packet gets 8 more octets: a packet needs 8 octets to follow a path.
 func casePackets(t *testing.T, file string) (in []arrival) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -165,9 +166,9 @@ func change(rng *rand.Rand, s [2]*Switch) {
 	}
 }
 
-// TestRecalledTrees has writes go down a tree to receivers of the switch: their numbers and
-// payloads differ from one to the next, and some are corrupt. Their ICRCs are computed all the
-// same, and what leaves is octet by octet what it is without paths.
+// TestRecalledTrees sends writes down a tree to receivers of the switch: the numbers and payloads
+// differ from write to write, and some writes are corrupt. A switch with paths still computes every
+// ICRC, and sends octet by octet the same frames as a switch without paths.
 func TestRecalledTrees(t *testing.T) {
 	untraced(t)
 	const packets = 400
@@ -251,8 +252,9 @@ func responses(t testing.TB, rng *rand.Rand, n, count int) (frames []string) {
 	return frames
 }
 
-// TestRecalledResponses has responses of branches follow each other in whatever order they come:
-// registers are what they are without paths after each, and so is what leaves.
+// TestRecalledResponses sends responses of branches in every order. After each response, a switch
+// with paths must have the same registers as a switch without paths, and must have sent the same
+// frames.
 func TestRecalledResponses(t *testing.T) {
 	untraced(t)
 	rng := rand.New(rand.NewPCG(seeds.One(t, 20261128), 0))
@@ -287,8 +289,22 @@ func TestRecalledResponses(t *testing.T) {
 	}
 }
 
-// TestRecalledLearned has a switch learn in which octets responses differ, and at which conditions
-// no order is in them: after 32,768 all of them follow others.
+// unordered has n branches acknowledge PSN after PSN in no order, each up to two ahead of the last,
+// so many times round all there are.
+func unordered(t testing.TB, n, rounds int) (frames []string) {
+	rng, next := rand.New(rand.NewPCG(1, 0)), make([]int, n)
+	for len(frames) < n*rounds {
+		i := rng.IntN(n)
+		if next[i] < min(rounds, slices.Min(next)+3) {
+			frames = append(frames, ackPacket(t, i, uint32(next[i]*(1<<24/rounds))))
+			next[i]++
+		}
+	}
+	return frames
+}
+
+// TestRecalledLearned: a switch learns the octets in which responses differ, and the conditions
+// with answers in no order. After 32,768 responses, every response follows a path.
 func TestRecalledLearned(t *testing.T) {
 	untraced(t)
 	for _, n := range []int{2, 32} {
@@ -307,8 +323,51 @@ func TestRecalledLearned(t *testing.T) {
 	}
 }
 
-// TestRecalledChanges has each control method that changes what a packet meets end the path that it
-// follows.
+// TestRecalledFlows: of up to 100 flows in turn, at least nine of ten packets follow others after
+// 100 packets of each flow.
+func TestRecalledFlows(t *testing.T) {
+	untraced(t)
+	for _, flows := range []int{1, 2, 10, 64, 100} {
+		in := make([]arrival, flows)
+		for i := range in {
+			in[i] = arrivals(t, 1, forward64)[0]
+			binary.BigEndian.PutUint32(in[i].frame[14+36:], uint32(i)) // of the destination
+		}
+		l := newLoad(forwardingRig(t), time.Microsecond, in...)
+		for range 100 {
+			l.round()
+		}
+		before := l.r.s.ctx.Recalled()
+		const rounds = 20
+		for range rounds {
+			l.round()
+		}
+		if got := int(l.r.s.ctx.Recalled() - before); got < flows*rounds*9/10 {
+			t.Errorf("%d flows: %d of %d packets follow others", flows, got, flows*rounds)
+		}
+	}
+}
+
+// TestRecalledLabels: packets of a flow follow each other whatever their flow labels and source
+// ports are, as the packets of a queue pair that sprays.
+func TestRecalledLabels(t *testing.T) {
+	untraced(t)
+	rng := rand.New(rand.NewPCG(seeds.One(t, 52), 0))
+	l := newLoad(forwardingRig(t), time.Microsecond, arrivals(t, 1, forward64)...)
+	const packets = 10_000
+	for range packets {
+		b := l.in[0].frame
+		b[15], b[16], b[17] = b[15]&0xf0|byte(rng.UintN(16)), byte(rng.Uint32()), byte(rng.Uint32())
+		b[54], b[55] = byte(rng.Uint32()), byte(rng.Uint32())
+		l.step()
+	}
+	if got := l.r.s.ctx.Recalled(); got < packets*9/10 {
+		t.Errorf("%d of %d packets follow others", got, packets)
+	}
+}
+
+// TestRecalledChanges: each control method that changes the treatment of a packet ends the path
+// that the packet follows.
 func TestRecalledChanges(t *testing.T) {
 	untraced(t)
 	var beds [2]*bed

@@ -120,7 +120,7 @@ func (wantsAll) Step(trace.ID, trace.Step)   {}
 func (wantsAll) End(trace.ID, trace.Outcome) {}
 func (wantsAll) Forget()                     {}
 
-// twins returns two switches that run a program, one of them traced: it executes the nodes of the
+// twins returns two switches that run a program. One switch is traced: it executes the nodes of the
 // JSON one by one, and not the specialised graphs. setup seeds their entries.
 func twins(t testing.TB, name string, p *engine.Program, cfg Config, setup uint64) (s [2]*Switch,
 	got *[2]frames) {
@@ -139,7 +139,7 @@ func twins(t testing.TB, name string, p *engine.Program, cfg Config, setup uint6
 	return s, got
 }
 
-// TestSpecialised has the specialised graphs do what the nodes they are made from do.
+// TestSpecialised checks that the specialised graphs behave like the nodes they are made from.
 func TestSpecialised(t *testing.T) {
 	againstNodes(t, func(t testing.TB, name string) *engine.Program { return loadWith(t, name) })
 }
@@ -147,7 +147,7 @@ func TestSpecialised(t *testing.T) {
 // TestTranslated has the programs as Go do the same. Metadata that is not cleared has ones in it.
 func TestTranslated(t *testing.T) { againstNodes(t, loadPoisoned) }
 
-// loadPoisoned loads a program as Go, for which metadata that it does not clear, or copy, is one.
+// loadPoisoned loads a program as Go. Any metadata that the program neither clears nor copies is 1.
 func loadPoisoned(t testing.TB, name string) *engine.Program {
 	t.Helper()
 	bits := 0 // of the headers, which come first
@@ -174,7 +174,7 @@ func poison(data []byte, from int) {
 	}
 }
 
-// TestAfterAssertion: an assertion of the deparser that fails ends its packet, not the next one.
+// TestAfterAssertion: a failed assertion of the deparser ends its own packet, not the next packet.
 func TestAfterAssertion(t *testing.T) {
 	for _, load := range []func(testing.TB, string) *engine.Program{
 		func(t testing.TB, name string) *engine.Program { return loadWith(t, name) }, loadFile} {

@@ -18,8 +18,8 @@ func wireTime(octets int, bitsPerSecond uint64) time.Duration {
 	return time.Duration(uint64(octets+frameOverhead) * 8 * uint64(time.Second) / bitsPerSecond)
 }
 
-// TestPortSpeed checks that frames of a port follow each other as on a wire, and others do not
-// wait.
+// TestPortSpeed checks that frames of a port follow each other like on a wire, and that frames of
+// different ports do not wait for each other.
 func TestPortSpeed(t *testing.T) {
 	const speed = 1_000_000 // a frame takes some hundred microseconds
 	r := newRigWith(t, loadFile(t, "copies"), Config{})
@@ -55,8 +55,8 @@ func TestPortSpeed(t *testing.T) {
 	}
 }
 
-// TestPortSpeedPriorities checks that the highest priority has the wire next, whenever it came,
-// that a queue's own rate holds that queue alone, and that queues fill up.
+// TestPortSpeedPriorities checks that the highest priority gets the wire next, regardless of
+// arrival, that a queue's own rate holds only that queue, and that queues fill up.
 func TestPortSpeedPriorities(t *testing.T) {
 	const speed = 10_000_000
 	r := newRigWith(t, loadFile(t, "copies"), Config{QueueDepth: 2})

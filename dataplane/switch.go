@@ -26,9 +26,8 @@ type Config struct {
 	// QueueRate is the default rate of a queue in packets a second; 0 is no
 	// limit.
 	QueueRate uint64
-	// PFCPort is the port by which a program that has the table pfc_queue
-	// speaks with the traffic manager (p4.TargetFrame); default 508, NoPort:
-	// such frames leave like others.
+	// PFCPort is the port through which a program with the table pfc_queue talks to the traffic
+	// manager (p4.TargetFrame); default 508. With NoPort, such frames leave like all others.
 	PFCPort uint32
 	// PauseBuffer is how many octets may wait in an egress queue that was
 	// paused and has no entry in that table; default 32 MiB.
@@ -45,10 +44,9 @@ type Config struct {
 	// RecirculationQueue is how many recirculated and resubmitted packets may
 	// wait; default 4096. More are dropped.
 	RecirculationQueue int
-	// RecirculationRate bounds recirculations and resubmissions a second,
-	// beyond a burst of RecirculationBurst: packets over it wait, so that a
-	// packet that circulates for ever takes a bounded share. Defaults
-	// 4,000,000 and 65,536.
+	// RecirculationRate bounds recirculations and resubmissions a second, beyond a burst of
+	// RecirculationBurst. Packets above the rate wait, so a packet that circulates for ever takes a
+	// bounded share. Defaults 4,000,000 and 65,536.
 	RecirculationRate  uint64
 	RecirculationBurst uint64
 	// Seed starts the random number generator of the random primitive.
@@ -107,9 +105,8 @@ type Stats struct {
 	NoSession uint64
 	// Runaway counts actions that were cut short after 1,048,576 statements.
 	Runaway uint64
-	// OutOfRange counts accesses to a register, counter or meter at an index
-	// beyond its size. Such a read leaves its destination as it is, a write or
-	// count does nothing, as in BMv2.
+	// OutOfRange counts accesses to a register, counter or meter at an index beyond its size. As in
+	// BMv2, such a read leaves the destination unchanged, and such a write or count does nothing.
 	OutOfRange uint64
 }
 
@@ -165,6 +162,20 @@ func (s *Switch) Stats() Stats {
 	n.OutOfRange, n.Runaway = s.ctx.Faults()
 	return n
 }
+
+// FollowPaths has packets follow the paths of others, as they do when a program starts, or has each
+// packet run the program, to measure the difference.
+func (s *Switch) FollowPaths(follow bool) {
+	mode := engine.PathsOff
+	if follow {
+		mode = engine.PathsEarned
+	}
+	s.ctx.SetPaths(mode)
+}
+
+// Recalled returns how many received frames have followed the path of another since FollowPaths or
+// the start of the program.
+func (s *Switch) Recalled() uint64 { return s.ctx.Recalled() }
 
 // Config returns the configuration, defaults filled in.
 func (s *Switch) Config() Config { return s.cfg }

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
-// A packet that is traced has an id, which goes with it through queues and into
-// its copies; all others have 0.
+// A traced packet has an id, which the packet takes along through queues and into its copies; any
+// other packet has id 0.
 
 // SetTracer sets the tracer that observes packets; nil removes it. Neither the new nor the old
 // tracer gets more steps of the packets that are in the switch.

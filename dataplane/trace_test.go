@@ -72,8 +72,8 @@ func TestEverythingTraced(t *testing.T) {
 	}
 }
 
-// TestTracedAlike sends the same packets through a switch that is traced from
-// time to time and one that is not: frames, digests and all state are the same.
+// TestTracedAlike sends equal packets through a switch traced from time to time and through an
+// untraced switch: frames, digests and all state must be equal.
 func TestTracedAlike(t *testing.T) {
 	plain := &oracle{bed: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}
 	traced := &oracle{bed: newRigWith(t, loadFile(t, fabricJSON), Config{Seed: 1})}

@@ -12,7 +12,7 @@ import (
 )
 
 // EndXPFC returns the SID of a switch for End.X.PFC with some flavors over one of its ports; ok is
-// false when the draft has no such flavors. It is advertised by a switch that handles PFC.
+// false for flavors missing in the draft. A switch that handles PFC advertises this SID.
 func EndXPFC(s Switch, port uint32, flavors topology.Flavors) (out topology.SID, ok bool) {
 	return static.EndXPFC(s.Locator, port, flavors)
 }
@@ -22,9 +22,9 @@ func NodeID(s Switch) topology.NodeID {
 	return topology.NodeID(fmt.Sprintf("%d:%v", s.ASN, s.RouterID))
 }
 
-// Topology returns the network as people write one down: its switches, the links between them, and
-// the IPv6 addresses of hosts with the switches that they are attached to. The network must be
-// complete.
+// Topology returns the network in the form that people write: the switches, the links between them,
+// and the addresses of hosts with the switches at their links. Of hosts of RoCE it has those of
+// IPv6 alone: what they send by IPv4 is in IPv6 between switches. The network must be complete.
 func (n *Network) Topology() *static.Topology {
 	t := &static.Topology{ASN: ASN}
 	place := map[string]int{}
@@ -40,8 +40,8 @@ func (n *Network) Topology() *static.Topology {
 		}
 		if host != nil {
 			node := &t.Nodes[place[sw]]
-			if host.Address.Is6() { // packets of IPv4 are in IPv6 between switches
-				node.Prefixes = append(node.Prefixes, netip.PrefixFrom(host.Address, 128))
+			if host.isRouted() {
+				node.Prefixes = append(node.Prefixes, host.prefix())
 			}
 			continue
 		}
@@ -51,8 +51,14 @@ func (n *Network) Topology() *static.Topology {
 	return t
 }
 
-// Advertise returns what a switch reports of itself and of those of its links to other switches
-// that are up and whose far end is on.
+// isRouted reports whether switches route packets to the host's address.
+func (h *Host) isRouted() bool { return h.Address.Is6() || h.Transport == MRC }
+
+// prefix returns that of the host's address.
+func (h *Host) prefix() netip.Prefix { return netip.PrefixFrom(h.Address, h.Address.BitLen()) }
+
+// Advertise returns the objects that a switch reports: the switch itself, and every link to another
+// switch while the link is up and the other switch is on.
 func (w *World) Advertise(name string) (bgpls.Objects, error) {
 	n, err := w.Switch(name)
 	if err != nil {
@@ -65,10 +71,10 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 			continue
 		}
 		if h := w.Network.host(wire.To); h != nil {
-			if h.Address.Is4() {
+			if !h.isRouted() {
 				continue
 			}
-			key := topology.PrefixKey{Node: NodeID(n.Switch), Prefix: netip.PrefixFrom(h.Address, 128)}
+			key := topology.PrefixKey{Node: NodeID(n.Switch), Prefix: h.prefix()}
 			hosts[key] = hosts[key] || !wire.down
 		} else if !wire.down && !n.down && !w.switches[wire.To].down {
 			wires[wire.FromPort] = wire
@@ -107,7 +113,7 @@ func (w *World) objects() []bgpls.Objects {
 // Heard is Learned by way of the octets of BGP-LS.
 func (w *World) Heard() (*topology.Snapshot, error) { return bgpls.Heard(w.objects()...) }
 
-// Learned is the topology that a collector hearing every switch that is on would have.
+// Learned returns the topology that a collector would learn from all switches that are on.
 func (w *World) Learned(b *topology.Builder) *topology.Snapshot {
 	last := b.Build()
 	for _, n := range last.Nodes {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
 
-// TestHeard: what switches say of themselves is the same behind the octets of BGP-LS, every flavor
-// of End.X.PFC with its codepoint included.
+// TestHeard: the reports of switches survive the encoding as BGP-LS, including every flavor of
+// End.X.PFC with its codepoint.
 func TestHeard(t *testing.T) {
 	w, err := NewWorld(PFCNetwork(10*time.Millisecond, 1e9), Options{Seed: 1})
 	if err != nil {

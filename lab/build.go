@@ -14,22 +14,22 @@ type Options struct {
 	// Cache shares compiled programs with other worlds; nil: that of all worlds without one of their
 	// own.
 	Cache *p4rt.Cache
-	// Managed has hosts of MRC wait for a controller that says what to send with (nic.Config).
+	// Managed makes MRC hosts wait for a controller that configures their sending (nic.Config).
 	Managed bool
 	// PacingSlack is how far hosts may fall behind their line rate and still catch up in a burst:
 	// for worlds in real time, which run late. In virtual time nothing does, and a pause is one.
 	PacingSlack time.Duration
-	// Carrier has the ports of switches go down with their links, and with the node at the other
-	// end, as those of real switches do: what is sent to them is dropped in the switch. Otherwise a
-	// switch sends into a dead link, where what is lost is counted.
+	// Carrier makes the ports of switches go down with their links, and with the node at the far end,
+	// like the ports of real switches: the switch drops frames to such a port. Otherwise a switch
+	// sends into a dead link, and the link counts the loss.
 	Carrier bool
 	// PauseBuffer is how many octets a paused queue of a switch may hold where no PFC policy says
 	// so; 0: the switches' default.
 	PauseBuffer int
 }
 
-// programs has the programs of worlds without a cache of their own. All of a process run the
-// fabric's, which takes longer to compile than all else that a lab does until it is ready.
+// programs caches the programs of worlds without a cache of their own. All worlds of a process run
+// the fabric's program, and compiling it takes longer than the rest of a lab's start.
 var programs p4rt.Cache
 
 // NewWorld builds the nodes and wires of a network, which it completes. The switches are empty:

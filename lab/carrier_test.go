@@ -2,8 +2,9 @@ package lab
 
 import "testing"
 
-// TestCarrier: the ports at both ends of a link are down while it is, and those
-// towards a switch while that is off; a switch that was off finds its links as they are.
+// TestCarrier: the ports at both ends of a link are down while the link is down, and a port towards
+// a switch is down while the switch is off. A switch turned on again finds its links in their
+// current state.
 func TestCarrier(t *testing.T) {
 	w, err := NewWorld(Figure1(), Options{Carrier: true})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// ClassCounts are packets of MRC's classes that the switches of a network have counted.
+// ClassCounts counts packets of MRC's classes at the switches of a network.
 type ClassCounts struct {
 	Marked  uint64 // got CE
 	Trimmed uint64

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/weft-sdn/weft/packet"
@@ -18,8 +19,11 @@ type ClosConfig struct {
 	T1     int // a plane; default 4
 	// with 3 tiers, over which the T0s and T1s of a plane are spread evenly; default 2
 	Pods  int
-	T2    int           // with 3 tiers, a plane; default as many as a T1 has T0s
-	Hosts int           // spread evenly over the T0s, the same in each plane; default 16
+	T2    int // with 3 tiers, a plane; default as many as a T1 has T0s
+	Hosts int // spread evenly over the T0s, the same in each plane; default 16
+	// IPv4 gives hosts IPv4 addresses, 10.1.h.l for the number h*256 + l of the host, from 1; for mode
+	// ecmp alone.
+	IPv4  bool
 	Rate  uint64        // of every link, bits a second; default no limit
 	Delay time.Duration // of every link, one way
 }
@@ -78,7 +82,11 @@ func Clos(c ClosConfig) Network {
 		n.Links = append(n.Links, Link{A: a, B: b, Rate: c.Rate, Delay: c.Delay})
 	}
 	for h := range c.Hosts {
-		n.Hosts = append(n.Hosts, Host{Name: fmt.Sprintf("H%d", h+1), Transport: MRC})
+		host := Host{Name: fmt.Sprintf("H%d", h+1), Transport: MRC}
+		if c.IPv4 {
+			host.Address = netip.AddrFrom4([4]byte{10, 1, byte((h + 1) >> 8), byte(h + 1)})
+		}
+		n.Hosts = append(n.Hosts, host)
 	}
 	for p := 1; p <= c.Planes; p++ {
 		for i := 1; i <= c.T0; i++ {
@@ -105,19 +113,19 @@ func Clos(c ClosConfig) Network {
 	return n
 }
 
-// Pod returns the pod of the i-th of so many switches of a plane, from 1; all of two tiers are in
-// pod 0.
+// Pod returns the pod, from 1, of a plane's i-th switch among the given number of switches; all
+// switches of two tiers are in pod 0.
 func (c ClosConfig) Pod(i, of int) int { return (i - 1) * c.Pods / of }
 
 // Leaf returns the number of the T0s of the h-th host, from 0.
 func (c ClosConfig) Leaf(h int) int { return 1 + h*c.T0/c.Hosts }
 
-// demoLoad is what the ports of all hosts together may send, in bits a second: what one core of a
-// small machine carries over all hops, at a third of its time.
+// demoLoad bounds the rate of all host ports together, in bits a second: one core of a small
+// machine carries this load over all hops in a third of its time.
 const demoLoad = 640e6
 
-// DemoLinks are links for a fabric in real time: slow enough for the processor that is all its
-// switches and hosts, and so long that there is a bandwidth-delay product to speak of.
+// DemoLinks returns links for a fabric in real time: slow enough for a processor that runs all
+// switches and hosts, and long enough for a noticeable bandwidth-delay product.
 func DemoLinks(c ClosConfig) (rate uint64, delay time.Duration) {
 	c = c.WithDefaults()
 	const most, step = 100_000_000, 100_000

@@ -11,10 +11,10 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/reconcile"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -49,13 +49,14 @@ type Control struct {
 	Log func(format string, args ...any)
 	// Events, if not nil, gets every event that a client of the API would get.
 	Events func(api.Event)
-	// Wire has the network learned from the octets of BGP-LS, and not from what they stand for.
+	// Wire makes the controller learn the network from encoded BGP-LS, and not from the decoded
+	// objects.
 	Wire bool
 	// MRC, if not nil, is how the controller runs the fabric of the hosts of MRC: in the place of
 	// the network's own settings.
 	MRC *inventory.MRC
-	// Configure, if not nil, changes what the network says of it into the configuration that a
-	// controller starts with.
+	// Configure, if not nil, changes the inventory derived from the network into the configuration
+	// that a controller starts with.
 	Configure func(*inventory.Inventory)
 	// Paths is the running controller's part that has to do with MRC; nil without.
 	Paths *PathControl
@@ -279,6 +280,26 @@ func (c *Control) Change(f func(core *controller.Core) error) error {
 	err := f(c.core)
 	c.work()
 	return err
+}
+
+// GroupState asks the switches of a group for its state, and lets time pass until they have
+// answered.
+func (c *Control) GroupState(name string) (state api.GroupState, err error) {
+	var id uint64
+	if err := c.Change(func(core *controller.Core) (err error) {
+		id, err = core.QueryState(name)
+		return err
+	}); err != nil {
+		return api.GroupState{}, err
+	}
+	if !c.World.Run(c.World.now+time.Minute, func() (answered bool) {
+		state, answered = c.states[id]
+		return answered
+	}) {
+		return api.GroupState{}, fmt.Errorf("lab: no answer about the state of group %q", name)
+	}
+	delete(c.states, id)
+	return state, nil
 }
 
 // work does what the core wants done.

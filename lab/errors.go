@@ -9,8 +9,8 @@ var (
 	ErrUnknown = errors.New("not in the lab")
 )
 
-// A FieldError reports which field of a network description cannot be used, and what would be
-// right. It wraps ErrNetwork.
+// A FieldError names an unusable field of a network description, and the accepted values. It wraps
+// ErrNetwork.
 type FieldError struct {
 	Field   string // as "links[2].portA"
 	Problem string

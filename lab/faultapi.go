@@ -38,9 +38,8 @@ func pathOf(path string, segments ...string) string {
 // maxFaultBody bounds the body of a request, in octets.
 const maxFaultBody = 64 << 10
 
-// FaultAPI serves the faults of the lab (docs/cli.md, Faults in a running lab). It may be asked
-// until Close. It asks for no credentials, and refuses what a page of another origin makes a
-// browser send.
+// FaultAPI serves the faults of the lab (docs/cli.md, Faults in a running lab). Callers may use it
+// until Close. It asks for no credentials, and refuses cross-origin requests of browsers.
 func (l *Live) FaultAPI() http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern string, answer func(r *http.Request) (any, error)) {

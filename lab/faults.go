@@ -34,15 +34,16 @@ const (
 const (
 	// MaxFaultDelay bounds the delay and the jitter of a fault.
 	MaxFaultDelay = 10 * time.Second
-	// leastJitter and reorderFrames make the jitter of a reordering fault without one: the time of
-	// so many frames of reorderOctets at the link's rate, so that later frames overtake.
+	// leastJitter and reorderFrames give the jitter of a reordering fault without a jitter of its own:
+	// the time of reorderFrames frames of reorderOctets at the link's rate, so that later frames
+	// overtake.
 	leastJitter   = time.Millisecond
 	reorderFrames = 10
 	reorderOctets = 4096
 )
 
-// A FaultChange changes faults of a link, as PATCH /v1/faults/links/{a}/{b} of a lab does: what is
-// nil stays. Probabilities are those of a frame, from 0 to 1.
+// A FaultChange changes faults of a link, like PATCH /v1/faults/links/{a}/{b} of a lab: nil fields
+// stay unchanged. Probabilities apply to a frame, from 0 to 1.
 type FaultChange struct {
 	Down  *bool         `json:"down,omitempty"`  // cut: nothing passes, and the ends see it
 	Loss  *float64      `json:"loss,omitempty"`  // frames that are lost
@@ -55,7 +56,7 @@ type FaultChange struct {
 	Corrupt   *float64 `json:"corrupt,omitempty"`   // frames with one bit flipped
 }
 
-// A LinkState is one direction of a link: its faults, and what became of the frames that the sender
+// A LinkState is one direction of a link: its faults, and the fate of the frames that the sender
 // put on it since the lab began.
 type LinkState struct {
 	From       string       `json:"from"`
@@ -96,7 +97,7 @@ const (
 // PartKinds returns all kinds of parts.
 func PartKinds() []PartKind { return []PartKind{PartSwitch, PartHost, PartBGP} }
 
-// A FaultReport has the directions of links with faults, and the parts that are dead.
+// A FaultReport lists the directions of links with faults, and the dead parts.
 type FaultReport struct {
 	Links []LinkState `json:"links"`
 	Dead  []Part      `json:"dead"`
@@ -211,9 +212,9 @@ func (c *FaultChange) validate() error {
 	return api.Refuse(bad)
 }
 
-// ChangeFaults changes faults of a link, or of one direction. It returns the switches that have
-// something to withdraw or to advertise again by BGP-LS: those whose links go down or up. Errors
-// are an *api.Error and change nothing.
+// ChangeFaults changes faults of a link, or of one direction. It returns the switches that must
+// withdraw or advertise links by BGP-LS again, because their links go down or up. Errors are an
+// *api.Error and change nothing.
 func (w *World) ChangeFaults(r LinkRef, c FaultChange) (witnesses []string, err error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -255,7 +256,7 @@ func (w *Wire) reorderJitter() time.Duration {
 	return max(leastJitter, time.Duration(math.Ceil(reorderFrames*frame)))
 }
 
-// advertisers returns those of some nodes that are switches and are on, each once.
+// advertisers returns the switches among some nodes that are on, each once.
 func (w *World) advertisers(names []string) []string {
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return w.switches[name] == nil || w.switches[name].down
@@ -264,8 +265,8 @@ func (w *World) advertisers(names []string) []string {
 	return slices.Compact(names)
 }
 
-// ClearFaults ends all faults of a link or of one direction of it, or of all links if r is nil. It
-// returns what ChangeFaults does.
+// ClearFaults ends all faults of a link or of one direction of a link, or of all links if r is nil.
+// It returns the same values as ChangeFaults.
 func (w *World) ClearFaults(r *LinkRef) (witnesses []string, err error) {
 	wires := w.wires
 	if r != nil {

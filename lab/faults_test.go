@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// arrivals is a tap that has the numbers of the frames that arrive on a wire, in their order.
+// arrivals is a tap that records the numbers of the frames arriving on a wire, in order of arrival.
 type arrivals struct {
 	wire  *Wire
 	order []byte
@@ -32,7 +32,7 @@ func (a *arrivals) Arrived(now time.Duration, w *Wire, frame []byte) {
 
 func pointer[T any](v T) *T { return &v }
 
-// TestFaults puts frames on both directions of a link with each fault on one of them.
+// TestFaults puts each fault on one direction of a link, and sends frames in both directions.
 func TestFaults(t *testing.T) {
 	const frames, gap = 200, 10 * time.Microsecond
 	for _, c := range []struct {
@@ -123,8 +123,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFaultDirections: what the switches at the ends of a cut see of it, and who has something to
-// withdraw.
+// TestFaultDirections: each switch sees its direction of a cut, and ChangeFaults returns the
+// switches with something to withdraw.
 func TestFaultDirections(t *testing.T) {
 	w, err := NewWorld(Figure1(), Options{Carrier: true})
 	if err != nil {

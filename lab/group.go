@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/endpoint/rc"
-	"github.com/weft-sdn/weft/endpoint/verbs"
+	"github.com/weft-sdn/weft/host/rc"
+	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -71,8 +71,8 @@ type Receiver struct {
 	taken int // octets it has posted buffers for
 }
 
-// Take posts buffers for as many more messages of the source as are named, as far as the data and
-// the receive queue go.
+// Take posts buffers for the given number of further messages of the source, limited by the data
+// and the receive queue.
 func (g *Group) Take(r *Receiver, messages int) error {
 	for range messages {
 		if r.taken >= len(g.data) || r.QP.ReceiveQueueLen() >= r.QP.Config().RecvDepth {
@@ -199,13 +199,13 @@ func (g *Group) Pump() error {
 // Done reports whether every octet has been acknowledged to the source.
 func (g *Group) Done() bool { return g.complete == len(g.data) }
 
-// Progress is the part of the data that has been acknowledged to the source, from 0 to 1.
+// Progress returns the share of the data acknowledged to the source, from 0 to 1.
 func (g *Group) Progress() float64 { return float64(g.complete) / float64(max(1, len(g.data))) }
 
 // Size is the number of octets of the data.
 func (g *Group) Size() int { return len(g.data) }
 
-// Corrupt returns the names of the receivers whose memory is not the source's data.
+// Corrupt returns the names of receivers whose memory differs from the source's data.
 func (g *Group) Corrupt() []string {
 	var names []string
 	for _, r := range g.Receivers {
@@ -216,8 +216,8 @@ func (g *Group) Corrupt() []string {
 	return names
 }
 
-// EarlyAcks counts the ACKs and NAKs that told the source of a PSN which a receiver of the time
-// did not have; first describes the first.
+// EarlyAcks counts the ACKs and NAKs that acknowledged a PSN to the source before every receiver of
+// the time had it; first describes the first.
 func (g *Group) EarlyAcks() (count uint64, first string) { return g.early.count, g.early.first }
 
 func earlyAck(now time.Duration, s packet.Syndrome, psn uint32, receiver string,

@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint/cm"
-	"github.com/weft-sdn/weft/endpoint/rc"
+	"github.com/weft-sdn/weft/host/cm"
+	"github.com/weft-sdn/weft/host/rc"
 	wire "github.com/weft-sdn/weft/packet/cm"
 )
 

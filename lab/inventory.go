@@ -7,9 +7,9 @@ import (
 )
 
 // Inventory returns the configuration of a controller of the network: its switches, hosts and
-// settings. The controller learns the topology by itself. addresses has the P4Runtime servers by
-// the names of the switches; a switch without one gets a name in its place, which serves where
-// nothing dials.
+// settings. The controller learns the topology by itself. addresses maps names of switches to their
+// P4Runtime servers; for a switch without an address, a placeholder name serves as long as nothing
+// dials it.
 func (n *Network) Inventory(addresses map[string]string) inventory.Inventory {
 	inv := inventory.Default()
 	for _, s := range n.Switches {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,11 +16,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/lab/kernels"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/service"
+	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
 
@@ -30,18 +33,18 @@ type LiveOptions struct {
 	Network Network
 	// Listen is where the API listens; "127.0.0.1:0" takes any free port.
 	Listen string
-	// Elsewhere has the P4Runtime addresses (host:port) of switches that do not run in this
-	// process, by name: see SwitchNode.RunElsewhere.
+	// Elsewhere maps the names of switches outside this process to their P4Runtime addresses
+	// (host:port): see SwitchNode.RunElsewhere.
 	Elsewhere map[string]string
-	// Tune, if not nil, may change the controller's inventory before it starts, as to have it
-	// control MRC hosts.
+	// Tune, if not nil, may change the controller's inventory before the controller starts, for
+	// example to make it control MRC hosts.
 	Tune func(*inventory.Inventory)
 	// Controller, if not nil, takes the inventory of the network in place of a controller of the
 	// lab's own: Live has no Service then, and World.Subscribe connects hosts of MRC.
 	Controller func(inventory.Inventory) error
 	// Collectors are the addresses that controllers connect from by BGP-LS. Default 127.0.0.1.
 	Collectors []netip.Addr
-	// Sessions is the network, of IPv4 and at most 16 bits, of whose addresses each switch has one for
+	// Sessions is an IPv4 network of at most 16 bits. Each switch has an address in this network for
 	// its sessions. Default 127.1.0.0/16.
 	Sessions netip.Prefix
 	// Log gets what the controller logs; nil: nothing.
@@ -50,9 +53,9 @@ type LiveOptions struct {
 	Progress func(format string, args ...any)
 }
 
-// A Live is a network in real time, on addresses of this machine: each switch with a BGP-LS speaker
-// of its own and, where it runs in this process, a P4Runtime server; and a controller that knows
-// only their addresses.
+// A Live is a network in real time, on addresses of this machine. Each switch has its own BGP-LS
+// speaker and, if it runs in this process, a P4Runtime server. The controller knows only their
+// addresses.
 type Live struct {
 	World   *World
 	Clock   *Clock
@@ -74,10 +77,11 @@ type Live struct {
 	hosts    *Subscribers // nil: there are none
 	traces   map[string]traces
 	pcap     *Pcap // nil: there is none
+	progress func(format string, args ...any)
 }
 
-// switchPorts are the TCP ports of a switch at the address of its sessions: those of its first
-// life, where controllers look for it again.
+// switchPorts holds the TCP ports of a switch at its session address. A restarted switch keeps the
+// ports of its first life, because controllers look for it there.
 type switchPorts struct{ server, speaker uint16 }
 
 // sessionAddress is the address of the sessions of the i-th switch. Each has one of its own: a
@@ -98,8 +102,8 @@ const closeTimeout = 5 * time.Second
 // pacingSlack lets hosts catch up that the scheduler held up.
 const pacingSlack = time.Millisecond
 
-// gcPercent is how much garbage a lab lets pile up, in percent of what it keeps: a Clos of 16 hosts
-// under traffic takes 0.4 GB then, and 1.5 GB with the percentage of a controller.
+// gcPercent limits the garbage of a lab, in percent of its live memory: a Clos of 16 hosts under
+// traffic then takes 0.4 GB, and 1.5 GB with the percentage of a controller.
 const gcPercent = 50
 
 // TuneMemory has a process whose business is a lab take little memory: see [service.TuneMemory].
@@ -136,7 +140,7 @@ func StartLive(ctx context.Context, o LiveOptions) (*Live, error) {
 	l := &Live{
 		World: world, ctx: ctx, collectors: o.Collectors, sessions: o.Sessions, mute: map[string]bool{},
 		servers: map[string]*switchServer{}, kernels: map[string]*kernels.Switch{}, log: o.Log,
-		ports: map[string]switchPorts{}, speakers: map[string]*bgpls.Speaker{},
+		ports: map[string]switchPorts{}, speakers: map[string]*bgpls.Speaker{}, progress: o.Progress,
 	}
 	err = l.start(ctx, o, managed)
 	if err == nil && managed && l.Service != nil {
@@ -175,7 +179,7 @@ func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 
 	inv := w.Network.Inventory(addresses)
 	inv.BGP.ASN, inv.BGP.RouterID = ASN, netip.AddrFrom4([4]byte{10, 255, 255, 254})
-	inv.API.Listen = o.Listen
+	inv.API.Listen, inv.API.LoopbackWebhooks = o.Listen, true
 	for i, s := range w.Network.Switches {
 		peer, err := l.speak(ctx, i, s)
 		if err != nil {
@@ -199,11 +203,19 @@ func (l *Live) start(ctx context.Context, o LiveOptions, managed bool) error {
 	served := northbound.DefaultConfig()
 	served.Traces = l.trace
 	var err error
-	l.Service, err = service.Start(ctx, service.Options{Inventory: inv, Log: o.Log, API: served})
+	l.Service, err = service.Start(ctx, service.Options{Inventory: inv, Log: o.Log, API: served,
+		Configure: patientSessions})
 	return err
 }
 
-// P4Runtime returns the counts of the P4Runtime server of a switch that runs in this process.
+// patientSessions makes a controller wait for the switches of its own process as long as the
+// machine takes: either a switch answers, or its connection ends.
+func patientSessions(_ inventory.Switch, cfg *southbound.Config) {
+	cfg.SetupTimeout, cfg.RequestTimeout, cfg.PipelineTimeout = time.Hour, time.Hour, time.Hour
+	cfg.ProbeTimeout = time.Minute
+}
+
+// P4Runtime returns the counts of the P4Runtime server of a switch in this process.
 func (l *Live) P4Runtime(name string) p4rt.ServerStats { return l.servers[name].p4runtime.Stats() }
 
 // Written counts what controllers did to the switches that run in this process: updates, and calls
@@ -247,21 +259,53 @@ func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, erro
 // Ready waits until the controller has learned the network and programmed every switch, and hosts
 // of MRC hold what it wants of them.
 func (l *Live) Ready(ctx context.Context) error {
+	var now api.Readiness
+	every := time.NewTicker(tellEvery)
+	defer every.Stop()
 	err := l.Wait(ctx, "the controller is ready", func() (bool, error) {
 		response, err := http.Get(l.URL() + "/readyz")
 		if err != nil {
 			return false, err
 		}
 		defer response.Body.Close()
-		_, err = io.Copy(io.Discard, response.Body) // so that the next look has the same connection
+		text, err := io.ReadAll(response.Body) // so that the next look has the same connection
+		if json.Unmarshal(text, &now) != nil {
+			now = api.Readiness{}
+		}
+		select {
+		case <-every.C:
+			l.progress("waiting for %s", lacking(&now))
+		default:
+		}
 		return response.StatusCode == http.StatusOK, err
 	})
-	if err == nil && l.hosts != nil {
+	if err != nil {
+		return fmt.Errorf("%w; it lacks %s", err, lacking(&now))
+	}
+	if l.hosts != nil {
 		err = l.Until(ctx, "every host has its profiles", func(w *World) (bool, error) {
 			return w.Supplied(), nil
 		})
 	}
 	return err
+}
+
+// tellEvery is the time between two messages of Ready about what it still waits for.
+const tellEvery = 5 * time.Second
+
+// lacking is what a controller waits for.
+func lacking(r *api.Readiness) string {
+	var checks []string
+	for _, c := range r.Checks {
+		if !c.OK && !c.Advisory {
+			checks = append(checks, strings.TrimRight(c.Name+": "+c.Message, ": "))
+		}
+	}
+	const most = 4
+	if n := len(checks) - most; n > 0 {
+		checks = append(checks[:most], fmt.Sprintf("%d more", n))
+	}
+	return strings.Join(checks, ", ")
 }
 
 // pollEvery is the time between two looks of Wait.

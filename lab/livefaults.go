@@ -34,9 +34,12 @@ func (l *Live) Lose(ctx context.Context, loss Loss) error {
 	return nil
 }
 
-// change changes links or switches on the world's goroutine, and has the switches that f returns
-// advertise what is left. Who makes parts fail, or comes back to them, holds l.failing.
+// change changes links or switches on the world's goroutine, and makes the switches returned by f
+// advertise their remaining links. Callers that make parts fail or recover hold l.failing. A change
+// in progress runs to the end even when ctx ends: a second request would find no difference to
+// advertise.
 func (l *Live) change(ctx context.Context, f func(w *World) (witnesses []string, err error)) error {
+	ctx = context.WithoutCancel(ctx)
 	var witnesses []string
 	if err := l.Do(ctx, func(w *World) (err error) {
 		witnesses, err = f(w)
@@ -189,8 +192,10 @@ func (l *Live) Revive(ctx context.Context, p Part) error {
 	return l.revive(ctx, p)
 }
 
-// revive is Revive. The caller holds l.failing.
+// revive implements Revive. The caller holds l.failing. A revival in progress runs to the end, even
+// when ctx ends: a second request would find the part alive.
 func (l *Live) revive(ctx context.Context, p Part) error {
+	ctx = context.WithoutCancel(ctx)
 	switch p.Kind {
 	case PartSwitch:
 		return l.reviveSwitch(ctx, p.Name)
@@ -260,7 +265,7 @@ func (l *Live) reviveSwitch(ctx context.Context, name string) error {
 	return nil
 }
 
-// speakAgain starts the BGP-LS speaker of a switch, at the address that it had.
+// speakAgain restarts the BGP-LS speaker of a switch, at its former address.
 func (l *Live) speakAgain(ctx context.Context, name string) error {
 	i := slices.IndexFunc(l.World.Network.Switches, func(s Switch) bool { return s.Name == name })
 	if _, err := l.speak(l.ctx, i, l.World.Network.Switches[i]); err != nil {

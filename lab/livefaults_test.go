@@ -107,7 +107,7 @@ func TestLiveFaults(t *testing.T) {
 	if !connected("N4") {
 		t.Error("N4 has lost its P4Runtime session, want BGP-LS only")
 	}
-	// A speaker that is dead stays so while its switch dies and lives again.
+	// A dead speaker stays dead while its switch goes down and comes up again.
 	ask(http.MethodPut, PartPath(Part{PartSwitch, "N4"}), nil)
 	report = ask(http.MethodDelete, PartPath(Part{PartSwitch, "N4"}), nil)
 	if len(report.Dead) != 1 || report.Dead[0].Kind != PartBGP {
@@ -132,6 +132,17 @@ func TestLiveFaults(t *testing.T) {
 		t.Errorf("%+v, want the loss alone", report.Links)
 	}
 	until("the link is whole", func(s *topology.Snapshot) bool { return len(s.Links) == links })
+	for _, down := range []bool{true, false} {
+		asking, giveUp := context.WithCancel(ctx)
+		if err := live.change(asking, func(w *World) ([]string, error) {
+			giveUp()
+			return w.ChangeFaults(LinkRef{A: "N6", B: "N4"}, FaultChange{Down: &down})
+		}); err != nil {
+			t.Errorf("the client gave up when the link was changed: %v", err)
+		}
+		until(fmt.Sprintf("both ends say that the link is down: %t", down),
+			func(s *topology.Snapshot) bool { return len(s.Links) == links-2 == down })
+	}
 
 	ask(http.MethodPut, PartPath(Part{PartHost, "R1"}), nil)
 	report = ask(http.MethodGet, FaultsPath, nil)
@@ -159,7 +170,7 @@ func TestLiveFaults(t *testing.T) {
 	}
 }
 
-// TestFaultAPIErrors: a request that cannot be served names the field and what would be right.
+// TestFaultAPIErrors: the error of a bad request names the field and the accepted values.
 func TestFaultAPIErrors(t *testing.T) {
 	w, err := NewWorld(Figure1(), Options{})
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/gnmi"
 	"github.com/weft-sdn/weft/lab/kernels"
-	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/southbound/target"
 )
 
-// Switches is what the switches of a network run, as "weft lab --switches" has it.
+// Switches is the software that the switches of a network run, the value of "weft lab --switches".
 type Switches string
 
 // What switches run.
@@ -54,8 +54,8 @@ func (n *Network) HasKernels() bool {
 // IsKernel reports whether the switch is a Linux kernel with its agent.
 func (s *Switch) IsKernel() bool { return s.System == target.Linux }
 
-// serveKernel makes a kernel the switch, with the gNMI server of its agent at the address that it
-// had if it lived before.
+// serveKernel makes a kernel the switch. The gNMI server of its agent takes its former address if
+// the switch ran before.
 func (l *Live) serveKernel(s Switch, at netip.AddrPort) (address string, err error) {
 	node := l.World.switches[s.Name]
 	cfg := kernels.Config{Name: s.Name, Listen: at.String(), MAC: s.MAC, Log: l.log,
@@ -93,7 +93,8 @@ func (l *Live) serveKernel(s Switch, at netip.AddrPort) (address string, err err
 	l.kernels[s.Name] = k
 	return k.Address(), l.Clock.Do(context.Background(), func(time.Duration) {
 		node.RunElsewhere(k.Send)
-		// A port whose interface has gone is that of a switch that is being turned off.
+		// The error does not matter: a port without an interface belongs to a switch that is being turned
+		// off.
 		node.carrierOf = func(port uint32, up bool) { _ = k.SetCarrier(port, up) }
 		for port, wire := range node.ports { // links may have gone meanwhile
 			node.look(port, wire)
@@ -101,8 +102,8 @@ func (l *Live) serveKernel(s Switch, at netip.AddrPort) (address string, err err
 	})
 }
 
-// setKernelPorts has links be down whose ports a client has disabled at a kernel, and up again.
-// Their ends advertise it, as routers do.
+// setKernelPorts takes links down when a client disables their ports at a kernel, and up again. The
+// ends of a link advertise the change, as routers do.
 func (l *Live) setKernelPorts(node *SwitchNode, enabled map[uint32]bool) {
 	_ = l.change(l.ctx, func(*World) ([]string, error) { // fails when the lab ends
 		if node.down {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/southbound/target"
 )
 
 // TestSetSwitches: "mixed" leaves plane 1 to P4, and the controller's configuration has what each

@@ -60,7 +60,7 @@ func TestLivePortDown(t *testing.T) {
 	}
 
 	set(false)
-	// Both hosts' EVs to the other are denied where they cross the link, and are left.
+	// Each host's EVs to the peer are denied if they cross the link, and the host leaves these EVs.
 	deniedOf := func(w *World) (all []int) {
 		for _, h := range w.Network.Hosts {
 			n := 0

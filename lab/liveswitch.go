@@ -28,7 +28,7 @@ func (s *switchServer) close(ctx context.Context) {
 	s.p4runtime.Close(ctx)
 }
 
-// serve starts the server of a switch, at the address that it had if it lived before.
+// serve starts the server of a switch, at its former address if the switch ran before.
 func (l *Live) serve(name string) (address string, err error) {
 	node := l.World.switches[name]
 	i := slices.IndexFunc(l.World.Network.Switches, func(s Switch) bool { return s.Name == name })
@@ -66,7 +66,7 @@ func (l *Live) serve(name string) (address string, err error) {
 	return listener.Addr().String(), nil
 }
 
-// shownPorts are the ports of a switch as its gNMI server shows and configures them: port 3 is the
+// shownPorts gives a switch's gNMI server the ports to show and to configure: port 3 is the
 // interface eth3.
 type shownPorts struct {
 	executor
@@ -98,8 +98,8 @@ func (s shownPorts) Ports(ctx context.Context, parts gnmi.Parts) (out []gnmi.Por
 	return out, err
 }
 
-// Configure implements gnmi.Source. A link that goes down or up is withdrawn or advertised again,
-// as routers do.
+// Configure implements gnmi.Source. When a link goes down or up, its switches withdraw or advertise
+// it, as routers do.
 func (s shownPorts) Configure(ctx context.Context, changes []gnmi.Change) error {
 	return s.live.change(ctx, func(*World) ([]string, error) {
 		witnesses, err := s.node.configure(changes)

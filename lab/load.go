@@ -51,8 +51,8 @@ func Parse(text []byte) (Network, error) {
 	return n, nil
 }
 
-// locate adds to each FieldError the place in the text of the field that it names, or of the
-// nearest thing around it that the text has.
+// locate adds to each FieldError the place of the named field in the text, or the place of the
+// nearest enclosing element in the text.
 func locate(text []byte, err error) error {
 	return each(err, func(err error) error {
 		var bad *FieldError
@@ -66,7 +66,7 @@ func locate(text []byte, err error) error {
 	})
 }
 
-// each returns the errors that were joined, or the only one, as f makes them.
+// each applies f to every joined error, or to a single error, and returns the results.
 func each(err error, f func(error) error) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

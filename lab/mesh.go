@@ -6,11 +6,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint/mrc"
-	"github.com/weft-sdn/weft/endpoint/nic"
-	"github.com/weft-sdn/weft/endpoint/nscc"
-	"github.com/weft-sdn/weft/endpoint/spray"
-	"github.com/weft-sdn/weft/endpoint/verbs"
+	"github.com/weft-sdn/weft/host/mrc"
+	"github.com/weft-sdn/weft/host/nic"
+	"github.com/weft-sdn/weft/host/nscc"
+	"github.com/weft-sdn/weft/host/spray"
+	"github.com/weft-sdn/weft/host/verbs"
 )
 
 // A FlowConfig is octets that one MRC host writes to another.
@@ -30,8 +30,8 @@ type MeshConfig struct {
 	// Repeat makes every flow write its octets repeatedly, to the same memory, until Finish. It
 	// posts them twice ahead.
 	Repeat bool
-	// Renew has a flow whose queue pair fails, or of whose hosts one dies, end, and not the mesh: see
-	// Mesh.Renew.
+	// Renew makes a flow end, and not the mesh, when the flow's queue pair fails or one of its hosts
+	// dies: see Mesh.Renew.
 	Renew bool
 	// QP is common to all queue pairs; numbers, addresses, PSNs, Congestion and Sprayer
 	// are set by the mesh. Default nic.DefaultQPConfig.
@@ -192,8 +192,8 @@ func (m *Mesh) disconnect(f *Flow) {
 	f.Sink.DeregisterMR(f.rkey())
 }
 
-// Renew gives new queue pairs to the flows that have ended with an error and whose hosts live, and
-// has them write on. It returns how many these are.
+// Renew gives new queue pairs to flows that have ended with an error and whose hosts live, and lets
+// the flows write on. It returns the number of these flows.
 func (m *Mesh) Renew() (flows int, err error) {
 	for i, f := range m.Flows {
 		if f.Err == nil || f.Source.stopped || f.Sink.stopped {
@@ -209,7 +209,8 @@ func (m *Mesh) Renew() (flows int, err error) {
 	return flows, m.pump()
 }
 
-// Start posts the first WRITEs of all flows, of those that begin later when their time has come.
+// Start posts the first WRITEs of all flows; a flow with a later start posts its WRITEs at that
+// time.
 func (m *Mesh) Start() error {
 	for _, f := range m.Flows {
 		f.Began = m.world.now + f.After
@@ -302,7 +303,8 @@ func (m *Mesh) drive(f *Flow) error {
 	return nil
 }
 
-// write is where in the memory of a flow a WRITE goes, by its number, and its octets.
+// write returns the place in a flow's memory where a WRITE goes, by its number, and the octets of
+// the WRITE.
 func (m *Mesh) write(f *Flow, number int) (at, octets int) {
 	round := max(1, (f.Bytes+m.message-1)/m.message) // WRITEs in it
 	at = number % round * m.message
@@ -312,7 +314,7 @@ func (m *Mesh) write(f *Flow, number int) (at, octets int) {
 // World returns the world that the flows are in.
 func (m *Mesh) World() *World { return m.world }
 
-// Acknowledged returns how many octets of the flow are acknowledged, each time that it wrote them.
+// Acknowledged returns how many octets of the flow are acknowledged, counting every repetition.
 func (f *Flow) Acknowledged() int { return f.complete }
 
 // Finish ends repetition: flows write only what is already posted.
@@ -333,7 +335,7 @@ func (m *Mesh) awaits(f *Flow) bool {
 	return m.immediate > 0 && f.immediates < f.writes/m.immediate
 }
 
-// Progress is the part of all octets that has been acknowledged, from 0 to 1.
+// Progress returns the acknowledged share of all octets, from 0 to 1.
 func (m *Mesh) Progress() float64 {
 	complete, all := 0, 0
 	for _, f := range m.Flows {
@@ -362,7 +364,7 @@ func (m *Mesh) Corrupt() (flows int) {
 	return flows
 }
 
-// Wrong is the number of octets of a flow's memory that are not what was written.
+// Wrong returns how many octets of a flow's memory differ from the written data.
 func (m *Mesh) Wrong(f *Flow) (octets int) {
 	if bytes.Equal(f.Memory, m.data[:f.Bytes]) {
 		return 0

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint/mrc"
-	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/host/mrc"
+	"github.com/weft-sdn/weft/host/nscc"
 )
 
 // fabric is a programmed Clos in virtual time.

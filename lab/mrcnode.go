@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint/mrc"
-	"github.com/weft-sdn/weft/endpoint/nic"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/host/mrc"
+	"github.com/weft-sdn/weft/host/nic"
 )
 
 // An MRCNode is a software host of MRC in a world. Whoever posts work to its queue pairs, or

@@ -10,52 +10,43 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/host/nic"
 	"github.com/weft-sdn/weft/packet"
-	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/southbound/target"
 )
 
-// A Network describes a lab: switches, hosts and the links between them. What is left out is
-// derived from the place in the list, so that a name and a link are enough (see Complete).
+// A Network describes a lab: switches, hosts and the links between them. Complete derives missing
+// fields from the place in the list, so a name and a link are enough.
 type Network struct {
-	Name     string   `yaml:"name"`
-	Switches []Switch `yaml:"switches"`
-	Hosts    []Host   `yaml:"hosts"`
-	Links    []Link   `yaml:"links"`
-	// MRC and PFC are the sections of these names of the controller's configuration. A file says
-	// only what differs from the defaults: for MRC those of MRCSettings. Without them the
-	// controller has the defaults.
-	MRC *inventory.MRC `yaml:"mrc,omitempty"`
-	PFC *inventory.PFC `yaml:"pfc,omitempty"`
+	Name     string         `yaml:"name" doc:"name of the network" default:"lab"`
+	Switches []Switch       `yaml:"switches"`
+	Hosts    []Host         `yaml:"hosts"`
+	Links    []Link         `yaml:"links"`
+	MRC      *inventory.MRC `yaml:"mrc,omitempty" doc:"configuration of the fabric of hosts with transport 'mrc': the fields of ['mrc'](#mrc-hosts-that-spray-packets-over-many-paths) above, with the defaults below. It needs such hosts" default:"fits the links"`
+	PFC      *inventory.PFC `yaml:"pfc,omitempty" doc:"the fields of 'pfc' of a controller, with the same defaults"`
 }
 
 // A Switch is an embedded P4 switch, or a kernel.
 type Switch struct {
-	Name     string     `yaml:"name"`
-	Loopback netip.Addr `yaml:"loopback,omitempty"` // default 2001:db8:0:n::1 for the n-th switch
-	// default 5f00:0:n::/48 (RFC 9602 sets 5f00::/16 aside for SIDs)
-	Locator netip.Prefix `yaml:"locator,omitempty"`
-	// IPv4; default 10.0.h.l, h and l the octets of n
-	RouterID netip.Addr `yaml:"routerId,omitempty"`
-	// advertises End.PFC, and End.X.PFC with each of its flavors for each of its links to switches
-	PFC bool `yaml:"pfc,omitempty"`
-	// what it runs: p4, the P4 program on the embedded switch, or linux, the kernel of a network
-	// namespace, which takes root; default p4
-	System target.System `yaml:"system,omitempty"`
-	MAC    packet.MAC    `yaml:"-"` // 02:00:00:00:h:l
-	ASN    uint32        `yaml:"-"`
+	Name     string        `yaml:"name" doc:"name of a switch; unique among switches and hosts" default:"required"`
+	Loopback netip.Addr    `yaml:"loopback,omitempty" doc:"loopback address of the n-th switch" default:"2001:db8:0:n::1"`
+	Locator  netip.Prefix  `yaml:"locator,omitempty" doc:"its SRv6 locator" default:"5f00:0:n::/48"`
+	RouterID netip.Addr    `yaml:"routerId,omitempty" doc:"its router-id, h and l the octets of n" default:"10.0.h.l"`
+	PFC      bool          `yaml:"pfc,omitempty" doc:"advertises End.PFC, and End.X.PFC for each of its links to switches: one SID without flavors, and one each with PSP, USP, PSP & USP, and USD" default:"false"`
+	System   target.System `yaml:"system,omitempty" doc:"what it runs: 'p4', or 'linux', a kernel in a network namespace ([labs.md](labs.md#kernels-as-switches))" default:"p4"`
+	MAC      packet.MAC    `yaml:"-"` // 02:00:00:00:h:l
+	ASN      uint32        `yaml:"-"`
 }
 
-// A Host is a software host: of RoCEv2, with one port, or of MRC, with a port a plane of the
-// fabric, which are its links in their order.
+// A Host is a software host: a RoCEv2 host with one port, or an MRC host with one port per plane of
+// the fabric, numbered in the order of its links.
 type Host struct {
-	Name      string     `yaml:"name"`
-	Address   netip.Addr `yaml:"address,omitempty"`   // default 2001:db8:1:n::1 for the n-th host
-	IPv6      netip.Addr `yaml:"ipv6,omitempty"`      // that an IPv4 host encapsulates from
-	Transport Transport  `yaml:"transport,omitempty"` // default roce
-	// Receive limits what a host of MRC has for the packets that it receives; nil: nothing does.
-	Receive *Receive   `yaml:"receive,omitempty"`
-	MAC     packet.MAC `yaml:"-"` // of the first port: 02:00:00:01:h:l
+	Name      string     `yaml:"name" doc:"name of a software host" default:"required"`
+	Address   netip.Addr `yaml:"address,omitempty" doc:"address of the n-th host, of IPv6 or IPv4; with transport 'mrc', IPv4 takes mode 'ecmp'" default:"2001:db8:1:n::1"`
+	IPv6      netip.Addr `yaml:"ipv6,omitempty" doc:"IPv6 address that an IPv4 host encapsulates from, in groups of mode 'inband'" default:"none"`
+	Transport Transport  `yaml:"transport,omitempty" doc:"'roce': RoCEv2 RC, one link. 'mrc': OCP MRC 1.0, a link a plane of the fabric; its ports are its links in their order" default:"roce"`
+	Receive   *Receive   `yaml:"receive,omitempty" doc:"of a host with transport 'mrc': what it has for packets that it receives. 'rate' and 'buffer', 'packets' and 'bitmap' are those of ['weft host'](#host-of-mrc)" default:"none"`
+	MAC       packet.MAC `yaml:"-"` // of the first port: 02:00:00:01:h:l
 }
 
 // Receive is what a host of MRC has for packets that it receives. One that lacks something is
@@ -98,15 +89,13 @@ func (h *Host) PortMAC(port int) packet.MAC {
 
 // A Link joins two switches, or a switch and a host.
 type Link struct {
-	A      string        `yaml:"a"`
-	B      string        `yaml:"b"`
-	Delay  time.Duration `yaml:"delay,omitempty"`  // one way; default 0
-	Rate   uint64        `yaml:"rate,omitempty"`   // bits per second; default 0: no limit
-	Metric uint32        `yaml:"metric,omitempty"` // IGP metric, both ways; default 10
-	// Ports of the two ends; default the next free one of the switch, from 1. A host of RoCEv2
-	// has port 0, the ports of one of MRC are numbered from 1 in the order of its links.
-	PortA uint32 `yaml:"portA,omitempty"`
-	PortB uint32 `yaml:"portB,omitempty"`
+	A      string        `yaml:"a" doc:"names of the two ends" default:"required"`
+	B      string        `yaml:"b" doc:"names of the two ends" default:"required"`
+	Delay  time.Duration `yaml:"delay,omitempty" doc:"one way" default:"0"`
+	Rate   uint64        `yaml:"rate,omitempty" doc:"bits per second" default:"0, no limit"`
+	Metric uint32        `yaml:"metric,omitempty" doc:"IGP metric, both ways" default:"10"`
+	PortA  uint32        `yaml:"portA,omitempty" doc:"ports of the ends that are switches, 1 to 500" default:"the next free one"`
+	PortB  uint32        `yaml:"portB,omitempty" doc:"ports of the ends that are switches, 1 to 500" default:"the next free one"`
 }
 
 // ASN is the private AS number (RFC 6996) the lab's speakers use.
@@ -290,7 +279,7 @@ func (n *Network) validate() error {
 	}
 	for i, h := range n.Hosts {
 		field := fmt.Sprintf("hosts[%d]", i)
-		claim(field, "address", h.Name, h.Address, h.Transport == RoCE)
+		claim(field, "address", h.Name, h.Address, true)
 		if h.IPv6.IsValid() && (!h.IPv6.Is6() || !h.Address.Is4()) {
 			bad(field+".ipv6", "%v, want an IPv6 address of a host whose address is IPv4", h.IPv6)
 		}

@@ -5,12 +5,12 @@ import (
 	"maps"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	mrcfabric "github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/plan"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -137,6 +137,8 @@ func (p *PathControl) work() {
 			c.logf("%v event %v %s %s", c.World.now, e.Type, e.Object, e.Message)
 		}
 	}
+	c.core.SetFabric(p.core.View())
+	c.work()
 	if a := p.core.Assignment(); a != p.assigned {
 		p.assigned = a
 		c.core.SetAssignment(a)

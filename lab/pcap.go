@@ -18,8 +18,8 @@ import (
 // PcapOctets of a frame are in capture files: all headers of MRC, outer ones too.
 const PcapOctets = 192
 
-// A Pcap is a tap that writes the frames of each link, both ways, as they are put on it, to a pcap
-// file A-B.pcap, by the world's time. The first error ends it.
+// A Pcap is a tap that writes the frames of each link to a pcap file A-B.pcap, in both directions,
+// when they are put on the link, by the world's time. The Pcap stops at the first error.
 type Pcap struct {
 	files map[string]*pcapFile
 	err   error

@@ -6,28 +6,41 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// PFCNetwork is Figure 3 of the PFC draft with the detour of its Figure 2: DC1 - R1 - R2 - R3 -
-// DC2, and R1 - R4 - R5 - R3. R1 and R3 handle PFC, the others know nothing of it. Each data center
-// has the host of another tenant too (B1, B2). delay is one way from R1 to R3, rate that of the WAN
-// in bit/s.
+// PFCNetwork returns Figure 3 of the PFC draft with the detour of its Figure 2: DC1 - R1 - R2 - R3
+// - DC2, and R1 - R4 - R5 - R3. Only R1 and R3 handle PFC. Each data center also has a host of a
+// second tenant (B1, B2). delay is the one-way delay from R1 to R3, rate the rate of the WAN in
+// bit/s.
 func PFCNetwork(delay time.Duration, rate uint64) Network {
-	n := Network{Name: "pfc"}
+	return pfcNetwork("pfc", "R3", delay, rate, []Link{
+		{A: "R1", B: "R2"}, {A: "R2", B: "R3"},
+		{A: "R1", B: "R4", Metric: 20}, {A: "R4", B: "R5"}, {A: "R5", B: "R3"},
+	})
+}
+
+// PFCFigure2 returns Figure 2 of the PFC draft as drawn: DC1 - R1 - R2 - R5 - DC2, and R1 - R3 - R4
+// - R5. Only R1 and R5 handle PFC. Hosts, delay and rate are as of [PFCNetwork].
+func PFCFigure2(delay time.Duration, rate uint64) Network {
+	return pfcNetwork("pfc-figure2", "R5", delay, rate, []Link{
+		{A: "R1", B: "R2"}, {A: "R2", B: "R5"},
+		{A: "R1", B: "R3"}, {A: "R3", B: "R4"}, {A: "R4", B: "R5"},
+	})
+}
+
+// pfcNetwork returns five switches with links of half the delay each, of which R1 and far handle
+// PFC and have two hosts each.
+func pfcNetwork(name, far string, delay time.Duration, rate uint64, links []Link) Network {
+	n := Network{Name: name, Links: links}
 	for _, name := range []string{"R1", "R2", "R3", "R4", "R5"} {
-		n.Switches = append(n.Switches, Switch{Name: name, PFC: name == "R1" || name == "R3"})
+		n.Switches = append(n.Switches, Switch{Name: name, PFC: name == "R1" || name == far})
+	}
+	for i := range n.Links {
+		n.Links[i].Delay, n.Links[i].Rate = delay/2, rate
+	}
+	for _, h := range [][2]string{{"DC1", "R1"}, {"B1", "R1"}, {far, "DC2"}, {far, "B2"}} {
+		n.Links = append(n.Links, Link{A: h[0], B: h[1], Delay: time.Microsecond, Rate: rate})
 	}
 	for _, name := range []string{"DC1", "DC2", "B1", "B2"} {
 		n.Hosts = append(n.Hosts, Host{Name: name})
-	}
-	n.Links = []Link{
-		{A: "R1", B: "R2", Delay: delay / 2, Rate: rate},
-		{A: "R2", B: "R3", Delay: delay - delay/2, Rate: rate},
-		{A: "R1", B: "R4", Delay: delay / 2, Rate: rate, Metric: 20},
-		{A: "R4", B: "R5", Delay: delay / 2, Rate: rate},
-		{A: "R5", B: "R3", Delay: delay / 2, Rate: rate},
-		{A: "DC1", B: "R1", Delay: time.Microsecond, Rate: rate},
-		{A: "B1", B: "R1", Delay: time.Microsecond, Rate: rate},
-		{A: "R3", B: "DC2", Delay: time.Microsecond, Rate: rate},
-		{A: "R3", B: "B2", Delay: time.Microsecond, Rate: rate},
 	}
 	return n
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/gnmi"
 )
 
-// portSettings are what clients of gNMI have set of a port of a switch, and what follows from it.
+// portSettings holds the settings that gNMI clients have made for a port of a switch, and their
+// effects.
 type portSettings struct {
 	gnmi.Settings
 	tooLongIn, tooLongOut uint64 // frames beyond the MTU
@@ -18,7 +19,7 @@ type portSettings struct {
 // sequence (IEEE 802.3).
 const shortestMTU = 60
 
-// settings returns those of a port, to be changed.
+// settings returns the settings of a port, for the caller to change.
 func (n *SwitchNode) settings(port uint32) *portSettings {
 	if n.set[port] == nil {
 		n.set[port] = &portSettings{}
@@ -26,8 +27,7 @@ func (n *SwitchNode) settings(port uint32) *portSettings {
 	return n.set[port]
 }
 
-// fits reports whether a frame is no longer than the MTU that was set of its port, and counts it if
-// it is.
+// fits reports whether a frame is within the MTU set for its port, and counts a longer frame.
 func (n *SwitchNode) fits(port uint32, frame []byte, out bool) bool {
 	if len(n.set) == 0 {
 		return true
@@ -54,20 +54,14 @@ func (n *SwitchNode) configure(changes []gnmi.Change) (witnesses []string, err e
 	}
 	for _, c := range changes {
 		s := n.settings(c.Port)
-		s.Settings = c.New
 		there := n.ports[c.Port]
+		if c.New.Disabled != s.Disabled {
+			witnesses = append(witnesses, there.From, there.To)
+		}
+		s.Settings = c.New
 		for _, w := range []*Wire{there, n.world.back(there)} {
-			switch {
-			case c.New.Disabled && !c.Old.Disabled:
-				w.off++
-			case c.Old.Disabled && !c.New.Disabled:
-				w.off--
-			}
 			w.settle()
 			w.setRate()
-		}
-		if c.New.Disabled != c.Old.Disabled {
-			witnesses = append(witnesses, there.From, there.To)
 		}
 	}
 	return n.world.advertisers(witnesses), nil
@@ -95,19 +89,24 @@ func (n *SwitchNode) may(c gnmi.Change) error {
 // back returns the other direction of a link.
 func (w *World) back(wire *Wire) *Wire { return w.wires[slices.Index(w.wires, wire)^1] }
 
-// setRate gives the link the least of what it is made for and of the speeds that are set of its
-// ends.
-func (w *Wire) setRate() {
-	rate := w.most
-	for _, end := range []struct {
+// ends returns the settings that clients have made at the two ends of the link.
+func (w *Wire) ends() (ends [2]gnmi.Settings) {
+	for i, end := range [2]struct {
 		node string
 		port uint32
 	}{{w.From, w.FromPort}, {w.To, w.ToPort}} {
-		n := w.world.switches[end.node]
-		if n == nil || n.set[end.port] == nil {
-			continue
+		if n := w.world.switches[end.node]; n != nil && n.set[end.port] != nil {
+			ends[i] = n.set[end.port].Settings
 		}
-		if s := n.set[end.port].Speed; s > 0 {
+	}
+	return ends
+}
+
+// setRate gives the link the lowest of its design rate and the speeds set at its ends.
+func (w *Wire) setRate() {
+	rate := w.most
+	for _, end := range w.ends() {
+		if s := end.Speed; s > 0 {
 			rate = min(cmp.Or(rate, s), s)
 		}
 	}

@@ -53,6 +53,12 @@ func TestPortSettings(t *testing.T) {
 	must(a, gnmi.Settings{Disabled: true})
 	expect(false, 100e9)
 	must(b, gnmi.Settings{Disabled: true})
+	// A client that did not learn the outcome repeats the Set, starting from the settings it knew
+	// before.
+	disable := gnmi.Change{Port: 1, New: gnmi.Settings{Disabled: true}}
+	if _, err := a.configure([]gnmi.Change{disable}); err != nil {
+		t.Fatal(err)
+	}
 	must(a, gnmi.Settings{})
 	expect(false, 100e9) // the other end is off
 	if err := w.SetLink("A", "B", false); err != nil {

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// A Clock runs a world against the real clock on a goroutine of its own. While it does, everything
-// that touches the world goes through Do.
+// A Clock runs a world against the real clock on a goroutine of its own. Meanwhile, all access to
+// the world goes through Do.
 //
-// A world that the machine cannot carry at the speed of the real clock has its time slowed down:
-// World.Slipped says by how much. So timers that wait for packets do not expire because the
-// processor was elsewhere.
+// If the machine cannot run a world at the speed of the real clock, the Clock slows down the
+// world's time: World.Slipped says by how much. So timers that wait for packets do not expire
+// because the processor was elsewhere.
 type Clock struct {
 	world *World
 	calls chan func()

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/host/nic"
 )
 
-// TestReceive: a host with limits refuses packets for lack of what the network description says,
-// and its peer sends them again.
+// TestReceive: a host with limits from the network description refuses packets for lack of
+// resources, and its peer sends the packets again.
 func TestReceive(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/host/nscc"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -19,7 +19,7 @@ const (
 	writeWire = mrcHeaders + packet.METHLen + packet.TSETHLen + packet.RETHLen + MRCMTU
 	sackWire  = mrcHeaders + packet.SETHLen
 
-	// PayloadShare is the part of a link's bits that is payload of full WRITEs.
+	// PayloadShare is the share of payload in the bits of a link that carries full WRITEs.
 	PayloadShare = float64(MRCMTU) / writeWire
 )
 
@@ -64,7 +64,7 @@ func (n *Network) RoundTrip() time.Duration {
 	return longest
 }
 
-// slowest is the least rate of a link with one, in bits a second; 0 when none has.
+// slowest returns the lowest rate among links with a rate, in bits a second; 0 without any.
 func (n *Network) slowest() uint64 {
 	least := uint64(0)
 	for _, l := range n.Links {
@@ -89,21 +89,21 @@ func (n *Network) congestion(host string, rtt time.Duration) nscc.Network {
 }
 
 // Parts of the bandwidth-delay product at which queues begin to mark and mark everything, and how
-// many of it they hold: with the few packets that it has on slow links, what comes at random is as
-// much again.
+// many products a queue holds. On slow links the product is only a few packets, and random arrivals
+// add as many again.
 const (
 	markFrom, markAll = 0.2, 0.8
 	queueProducts     = 2
-	// queuePackets are the packets of each queue pair that queues hold besides. Queue pairs have
-	// one in flight at least, and two as long as NSCC is in doubt; the third is for the links that
-	// may be lost.
+	// queuePackets is how many more packets of each queue pair a queue holds. A queue pair has at
+	// least one packet in flight, and two while NSCC is in doubt; the third packet allows for lost
+	// links.
 	queuePackets = 3
 )
 
-// Classes are queues that are marked from 0.2 to 0.8 of a bandwidth-delay product, as NSCC wants
-// them with trimming, and hold two of these: of packets of the slowest link. Where an all-to-all of
-// the MRC hosts has more queue pairs than fit in that, they hold some packets of each. Without
-// rates or round trip they are the default.
+// Classes returns queues marked from 0.2 to 0.8 of a bandwidth-delay product, as NSCC wants with
+// trimming. Each queue holds two bandwidth-delay products, in packets of the slowest link. If an
+// all-to-all of the MRC hosts has more queue pairs than fit, a queue holds some packets of each
+// queue pair. Without rates or round trip, Classes returns the default.
 func (n *Network) Classes() inventory.Classes {
 	c := inventory.DefaultClasses()
 	rate, rtt := n.slowest(), n.RoundTrip()
@@ -126,9 +126,9 @@ const (
 	ackProbes = 8. / 3
 )
 
-// Timers are the AckTimeout and the ProbeTimeout of queue pairs (mrc.QPConfig) where queues are
-// those of Classes. A probe overtakes data in a queue and must not find it missing, so that it
-// waits for a full queue at least.
+// Timers returns the AckTimeout and the ProbeTimeout of queue pairs (mrc.QPConfig) for queues from
+// Classes. A probe overtakes queued data and must not report the data as missing, so the probe
+// waits at least for a full queue.
 func (n *Network) Timers() (ack uint8, probe time.Duration) {
 	rate, rtt := n.slowest(), n.RoundTrip()
 	if rate > 0 {
@@ -141,8 +141,8 @@ func (n *Network) Timers() (ack uint8, probe time.Duration) {
 	return ack, probe
 }
 
-// crowd is how many queue pairs of an all-to-all of the MRC hosts share a link, when they spread
-// evenly: of the links up of a rack, and of those to a host, the most.
+// crowd returns how many queue pairs of an all-to-all of the MRC hosts share a link, when they
+// spread evenly: the maximum over the uplinks of a rack and the links to a host.
 func (n *Network) crowd() (most int) {
 	racks, count := map[string]int{}, 0
 	for _, h := range n.MRCHosts() {

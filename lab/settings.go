@@ -34,8 +34,8 @@ func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
 	return &m
 }
 
-// DefaultMode is how packets of MRC hosts carry their path where nothing is set: stev, which takes
-// P4 everywhere, or usid-structured where a switch runs Linux.
+// DefaultMode returns how packets of MRC hosts carry their path by default: stev, which needs P4
+// everywhere, or usid-structured if a switch runs Linux.
 func (n *Network) DefaultMode() ev.Mode {
 	if n.HasKernels() {
 		return ev.ModeUSIDStructured
@@ -60,7 +60,7 @@ func (n *Network) readSettings(text []byte, mrc, pfc bool) error {
 	return errors.Join(n.settingsFaults()...)
 }
 
-// settingsFaults returns what is wrong with MRC and PFC, in a network without other faults.
+// settingsFaults returns the faults in MRC and PFC settings, for a network without other faults.
 func (n *Network) settingsFaults() (faults []error) {
 	if n.MRC != nil && !n.HasMRC() {
 		return []error{&FieldError{Field: "mrc",

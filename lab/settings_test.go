@@ -66,7 +66,7 @@ func TestSettingsFaults(t *testing.T) {
 		want      []string
 	}{
 		{MRC, "mrc: {mode: fast}\n", []string{"line 8, column 13: invalid network: mrc.mode: ",
-			`"fast" is not one of ecmp, stev, usid-f3216, usid-f1616, usid-srh and usid-structured`}},
+			`is "fast": want ecmp, stev, usid-f3216, usid-f1616, usid-srh or usid-structured`}},
 		{MRC, "mrc:\n  maxEvs: 0\n  probes: {timeout: 0s}\n",
 			[]string{"line 9, column 11: invalid network: mrc.maxEvs: ",
 				"line 10, column 21: invalid network: mrc.probes.timeout: "}},
@@ -89,7 +89,7 @@ func TestSettingsFaults(t *testing.T) {
 
 // TestSettingsInForce: the controller of a network obeys its settings.
 func TestSettingsInForce(t *testing.T) {
-	text, err := os.ReadFile("../examples/fabric.yaml")
+	text, err := os.ReadFile("../docs/examples/fabric.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/weft-sdn/weft/lab/maxmin"
 )
 
-// Shares are the max-min fair rates of an all-to-all of the MRC hosts of a network, in bits a
-// second of its links: what is left of the network after losses, shared as if packets were a fluid.
+// Shares holds the max-min fair rates of an all-to-all of the MRC hosts of a network, in bits a
+// second on the links. After losses, the flows share the rest of the network as if packets were a
+// fluid.
 type Shares struct {
 	class map[string]string // of hosts and switches
 	rack  map[string]string // of hosts
@@ -18,20 +19,20 @@ type Shares struct {
 	flows map[pairing]int
 }
 
-// A pairing is flows that are alike: from hosts of a class to hosts of a class, of the same rack or
-// of another.
+// A pairing is a set of interchangeable flows: from hosts of one class to hosts of a class, in the
+// same rack or in different racks.
 type pairing struct {
 	from, to string
 	within   bool // a rack
 }
 
-// AllToAllShares computes what an all-to-all of the MRC hosts can have once some things are lost. A
-// flow may be divided in any way over the paths that the routing of the fabric has: those that are
-// shortest when nothing is lost, as far as they are left.
+// AllToAllShares computes the rates that an all-to-all of the MRC hosts reaches after losses. A
+// flow may be divided in any way over the paths of the fabric's routing: the paths that are
+// shortest without losses, less the paths that the losses cut.
 //
-// Nodes that can change places without any difference have the same rates: racks with the same
-// links up, and switches of a tier with the same neighbors. The fluid model gets one node for all
-// of them, with their capacity, which changes no rate and makes the model of a large fabric small.
+// Interchangeable nodes get the same rates: racks with the same links up, and switches of a tier
+// with the same neighbors. The fluid model has one node for each such class, with the capacity of
+// all members. That changes no rate and keeps the model of a large fabric small.
 func (n *Network) AllToAllShares(losses ...Loss) (*Shares, error) {
 	m := n.sharing(losses)
 	if m.unlimited != "" {

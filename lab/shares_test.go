@@ -34,14 +34,14 @@ func TestAllToAllShares(t *testing.T) {
 		// A T0 has 4 links up for 48 flows, and hosts have 1 of 2 left for 3 of the rack.
 		{"three tiers", three, nil, []flow{{"H1", "H2", 1. / 3}, {"H1", "H5", 1. / 12},
 			{"H1", "H16", 1. / 12}}, 32},
-		// The T0s of pod 2 have 3 for 48, which binds what comes from pod 1 too: there 32 of 48
-		// flows have 2 of 4 links, and 16 have the other 2.
+		// The T0s of pod 2 have 3 links for 48 flows, which also limits flows from pod 1: there, 32 of 48
+		// flows share 2 of 4 links, and 16 flows share the other 2.
 		{"three tiers, a T1", three, []Loss{t1}, []flow{
 			{"H16", "H1", 1. / 16}, {"H1", "H16", 1. / 16}, {"H16", "H9", 1. / 16}, {"H1", "H5", 1. / 8},
 			{"H1", "H2", 1. / 3}, {"H16", "H15", (2 - .75) / 3},
 		}, 32},
-		// T0 1 has 3 links up; the others of its pod and of the other lose 1/12 - 1/16 of 16 and 32
-		// flows each, and win it with others.
+		// T0 1 has 3 links up; the other T0s of both pods lose 1/12 - 1/16 of 16 and 32 flows each, and
+		// win it back with the rest.
 		{"three tiers, a link", three, []Loss{link}, []flow{
 			{"H1", "H5", 1. / 16}, {"H1", "H16", 1. / 16}, {"H5", "H1", 1. / 16}, {"H5", "H16", 3. / 32},
 			{"H16", "H5", 3. / 32}, {"H16", "H9", 3. / 32},
@@ -56,7 +56,7 @@ func TestAllToAllShares(t *testing.T) {
 			{"H1", "H2", (2 - 48*7./768) / 15}}, 128},
 		{"a port of a host", two, []Loss{{Links: [][2]string{{"H1", "P1-T0-1"}}}},
 			[]flow{{"H1", "H2", 1. / 15}, {"H2", "H1", 1. / 15}, {"H2", "H3", 29. / 15 / 14}}, 31},
-		// T0 1 has 6 links up for 48 flows, which leaves 1.5 of the ports of others for 11.
+		// T0 1 has 6 links up for 48 flows; at the ports of other T0s, this leaves 1.5 for 11 flows.
 		{"two failures", two, []Loss{link, t1}, []flow{{"H1", "H2", (2 - 1.5) / 3},
 			{"H1", "H16", 6. / 48}, {"H16", "H1", 6. / 48}, {"H5", "H16", 1.5 / 11}}, 32},
 		{"everything", two, []Loss{{Switches: []string{"P1-T0-1", "P2-T0-1"}}},

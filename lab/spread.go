@@ -63,7 +63,7 @@ func (s *Spread) Jain() map[Stage]float64 {
 	return index
 }
 
-// Fewest is the packets on the uplink of each stage that had the fewest.
+// Fewest returns, for each stage, the packets on the uplink with the fewest packets.
 func (s *Spread) Fewest() map[Stage]uint64 {
 	fewest := map[Stage]uint64{}
 	for w, stage := range s.stage {
@@ -88,7 +88,7 @@ func Jain(amounts []float64) float64 {
 	return sum * sum / (float64(len(amounts)) * squares)
 }
 
-// Tiers are the distances of the switches from the nearest host, 0 for those with one.
+// Tiers returns the distance of each switch from the nearest host, 0 for a switch with a host.
 func (n *Network) Tiers() map[string]int {
 	tier := map[string]int{}
 	var reached []string

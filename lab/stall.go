@@ -16,7 +16,7 @@ type Stall struct {
 	since  time.Duration
 }
 
-// Look returns an error when nothing has arrived for too long of a mesh that is not done.
+// Look returns an error when an unfinished mesh has received nothing for too long.
 func (s *Stall) Look(m *Mesh) error {
 	octets := m.arrived()
 	switch now := m.world.now; {

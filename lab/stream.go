@@ -17,13 +17,13 @@ type StreamConfig struct {
 	Priority uint8  // that PFC frames stop
 }
 
-// A Stream sends RoCEv2 packets at a constant rate from one host to another, whatever becomes of
-// them, and looks at what arrives. It stops for PFC frames of its link, as a NIC does, and makes up
-// for nothing afterwards.
+// A Stream sends RoCEv2 packets at a constant rate from one host to another, regardless of losses,
+// and inspects arriving packets. It stops for PFC frames of its link, as a NIC does, and does not
+// catch up afterwards.
 type Stream struct {
 	Config StreamConfig
-	// Sent and Received packets, which have a correct ICRC; of these, Reordered came after a later
-	// one, and Corrupt are not what was sent.
+	// Sent and Received count packets with a correct ICRC. Among the received packets, Reordered ones
+	// came after a later packet, and Corrupt ones differ from the sent packet.
 	Sent, Received, Reordered, Corrupt uint64
 	// Octets of payload that have arrived.
 	Octets uint64

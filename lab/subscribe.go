@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/host/agent"
 )
 
 // Subscribers are the MRC hosts of a world at their ends of the streams from a controller. Its
@@ -83,7 +83,7 @@ func (s *Subscribers) Status(host string) agent.Status {
 	return agent.Status{}
 }
 
-// Stop ends the stream of a host, as if its agent had died, and waits for that.
+// Stop ends the stream of a host, as if the host's agent had died, and waits for the end.
 func (s *Subscribers) Stop(host string) {
 	if x := s.hosts[host]; x != nil {
 		x.stop()

@@ -4,15 +4,15 @@ import (
 	"context"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/nscc"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/host/nscc"
 )
 
-// CCProfile is the name of the CC profile that hosts of a lab obey: NSCC's parameters for the
-// lab's links.
+// CCProfile is the name of the CC profile for the hosts of a lab: NSCC's parameters for the lab's
+// links.
 const CCProfile = "lab"
 
 // supply gives the controller the CC profile of the lab, and subscribes all hosts of MRC.

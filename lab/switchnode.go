@@ -92,15 +92,15 @@ func (n *SwitchNode) Down() bool { return n.down }
 // Wake runs what is due on the switch.
 func (n *SwitchNode) Wake() { n.world.wake(n) }
 
-// Stop turns the switch off: it forgets everything, what arrives is lost, and hosts at its ports
-// see no carrier.
+// Stop turns the switch off: the switch forgets everything and loses arriving frames, and hosts at
+// its ports see no carrier.
 func (n *SwitchNode) Stop() {
 	n.down = true
 	n.carrier(false)
 }
 
-// carrier is what the nodes at the other ends of the switch's links see: hosts of MRC, and switches
-// in a world that has carrier.
+// carrier sets the carrier that the nodes at the far ends of the switch's links see: MRC hosts, and
+// switches in a world with carrier.
 func (n *SwitchNode) carrier(up bool) {
 	for _, wire := range n.world.wires { // in their order
 		if wire.From != n.Switch.Name {

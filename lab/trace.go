@@ -20,8 +20,8 @@ func (n *SwitchNode) SetTracer(t trace.Tracer) {
 	n.device.Switch().SetTracer(t)
 }
 
-// Traces answers GET /NAME/v1/trace with the traces of the switch of that name, as package stream
-// has them. It may be asked until Close.
+// Traces answers GET /NAME/v1/trace with the traces of the named switch, in the format of package
+// stream. Callers may use it until Close.
 func (l *Live) Traces() http.Handler {
 	handlers := map[string]http.Handler{}
 	for name, t := range l.traces {

@@ -8,7 +8,7 @@ import (
 
 // Traffic counts RoCEv2 packets, wire by wire, as they are put there.
 type Traffic struct {
-	// QPNs, when not nil, are the destination queue pairs of the requests that are counted.
+	// QPNs, when not nil, selects the requests to count by destination queue pair.
 	QPNs map[uint32]bool
 	// By "From-To".
 	Data map[string]uint64 // requests: WRITE and SEND
@@ -54,8 +54,8 @@ func (t *Traffic) Arrived(time.Duration, *Wire, []byte) {}
 // Responses returns the ACKs and NAKs put on a wire.
 func (t *Traffic) Responses(wire string) uint64 { return t.ACKs[wire] + t.NAKs[wire] }
 
-// earlyAcks is a tap that holds every ACK and NAK which reaches a group's source against what
-// its receivers have: the invariant of the draft, sections 5.3.1 and 5.3.2.
+// earlyAcks is a tap that compares every ACK and NAK reaching a group's source with the data at the
+// receivers: the invariant of the draft, sections 5.3.1 and 5.3.2.
 type earlyAcks struct {
 	group *Group
 	count uint64

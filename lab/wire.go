@@ -41,11 +41,10 @@ type FrameCounts struct {
 	Arrived, ArrivedOctets uint64
 }
 
-// A carrier is whether a link is up, and how fast it may be.
+// A carrier tells whether a link is up, and how fast the link may be.
 type carrier struct {
-	down   bool   // broken, or an end is off
+	down   bool   // broken, or an end is disabled
 	broken bool   // as setUp says
-	off    int    // ends that are off
 	cut    uint64 // times the link has gone down: frames under way then are lost
 	most   uint64 // bits per second that the link is made for, 0 is no limit
 }
@@ -149,9 +148,10 @@ func (w *Wire) setUp(up bool) {
 	w.settle()
 }
 
-// settle has the link be up if it is whole and both of its ends are on.
+// settle sets the link up if it is whole and both ends are enabled, and down otherwise.
 func (w *Wire) settle() {
-	up := !w.broken && w.off == 0
+	ends := w.ends()
+	up := !w.broken && !ends[0].Disabled && !ends[1].Disabled
 	if !up && !w.down {
 		w.cut++
 	}
@@ -164,8 +164,8 @@ func (w *Wire) settle() {
 	}
 }
 
-// A Tap sees every frame that is put on a wire, and every one that arrives. Frames are valid
-// during the call only.
+// A Tap sees every frame put on a wire, and every frame that arrives. Frames are valid only during
+// the call.
 type Tap interface {
 	Sent(now time.Duration, w *Wire, frame []byte)
 	Arrived(now time.Duration, w *Wire, frame []byte)

@@ -10,9 +10,9 @@ import (
 	"github.com/weft-sdn/weft/topology/static"
 )
 
-// A World runs a network: a queue of events in the order of their times. It is single-threaded;
-// all its methods, and those of the hosts and switches in it, are called from one goroutine (in
-// real time: through Do).
+// A World runs a network: a queue of events in order of time. It is single-threaded: a single
+// goroutine calls all methods of the World and of its hosts and switches (in real time: through
+// Do).
 type World struct {
 	Network Network
 
@@ -125,8 +125,8 @@ func (w *World) step() {
 	}
 }
 
-// wake advances a node and sees to it that it is advanced again when it wants to be. It follows
-// everything that is done to a node.
+// wake advances a node, and schedules the next advance that the node asks for. Callers wake a node
+// after every action on it.
 func (w *World) wake(n node) {
 	next, pending := n.advance(w.now)
 	a := n.alarm()

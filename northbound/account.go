@@ -187,10 +187,10 @@ func (s *Server) listAudit(ctx context.Context, in *struct {
 	return &listOf[api.AuditRecord]{api.List[api.AuditRecord]{Items: items, Continue: next}}, nil
 }
 
-// sortedTime is a layout of times in UTC whose order as text is that of time.
+// sortedTime is a layout for UTC times: formatted times sort in chronological order.
 const sortedTime = "2006-01-02T15:04:05.000000000Z"
 
-// auditKey is a record's place in the order of the list: that of time, then of chain and number.
+// auditKey returns the sort key of a record in the list: time, then chain and number.
 func auditKey(r *api.AuditRecord) string {
 	return r.Timestamp.UTC().Format(sortedTime) + fmt.Sprintf(" %s %d", r.Chain, r.Seq)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// adapter puts huma's operations on gin's router. Beside what humagin does it
-// knows custom methods, "{name}:verb", for which gin's router has no form.
+// adapter puts huma's operations on gin's router. Unlike humagin, adapter supports custom methods,
+// "{name}:verb", which gin's router has no form for.
 type adapter struct {
 	server *Server
 	// verbs are the custom methods, by method and path without the verb.

@@ -26,8 +26,8 @@ const (
 	schemeCertificate = "certificate"
 )
 
-// asks reports which scope an operation asks for. What it returns is the operation's security in
-// the OpenAPI document, and what [Server.admit] enforces.
+// asks returns the security entry for an operation's scope: the OpenAPI document shows the entry,
+// and [Server.admit] enforces the scope.
 func asks(s access.Scope) []map[string][]string {
 	if s == access.Open {
 		return []map[string][]string{}
@@ -102,8 +102,12 @@ func (s *Server) authenticate(c *gin.Context) {
 // unauthorized refuses a request of nobody. A failed attempt is recorded.
 func (s *Server) unauthorized(c *gin.Context, err error) {
 	detail := "this API asks for credentials: a bearer token, a session or a client certificate"
-	if errors.Is(err, access.ErrStore) {
+	switch {
+	case errors.Is(err, access.ErrStore):
 		s.refuse(c, storeProblem(err))
+		return
+	case errors.Is(err, access.ErrClock): // no fault of the client
+		s.refuse(c, newProblem(codeNoDecider, err.Error()))
 		return
 	}
 	if err != nil {
@@ -132,8 +136,8 @@ func (s *Server) forwardedPrincipal(c *gin.Context) (access.Principal, error) {
 	return f.Principal, nil
 }
 
-// admit lets a request through to its operation if its principal has the scope of that, and records
-// what it changes, and why it does not.
+// admit passes a request on to its operation if the principal has the operation's scope. admit
+// records the changes made by the request, or the reason for a refusal.
 func (s *Server) admit(c *gin.Context, op *huma.Operation, carryOut func()) {
 	scope, ok := scopeOf(op)
 	if op.OperationID == "" { // huma's own, of the document
@@ -178,7 +182,7 @@ func (s *Server) denial(
 	return nil
 }
 
-// denied answers that a principal may not do what it asked, and records it.
+// denied refuses a request beyond the principal's rights, and records the refusal.
 func (s *Server) denied(c *gin.Context, op *huma.Operation, p *access.Principal, why *api.Problem) {
 	r := s.auditRecord(c, op.OperationID, p)
 	r.ServiceRequest.Authz = api.AuditAuthz{Status: authzDeny, Detail: why.Detail}
@@ -187,8 +191,9 @@ func (s *Server) denied(c *gin.Context, op *huma.Operation, p *access.Principal,
 	s.refuse(c, why)
 }
 
-// foreign is the problem of a member of projects that names what is not theirs, or what it may only
-// see, whether or not it is there.
+// foreign returns the problem for a project member that names a resource of another project, or
+// changes a resource that the member may only view. The problem does not depend on the resource's
+// existence.
 func foreign(p *access.Principal, name string) *api.Problem {
 	theirs := strings.Join(p.ProjectNames(), ", ")
 	if theirs == "" {
@@ -206,7 +211,7 @@ const (
 	authzDeny   = "DENY"
 )
 
-// auditRecord begins the record of a request.
+// auditRecord starts the audit record of a request.
 func (s *Server) auditRecord(
 	c *gin.Context, operation string, p *access.Principal,
 ) api.AuditRecord {
@@ -240,8 +245,9 @@ func (s *Server) writeAudit(ctx context.Context, r api.AuditRecord) {
 	}
 }
 
-// record carries an operation out. One that changes something has an entry for the audit log, which
-// the change takes into its transaction; if it fails, that is recorded here.
+// record carries out an operation. An operation that changes something has an audit log entry,
+// which the change takes into its transaction. If the operation fails, record writes the failure
+// itself.
 func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal, carryOut func()) {
 	dry, _ := strconv.ParseBool(c.Query("dryRun"))
 	reads := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, op.Method)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -58,13 +59,17 @@ func (s *Server) bgpPeers() []api.BGPPeer {
 		return out
 	}
 	for _, p := range s.cfg.BGP.Peers() {
+		if p.LastFault != nil {
+			fault := *p.LastFault
+			fault.Reason, p.LastFault = plain.Text(fault.Reason), &fault
+		}
 		out = append(out, api.BGPPeer{
 			Name: p.Name(), Address: p.Address, Port: p.Port, ASN: p.ASN, State: p.State, Since: p.Since,
-			LastError: p.LastError,
+			LastError: plain.Text(p.LastError),
 			Synced:    p.Synced, Sessions: p.Sessions, Updates: p.Updates, NLRIs: p.NLRIs,
 			MalformedNLRIs: p.MalformedNLRIs, DiscardedAttributes: p.DiscardedAttributes,
-			LastFault: p.LastFault,
-			Refused:   p.Refused, Notifications: p.Notifications,
+			LastFault: p.LastFault, Kept: p.Kept, Unplaced: p.UnplacedSIDs,
+			Refused: p.Refused, Notifications: p.Notifications,
 		})
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
 
 // most is the length of the greatest bodies in octets.
@@ -346,7 +349,7 @@ func TestShapes(t *testing.T) {
 			400},
 		{strings.Replace(good, `"g1"`, "\"g\xff\"", 1), "malformed", "not UTF-8", 400},
 		{strings.Replace(good, `"g1"`, `"`+strings.Repeat("g", 254)+`"`, 1), "invalid",
-			"at most 253 characters", 422},
+			"name is " + strings.Repeat("g", 64) + "…: want at most 63 characters (limit 63)", 422},
 		{strings.Replace(good, `"qpn":33`, `"qpn":33,"b.c":[{"x":"]"}]`, 1), "malformed",
 			"spec.source.b.c is given: want no such field", 400},
 		{strings.Replace(good, `"qpn":33`, `"qpn":1e999`, 1), "malformed", "spec.source.qpn", 400},
@@ -384,8 +387,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// FuzzShape: a walk of any JSON neither fails nor goes beyond its end, and what it finds nothing
-// wrong with is decoded.
+// FuzzShape: a walk of any JSON neither fails nor runs past its end, and a body without faults
+// decodes.
 func FuzzShape(f *testing.F) {
 	f.Add([]byte(groupBody("g1", 1)), false)
 	f.Add([]byte(`{"spec":{"receivers":[{"address":null}],"source":{"qpn":1e400}},"status":[{}," \"",[]]}`), true)
@@ -400,4 +403,29 @@ func FuzzShape(f *testing.F) {
 			t.Error("the text has another length")
 		}
 	})
+}
+
+// TestLongNames: a name that is too long for its resource is refused with the start of the name and
+// the bound of names, in the path of a PUT as in the body of a POST. Names that others give, as
+// those of hosts, may be longer.
+func TestLongNames(t *testing.T) {
+	s, _, _ := newTestServer(t)
+	for n, want := range map[int]string{
+		63: "", 64: "want at most 63 characters (limit 63)", 253: "want at most 63 characters (limit 63)",
+		254: "want at most 63 characters (limit 63)", 300: "want at most 63 characters (limit 63)"} {
+		name := strings.Repeat("g", n)
+		body := groupBody(name, 1)
+		for _, w := range []*httptest.ResponseRecorder{do(s, "POST", groupsPath+"?dryRun=true", body),
+			do(s, "PUT", groupsPath+"/"+name+"?dryRun=true", body)} {
+			said := w.Body.String()
+			if (w.Code/100 == 2) != (want == "") || want != "" &&
+				(w.Code != 422 || !strings.Contains(said, want) || !strings.Contains(said, "gggg")) {
+				t.Errorf("%d characters: %d %.300s", n, w.Code, said)
+			}
+		}
+	}
+	f, _ := newFabricServer(t, ev.ModeStructured)
+	if w := do(f, "GET", "/v1/hosts/"+strings.Repeat("h", 253), ""); w.Code != http.StatusNotFound {
+		t.Errorf("a host of 253 characters: %d %s", w.Code, w.Body)
+	}
 }

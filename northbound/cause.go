@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,8 +16,8 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/causes"
 	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/northbound/causes"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -82,7 +84,7 @@ func fill[V any](ctx context.Context, into *[]V, all []*kind.Kind, q kind.Query)
 func (s *Server) known(ctx context.Context) (*causes.Known, error) {
 	all, any := s.kinds(), kind.Query{}
 	k := &causes.Known{
-		Loopbacks: make(map[topology.NodeID]string), Attached: make(map[string]string),
+		Loopbacks: make(map[topology.NodeID]string), Attached: make(map[string]api.SwitchPort),
 	}
 	if err := errors.Join(
 		fill(ctx, &k.Switches, all, any), fill(ctx, &k.Nodes, all, any), fill(ctx, &k.Planes, all, any),
@@ -91,7 +93,10 @@ func (s *Server) known(ctx context.Context) (*causes.Known, error) {
 		fill(ctx, &k.Profiles, all, kind.Query{Filter: api.EVProfileFilter{Degraded: true}}),
 		fill(ctx, &k.Groups, all, any), fill(ctx, &k.SRv6Policies, all, any),
 		fill(ctx, &k.Tenants, all, any), fill(ctx, &k.PFCPolicies, all, any),
-		fill(ctx, &k.Silences, all, any),
+		fill(ctx, &k.Silences, all, any), fill(ctx, &k.Networks, all, any),
+		fill(ctx, &k.Jobs, all, any), fill(ctx, &k.Leases, all, any),
+		fill(ctx, &k.Maintenances, all, any), fill(ctx, &k.Notifications, all, any),
+		fill(ctx, &k.Ports, all, kind.Query{Filter: api.WantedPorts{}}),
 	); err != nil {
 		return nil, err
 	}
@@ -99,10 +104,11 @@ func (s *Server) known(ctx context.Context) (*causes.Known, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.Checks = ready.Checks
-	if k.Jobs, err = s.controller.Dependents(ctx); err != nil {
+	k.Checks, k.Who = ready.Checks, s.lastWriter(ctx)
+	if k.Dependents, err = s.controller.Dependents(ctx); err != nil {
 		return nil, err
 	}
+	k.Project = s.controller.Members().Of
 	k.Peers = s.bgpPeers()
 	if s.cfg.Multipath != nil {
 		f, err := s.cfg.Multipath.Fabric(ctx)
@@ -123,9 +129,40 @@ func (s *Server) known(ctx context.Context) (*causes.Known, error) {
 	}
 	inv := s.controller.Inventory()
 	for i := range inv.Hosts {
-		k.Attached[inv.Hosts[i].Address.String()] = inv.Hosts[i].Switch
+		h := &inv.Hosts[i]
+		k.Attached[h.Address.String()] = api.SwitchPort{Switch: h.Switch, Port: h.Port}
 	}
 	return k, nil
+}
+
+// lastWriter returns a function that looks in the audit log for who has written a resource last.
+// The function reads the log at its first call.
+func (s *Server) lastWriter(ctx context.Context) func(object string) (string, time.Time) {
+	if s.cfg.Access == nil || s.cfg.Access.Log == nil {
+		return nil
+	}
+	type writer struct {
+		by string
+		at time.Time
+	}
+	last := sync.OnceValue(func() map[string]writer { // by path
+		all, err := s.cfg.Access.Log.Records(ctx)
+		if err != nil {
+			s.cfg.Log.Warn("causes name nobody", "reason", err)
+		}
+		found := make(map[string]writer)
+		for _, r := range all {
+			path, _, _ := strings.Cut(r.ServiceRequest.Path, "?")
+			if plain, err := url.PathUnescape(path); err == nil && r.Outcome == api.AuditSuccess {
+				found[plain] = writer{r.SessionInfo.User.Identity, r.Timestamp}
+			}
+		}
+		return found
+	})
+	return func(object string) (string, time.Time) {
+		w := last()["/v1/"+object]
+		return w.by, w.at
+	}
 }
 
 // WatchCauses looks for causes until ctx ends, and publishes events when one begins or ends.

@@ -9,10 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/causes"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/northbound/causes"
+	"github.com/weft-sdn/weft/store"
 )
 
 // causesAt returns the causes that a server tells somebody, and the token of the next page.
@@ -26,8 +29,8 @@ func causesAt(t *testing.T, s *Server, query string, headers ...string) ([]api.C
 	return list.Items, list.Continue
 }
 
-// TestCauses: a port that is down is one cause, by the API and as a metric; pages end with a token,
-// and one behind a cause that is over is refused.
+// TestCauses: a port that is down gives one cause, in the API and as a metric. Pages end with a
+// token; the server refuses a token behind a cause that has ended.
 func TestCauses(t *testing.T) {
 	s, f := newFabricServer(t, ev.ModeStructured)
 	now := epochStart
@@ -90,8 +93,8 @@ func (s *Server) registered(t *testing.T) {
 	s.metrics.causes = s.causes
 }
 
-// TestCausesOfMembers: a member of a project gets what is wrong with what is its own, and nothing
-// of the network.
+// TestCausesOfMembers: a project member gets the problems of its own resources, and no causes of
+// the network.
 func TestCausesOfMembers(t *testing.T) {
 	s, c, _ := newTestServer(t)
 	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret
@@ -160,4 +163,38 @@ func TestWatchCauses(t *testing.T) {
 		end()
 		<-done
 	})
+}
+
+// TestLastWriter: the last successful write of a resource names its writer; failures, and other
+// resources, do not count.
+func TestLastWriter(t *testing.T) {
+	s, _, _ := newTestServer(t)
+	s.cfg.Access = nil
+	if s.lastWriter(t.Context()) != nil {
+		t.Error("a server without an audit log knows writers")
+	}
+	s.cfg.Access = &access.Control{Log: audit.NewLog(store.NewMemory(), "c1", nil)}
+	for i, w := range []struct {
+		by, path string
+		outcome  api.AuditOutcome
+	}{
+		{"ann", "/v1/links/a,1~b,1", api.AuditSuccess},
+		{"bob", "/v1/links/a%2C1~b%2C1?fieldManager=x", api.AuditSuccess},
+		{"eve", "/v1/links/a,1~b,1", api.AuditFailure},
+		{"dan", "/v1/links/a,2~b,2", api.AuditSuccess},
+	} {
+		if err := s.cfg.Access.Log.Write(t.Context(), api.AuditRecord{
+			Timestamp: epochStart.Add(time.Duration(i) * time.Minute), Outcome: w.outcome,
+			SessionInfo:    api.AuditSession{User: api.AuditUser{Identity: w.by}},
+			ServiceRequest: api.AuditRequest{Path: w.path}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := s.lastWriter(t.Context())
+	for object, want := range map[string]string{"links/a,1~b,1": "bob", "links/a,2~b,2": "dan",
+		"links/a,3~b,3": ""} {
+		if by, at := last(object); by != want || at.IsZero() != (want == "") {
+			t.Errorf("%s: %q at %v, want %q", object, by, at, want)
+		}
+	}
 }

@@ -90,8 +90,9 @@ func certificateState(c *certs.Certificate, now time.Time) api.CertificateState 
 	return api.CertificateValid
 }
 
-// certificateCollector reads the certificates for one scrape. Of the many that other sides show at
-// a place it has the one that expires first, and how many there are in each state.
+// certificateCollector reads the certificates for one scrape. Peers may show many certificates at
+// one place: the collector exports the earliest expiry and the number of certificates in each
+// state.
 type certificateCollector struct {
 	list func() []certs.Certificate
 	now  func() time.Time

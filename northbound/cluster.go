@@ -20,44 +20,44 @@ import (
 )
 
 var (
-	// ErrNoDecider reports that no controller decides now, or that the one that does cannot be asked.
+	// ErrNoDecider reports that no controller decides now.
 	ErrNoDecider = errors.New("no controller decides now")
-	// ErrStoreUnavailable reports that this controller cannot reach the store, so that it does not
-	// know who decides.
+	// ErrStoreUnavailable reports that this controller cannot reach the store and therefore does not
+	// know the decider.
 	ErrStoreUnavailable = errors.New("the store does not answer")
 )
 
-// Cluster is the part of the controllers that share a store that the API needs. Its methods are
-// called from many goroutines.
+// Cluster gives the API access to the controllers that share a store. Many goroutines call the
+// methods.
 type Cluster interface {
 	// Controllers returns the controllers, in the order of their names.
 	Controllers(ctx context.Context) []api.Controller
-	// Readiness returns what a controller waits for before changes are kept, whether it decides or
-	// not.
+	// Readiness returns what a controller waits for before the cluster keeps changes. Deciders and
+	// other controllers answer alike.
 	Readiness() []api.ReadinessCheck
 	// Disk returns the disk of this controller's data directory; nil: there is none.
 	Disk() *api.ControllerDisk
-	// Decider returns where requests for the decider go, as a URL without a path. The error wraps
-	// ErrNoDecider or ErrStoreUnavailable.
+	// Decider returns the URL, without a path, for requests to the decider. The error wraps
+	// ErrStoreUnavailable, or says why no controller decides or why the decider cannot be reached.
 	Decider() (*url.URL, error)
-	// State returns what this controller is in the cluster; false for a controller alone.
+	// State returns this controller's part in the cluster; false for a single controller.
 	State() (ClusterState, bool)
 }
 
-// ClusterState is what a controller is among several.
+// ClusterState describes a controller's part in a cluster.
 type ClusterState struct {
 	Decides     bool
 	Controllers int
-	// Expected is how many controllers there are to be, as far as this one knows.
+	// Expected is the planned number of controllers, as far as this controller knows.
 	Expected int
-	// Term is that of the decider; 0 when there is none.
+	// Term is the decider's term; 0 without a decider.
 	Term int64
 	// Lease is the time left until the controller stops, unless the store confirms its lease before.
 	Lease time.Duration
-	// Deciders and Owners count the changes of the decider and of the owners of switches that the
-	// controller has seen.
+	// Deciders and Owners count the changes of decider and of switch owners seen by the controller.
 	Deciders, Owners uint64
-	// Owned is how many switches it owns, and Ready how many of their sessions take writes.
+	// Owned counts the switches that the controller owns. Ready counts the sessions to owned switches
+	// that take writes.
 	Owned, Ready int
 }
 
@@ -176,7 +176,9 @@ func (f *forwarder) rewrite(r *httputil.ProxyRequest) {
 }
 
 func (f *forwarder) answered(r *http.Response) error {
-	r.Header.Del(requestIDHeader) // the answer has it already
+	for _, name := range append(browserHeaders, requestIDHeader) { // the answer has them already
+		r.Header.Del(name)
+	}
 	return nil
 }
 

@@ -48,7 +48,7 @@ func (*fakeCluster) State() (ClusterState, bool) {
 		Owners: 5, Owned: 8, Ready: 7}, true
 }
 
-// newTestMember returns the server of a member, and what it knows of the cluster.
+// newTestMember returns a member's server, and the member's knowledge of the cluster.
 func newTestMember(t *testing.T, decider string, change ...func(*Config)) (*Server, *fakeCluster) {
 	t.Helper()
 	f := &fakeCluster{}
@@ -68,8 +68,8 @@ func newTestMember(t *testing.T, decider string, change ...func(*Config)) (*Serv
 	return s, f
 }
 
-// TestMemberForwards: preconditions, answers, problems and the event stream of the decider are
-// those of the member.
+// TestMemberForwards: a member passes on preconditions, answers, problems and the event stream of
+// the decider unchanged.
 func TestMemberForwards(t *testing.T) {
 	decider, f, events := newTestServer(t, func(c *Config) { c.RequestTimeout = time.Second })
 	base, _ := serve(t, decider)
@@ -318,6 +318,20 @@ func TestFront(t *testing.T) {
 	front.Peers().ServeHTTP(w, r)
 	if p := problemIn(t, w, http.StatusServiceUnavailable, "no_decider"); f.asked != asked ||
 		!strings.Contains(p.Detail, "forwarded") {
+		t.Errorf("%q", p.Detail)
+	}
+	// Of a controller whose clock is off: that is no fault of the client's.
+	signed, err = member.cfg.Access.Signer.Sign(t.Context(),
+		access.Forwarded{Principal: access.Anybody, Method: "GET", Target: groupsPath,
+			Issued: time.Now().Add(-time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set(access.ForwardHeader, signed)
+	w = httptest.NewRecorder()
+	front.Peers().ServeHTTP(w, r)
+	if p := problemIn(t, w, http.StatusServiceUnavailable, "no_decider"); !strings.Contains(p.Detail,
+		"the clocks of the controllers differ") || !strings.Contains(p.Detail, "behind") {
 		t.Errorf("%q", p.Detail)
 	}
 	if w := get("/v1/switches"); w.Code != http.StatusServiceUnavailable {

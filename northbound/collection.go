@@ -20,9 +20,9 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// A collection has the operations of a kind of resources that clients write by name. It knows the
-// kind at run time only: its bodies are JSON texts or values of any type, and the schemas of the
-// kind's types are put into its operations ([Server.typed]).
+// A collection holds the operations for a kind of resources that clients write by name. A
+// collection learns the kind only at run time: bodies are JSON texts or values of any type, and
+// [Server.typed] adds the schemas of the kind's types to the operations.
 type collection struct {
 	*kind.Kind
 	server *Server
@@ -37,13 +37,13 @@ type NameParam struct {
 
 type listOf[R any] struct{ Body api.List[R] }
 
-// labelled is a list that says how old it is, where it is a stale one.
+// labelled is an answer with a list; the header of a stale answer states its age.
 type labelled struct {
 	StaleLabel
 	Body any // an api.List
 }
 
-// readOf is an answer to a GET of a resource that may be a stale one.
+// readOf is an answer to a GET of a resource; the answer may be stale.
 type readOf struct {
 	StaleLabel
 	ETag string `header:"ETag" doc:"The resource's version, for If-Match; absent when no client has written it."`
@@ -68,8 +68,8 @@ func (s *Server) registerKinds() {
 	}
 }
 
-// typed puts the types of an operation that knows them at run time only into its description: the
-// body of a request, nil for none, and that of its answer.
+// typed adds types known only at run time to an operation's description: the type of the request
+// body, nil for none, and the type of the answer's body.
 func (s *Server) typed(op huma.Operation, request, answer reflect.Type) huma.Operation {
 	content := func(t reflect.Type) map[string]*huma.MediaType {
 		return map[string]*huma.MediaType{
@@ -138,8 +138,7 @@ func (c *collection) registerKept() {
 	})
 }
 
-// list returns a page of those resources that the client may see, with the label of a stale answer
-// where it is one.
+// list returns a page of the resources visible to the client, with a label if the answer is stale.
 func (c *collection) list(
 	ctx context.Context, in PageParams, filter any, how Consistency,
 ) (*labelled, error) {
@@ -161,8 +160,7 @@ func (c *collection) list(
 	return &labelled{label, pageOf(p, func(r *any) string { return c.NameOf(*r) })}, nil
 }
 
-// kept returns the resources that a query selects, with the label of a stale answer where it is
-// one.
+// kept returns the resources selected by a query, with a label if the answer is stale.
 func (c *collection) kept(
 	ctx context.Context, q kind.Query, how Consistency,
 ) (p kind.Page[any], label StaleLabel, err error) {
@@ -254,6 +252,8 @@ func (c *collection) registerGet() {
 
 func (c *collection) registerCreate() {
 	s := c.server
+	schemas := s.api.OpenAPI().Components.Schemas
+	named(schemas.SchemaFromRef(schemas.Schema(c.Request, true, "").Ref).Properties["name"])
 	huma.Register(s.api, s.typed(huma.Operation{
 		OperationID: "create-" + c.One, Method: http.MethodPost, Security: asks(c.Writes), Path: c.Path(),
 		Tags: []string{c.Heading}, DefaultStatus: http.StatusCreated,
@@ -262,14 +262,21 @@ func (c *collection) registerCreate() {
 	}, c.Request, c.View), c.createOne)
 }
 
-// matched is the input of an operation on a resource that may depend on its version.
+// named bounds the name of a resource that clients create, as [api.ValidateName] does.
+func named(name *huma.Schema) {
+	most := api.MaxName
+	name.MaxLength = &most
+	name.PrecomputeMessages()
+}
+
+// matched is the input of an operation that may depend on a resource's version.
 type matched struct {
 	NameParam
 	Match
 }
 
-// action returns the handler of a POST that acts on a resource of a kind, by a question whose
-// answer is the resource as it is then.
+// action returns the handler for a POST that acts on a resource by a question. The question's
+// answer is the resource after the action.
 func action[S any, V api.Intended](
 	s *Server, question any,
 ) func(context.Context, *matched) (*itemOf[V], error) {
@@ -354,7 +361,7 @@ func (c *collection) reading(statuses ...int) []int {
 	return c.errors(statuses...)
 }
 
-// errors are the statuses of refusals, with that of a kind that is not configured.
+// errors returns the statuses of refusals, including the status for an unconfigured kind.
 func (c *collection) errors(statuses ...int) []int {
 	if c.Needs != "" {
 		statuses = append(statuses, http.StatusNotImplemented)
@@ -386,9 +393,8 @@ func (c *collection) shown(ctx context.Context, r any) any {
 	return r
 }
 
-// shownChanges returns the updates of a dry run as the client may see them. A member of projects
-// sees how many updates of which tables its change would make: the entries themselves tell of the
-// network, and of others who share it.
+// shownChanges returns the updates of a dry run that the client may see. A project member sees the
+// number of updates by table, because the entries themselves reveal the network and other tenants.
 func shownChanges(ctx context.Context, changes []api.SwitchChange) []api.SwitchChange {
 	if access.Of(ctx).Sight() == nil {
 		return changes
@@ -403,6 +409,27 @@ func shownChanges(ctx context.Context, changes []api.SwitchChange) []api.SwitchC
 		out = append(out, api.SwitchChange{Switch: c.Switch, Updates: updates})
 	}
 	return out
+}
+
+// shownTakes returns what a dry run would take as the client may see it: what others lose, without
+// who they are.
+func shownTakes(ctx context.Context, takes []api.Taken) []api.Taken {
+	sees := access.Of(ctx).Sight()
+	if sees == nil {
+		return takes
+	}
+	out := make([]api.Taken, len(takes))
+	for i, t := range takes {
+		if out[i] = t; !sees(t.Name) {
+			out[i] = api.Taken{Kind: t.Kind, Reason: t.Reason, Message: "it is of others"}
+		}
+	}
+	return out
+}
+
+// tried returns a resource with the results of a dry run that the client may see.
+func (c *collection) tried(ctx context.Context, r any, t *resource.Trial) any {
+	return c.WithChanges(r, shownChanges(ctx, t.Changes), shownTakes(ctx, t.Takes))
 }
 
 func (c *collection) item(r any, created bool) *itemOf[any] {
@@ -433,16 +460,37 @@ func (c *collection) write(
 	if err := c.owned(ctx, name); err != nil {
 		return nil, false, err
 	}
+	if err := c.readable(spec); err != nil {
+		return nil, false, err
+	}
 	pre.Sees, pre.By = access.Of(ctx).Sight(), access.Of(ctx).Name
 	r, created, err := c.Handle.Put(ctx, name, spec, pre)
 	if err == nil && pre.Trial != nil {
-		r = c.WithChanges(r, shownChanges(ctx, pre.Trial.Changes))
+		if err = c.server.takesFromJobs(ctx, r, pre.Trial); err == nil {
+			r = c.tried(ctx, r, pre.Trial)
+		}
 	}
 	return c.shown(ctx, r), created, err
 }
 
-// owned refuses a write of a resource that is of no project that the principal may change. What its
-// spec names is checked where the write is decided.
+// readable refuses a spec that some controller could not read.
+func (c *collection) readable(spec any) error {
+	knows := c.server.cfg.Knows
+	if knows == nil || c.Prefix == "" {
+		return nil
+	}
+	value, err := json.Marshal(map[string]any{"spec": spec})
+	if err == nil {
+		err = knows(c.Prefix, value)
+	}
+	if err != nil {
+		return problemOf(&api.Error{Code: api.CodeConflict, Message: err.Error()})
+	}
+	return nil
+}
+
+// owned refuses to write a resource outside of the projects that the principal may change. The
+// controller checks the names in the spec when it decides about the write.
 func (c *collection) owned(ctx context.Context, name string) error {
 	if by := access.Of(ctx); c.Writes == access.TenantWrite && !by.Uses(name, c.Writes) {
 		return foreign(by, name)
@@ -569,5 +617,5 @@ func (c *collection) deleteOne(ctx context.Context, in *struct {
 		return nil, problemOf(err)
 	}
 	return &deleted[any]{Status: http.StatusOK,
-		Body: c.shown(ctx, c.WithChanges(r, shownChanges(ctx, pre.Trial.Changes)))}, nil
+		Body: c.shown(ctx, c.tried(ctx, r, pre.Trial))}, nil
 }

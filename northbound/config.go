@@ -34,8 +34,8 @@ type Config struct {
 	MaxBodyBytes int64
 	// RequestTimeout bounds what a request may take of the controller. Default 30 s.
 	RequestTimeout time.Duration
-	// Heartbeat is the pause between comments on a silent event stream, by which
-	// both sides notice that the other is gone: the dashboard within 5 s. Default 2 s.
+	// Heartbeat is the pause between comments on a silent event stream. Heartbeats let both sides
+	// notice a lost peer: the dashboard within 5 s. Default 2 s.
 	Heartbeat time.Duration
 	// WriteTimeout is how long a client of the event stream may refuse to read.
 	// Default 10 s.
@@ -78,20 +78,24 @@ type Config struct {
 	Collectors []prometheus.Collector
 	// Requests counts the requests. Default: counters of the server's own.
 	Requests *Requests
-	// Current returns why this controller may not decide any more, so that what it knows may be out of
-	// date; nil: it decides. It is asked when an answer to a GET is ready. Default: it always does.
+	// Current returns why this controller may no longer decide, in which case its data may be out of
+	// date; nil: the controller decides. The server calls Current when an answer to a GET is ready.
+	// Default: the controller always decides.
 	Current func() error
 	// Stale, when not nil, answers requests with consistency=stale in place of any other server: see
 	// [NewStale].
 	Stale *Server
 	// Writable returns why nothing can be kept now, or nil. Default: everything always can.
 	Writable func() error
+	// Knows returns why a record of a form cannot be kept: some controller could not read it. Default:
+	// everything can.
+	Knows func(form string, value []byte) error
 	// Backup writes a snapshot of everything that is kept. Default: nothing is.
 	Backup func(context.Context, io.Writer) error
 	// Dashboard answers GET and HEAD at / and below /assets/. Default: nothing is there.
 	Dashboard http.Handler
-	// Replace has a controller whose member of the etcd lost its data start again with none. Errors
-	// wrap an *api.Error or ErrStoreUnavailable. Default: the controllers form no etcd.
+	// Replace lets a controller whose etcd member lost its data start again without data. Errors wrap
+	// an *api.Error or ErrStoreUnavailable. Default: the controllers form no etcd.
 	Replace func(ctx context.Context, controller string) error
 	// Log takes a line for each request. Default: none.
 	Log *slog.Logger

@@ -24,8 +24,8 @@ type Controller interface {
 	Topology() *topology.Snapshot
 	// Inventory returns the configuration in force.
 	Inventory() *inventory.Inventory
-	// Dependents returns what has the jobs that depend on a part of the network, the most important
-	// first.
+	// Dependents returns a function that lists the jobs that depend on a part of the network, the most
+	// important job first.
 	Dependents(ctx context.Context) (of func(part api.Part) []api.JobDependent, err error)
 	// FrameCounts returns the frames of discovery since the start.
 	FrameCounts(ctx context.Context) (controller.FrameCounts, error)
@@ -35,7 +35,8 @@ type Controller interface {
 
 var _ Controller = (*controller.Controller)(nil)
 
-// kinds returns all kinds. Without an MRC fabric there is what a network has of its kinds anyway.
+// kinds returns all kinds. Without an MRC fabric, the MRC kinds show the network's hosts, links and
+// nodes (see [mrc.Plain]).
 func (s *Server) kinds() []*kind.Kind {
 	if s.cfg.Multipath == nil {
 		return append(s.controller.Kinds(), mrc.Plain(s.controller)...)

@@ -1,7 +1,7 @@
 // Package northbound is the REST API of a controller.
 //
-// A [Server] serves it over a [Controller], the narrow view of a controller
-// that the API needs, and [Events], which the controller's owner publishes to:
+// A [Server] serves the API over a [Controller], a narrow view of a controller for the API, and
+// [Events], to which the controller's owner publishes:
 //
 //	events := northbound.NewEvents(cfg.EventRing)
 //	srv, err := northbound.New(cfg, controller, events)
@@ -14,6 +14,6 @@
 // stable code, the offending field, its value and the limit it exceeds. The
 // OpenAPI 3.1 document at /openapi.json is generated from the handlers' types.
 //
-// The package decides nothing: what a spec has to be like beyond its shape, and
-// what becomes of it, is the controller's to say. gin and huma stop here.
+// The package decides nothing: the controller checks a spec beyond its shape and decides its fate.
+// No other package uses gin or huma.
 package northbound

@@ -117,8 +117,7 @@ func (e *Events) after(
 		c = cursor{next: oldest, gap: true}
 	}
 	if c.gap {
-		// Its id is that of the event before the place, so that a client which
-		// comes back with it misses nothing.
+		// The ID names the event before the place, so a client that resumes from the ID misses nothing.
 		gap := api.Event{Type: api.EventGap, Message: "events were lost; look again at everything",
 			Time: now.UTC()}
 		evs = append(evs, withText(e.placeID(c), gap))

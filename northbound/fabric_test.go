@@ -100,8 +100,8 @@ func TestFabricMetrics(t *testing.T) {
 	}
 }
 
-// TestSeamIsNarrow: what the API needs of a controller is a list of kinds and little beside it. A
-// request of a kind is a question to its handle, not a method.
+// TestSeamIsNarrow: the API needs a list of kinds and few methods from a controller. A request for
+// one kind is a question to the kind's handle, not a method.
 func TestSeamIsNarrow(t *testing.T) {
 	const most = 10
 	n := reflect.TypeFor[Controller]().NumMethod() + reflect.TypeFor[Multipath]().NumMethod()

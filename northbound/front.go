@@ -13,8 +13,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Front serves the API of a controller while what it does changes: it hands each request to the
-// server that is in force, and those whose answers may be stale to the one of these.
+// Front serves the API of a controller while the controller's role changes. Front hands each
+// request to the server in force, and requests that accept stale answers to the server for stale
+// answers.
 type Front struct {
 	cfg Config
 
@@ -30,8 +31,8 @@ func NewFront(cfg Config) *Front {
 	return &Front{cfg: cfg}
 }
 
-// Peers returns the API for other controllers, which have checked their clients. It forwards
-// nothing: a request goes from controller to controller once.
+// Peers returns the API for other controllers, which have authenticated their clients. Peers
+// forwards no request: a request travels between controllers once.
 func (f *Front) Peers() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, true)))
@@ -43,8 +44,8 @@ type peerKey struct{}
 
 func isForwarded(r *http.Request) bool { return r.Context().Value(peerKey{}) != nil }
 
-// Set puts a server in force. Streams of the one before end, and so do requests that it has
-// forwarded.
+// Set puts a server in force. Set ends the streams of the previous server and the requests that the
+// previous server forwarded.
 func (f *Front) Set(s *Server) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +70,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.engine.ServeHTTP(w, r)
 }
 
-// Gather returns the metrics of the server that is in force, as [prometheus.Gatherer] does.
+// Gather returns the metrics of the server in force and implements [prometheus.Gatherer].
 func (f *Front) Gather(ctx context.Context) ([]*dto.MetricFamily, error) {
 	f.mu.Lock()
 	s := f.server

@@ -12,8 +12,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestReadinessOfMembers: members of projects see that the network is in the way of their job, and
-// not which part of it; of their hosts they see all, and of jobs of others nothing.
+// TestReadinessOfMembers: project members learn that the network blocks their job, but not which
+// part of the network. Members see everything about their own hosts and nothing about jobs of other
+// projects.
 func TestReadinessOfMembers(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	f.Jobs.Asked = func(
@@ -61,8 +62,8 @@ func TestReadinessOfMembers(t *testing.T) {
 	}
 }
 
-// TestLeasesOfMembers: members of projects see what packets on the paths of their leases carry, and
-// which switches and links of the network these cross they do not, whatever they ask.
+// TestLeasesOfMembers: project members see the values that packets on the paths of their leases
+// carry. No request shows members which switches and links of the network the paths cross.
 func TestLeasesOfMembers(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	shown := api.PathLeaseStatus{Phase: api.LeaseMoving, Reason: "link secret-link is down",

@@ -128,8 +128,8 @@ func (g *limiter) enter(principal string, stream bool, now time.Time) (leave fun
 	return nil, limit
 }
 
-// project counts a request of a member of a project that may have so many a second, and as many as
-// those of one second at once. It reports whether the project may have this one.
+// project counts a request by a project member. The project may make limit requests a second, with
+// a burst of limit requests. project reports whether the project may make this request.
 func (g *limiter) project(name string, limit int, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -170,8 +170,8 @@ func (g *limiter) forget(now time.Time) {
 // isHealth reports whether a request is a health check, which everybody may make.
 func isHealth(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
 
-// bound holds the principal of a request to its share. Health checks are free, and so is what
-// another controller has held to its share.
+// bound applies the limits of a request's principal. Health checks are exempt. Forwarded requests
+// are exempt too, because the forwarding controller has applied the limits.
 func (s *Server) bound(c *gin.Context) {
 	if isHealth(c.Request) || isForwarded(c.Request) {
 		c.Next()
@@ -198,9 +198,9 @@ func (s *Server) bound(c *gin.Context) {
 	c.Next()
 }
 
-// sameOrigin refuses what a page of somebody else made a browser send: changes that come from
-// another origin, and requests for a name that is not the server's, to which somebody has pointed a
-// name of his own (DNS rebinding).
+// sameOrigin refuses requests that a foreign page made a browser send: changes from another origin,
+// and requests for a name other than the server's, pointed at the server by an attacker (DNS
+// rebinding).
 func (s *Server) sameOrigin(c *gin.Context) {
 	if isForwarded(c.Request) { // the controller that forwarded it has checked
 		c.Next()
@@ -225,8 +225,8 @@ func (s *Server) sameOrigin(c *gin.Context) {
 }
 
 // isFormType reports whether a change has a content type that a page may send to every origin
-// without being asked (Fetch Standard, CORS-safelisted request-header): no client of the API has
-// one, and operations without a body would not look at it.
+// without preflight (Fetch Standard, CORS-safelisted request-header). No API client uses such a
+// type, and operations without a body would not check the type.
 func isFormType(r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return false
@@ -270,7 +270,15 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// trust reports that the client on a request's connection has shown who it is.
+// hold keeps the connection of a request that changes something open until release is called.
+func hold(r *http.Request) (release func()) {
+	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && !isRead(r) {
+		return connlimit.Of(c).Hold()
+	}
+	return func() {}
+}
+
+// trust marks the client of a request's connection as authenticated.
 func trust(r *http.Request) {
 	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 		connlimit.Of(c).Trust()

@@ -116,8 +116,8 @@ func TestSlowClientsAreCut(t *testing.T) {
 	}
 }
 
-// TestLongRequestsGoOn: a request with a body may take longer than its body, and those that follow
-// on its connection have a context that has not ended.
+// TestLongRequestsGoOn: a request with a body may take longer than the body's transfer, and later
+// requests on the connection have a live context.
 func TestLongRequestsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := newTestServer(t, func(c *Config) { c.Now = time.Now })
@@ -221,8 +221,8 @@ func TestStrangersOfTheAPI(t *testing.T) {
 	}
 }
 
-// TestShares: a principal has so many requests, streams and requests a second, and another has its
-// own.
+// TestShares: a principal has a limit of concurrent requests, of streams and of requests a second;
+// another principal has limits of its own.
 func TestShares(t *testing.T) {
 	now := epochStart
 	s, f, _ := newTestServer(t, func(c *Config) {
@@ -427,7 +427,7 @@ func TestTokenFileIsPrivate(t *testing.T) {
 	}
 }
 
-// TestEventsAreWrittenOnce: the text of an event is made when it is published, whoever reads it.
+// TestEventsAreWrittenOnce: Publish makes the text of an event, and all readers share the text.
 func TestEventsAreWrittenOnce(t *testing.T) {
 	e := NewEvents(4, epochStart)
 	e.Publish(api.Event{Type: api.EventGroupChanged, Object: "g1", Message: "m"})

@@ -28,7 +28,7 @@ func (s *Server) registerMatrices() {
 	}), s.listBalance)
 }
 
-// planes returns what judges the planes of the MRC fabric, or a problem when there is none.
+// planes returns the judge of the MRC fabric's planes, or a problem without an MRC fabric.
 func (s *Server) planes() (*telemetry.Planes, error) {
 	if s.cfg.Planes == nil {
 		return nil, newProblem(codeNoSection,

@@ -13,21 +13,21 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/causes"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/neighbor"
 	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/northbound/causes"
 )
 
-// Requests counts the requests to the API, and what clients take of it. The servers of a process
-// may share it, when their limits are the same.
+// Requests counts the requests to the API and the load by clients. Servers of one process with
+// equal limits may share Requests.
 type Requests struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	watchers prometheus.Gauge
 	rejected *prometheus.CounterVec
-	// unaudited counts what the audit log should have and has not, or not with its transaction.
+	// unaudited counts records missing from the audit log, or written outside of their transaction.
 	unaudited prometheus.Counter
 
 	limiting sync.Once
@@ -100,8 +100,8 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
 }
 
-// gatherer returns what gathers the metrics once. Collectors are handed no context, so they are
-// made for the one of the controller's answers.
+// gatherer returns a Gatherer for one scrape. Prometheus hands collectors no context, so gatherer
+// makes the collectors for the context of the controller's answers.
 func (m *metrics) gatherer(ctx context.Context) prometheus.Gatherer {
 	scrape := prometheus.NewRegistry()
 	scrape.MustRegister(m.more...)

@@ -31,6 +31,22 @@ func init() { gin.SetMode(gin.ReleaseMode) }
 
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
+// warnBrowsers sets headers on every answer that forbid browsers to guess its type, to cache it (it
+// may have a secret), and to ask again without TLS once there was TLS.
+func (s *Server) warnBrowsers(c *gin.Context) {
+	h := c.Writer.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if c.Request.TLS != nil && !isForwarded(c.Request) {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	c.Next()
+}
+
+// browserHeaders are the headers that [Server.warnBrowsers] sets.
+var browserHeaders = []string{"X-Content-Type-Options", "Cache-Control",
+	"Strict-Transport-Security"}
+
 // identify gives the request an id: the client's, if it is a fit one.
 func (s *Server) identify(c *gin.Context) {
 	id := c.GetHeader(requestIDHeader)
@@ -43,6 +59,7 @@ func (s *Server) identify(c *gin.Context) {
 	c.Header(requestIDHeader, id)
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestKey{},
 		&request{id: id}))
+	defer hold(c.Request)()
 	c.Next()
 }
 

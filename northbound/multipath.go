@@ -10,14 +10,14 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/hostapi"
 )
 
-// Multipath is the part of the controller of an MRC fabric that the API needs. Its methods are
-// called from many goroutines. Callers may read what they return, and must not change it.
+// Multipath is the API's view of the controller of an MRC fabric. Many goroutines call the methods.
+// Callers may read the returned values but must not change them.
 type Multipath interface {
 	// Kinds returns the kinds of resources of the fabric, with their handles.
 	Kinds() []*kind.Kind
@@ -29,7 +29,7 @@ type Multipath interface {
 
 const fabricTag = kind.HeadingFabric
 
-// multipath returns the controller of the MRC fabric, or a problem when there is none.
+// multipath returns the controller of the MRC fabric, or a problem without an MRC fabric.
 func (s *Server) multipath() (Multipath, error) {
 	if s.cfg.Multipath == nil {
 		return nil, newProblem(codeNoSection, mrc.EVProfileKind.Needs)
@@ -37,7 +37,7 @@ func (s *Server) multipath() (Multipath, error) {
 	return s.cfg.Multipath, nil
 }
 
-// registerFabric registers what there is of an MRC fabric beside its kinds of resources.
+// registerFabric registers the operations of an MRC fabric that do not belong to a resource kind.
 func (s *Server) registerFabric() {
 	tags := []string{fabricTag}
 	profile := mrc.EVProfileKind.Place()
@@ -75,7 +75,7 @@ func (s *Server) getFabric(ctx context.Context, _ *struct{}) (*struct{ Body api.
 	return &struct{ Body api.Fabric }{f}, nil
 }
 
-// askProfile has the controller answer a question about an EV profile.
+// askProfile asks the controller a question about an EV profile.
 func askProfile[A any](ctx context.Context, s *Server, name string, question any) (a A, err error) {
 	if _, err := s.multipath(); err != nil {
 		return a, err
@@ -85,7 +85,7 @@ func askProfile[A any](ctx context.Context, s *Server, name string, question any
 	return a, problemOf(err)
 }
 
-// evKey is what the EVs of a profile are continued by: their place.
+// evKey returns the continuation key of an EV in a list: the EV's index.
 func evKey(e *api.EV) string { return fmt.Sprintf("%06d", e.Index) }
 
 // listEVs lists EVs in their order: a page goes on behind the index of an EV.

@@ -20,8 +20,8 @@ func (s *Server) registerNotificationTest() {
 		OperationID: "test-notification", Method: http.MethodPost, Security: asks(access.Administer),
 		Path: "/v1/notifications/{name}:test", Tags: []string{accessTag},
 		Summary: "Send a test message to the receiver of a notification",
-		Description: "Sends a message of the type notification.test at once, and answers what the " +
-			"receiver has answered within 10 s. Refused (409) without a secret.",
+		Description: "Sends a message of the type notification.test at once, and answers the status " +
+			"that the receiver has answered within 10 s. Refused (409) without a secret.",
 		Errors: []int{404, 409, 503},
 	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.NotificationTest }, error) {
 		all := kind.Of[api.NotificationSpec, api.Notification](s.controller.Kinds())

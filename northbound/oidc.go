@@ -21,11 +21,11 @@ const (
 	callbackOperation = "oidc-callback"
 )
 
-// oidcCookie has the attempt of a browser while it is at the provider. It comes back with a
-// navigation from there, so that it cannot be SameSite=Strict.
+// oidcCookie names the cookie that holds a sign-in attempt while the browser visits the provider.
+// The cookie returns with a navigation from the provider, so the cookie cannot use SameSite=Strict.
 const oidcCookie = "weft-oidc"
 
-// Purposes of what is sealed.
+// Purposes of sealed values.
 const (
 	attemptPurpose = "attempt to sign in"
 	devicePurpose  = "device's sign-in"

@@ -80,7 +80,7 @@ func newOIDCServer(t *testing.T, issuer, client, secret string) *Server {
 	return s
 }
 
-// cookiesOf returns the cookies of an answer as a header of a request has them.
+// cookiesOf returns an answer's cookies in the form of a request header.
 func cookiesOf(w *httptest.ResponseRecorder) string {
 	var out []string
 	for _, c := range w.Result().Cookies() {

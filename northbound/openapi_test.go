@@ -167,8 +167,8 @@ func TestOpenAPISane(t *testing.T) {
 	}
 }
 
-// TestStatusesAreDocumented: whatever an operation answers to requests that are wrong in many
-// ways is a status that the document has for it.
+// TestStatusesAreDocumented: an operation answers all kinds of faulty requests only with statuses
+// from the operation's documentation.
 func TestStatusesAreDocumented(t *testing.T) {
 	quick := func(c *Config) { c.Limits.Rate = 1e6 } // this is one client
 	plain, _, _ := newTestServer(t, quick)

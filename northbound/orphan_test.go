@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestOrphans: orphans are listed by switch, and counted; a dry run of a deletion deletes nothing,
-// and that of a switch's deletes no others.
+// TestOrphans: the API lists orphans by switch and counts orphans. A dry run of a deletion deletes
+// nothing, and deleting a switch's orphans keeps the orphans of other switches.
 func TestOrphans(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	for _, name := range []string{"multicast-group-5@n1", "tenant-2@n1", "multicast-group-5@n6"} {

@@ -20,18 +20,19 @@ const (
 	inQuery = "query"
 )
 
-// Parameters are those that a kind has as data, which huma does not know of: of the path of a
-// resource, and of a list. It is exported because huma passes over other embedded types.
+// Parameters holds the path parameters of a resource and the query parameters of a list. A kind
+// declares these parameters as data, unknown to huma. The type is exported because huma skips
+// unexported embedded types.
 type Parameters struct {
 	name   string // of the resource
 	page   PageParams
 	filter any // of the type kind.About.Filter; nil: it selects all
 }
 
-// parametersKey is where an operation has its collection.
+// parametersKey is the metadata key for the collection of an operation.
 const parametersKey = "weft-collection"
 
-// asking has an operation take the parameters of a kind from the path of a resource.
+// asking makes an operation take a kind's parameters from the path of a resource.
 func (c *collection) asking(op huma.Operation) huma.Operation {
 	op.Metadata = map[string]any{parametersKey: c}
 	if strings.Contains(op.Path, "{") {
@@ -40,7 +41,7 @@ func (c *collection) asking(op huma.Operation) huma.Operation {
 	return op
 }
 
-// selecting has an operation take the parameters of a list of a kind.
+// selecting makes an operation take the list parameters of a kind.
 func (c *collection) selecting(op huma.Operation) huma.Operation {
 	op.Metadata, op.SkipValidateParams = map[string]any{parametersKey: c}, true // Resolve does that
 	if !c.Whole {
@@ -52,7 +53,7 @@ func (c *collection) selecting(op huma.Operation) huma.Operation {
 	return op
 }
 
-// address returns the type whose fields are the parameters of the path of a resource.
+// address returns the type whose fields define the path parameters of a resource.
 func (c *collection) address() reflect.Type {
 	if c.Address == nil {
 		return reflect.TypeFor[NameParam]()
@@ -65,6 +66,9 @@ func (c *collection) parameters(in string, of reflect.Type) (out []*huma.Param) 
 	for i := range of.NumField() {
 		f := of.Field(i)
 		s := huma.SchemaFromField(c.server.api.OpenAPI().Components.Schemas, f, "")
+		if in == inPath && c.Creates && c.Address == nil {
+			named(s)
+		}
 		p := &huma.Param{Name: f.Tag.Get(in), In: in, Description: s.Description, Schema: s}
 		if p.Required = in == inPath; in == inQuery {
 			p.Explode = new(bool)
@@ -106,7 +110,7 @@ func (p *Parameters) Resolve(ctx huma.Context) (errs []error) {
 	return errs
 }
 
-// unexpected returns the parameters of a query that the operation does not have.
+// unexpected returns an error for each query parameter unknown to the operation.
 func unexpected(ctx huma.Context) (errs []error) {
 	u := ctx.URL()
 	for name := range u.Query() {
@@ -151,8 +155,8 @@ func (c *collection) resolve(ctx huma.Context, in string, into reflect.Value) []
 	return found.Errors
 }
 
-// parse sets a field to what a text has, which it returns as huma validates it. Errors have the
-// words of huma.
+// parse sets a field from text and returns the value in the form that huma validates. Error texts
+// match huma's.
 func parse(f reflect.Value, text string) (v any, err error) {
 	switch {
 	case f.CanInt():

@@ -92,8 +92,8 @@ func Codes() map[string]int {
 	return out
 }
 
-// Bounds of an answer about a request, which may be as long as a body: field errors, octets of a
-// field's name or value, and octets of the whole detail.
+// Limits for the answer about a request, because a request can be as long as a body: number of
+// field errors, octets of a field's name or value, and octets of the whole detail.
 const (
 	maxFieldErrors = 32
 	maxFieldText   = 256
@@ -177,8 +177,7 @@ func init() {
 	}
 }
 
-// shapeProblem is the problem of a request that huma found to be of the wrong
-// shape.
+// shapeProblem returns the problem for a request that huma rejects for its shape.
 func shapeProblem(status int, message string, maxBody int64, errs []error) *api.Problem {
 	code := codeInternal
 	switch {
@@ -222,9 +221,9 @@ var wrongType = map[string]bool{
 	validation.MsgExpectedObject: true,
 }
 
-// shapeErrors translates findings of huma or a [bodyWalk], the first of them where there are many.
-// What is malformed comes first. Only of what is answered a value becomes text: huma gives the
-// whole object that a fault is in.
+// shapeErrors translates the findings of huma or a [bodyWalk]; of many findings, only the first.
+// Malformed fields come first. Only findings in the answer turn their value into text, because huma
+// passes the whole object around a fault.
 func shapeErrors(errs []error) []api.FieldError {
 	var out []api.FieldError
 	errs = errs[:min(len(errs), maxShapeFaults)]

@@ -12,8 +12,8 @@ import (
 // project.
 const projectHeader = "X-Weft-Project"
 
-// join gives the principal of a request its projects, and narrows it to the one of the header. A
-// server that forwards requests knows no projects: it forwards the header.
+// join gives a request's principal its projects, and narrows the principal to the project in the
+// header. A server that forwards requests knows no projects and forwards the header.
 func (s *Server) join(p *access.Principal, narrow string) *api.Problem {
 	if s.members == nil || !p.Known() {
 		return nil
@@ -26,9 +26,9 @@ func (s *Server) join(p *access.Principal, narrow string) *api.Problem {
 	return nil
 }
 
-// budget returns a problem when the projects of a principal have had their requests of this second.
-// A request counts for the one project of its principal: who has none, or several, has no such
-// bound.
+// budget returns a problem when the principal's project has used up its requests of this second. A
+// request counts for the principal's only project: a principal with no project or with several has
+// no such limit.
 func (s *Server) budget(p *access.Principal) *api.Problem {
 	if s.members == nil || len(p.Projects) != 1 {
 		return nil
@@ -45,8 +45,8 @@ func (s *Server) budget(p *access.Principal) *api.Problem {
 	return newProblem(codeTooMany, f.Error(), f)
 }
 
-// sight reports what a client may know of events: a member of projects of those about what is
-// theirs. over reports that the projects have changed since, so that it has to ask again.
+// sight returns which events a client may see: a project member sees the events about resources of
+// its projects. over reports that the projects have changed since, so the client has to ask again.
 func (s *Server) sight(ctx context.Context) (sees func(*api.Event) bool, over func() bool) {
 	by := access.Of(ctx)
 	if by.Sight() == nil {

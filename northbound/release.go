@@ -23,9 +23,9 @@ func isRead(r *http.Request) bool {
 	return false
 }
 
-// release holds back an answer to a GET until it is ready, and then asks whether this controller
-// still decides: if so, nothing that another decider has acknowledged is missing from it. What the
-// controllers themselves are, and how they fare, is answered by any.
+// release holds back an answer to a GET until the answer is ready, and then asks whether this
+// controller still decides: if so, the answer contains every change acknowledged by another
+// decider. Any controller answers questions about the controllers themselves and their state.
 func (s *Server) release(c *gin.Context) {
 	w := &releasing{ResponseWriter: c.Writer}
 	if isRead(c.Request) && !isHealth(c.Request) && c.Request.URL.Path != "/metrics" {
@@ -45,7 +45,8 @@ func (s *Server) release(c *gin.Context) {
 	c.Next()
 }
 
-// releasing is the writer of an answer that is released by its first octet.
+// releasing writes an answer. Before the first octet, releasing checks whether the controller still
+// decides.
 type releasing struct {
 	gin.ResponseWriter
 	current func() error // nil: nothing is asked

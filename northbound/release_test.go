@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRelease: an answer to a GET is not given when this controller may not decide any more by the
-// time that it is ready, whatever it is of; what it says of itself is.
+// TestRelease: a controller withholds a finished answer to a GET, whatever its subject, if the
+// controller may no longer decide by then. The controller still answers questions about itself.
 func TestRelease(t *testing.T) {
 	var deposed error
 	s, f, _ := newTestServer(t, func(c *Config) { c.Current = func() error { return deposed } })

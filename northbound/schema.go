@@ -115,7 +115,8 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.List[api.EVProbe]]():            "EvProbeList",
 }
 
-// namesExtension is the member of a property that names a thing which may be a project's: its kind.
+// namesExtension marks a schema property that names a thing which may belong to a project. The
+// value is the kind of thing.
 const namesExtension = "x-weft-names"
 
 // markNamesOf marks the properties of a type that members of projects write.
@@ -144,8 +145,8 @@ func (s *Server) markNamesOf(t reflect.Type) {
 	}
 }
 
-// standardize leaves nothing in the document that OpenAPI has no word for. What a pattern wants is
-// in the messages of refusals, which are made by now.
+// standardize removes from the document every member unknown to OpenAPI. The messages of refusals
+// already contain the descriptions of patterns.
 func (s *Server) standardize() {
 	for _, schema := range s.api.OpenAPI().Components.Schemas.Map() {
 		for _, p := range schema.Properties {

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/access"
-	"github.com/weft-sdn/weft/causes"
 	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/northbound/causes"
 	"github.com/weft-sdn/weft/telemetry"
 )
 
@@ -74,6 +76,9 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerUsers()
 	s.registerAudit()
 	s.standardize()
+	if err := s.registerDocuments(); err != nil {
+		return nil, err
+	}
 	s.registerDashboard()
 	s.registerMetrics()
 	return s, nil
@@ -120,8 +125,8 @@ func newServer(cfg Config) (*Server, error) {
 	s.engine.HandleMethodNotAllowed = true
 	s.engine.RedirectTrailingSlash = false
 	s.engine.UseRawPath = true // %2F in a name is of the name, and refused with it
-	s.engine.Use(s.identify, s.observe, s.recover, s.release, s.sameOrigin, s.authenticate, s.bound,
-		s.limit, s.keep)
+	s.engine.Use(s.warnBrowsers, s.identify, s.observe, s.recover, s.release, s.sameOrigin,
+		s.authenticate, s.bound, s.limit, s.keep)
 	s.engine.NoMethod(func(c *gin.Context) {
 		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
 	})
@@ -135,6 +140,33 @@ func (s *Server) Handler() http.Handler { return s.engine }
 // OpenAPI returns the OpenAPI document as JSON.
 func (s *Server) OpenAPI() ([]byte, error) {
 	return json.MarshalIndent(s.api.OpenAPI(), "", "  ")
+}
+
+// registerDocuments serves the OpenAPI document in versions 3.1 and 3.0. The server makes each text
+// once, whereas huma makes a text for each request that arrives before the first text is done.
+func (s *Server) registerDocuments() error {
+	document := s.api.OpenAPI()
+	text, err := json.Marshal(document)
+	if err != nil {
+		return fmt.Errorf("northbound: the OpenAPI document: %w", err)
+	}
+	for path, made := range map[string]func() ([]byte, error){
+		"/openapi.json":     func() ([]byte, error) { return text, nil },
+		"/openapi.yaml":     sync.OnceValues(document.YAML),
+		"/openapi-3.0.json": sync.OnceValues(document.Downgrade),
+		"/openapi-3.0.yaml": sync.OnceValues(document.DowngradeYAML),
+	} {
+		kind := "application/openapi+" + strings.TrimPrefix(filepath.Ext(path), ".")
+		s.engine.GET(path, func(c *gin.Context) {
+			text, err := made()
+			if err != nil {
+				s.refuse(c, newProblem(codeInternal, err.Error()))
+				return
+			}
+			c.Data(http.StatusOK, kind, text)
+		})
+	}
+	return nil
 }
 
 // Serve answers requests on l, which it closes, until ctx ends; then it lets
@@ -152,7 +184,8 @@ func (s *Server) stop() { s.stopping.Do(func() { close(s.closing) }) }
 func (s *Server) humaConfig() huma.Config {
 	config := huma.DefaultConfig("Weft controller", s.cfg.Version)
 	config.CreateHooks = nil // no $schema links in bodies
-	config.DocsPath, config.SchemasPath = "", ""
+	// [Server.registerDocuments] serves the document.
+	config.DocsPath, config.SchemasPath, config.OpenAPIPath = "", "", ""
 	config.RejectUnknownQueryParameters = true
 	config.Info.Description = "RDMA multicast over SRv6 and MRC on fabrics of P4 switches. Clients " +
 		"write spec, the controller writes status." + securityNote
@@ -181,7 +214,7 @@ func (s *Server) humaConfig() huma.Config {
 func (s *Server) operation(op huma.Operation) huma.Operation {
 	// [Server.fits] reads bodies
 	op.MaxBodyBytes, op.SkipValidateBody, op.BodyReadTimeout = s.cfg.MaxBodyBytes, true, -1
-	// A parameter that no one knows is malformed, and one of a wrong value invalid.
+	// An unknown parameter is malformed, and a wrong value invalid.
 	op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusUnprocessableEntity,
 		http.StatusInternalServerError)
 	if scope, ok := scopeOf(&op); !ok || scope != access.Open {

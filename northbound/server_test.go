@@ -42,8 +42,7 @@ func do(s *Server, method, target, body string, headers ...string) *httptest.Res
 	return w
 }
 
-// nullIn returns the name of a member of a JSON answer that is null, or "". Gaps of histories are
-// null.
+// nullIn returns the name of a null member in a JSON answer, or "". Gaps of histories may be null.
 func nullIn(body []byte) string {
 	var v any
 	if json.Unmarshal(body, &v) != nil {
@@ -608,8 +607,8 @@ func TestNothingCanBeKept(t *testing.T) {
 	}
 }
 
-// TestBackup: a backup is sent as it is, one that fails is cut short, and without a store there is
-// none.
+// TestBackup: the server sends a backup unchanged, cuts a failed backup short, and refuses a backup
+// without a store.
 func TestBackup(t *testing.T) {
 	s, _, _ := newTestServer(t, func(*Config) {})
 	problemIn(t, do(s, "GET", "/v1/backup", ""), 501, "not_configured")

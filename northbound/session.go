@@ -120,8 +120,8 @@ func sessionCookie(ctx context.Context, value string) http.Cookie {
 	return c
 }
 
-// cookieNameOf returns the name of the cookie at the server that the client has asked, which may
-// have forwarded the request.
+// cookieNameOf returns the cookie's name at the server that the client asked. That server may have
+// forwarded the request.
 func cookieNameOf(ctx context.Context) string {
 	return access.CookieName(httpRequest(ctx).TLS != nil && !isForwarded(httpRequest(ctx)) ||
 		requestOf(ctx).forwardedTLS)

@@ -96,7 +96,7 @@ func TestSessionCookie(t *testing.T) {
 	}
 }
 
-// openSessions lists the sessions that a client may see, by the names of who has begun them.
+// openSessions lists the sessions visible to a client, by the names of their owners.
 func openSessions(t *testing.T, s *Server, headers []string) map[string][]api.OpenSession {
 	t.Helper()
 	w := do(s, "GET", sessionsPath, "", headers...)

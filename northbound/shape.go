@@ -36,14 +36,14 @@ const (
 	maxShapeFaults = maxFieldErrors + 1
 	// bodyTime is how long a body may take to come.
 	bodyTime = 5 * time.Second
-	// contextEvery is how many steps are made between looks whether the client is still there.
+	// contextEvery is the number of steps between checks whether the client is still connected.
 	contextEvery = 1024
 )
 
-// fits reads the body of a request and checks it against the schema of its operation; what does not
-// fit is answered. huma would decode a body into maps and collect every fault with the whole object
-// that it is in: here neither the memory nor the faults grow with what a client makes up. The body
-// of a PATCH is no document of the operation: [patched] checks it.
+// fits reads the body of a request, checks the body against the schema of the operation, and
+// answers faulty requests. huma would decode a body into maps and collect every fault with the
+// whole object around the fault: here neither memory nor faults grow with a client's inventions.
+// The body of a PATCH is no document of the operation: [patched] checks patches.
 func (s *Server) fits(c *gin.Context, op *huma.Operation) bool {
 	if n := strings.Count(c.Request.URL.RawQuery, "&") + 1; n > maxParameters {
 		s.refuse(c, newProblem(string(api.CodeMalformed),
@@ -110,8 +110,8 @@ func (s *Server) shapeOf(r *http.Request, schema *huma.Schema, b []byte) *api.Pr
 	return s.shaped(r.Context(), schema, b, false)
 }
 
-// shaped returns why b is no JSON of a schema, or of a merge patch of one; nil: it is. Values that
-// the schema ignores are blanked in b.
+// shaped returns why b is not JSON that matches a schema, or a merge patch for a schema; nil: b
+// matches. shaped blanks values in b that the schema ignores.
 func (s *Server) shaped(
 	ctx context.Context, schema *huma.Schema, b []byte, partial bool,
 ) *api.Problem {
@@ -186,7 +186,7 @@ func (w *bodyWalk) step() bool {
 	return !w.ended
 }
 
-// fault adds a fault, of a value with the octets if it has one.
+// fault adds a fault with an optional value, given by its octets.
 func (w *bodyWalk) fault(message string, octets []byte) {
 	d := &huma.ErrorDetail{Message: message, Location: string(w.path)}
 	if octets != nil {
@@ -198,8 +198,8 @@ func (w *bodyWalk) fault(message string, octets []byte) {
 // rawText is JSON of a client, in a fault.
 type rawText []byte
 
-// String returns what an answer says of it: the value as this program would write it where that is
-// short, and else its first octets.
+// String returns the text for an answer: a short value in the form that this program would write,
+// and otherwise the first octets.
 func (t rawText) String() string {
 	var v any
 	if len(t) <= maxFieldText && json.Unmarshal(t, &v) == nil {
@@ -433,8 +433,7 @@ func (w *bodyWalk) member(s *huma.Schema, name string, seen map[string]bool) {
 	seen[name] = true
 }
 
-// walkable panics on a schema of a body that has rules which a walk of bodies does not know: a
-// fault of this program.
+// walkable panics on a body schema with rules unknown to the body walk: a bug of this program.
 func walkable(schemas huma.Registry, s *huma.Schema, at string) {
 	for s.Ref != "" {
 		s = schemas.SchemaFromRef(s.Ref)

@@ -52,9 +52,9 @@ func (s *stream) until(t *testing.T, text string) {
 	}
 }
 
-// TestEventsOfMembers: of each type of event a member of a project sees those about what is its
-// project's, and none of the network, in the list and in the stream; the stream ends when projects
-// change.
+// TestEventsOfMembers: for each type of event, a project member sees the events about resources of
+// its projects and no events about the network, in the list and in the stream. The stream ends when
+// projects change.
 func TestEventsOfMembers(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	admin := "Bearer " + tokenFor(t, s, "root", api.Grant{Role: api.RoleAdmin}, 0).Secret

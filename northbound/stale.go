@@ -43,8 +43,8 @@ func (c Consistency) unlabelled() error {
 	return nil
 }
 
-// StaleLabel is in the header of a stale answer. It is exported because huma passes over other
-// embedded types.
+// StaleLabel defines the header fields of a stale answer. The type is exported because huma skips
+// unexported embedded types.
 type StaleLabel struct {
 	Consistency string `header:"Weft-Consistency" doc:"stale, in an answer to consistency=stale."`
 	Age         string `header:"Age" doc:"Of a stale answer: how old it is at most, in seconds. It has every change that was acknowledged before."`
@@ -77,7 +77,7 @@ type Reading struct {
 // from many goroutines.
 type Kept struct {
 	Kinds []KeptKind
-	// Members are the projects with their members, of the same reading as the projects.
+	// Members holds the projects with their members, from the same reading as the projects.
 	Members func() *access.Projects
 }
 
@@ -87,9 +87,9 @@ type KeptKind struct {
 	Last func() Reading
 }
 
-// NewStale makes the server of answers to consistency=stale, which rest on what this controller has
-// read of the store and on nothing else. It admits whom the others admit, as far as this controller
-// knows the users, tokens and projects.
+// NewStale makes the server for requests with consistency=stale. Answers depend only on this
+// controller's reading of the store. The server admits the principals that other servers admit, as
+// far as this controller knows the users, tokens and projects.
 func NewStale(cfg Config, kept Kept) (*Server, error) {
 	cfg.Current = nil
 	s, err := newServer(cfg)
@@ -106,8 +106,7 @@ func NewStale(cfg Config, kept Kept) (*Server, error) {
 	return s, nil
 }
 
-// noStale refuses a stale reading of what the store does not have, and everything that is no
-// reading.
+// noStale refuses stale reads of data outside of the store, and all operations other than reads.
 func (s *Server) noStale(c *gin.Context) {
 	last := len(s.stale) - 1
 	want := "linearizable, or none: a stale reading is a GET of one of, or of the list of, " +

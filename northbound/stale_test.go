@@ -14,7 +14,8 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc"
 )
 
-// staleBed is a front with a member without a decider behind it, and what is read of its store.
+// staleBed is a Front for a member without a decider, together with the readings of the member's
+// store.
 type staleBed struct {
 	*Front
 	groups   Reading
@@ -95,8 +96,8 @@ func namesIn(t *testing.T, w *httptest.ResponseRecorder) string {
 	return strings.Join(names, " ")
 }
 
-// TestStale: a controller that can ask nobody answers with what it has read, says how old that is,
-// and refuses what the store does not have.
+// TestStale: a controller that cannot ask any other controller answers with the data read earlier,
+// states the age of the data, and refuses requests for objects missing from the store.
 func TestStale(t *testing.T) {
 	b := newStaleBed(t)
 	const list = groupsPath + "?consistency=stale"
@@ -185,8 +186,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestConsistencyValues: the controller that decides takes one of the two values, where there are
-// two.
+// TestConsistencyValues: the decider accepts consistency=linearizable, refuses unknown values, and
+// refuses the parameter for operations without it.
 func TestConsistencyValues(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	if w := do(s, "GET", groupsPath+"?consistency=linearizable", ""); w.Code != http.StatusOK ||
@@ -201,7 +202,8 @@ func TestConsistencyValues(t *testing.T) {
 	}
 	problemIn(t, do(s, "GET", "/v1/switches?consistency=linearizable", ""), http.StatusBadRequest,
 		"malformed")
-	// Without a view of the store there is no stale answer, and none that pretends to be one.
+	// Without a view of the store the server gives no stale answer, and no answer that pretends to be
+	// stale.
 	problemIn(t, do(s, "GET", groupsPath+"?consistency=stale", ""), http.StatusNotImplemented,
 		"not_configured")
 	problemIn(t, do(s, "GET", groupsPath+"/g1?consistency=stale", ""), http.StatusNotImplemented,

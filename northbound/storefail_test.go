@@ -95,8 +95,8 @@ func TestFullDiskIsRefused(t *testing.T) {
 	}
 }
 
-// TestStaleTopologyIsAdvisory: a controller that has lost a peer goes on with the topology that it
-// learned, and one that has never had all of it is not ready.
+// TestStaleTopologyIsAdvisory: a controller that has lost a peer works on with the learned
+// topology. A controller that never received the full topology is not ready.
 func TestStaleTopologyIsAdvisory(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	for _, incomplete := range []bool{false, true} {

@@ -104,14 +104,13 @@ func (s *Server) watchEvents(ctx context.Context, in *eventsInput) (*huma.Stream
 	if id == "" {
 		id = in.After
 	}
-	// The place is taken before the first octet is sent: what a client does once
-	// it has seen the answer, it will see the events of.
+	// Take the place before sending the first octet: the client will then see the events of everything
+	// that the client does after it has seen the answer.
 	place := s.events.from(id)
 	sees, over := s.sight(ctx)
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		w := humagin.Unwrap(ctx).Writer
 		ctx.SetHeader("Content-Type", "text/event-stream")
-		ctx.SetHeader("Cache-Control", "no-store")
 		ctx.SetHeader("X-Accel-Buffering", "no")
 		ctx.SetStatus(http.StatusOK)
 		s.metrics.watchers.Inc()
@@ -150,7 +149,7 @@ func (s *Server) follow(
 	}
 	text := []byte(": weft\nretry: 1000\n")
 	if !place.gap { // a gap has the id
-		// A client whose stream breaks before its first event comes back with this one.
+		// A client whose stream breaks before the first event resumes from this ID.
 		text = append(text, "id: "+s.events.placeID(place)+"\n"...)
 	}
 	text = append(text, '\n')

@@ -171,7 +171,8 @@ func moment(parameter, text string, otherwise, now time.Time) (time.Time, error)
 	return t, nil
 }
 
-// lately reads the end of a time in which values of seconds are kept.
+// lately reads the end of a period within the time for which the store keeps second-by-second
+// values.
 func (s *Server) lately(text string) (time.Time, error) {
 	now := s.cfg.Now()
 	t, err := moment("until", text, now, now)

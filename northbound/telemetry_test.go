@@ -105,8 +105,8 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// TestTelemetryRefusals: a wrong query is refused with its parameter, value, and what would be
-// right.
+// TestTelemetryRefusals: the refusal of a wrong query names the parameter, the value, and the
+// correct form.
 func TestTelemetryRefusals(t *testing.T) {
 	get, _ := measured(t, 0)
 	for path, want := range map[string]string{

@@ -14,16 +14,16 @@ import (
 	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
 
-// TestClientCertificates: a certificate that a rule names is a principal; one of the same authority
-// that no rule names is none, whatever it may do elsewhere; others end the handshake. Health checks
-// need none.
+// TestClientCertificates: a certificate named by a rule identifies a principal. A certificate from
+// the same authority without a rule identifies no principal, whatever its rights elsewhere. Any
+// other certificate ends the handshake. Health checks need no certificate.
 func TestClientCertificates(t *testing.T) {
 	cert, key := certstest.SelfSigned(t, "server")
 	ours, theirs := certstest.New(t), certstest.New(t)
 	ours.Issue(t, "ops", "nobody looks here", "ops.example.com")
 	ours.Issue(t, "ci", "ci")
 	ours.Issue(t, "host", "H1", "h1.example.com")
-	// the common name of one with a SAN is no name
+	// the server ignores the common name of a certificate with a SAN
 	ours.Issue(t, "posing", "ops.example.com", "h2.example.com")
 	ours.IssueExpired(t, "expired", "ops.example.com", "ops.example.com")
 	theirs.Issue(t, "ops", "ops.example.com", "ops.example.com")

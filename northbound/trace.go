@@ -105,7 +105,7 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 	return &struct{ Body api.PacketTraces }{out}, nil
 }
 
-// errTracesFull ends the traces of a request that has as much as an answer may have.
+// errTracesFull ends the traces of a request when the answer reaches its size limit.
 var errTracesFull = errors.New("northbound: the answer is full")
 
 func badQuery(name, value, want string) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestTracePackets checks what is asked of a switch, and what becomes of its answers: all of them,
-// too few in time, lost ones, too many octets, and failures.
+// TestTracePackets checks the server's request to a switch and the handling of the switch's
+// answers: complete answers, too few packets in time, lost packets, too many octets, and failures.
 func TestTracePackets(t *testing.T) {
 	var asked TraceFilter
 	var answer func(ctx context.Context, take func(api.PacketTrace, uint64) error) error

@@ -45,8 +45,8 @@ func TestEventTypes(t *testing.T) {
 	}
 }
 
-// TestUnknownFilters: a filter that names nothing is refused with what it may name, and one
-// that names something with nothing to list is not.
+// TestUnknownFilters: the server refuses a filter with an unknown name and lists the possible
+// names. The server accepts a filter with a known name and nothing to list.
 func TestUnknownFilters(t *testing.T) {
 	plain, _, _ := newTestServer(t)
 	fabric, _ := newFabricServer(t, ev.ModeStructured)

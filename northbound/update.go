@@ -86,7 +86,7 @@ func headerProblem(name, value, want string) *api.Problem {
 		})
 }
 
-// etag is the tag of a version, none for what no one has written.
+// etag returns the entity tag of a version; empty if no client has written the resource.
 func etag(version uint64) string {
 	if version == 0 {
 		return ""
@@ -104,8 +104,8 @@ func sameName(path, body string) error {
 	})
 }
 
-// missed makes the error of a PUT with If-None-Match a missed condition (RFC 9110
-// section 13.1.2).
+// missed turns the error of a PUT with If-None-Match into a failed precondition (RFC 9110 section
+// 13.1.2).
 func missed(err error, pre resource.Precondition) error {
 	if errors.Is(err, api.ErrExists) && pre.Absent {
 		return newProblem(string(api.CodeVersion), err.Error())

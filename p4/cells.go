@@ -2,13 +2,13 @@ package p4
 
 import "fmt"
 
-// ClassCell is the cell of a port and a class in the counters of classes, and of a port and a
-// priority in those of PFC.
+// ClassCell returns the cell of a port and a class in counters of classes, and the cell of a port
+// and a priority in counters of PFC.
 func ClassCell(port uint32, class uint8) int64 { return int64(port)<<3 | int64(class) }
 
-// CellName returns what the P4 program calls a cell of one of its counters: the reason of a drop,
-// the kind of an event, port and class. Other counters' cells have no names: "". (P4Info names the
-// enum of a counter's index only where a header has a field of that enum.)
+// CellName returns the P4 program's name for a cell of a counter: the reason of a drop, the kind of
+// an event, port and class. Cells of any other counter have no names: "". (P4Info names the enum of
+// a counter's index only if a header has a field of this enum.)
 func CellName(counter string, index int64) string {
 	if index < 0 {
 		return ""

@@ -1,10 +1,10 @@
-// Package p4 holds the fabric's P4 program and what p4c makes of it: the pipeline that every
-// switch runs, and the contract (P4Info) by which everything else speaks of it.
+// Package p4 holds the fabric's P4 program and the output of p4c: the pipeline that every switch
+// runs, and its contract with all clients (P4Info).
 //
-// fabric.p4 is a thin main over include/, one concern a file. fabric.json and
-// fabric.p4info.txtpb are committed, so that nobody needs p4c to run Weft; "make p4" rebuilds
-// them, and a test fails when they are older than the sources. Names, ids, sizes and reasons
-// reach Go through ids_gen.go only: no numeric id stands in Go code.
+// fabric.p4 is a thin main over include/, one concern a file. fabric.json and fabric.p4info.txtpb
+// are committed, so nobody needs p4c to run Weft; "make p4" rebuilds them, and a test fails when
+// they are older than the sources. Names, ids, sizes and reasons reach Go through ids_gen.go only:
+// no numeric id stands in Go code.
 package p4
 
 import (

@@ -67,7 +67,7 @@ func TestProgramAndP4InfoAgree(t *testing.T) {
 	}
 }
 
-// TestOwnPorts: links and hosts have none of the ports that the program keeps for itself.
+// TestOwnPorts: no link and no host uses a port that the program reserves for itself.
 func TestOwnPorts(t *testing.T) {
 	for name, port := range map[string]int{"PFC": PfcPort, "recirculation": RecirculationPort,
 		"CPU": CpuPort, "drop": DropPort} {
@@ -123,8 +123,8 @@ func TestCellName(t *testing.T) {
 	}
 }
 
-// TestIdsInOneFile: include/p4runtime_ids.p4 alone has the ids of P4Runtime. Each is named after
-// the object that has it in P4Info, and no source has a number in an @id.
+// TestIdsInOneFile: only include/p4runtime_ids.p4 contains the ids of P4Runtime. Each id is named
+// after its object in P4Info, and no source has a number in an @id.
 func TestIdsInOneFile(t *testing.T) {
 	const file = "include/p4runtime_ids.p4"
 	text, err := os.ReadFile(file)

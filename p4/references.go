@@ -10,8 +10,7 @@ import (
 	p4config "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// Objects that references lead to and that are no tables of the program, by the names that SAI P4
-// gives them.
+// Objects outside the tables of the program that references lead to, by their names in SAI P4.
 const (
 	MulticastGroups = "builtin::multicast_group_table"
 	CloneSessions   = "builtin::clone_session_table"
@@ -51,11 +50,11 @@ func Owner(table, action string, nonZero func(field string) bool) string {
 	return c.tables[table]
 }
 
-// Annotations of the program, as p4c writes them to P4Info. @refers_to(table, field) stands at a
-// match field or action parameter whose value is one of that field. @referenced_by(table, field)
-// stands at a match field whose values that field holds. @weft_owner("feature") names the feature
-// of all entries of a table, of those with an action, or of those in which a match field or
-// parameter is not zero.
+// Annotations of the program, as p4c writes them to P4Info. @refers_to(table, field) marks a match
+// field or an action parameter with values of that field. @referenced_by(table, field) marks a
+// match field with values that the named field contains. @weft_owner("feature") names the feature
+// that owns all entries of a table, or the entries with an action, or the entries with a nonzero
+// value in a match field or parameter.
 var (
 	refersTo     = regexp.MustCompile(`^@refers_to\(([^,]+),`)
 	referencedBy = regexp.MustCompile(`^@referenced_by\(([^,]+),`)
@@ -81,8 +80,8 @@ type contract struct {
 	actions map[string][]owned // by action: itself, and parameters
 }
 
-// owned is a field or parameter that belongs to a feature when it is not zero; an action has no
-// field.
+// owned is a field or parameter that belongs to a feature when nonzero; for an action, field is
+// empty.
 type owned struct{ field, owner string }
 
 var fabricContract = sync.OnceValue(func() *contract {
@@ -134,7 +133,7 @@ func newContract(info *p4config.P4Info) (*contract, error) {
 			}
 			own(c.fields, name, f.GetName(), f.GetAnnotations())
 		}
-		// The actions of a table with an action profile are those of its members.
+		// A table with an action profile takes its actions from the members of the profile.
 		holder := name
 		if profile := names[t.GetImplementationId()]; profile != "" {
 			after[name] = append(after[name], GroupsOf(profile))

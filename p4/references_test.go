@@ -70,7 +70,7 @@ func TestParametersThatReferSaySo(t *testing.T) {
 	}
 }
 
-// TestOwner: a whole table, one of its actions, or a field that is not zero belongs to a feature.
+// TestOwner: a feature owns a whole table, one of the table's actions, or a nonzero field.
 func TestOwner(t *testing.T) {
 	for _, c := range []struct{ table, action, nonZero, want string }{
 		{TableNeighbor, ActionSetMacs, "", ""},

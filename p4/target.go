@@ -55,10 +55,10 @@ func (f TargetFrame) Append(b []byte) []byte {
 	return append(b, f.Priority, f.Upstream, 0, 0)
 }
 
-// NeverYet is the age of what has not happened since the program was started.
+// NeverYet is the age of an event that never happened since the program started.
 const NeverYet time.Duration = -1
 
-// QueueReport is the state of a queue that the target watches, or of any other egress queue.
+// QueueReport is the state of a queue: one watched by the target, or any other egress queue.
 type QueueReport struct {
 	Asserted bool // an XOFF of ours is in force
 	Storm    bool // the watchdog has taken the queue from its pauses
@@ -67,7 +67,7 @@ type QueueReport struct {
 	Octets  uint64        // of them, as received
 	Peak    uint64        // octets that waited at most
 	Paused  time.Duration // for which the pause in force lasts yet; 0: none is
-	// PausedFor is how long a pause has been in force, with what made it longer.
+	// PausedFor is how long a pause has been in force, with all its extensions.
 	PausedFor time.Duration
 
 	// Ages of the last ones; NeverYet.

@@ -143,8 +143,8 @@ var rnrTimers = [32]time.Duration{
 // bits of the code count.
 func RNRTimer(code uint8) time.Duration { return rnrTimers[code&syndromeValue] }
 
-// RNRTimerCode is the code of the shortest timer that is at least d; of the longest there is,
-// 655.36 ms, when none is.
+// RNRTimerCode returns the code of the shortest timer of at least d, or of the longest timer,
+// 655.36 ms, if d is longer.
 func RNRTimerCode(d time.Duration) uint8 {
 	for code := uint8(1); code < uint8(len(rnrTimers)); code++ {
 		if rnrTimers[code] >= d {

@@ -28,7 +28,7 @@ const arpHead = 0x0001_0800_06_04
 const minFrame = 60
 
 // ARP is a packet of the Address Resolution Protocol (RFC 826) on Ethernet. A request from 0.0.0.0
-// is a probe, one whose sender is its target an announcement (RFC 5227 §1.1).
+// is a probe; a request with equal sender and target is an announcement (RFC 5227 §1.1).
 type ARP struct {
 	Operation            uint16
 	SenderMAC, TargetMAC MAC

@@ -32,7 +32,7 @@ type BTH struct {
 	PKey      uint16
 	FECN      bool
 	BECN      bool
-	// 6 bits beside FECN and BECN; sent as zero, kept so that a packet can be written as it was read
+	// 6 bits after FECN and BECN; sent as zero, kept so that Append can write a packet as parsed
 	Reserved6 uint8
 	DestQPN   uint32 // 24 bits
 	AckReq    bool   // A: the responder shall acknowledge this packet

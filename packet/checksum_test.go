@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestChecksum: the example of RFC 1071, §3, and a sum of one word after the other.
+// TestChecksum: the checksum matches the example of RFC 1071, §3, and a sum word by word.
 func TestChecksum(t *testing.T) {
 	if got := Checksum(ChecksumAdd(0, []byte{0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6,
 		0xF7})); got != 0x220D {

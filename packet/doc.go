@@ -14,10 +14,10 @@
 //
 // RoCE and MRC put them together into whole frames.
 //
-// Parsing never panics and, as long as the input is good, does not allocate: what has a variable
-// length is a slice of the input, valid as long as the input is. Errors wrap one of the sentinels
-// of errors.go and report which field had which value and what would have been right.
+// Parsing never panics and does not allocate for good input: variable-length fields are slices of
+// the input, valid as long as the input. Errors wrap one of the sentinels in errors.go, and name
+// the field, its value and the expected value.
 //
-// The package does not decide anything: it holds no state, knows no roles, and accepts values that
-// are well formed but make no sense, such as a queue pair number of 0.
+// The package makes no decisions: the package holds no state, knows no roles, and accepts
+// well-formed values without meaning, such as queue pair number 0.
 package packet

@@ -79,14 +79,14 @@ func (c DSCPClasses) Trim(dscp uint8) Trim {
 	return NotTrimmed
 }
 
-// High reports whether packets of a codepoint belong to the control class: control packets and what
-// is left of trimmed ones.
+// High reports whether packets with a codepoint belong to the control class: control packets and
+// trimmed packets.
 func (c DSCPClasses) High(dscp uint8) bool {
 	return dscp == c.Control || c.Trim(dscp) != NotTrimmed
 }
 
-// Of is the codepoint a packet is sent with (table 7-8), given whether data of its queue pair may
-// be trimmed. Requesters may send EV probes with any other.
+// Of returns the codepoint of a sent packet (table 7-8); trimmable reports whether switches may
+// trim data of its queue pair. Requesters may send EV probes with any codepoint.
 func (c DSCPClasses) Of(h MRCBTH, trimmable bool) uint8 {
 	ext, _ := h.Extensions()
 	switch {

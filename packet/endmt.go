@@ -104,14 +104,14 @@ func (r Receiver) append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, r.QPN&PSNMask<<8)
 }
 
-// EdgeReceivers are the receivers behind one edge node.
+// EdgeReceivers lists the receivers behind one edge node.
 type EdgeReceivers struct {
 	Edge      netip.Addr
 	Receivers []Receiver
 }
 
-// AppendEndMT writes the End.MT TLVs that name the receivers of one edge after b: as many as it
-// takes, in order, and one without receivers when there are none. The result is not padded.
+// AppendEndMT appends the End.MT TLVs with the receivers of one edge to b, in order. An edge
+// without receivers gets one empty TLV. AppendEndMT adds no padding.
 func AppendEndMT(b []byte, tlvType uint8, edge netip.Addr, receivers []Receiver) []byte {
 	for {
 		num := min(len(receivers), EndMTMaxReceivers)
@@ -128,10 +128,10 @@ func AppendEndMT(b []byte, tlvType uint8, edge netip.Addr, receivers []Receiver)
 	}
 }
 
-// EndMTList is the list of TLVs that names the receivers of every edge, in order, padded to a
-// multiple of 8 octets: the TLVList of an SRH. It is an error when an address is not IPv6, a QPN
-// has more than 24 bits, an edge comes twice or has no receivers, or the TLVs are too long for an
-// SRH of the given number of segments.
+// EndMTList returns the TLVs with the receivers of every edge, in order, padded to a multiple of 8
+// octets: the TLVList of an SRH. EndMTList returns an error if an address is not IPv6, a QPN has
+// more than 24 bits, an edge comes twice or has no receivers, or the TLVs are too long for an SRH
+// with the given number of segments.
 func EndMTList(tlvType uint8, segments int, edges []EdgeReceivers) ([]byte, error) {
 	var b []byte
 	for i, e := range edges {
@@ -170,10 +170,10 @@ func EndMTList(tlvType uint8, segments int, edges []EdgeReceivers) ([]byte, erro
 
 func isIPv6(a netip.Addr) bool { return a.Is6() && a.Zone() == "" }
 
-// EndMTReceivers appends the receivers of one edge node to dst: those of all its End.MT TLVs, in
-// order. found is false when no TLV is for the edge. Every End.MT TLV of the header is checked,
-// also those of other edges: one that is malformed makes the packet invalid for everybody, and dst
-// comes back as it was.
+// EndMTReceivers appends the receivers of one edge node to dst, from all End.MT TLVs for the edge,
+// in order. found is false if no TLV names the edge. EndMTReceivers checks every End.MT TLV of the
+// header, also TLVs for other edges: a malformed TLV makes the packet invalid for every edge, and
+// EndMTReceivers then returns dst unchanged.
 func (h SRH) EndMTReceivers(dst []Receiver, tlvType uint8, edge netip.Addr) (receivers []Receiver,
 	found bool, err error) {
 	receivers = dst

@@ -6,7 +6,8 @@ import (
 )
 
 var (
-	// ErrTruncated: the input ends before the header, or what one of its length fields promises.
+	// ErrTruncated: the input ends before the end of the header, or before the end given by a length
+	// field.
 	ErrTruncated = errors.New("truncated")
 	// ErrMalformed: a field has a value its specification forbids, or two fields contradict each
 	// other.

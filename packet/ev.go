@@ -20,8 +20,12 @@ func (v EV) SrcPort() uint16 { return uint16(v >> 16) }
 // FlowLabel is the IPv6 flow label that carries the value, the 4 bits it does not use being zero.
 func (v EV) FlowLabel() uint32 { return uint32(v & 0xFFFF) }
 
-// EVField is the part of a structured EV that one tier of switches reads: Width bits from bit
-// Offset on, bit 0 being the most significant.
+// SourcePortOnly is the value without the bits of the flow label: all that IPv4 carries (OCP MRC
+// 1.0, §9.1).
+func (v EV) SourcePortOnly() EV { return v &^ 0xFFFF }
+
+// EVField is the part of a structured EV read by one tier of switches: Width bits starting at bit
+// Offset; bit 0 is the most significant.
 type EVField struct {
 	Offset, Width int
 }

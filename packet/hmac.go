@@ -74,13 +74,14 @@ func (h HMAC) Append(b []byte) []byte {
 // Len is the octets Append writes.
 func (h HMAC) Len() int { return TLVHeaderLen + hmacFixed + min(len(h.Digest), HMACDigestLen) }
 
-// hmacSum is HMAC-SHA-256 over what RFC 8754 §2.1.2.1 lists: source address, Last Entry, flags, key
-// id and segment list. TLVs are not covered.
-func (h SRH) hmacSum(key []byte, keyID uint32, src netip.Addr) [HMACDigestLen]byte {
+// hmacSum is HMAC-SHA-256 over what RFC 8754 §2.1.2.1 lists: source address, Last Entry, flags, the
+// 16 bits behind the Length of the HMAC TLV (the D bit and 15 reserved bits), key id and segment
+// list. fixed has these bits and the key id. Other TLVs are not covered.
+func (h SRH) hmacSum(key []byte, fixed [hmacFixed]byte, src netip.Addr) [HMACDigestLen]byte {
 	mac := hmac.New(sha256.New, key)
-	text := appendAddr(make([]byte, 0, 22+len(h.SegmentList)), src)
+	text := appendAddr(make([]byte, 0, 24+len(h.SegmentList)), src)
 	text = append(text, h.LastEntry, h.Flags)
-	text = binary.BigEndian.AppendUint32(text, keyID)
+	text = append(text, fixed[:]...)
 	text = append(text, h.SegmentList...)
 	mac.Write(text)
 	return [HMACDigestLen]byte(mac.Sum(nil))
@@ -96,7 +97,9 @@ func (h SRH) WithHMAC(key []byte, keyID uint32, src netip.Addr) (SRH, error) {
 			return SRH{}, fmt.Errorf("SRH: has an HMAC TLV, want none before one is added: %w", ErrMalformed)
 		}
 	}
-	sum := h.hmacSum(key, keyID, src)
+	fixed := [hmacFixed]byte{hmacD}
+	binary.BigEndian.PutUint32(fixed[hmacKeyID:], keyID)
+	sum := h.hmacSum(key, fixed, src)
 	tlv := HMAC{D: true, KeyID: keyID, Digest: sum[:]}
 	list := tlv.Append(make([]byte, 0, tlv.Len()+len(h.TLVList)))
 	h.TLVList = append(list, h.TLVList...)
@@ -106,9 +109,9 @@ func (h SRH) WithHMAC(key []byte, keyID uint32, src netip.Addr) (SRH, error) {
 	return h, nil
 }
 
-// VerifyHMAC reports whether the header has exactly one HMAC TLV, with the D bit set, of a known
-// key, whose digest is right for a packet from src. key gives the secret of a key id, nil when
-// there is none. A failure wraps ErrHMAC.
+// VerifyHMAC checks that the header has exactly one HMAC TLV, with the D bit set, a known key, and
+// the right digest for a packet from src. key returns the secret of a key id; nil for an unknown
+// id. Errors wrap ErrHMAC.
 //
 // A success says nothing about the other TLVs: RFC 8754 does not cover them.
 func (h SRH) VerifyHMAC(src netip.Addr, key func(id uint32) []byte) error {
@@ -139,7 +142,7 @@ func (h SRH) VerifyHMAC(src netip.Addr, key func(id uint32) []byte) error {
 	if len(secret) == 0 {
 		return fmt.Errorf("SRH: HMAC key id %#x is not known: %w", got.KeyID, ErrHMAC)
 	}
-	want := h.hmacSum(secret, got.KeyID, src)
+	want := h.hmacSum(secret, [hmacFixed]byte(tlv.Value), src)
 	if !hmac.Equal(got.Digest, want[:]) {
 		return fmt.Errorf("SRH: HMAC with key id %#x does not match source address and segments: %w",
 			got.KeyID, ErrHMAC)

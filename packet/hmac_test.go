@@ -7,7 +7,7 @@ import (
 )
 
 const hmacWire = "05 26 8000 01020304 " +
-	"0f2d4b0504369e46d38b0aedc3c2321509776315caaf4e87fab3d7443fc4d9c8"
+	"22ea498f321838d395a00abeb2a6e38c13df1a5feb566624d625df0a903a6c30"
 
 func TestHMAC(t *testing.T) {
 	digest := unhex(t, hmacWire)[8:]
@@ -86,7 +86,8 @@ func TestVerifyHMAC(t *testing.T) {
 		{"Tag", func(b []byte) { b[6]++ }, ""},
 		{"Next Header", func(b []byte) { b[0] = NextHeaderEthernet }, ""},
 		{"receiver in another TLV: not covered", func(b []byte) { b[firstTLV+40+24]++ }, ""},
-		{"reserved bits of the TLV", func(b []byte) { b[firstTLV+3] = 1 }, ""},
+		{"reserved bits of the TLV", func(b []byte) { b[firstTLV+3] = 1 }, "does not match"},
+		{"reserved bits beside the D bit", func(b []byte) { b[firstTLV+2] |= 0x40 }, "does not match"},
 		{"flags", func(b []byte) { b[5] = 1 }, "does not match"},
 		{"segment 0", func(b []byte) { b[8]++ }, "does not match"},
 		{"segment 1", func(b []byte) { b[39]++ }, "does not match"},

@@ -16,11 +16,11 @@ const (
 	icrcMin4 = IPv4Len + UDPLen + BTHLen
 )
 
-// The ICRC (IBTA annex A17.3) is the CRC-32 of Ethernet over eight octets of ones, in the place of
-// InfiniBand's local route header, and the packet from its IPv6 header on, in which all that may
-// change en route reads as ones: traffic class, flow label, hop limit, UDP checksum and the
-// reserved octet of the BTH that holds FECN and BECN. Of IPv4 it is type of service, time to live
-// and header checksum.
+// The ICRC (IBTA annex A17.3) is the Ethernet CRC-32 over eight octets of ones, in place of
+// InfiniBand's local route header, and the packet from its IPv6 header on. Fields that may change
+// en route count as ones: traffic class, flow label, hop limit, UDP checksum and the reserved octet
+// of the BTH with FECN and BECN. In IPv4, type of service, time to live and header checksum count
+// as ones.
 const (
 	icrcUDPChecksum = IPv6Len + udpChecksum
 	icrcBTH         = IPv6Len + UDPLen
@@ -34,7 +34,7 @@ var icrcOnes = []byte{0xFF, 0xFF}
 var icrcStart = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x6F,
 	0xFF, 0xFF, 0xFF})
 
-// icrcStart4 is the same of IPv4, after the type of service.
+// icrcStart4 is the equivalent of icrcStart for IPv4, after the type of service.
 var icrcStart4 = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
 	ipv4NoOptions, 0xFF})
 
@@ -110,7 +110,7 @@ func AppendICRC(p []byte) []byte {
 	return binary.LittleEndian.AppendUint32(p, crc)
 }
 
-// CheckICRC reports whether the last four octets of p are the ICRC of what precedes them. p is a
+// CheckICRC reports whether the last four octets of p are the ICRC of the octets before. p is a
 // packet from its IP header to its ICRC.
 func CheckICRC(p []byte) error {
 	least, _ := icrcShape(p)

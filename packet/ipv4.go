@@ -119,7 +119,8 @@ func ParseIP(b []byte) (ip IPv6, n int, err error) {
 
 func parseIP(b []byte) (ip IPv6, four IPv4, n int, err error) {
 	if len(b) == 0 || b[0]>>4 != 4 {
-		return parseIPv6(b)
+		ip, n, err = ParseIPv6(b)
+		return ip, IPv4{}, n, err
 	}
 	if four, n, err = ParseIPv4(b); err != nil {
 		return IPv6{}, IPv4{}, 0, err
@@ -131,10 +132,21 @@ func parseIP(b []byte) (ip IPv6, four IPv4, n int, err error) {
 		NextHeader: four.Protocol, HopLimit: four.TTL, Src: four.Src, Dst: four.Dst}, four, n, nil
 }
 
-// parseIPv6 is parseIP of IPv6 alone.
-func parseIPv6(b []byte) (ip IPv6, four IPv4, n int, err error) {
-	ip, n, err = ParseIPv6(b)
-	return ip, IPv4{}, n, err
+// checkEtherType reports whether an EtherType is that of the IP header at the start of b.
+func checkEtherType(t uint16, b []byte) error {
+	version := byte(6)
+	switch t {
+	case EtherTypeIPv6:
+	case EtherTypeIPv4:
+		version = 4
+	default:
+		return fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6) or %#04x (IPv4): %w", t,
+			EtherTypeIPv6, EtherTypeIPv4, ErrUnsupported)
+	}
+	if len(b) > 0 && b[0]>>4 != version {
+		return fmt.Errorf("IP header: version %d, want %d: %w", b[0]>>4, version, ErrMalformed)
+	}
+	return nil
 }
 
 // IsIPv4 reports whether AppendIP writes an IPv4 header: its addresses are IPv4.
@@ -156,8 +168,8 @@ func (h IPv6) EtherType() uint16 {
 	return EtherTypeIPv6
 }
 
-// AppendIP writes an IPv4 header after b where the addresses are IPv4, else an IPv6 header. id is
-// the Identification of IPv4, which asks not to be fragmented.
+// AppendIP appends an IPv4 header to b if the addresses are IPv4, else an IPv6 header. id is the
+// Identification of the IPv4 header, which sets Don't Fragment.
 func (h IPv6) AppendIP(b []byte, id uint16) []byte {
 	if !h.IsIPv4() {
 		return h.Append(b)

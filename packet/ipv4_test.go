@@ -224,7 +224,7 @@ func TestTunnelsAreOfIPv6(t *testing.T) {
 	}
 }
 
-// TestIsIPv4: a header is written as IPv4 when both of its addresses are.
+// TestIsIPv4: Append writes an IPv4 header if both addresses are IPv4.
 func TestIsIPv4(t *testing.T) {
 	four, mapped, six := addr("192.0.2.1"), addr("::ffff:192.0.2.1"), addr("2001:db8::1")
 	for _, src := range []netip.Addr{four, mapped, six} {

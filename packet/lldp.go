@@ -51,8 +51,8 @@ type LLDPOrganization struct {
 	Value   string // at most 507 octets
 }
 
-// LLDP is what this package keeps of an LLDP data unit: the TLVs that must be there, the
-// names, and those of organizations.
+// LLDP holds the TLVs that this package reads from an LLDP data unit: the mandatory TLVs, the
+// names, and organizationally specific TLVs.
 type LLDP struct {
 	Chassis, Port LLDPID
 	TTL           uint16 // seconds; 0: forget what was said before
@@ -135,7 +135,7 @@ func (h *LLDP) take(typ int, value []byte) error {
 	return nil
 }
 
-// Append writes the data unit after b, with its End TLV. It cuts what is too long for its TLV.
+// Append appends the data unit to b, with its End TLV, and cuts values too long for their TLVs.
 func (h LLDP) Append(b []byte) []byte {
 	tlv := func(typ int, head []byte, value string, most int) {
 		value = value[:min(len(value), most)]

@@ -71,7 +71,8 @@ func FuzzParseLLDP(f *testing.F) {
 		"02 03 07 6e31 04 03 07 3132 06 02 0000 08 04 65746831 0a 02 6e31 fe 06 0080c2 01 abcd 0000")
 }
 
-// TestLLDPCuts: what is too long for its TLV is cut, so that what follows can be read.
+// TestLLDPCuts: Append cuts a value too long for its TLV, so that the parser can read the following
+// TLVs.
 func TestLLDPCuts(t *testing.T) {
 	for _, n := range []int{LLDPMaxString - 1, LLDPMaxString, LLDPMaxString + 1, 1000} {
 		h := LLDP{Chassis: LLDPID{Subtype: 7, Value: "s1"}, Port: LLDPID{Subtype: 7, Value: "1"}, TTL: 9,

@@ -24,13 +24,13 @@ func (s MRCSettings) Validate() error {
 	return s.DSCP.Validate()
 }
 
-// MRC is a whole frame of MRC: Ethernet, perhaps an outer IPv6 header with or without SRH, IPv6,
-// UDP, BTH, the extension headers of the opcode; in a WRITE payload and padding; ICRC.
+// MRC is a whole MRC frame: Ethernet, optionally an outer IPv6 header with or without SRH, IPv6 or
+// IPv4, UDP, BTH, the extension headers of the opcode; in a WRITE, payload and padding; ICRC.
 //
 // Append derives, and ParseMRC fills in: EtherType, Next Headers, the lengths, the UDP checksum
-// (0), PadCount, ICRC, and the fields marked as ParseMRC's. All else is the caller's, the hop
-// limits and UDP.DstPort too, and the UDP length of a NACK: it is that of the packet it answers, as
-// far as that was trimmed, so Append writes UDP.Length when it is not 0.
+// (0), PadCount, ICRC, and the fields marked as set by ParseMRC. The caller sets all other fields,
+// including the hop limits, UDP.DstPort and the UDP length of a NACK. A NACK of a trimmed packet
+// carries the UDP length of the whole packet, so Append writes UDP.Length unless 0.
 type MRC struct {
 	Ethernet Ethernet
 
@@ -39,12 +39,14 @@ type MRC struct {
 	Outer        IPv6
 	SRH          SRH
 
+	// IPv6 stands for an IPv4 header where its addresses are IPv4, as in RoCE: FlowLabel is 0 then.
 	IPv6  IPv6
 	UDP   UDP
 	BTH   MRCBTH
 	METH  METH
 	TSETH TSETH
-	// VA is that of this packet's payload, DMALength that of the whole operation (table 6-5)
+	// VA is the address of this packet's payload, DMALength the length of the whole operation (table
+	// 6-5)
 	RETH  RETH
 	AETH  AETH
 	ImmDt ImmDt
@@ -57,14 +59,14 @@ type MRC struct {
 	Payload []byte // without padding; a slice of the frame after ParseMRC
 	ICRC    uint32 // as computed; its octets are reversed on the wire
 
-	// Trim, set by ParseMRC: a DSCP reports that the packet was trimmed. Then there is no ICRC to
-	// check, Payload is nil whatever is left of it, the lengths of IPv6 and UDP may be those of the
-	// whole packet, and only Headers are there.
+	// Trim, set by ParseMRC: a DSCP reports that a switch trimmed the packet. A trimmed packet has no
+	// ICRC to check, Payload is nil even if some payload is left, the IPv6 and UDP lengths may still
+	// count the whole packet, and only Headers are present.
 	Trim Trim
-	// Headers, set by ParseMRC, are the extension headers that are there: all of the opcode, or those
-	// that trimming left whole.
+	// Headers, set by ParseMRC, are the extension headers present: all headers of the opcode, or the
+	// headers left complete by trimming.
 	Headers Extension
-	// Datagram, set by ParseMRC, is the slice of the frame from the inner IPv6 header to the end, for
+	// Datagram, set by ParseMRC, is the slice of the frame from the inner IP header to the end, for
 	// CheckICRC.
 	Datagram []byte
 }
@@ -73,28 +75,33 @@ type MRC struct {
 // inner header when it is encapsulated.
 func (p *MRC) EV() EV { return NewEV(p.UDP.SrcPort, p.IPv6.FlowLabel) }
 
-// SetEV writes an entropy value into source port and flow label.
-func (p *MRC) SetEV(v EV) { p.UDP.SrcPort, p.IPv6.FlowLabel = v.SrcPort(), v.FlowLabel() }
+// SetEV writes an entropy value into source port and flow label. IPv4 has the source port alone
+// (OCP MRC 1.0, §9.1).
+func (p *MRC) SetEV(v EV) {
+	if p.IPv6.IsIPv4() {
+		v = v.SourcePortOnly()
+	}
+	p.UDP.SrcPort, p.IPv6.FlowLabel = v.SrcPort(), v.FlowLabel()
+}
 
 // ParseMRC reads a frame; n is the octets up to the ICRC, which Ethernet padding may follow.
-// Lengths are checked, the ICRC is not: see CheckICRC. The UDP checksum, 0 in what MRC sends, is
-// not looked at. An error that wraps ErrUnsupported means that the frame is no MRC over IPv6, or
-// has an opcode that is not assigned; in the latter case all up to the BTH, and Datagram, is filled
-// in.
+// ParseMRC checks lengths but not the ICRC: see CheckICRC. ParseMRC ignores the UDP checksum, which
+// MRC sends as 0. An error that wraps ErrUnsupported means that the frame is not MRC over IP, or
+// has an unassigned opcode; with an unassigned opcode, ParseMRC fills in Datagram and everything up
+// to the BTH.
 func ParseMRC(frame []byte, s MRCSettings) (p MRC, n int, err error) {
 	p.Ethernet, n, err = ParseEthernet(frame)
 	if err != nil {
 		return MRC{}, 0, err
 	}
-	if p.Ethernet.EtherType != EtherTypeIPv6 {
-		return MRC{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6): %w",
-			p.Ethernet.EtherType, EtherTypeIPv6, ErrUnsupported)
+	if err := checkEtherType(p.Ethernet.EtherType, frame[n:]); err != nil {
+		return MRC{}, 0, err
 	}
 	m, err := p.parseIPv6(frame[n:], &s)
 	return p, n + m, err
 }
 
-// ParseMRCPacket is ParseMRC for a packet that starts with its (outer) IPv6 header.
+// ParseMRCPacket is ParseMRC for a packet that starts with its (outer) IP header.
 func ParseMRCPacket(b []byte, s MRCSettings) (p MRC, n int, err error) {
 	n, err = p.parseIPv6(b, &s)
 	return p, n, err
@@ -108,7 +115,7 @@ func (p *MRC) parseIPv6(b []byte, s *MRCSettings) (int, error) {
 	p.Encapsulated, p.Routed, p.Outer, p.SRH, p.IPv6 = st.encapsulated, st.routed, st.outer, st.srh,
 		st.ip
 	p.Trim, p.Datagram = st.trim, st.datagram
-	return st.end, p.parseTransport(st.datagram[IPv6Len:], s.Port)
+	return st.end, p.parseTransport(st.datagram[st.ipLen:], s.Port)
 }
 
 func (p *MRC) parseTransport(b []byte, port uint16) error {
@@ -154,8 +161,8 @@ func (p *MRC) parseTransport(b []byte, port uint16) error {
 	return p.parsePayload(b, ext)
 }
 
-// parseExtensions reads the headers of ext at the start of b and returns what follows. Of a trimmed
-// packet it reads those that are whole.
+// parseExtensions reads the headers of ext at the start of b and returns the rest. In a trimmed
+// packet, parseExtensions reads only complete headers.
 func (p *MRC) parseExtensions(b []byte, ext Extension) ([]byte, error) {
 	for ; ext != 0; ext &= ext - 1 {
 		header := ext.first()
@@ -221,6 +228,9 @@ func (p *MRC) parsePayload(b []byte, ext Extension) error {
 func (p *MRC) Append(b []byte) []byte {
 	eth := p.Ethernet
 	eth.EtherType = EtherTypeIPv6
+	if !p.Encapsulated {
+		eth.EtherType = p.IPv6.EtherType()
+	}
 	return p.AppendPacket(eth.Append(b))
 }
 
@@ -229,18 +239,18 @@ func (p *MRC) AppendPacket(b []byte) []byte {
 	ext, payload := p.layout()
 	inner := p.innerLen()
 	if p.Encapsulated {
-		b = appendOuter(b, p.Outer, p.Routed, p.SRH, NextHeaderIPv6, inner)
+		b = appendOuter(b, p.Outer, p.Routed, p.SRH, innerHeader(p.IPv6), inner)
 	}
 	start := len(b)
 	ip, udp, bth := p.IPv6, p.UDP, p.BTH
 	ip.NextHeader = NextHeaderUDP
-	ip.PayloadLength = uint16(inner - IPv6Len)
+	ip.PayloadLength = uint16(inner - ip.IPLen())
 	if bth.Opcode != OpMRCNACK || udp.Length == 0 {
 		udp.Length = ip.PayloadLength
 	}
 	udp.Checksum = 0
 	bth.PadCount = padCount(payload)
-	b = bth.Append(udp.Append(ip.Append(b)))
+	b = bth.Append(udp.Append(ip.AppendIP(b, 0)))
 	b = p.appendExtensions(b, ext)
 	b = append(b, payload...)
 	for range bth.PadCount {
@@ -298,9 +308,9 @@ func (p *MRC) layout() (ext Extension, payload []byte) {
 	return ext, payload
 }
 
-func (p *MRC) innerLen() int { return innerLen(p.layout()) }
+func (p *MRC) innerLen() int { return innerLen(p.layout()) + p.IPv6.IPLen() - IPv6Len }
 
-// innerLen is the length of a packet from its inner IPv6 header to its ICRC.
+// innerLen returns the packet length from the inner IPv6 header to the ICRC.
 func innerLen(ext Extension, payload []byte) int {
 	return icrcMin + ext.Len() + len(payload) + int(padCount(payload)) + ICRCLen
 }

@@ -3,6 +3,7 @@ package packet
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"reflect"
 	"testing"
 )
@@ -21,7 +22,7 @@ type mrcCase struct {
 	want MRC
 }
 
-// mrcBase is what the messages of mrcCases have in common.
+// mrcBase returns the common part of the messages in mrcCases.
 func mrcBase(dscp, ecn uint8, bth MRCBTH) MRC {
 	bth.PKey = DefaultPKey
 	return MRC{
@@ -167,8 +168,8 @@ func mrcCases(t testing.TB) []mrcCase {
 	}
 }
 
-// mrcDerived is p without the fields Append derives and ParseMRC fills in. The UDP length of a NACK
-// is not one of them.
+// mrcDerived returns p without the fields derived by Append and filled in by ParseMRC. Append does
+// not derive the UDP length of a NACK.
 func mrcDerived(p MRC) MRC {
 	p.Outer.PayloadLength, p.Outer.NextHeader, p.SRH.NextHeader = 0, 0, 0
 	p.IPv6.PayloadLength, p.IPv6.NextHeader = 0, 0
@@ -184,7 +185,7 @@ func mrcDerived(p MRC) MRC {
 	return p
 }
 
-// tunnelled is p in a tunnel of uSIDs as a sender of mode usid-srh makes it.
+// tunnelled returns p in a uSID tunnel, as a sender of mode usid-srh builds the tunnel.
 func tunnelled(t testing.TB, p MRC) MRC {
 	t.Helper()
 	containers, err := F3216.Containers(block32, sequence(8)...)
@@ -367,9 +368,13 @@ func TestParseMRCRefuses(t *testing.T) {
 		words  []string
 	}{
 		{"EtherType", write, func(b []byte) []byte {
+			b[12], b[13] = 0x08, 0x06
+			return b
+		}, ErrUnsupported, []string{"EtherType 0x0806", "0x86dd", "0x0800"}},
+		{"EtherType of IPv4 before IPv6", write, func(b []byte) []byte {
 			b[12], b[13] = 0x08, 0x00
 			return b
-		}, ErrUnsupported, []string{"EtherType 0x0800", "0x86dd"}},
+		}, ErrMalformed, []string{"version 6, want 4"}},
 		{"IP version", write, func(b []byte) []byte {
 			b[ip] = 0x45
 			return b
@@ -447,7 +452,7 @@ func TestMRCTimestampedControl(t *testing.T) {
 	}
 }
 
-// The length of a NACK that answers no trimmed packet is its own.
+// A NACK of an untrimmed packet carries its own length.
 func TestMRCNACKLength(t *testing.T) {
 	p := mrcCases(t)[8].want
 	for given, want := range map[uint16]uint16{0: 44, 8: 8, 44: 44, 65535: 65535} {
@@ -622,5 +627,40 @@ func BenchmarkAppendMRC(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		buf = p.Append(buf[:0])
+	}
+}
+
+// TestMRCOverIPv4: a SACK over IPv4, put together by hand. Its own entropy value is the source
+// port, and what it reflects has no flow label.
+func TestMRCOverIPv4(t *testing.T) {
+	want := unhex(t, "020000000002 020000000001 0800"+
+		"45ac 0050 0000 4000 40 11 0000 c0000201 c0000202"+ // DSCP 43
+		"c123 12b7 003c 0000"+"dc 00 ffff 00 000118 00 000007"+
+		"00000003 c9870000 0118 0119 00 000007 10 08 0000 0000000000000001 0000000000000000")
+	sum := Checksum(ChecksumAdd(0, want[14:34]))
+	want[24], want[25] = byte(sum>>8), byte(sum)
+	want = binary.LittleEndian.AppendUint32(want, icrc(want[14:]))
+	got, n, err := ParseMRC(want, mrcSettings)
+	if err != nil || n != len(want) {
+		t.Fatalf("%d of %d octets: %v", n, len(want), err)
+	}
+	if err := CheckICRC(got.Datagram); err != nil {
+		t.Error(err)
+	}
+	if !got.IPv6.IsIPv4() || got.IPv6.Src != addr("192.0.2.1") || got.EV() != 0xc1230000 ||
+		got.SETH.Entropy != 0xc9870000 || got.SETH.CackPSN != 7 || got.Len() != len(want) {
+		t.Errorf("%+v", got)
+	}
+	got.IPv6.FlowLabel = 0x54321 // has no place
+	if b := got.Append(nil); !bytes.Equal(b, want) {
+		t.Errorf("appended\n%x, want\n%x", b, want)
+	}
+	if got.SetEV(0xd234abcd); got.UDP.SrcPort != 0xd234 || got.IPv6.FlowLabel != 0 {
+		t.Errorf("the source port is %#x, the flow label %#x: want the upper 16 bits of the value alone",
+			got.UDP.SrcPort, got.IPv6.FlowLabel)
+	}
+	want[14] = 0x65
+	if _, _, err := ParseMRC(want, mrcSettings); !errors.Is(err, ErrMalformed) {
+		t.Errorf("EtherType IPv4 with version 6: %v", err)
 	}
 }

@@ -14,9 +14,9 @@ const (
 )
 
 // MRCBTH is the base transport header of an MRC packet (OCP MRC 1.0, tables 6-3, 6-4, 7-10 and
-// 7-11). It has the octets of IBTA's, and gives two of the seven reserved bits beside A a meaning,
-// so BTH reads the same packet, with the bits in Reserved7. For opcodes of other services those
-// bits are reserved: hence a type of its own, which only takes MRC's opcodes.
+// 7-11). MRCBTH has the layout of IBTA's BTH, but defines two of the seven reserved bits after A,
+// so BTH reads the same packet, with the two bits in Reserved7. Opcodes of other services reserve
+// these bits, so MRCBTH is a separate type and takes only MRC opcodes.
 type MRCBTH struct {
 	Opcode         Opcode
 	Solicited      bool   // SE; ignored in control packets

@@ -59,7 +59,7 @@ func TestParseMRCBTHTakesOnlyMRC(t *testing.T) {
 	}
 }
 
-// The header as IBTA reads it is what ParseBTH makes of the same octets.
+// MRCBTH.BTH returns the same header as ParseBTH from the same octets.
 func TestMRCBTHIsABTH(t *testing.T) {
 	for _, wire := range []string{mrcBTHWire, "df ff ffff ff ffffff ff ffffff",
 		"c0 00 0000 c0 000000 40 000000", "c0 00 0000 3f 000000 3f 000000"} {

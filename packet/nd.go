@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Types of messages of neighbor discovery (RFC 4861 §4), and of others that hosts send at the
-// edge: echoes (RFC 4443 §4) and reports of multicast listeners (RFC 3810 §5.2).
+// Types of neighbor discovery messages (RFC 4861 §4), and of other messages from hosts at the edge:
+// echoes (RFC 4443 §4) and multicast listener reports (RFC 3810 §5.2).
 const (
 	ICMPv6EchoRequest           = 128
 	ICMPv6EchoReply             = 129
@@ -20,8 +20,8 @@ const (
 	ICMPv6ListenerReport        = 143
 )
 
-// NDHopLimit is the Hop Limit of all messages of neighbor discovery: what has another one came from
-// another link (RFC 4861 §7.1).
+// NDHopLimit is the Hop Limit of all neighbor discovery messages: a message with another Hop Limit
+// came from another link (RFC 4861 §7.1).
 const NDHopLimit = 255
 
 var (
@@ -253,7 +253,7 @@ func MulticastMAC(a netip.Addr) MAC {
 	return MAC{0x33, 0x33, o[12], o[13], o[14], o[15]}
 }
 
-// NDFrame is a message of neighbor discovery with the headers that it came with.
+// NDFrame is a neighbor discovery message with its headers.
 type NDFrame struct {
 	Ethernet Ethernet
 	IP       IPv6

@@ -53,8 +53,9 @@ func ParseNSCC(b []byte) (NSCC, int, error) {
 	}, CCStateLen, nil
 }
 
-// Append writes the state after b. A count or penalty beyond its field is written as the greatest
-// there is, since a smaller one would say the opposite; bits of RcvdBytes beyond 24 are dropped.
+// Append writes the state after b. Append writes a count or penalty too large for its field as the
+// greatest value, because a truncated value would mean the opposite, and drops bits of RcvdBytes
+// beyond 24.
 func (s NSCC) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, s.Timestamp)
 	b = binary.BigEndian.AppendUint16(b, min(s.OOOCount, nsccMaxOOO))
@@ -68,7 +69,7 @@ func (s NSCC) Append(b []byte) []byte {
 // Len is CCStateLen.
 func (NSCC) Len() int { return CCStateLen }
 
-// RcvdBytes is the rcvd_bytes that reports that so many octets were received: rounded up to
+// RcvdBytes returns the rcvd_bytes value for a number of received octets: rounded up to
 // RcvdBytesUnit, modulo 2^24.
 func RcvdBytes(octets uint64) uint32 {
 	units := octets / RcvdBytesUnit

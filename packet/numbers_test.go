@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestNumbers: what others assign is as they have assigned it, and lengths are those of figures.
+// TestNumbers: constants match the numbers assigned by RFCs, IEEE and IBTA, and lengths match the
+// figures of these documents.
 func TestNumbers(t *testing.T) {
 	for name, n := range map[string]struct{ is, want int }{
 		"EtherType of IPv4 (RFC 894)":               {EtherTypeIPv4, 0x0800},
@@ -122,8 +123,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestEdgesOfLengths: the shortest of each is read, and what is refused is refused with how much is
-// there and how much is needed.
+// TestEdgesOfLengths: parsers accept the minimum length of each header, and errors name the present
+// and the needed length.
 func TestEdgesOfLengths(t *testing.T) {
 	if _, n, err := ParseEthernet(make([]byte, EthernetLen)); err != nil || n != EthernetLen {
 		t.Errorf("an Ethernet header alone: %d, %v", n, err)
@@ -199,8 +200,8 @@ func TestNDFrameAccepts(t *testing.T) {
 	}
 }
 
-// TestARPFrameBehind: a frame is filled up with zeros to the shortest of Ethernet, whatever is
-// before it; an address that is not IPv4 is written as 0.0.0.0.
+// TestARPFrameBehind: Append pads a frame with zeros to the minimum Ethernet length, whatever b
+// holds before; Append writes a non-IPv4 address as 0.0.0.0.
 func TestARPFrameBehind(t *testing.T) {
 	f := ARPFrame{ARP: ARP{Operation: ARPReply, Sender: linuxAddr, Target: addr("::ffff:10.0.0.2")}}
 	before := bytes.Repeat([]byte{0xEE}, 30)
@@ -290,8 +291,8 @@ func TestEndMTListBounds(t *testing.T) {
 	wantError(t, err, ErrTooLong, "at most 2048")
 }
 
-// TestAddressesMade: each octet of an Ethernet address, and each low octet of an IPv6 address, has
-// its place in what is made of it.
+// TestAddressesMade: each octet of an Ethernet address, and each low octet of an IPv6 address,
+// lands in its place in the derived address.
 func TestAddressesMade(t *testing.T) {
 	if got := LinkLocal(MAC{1, 2, 3, 4, 5, 6}); got != addr("fe80::302:3ff:fe04:506") {
 		t.Errorf("link-local address %v", got)
@@ -321,7 +322,7 @@ func TestNonces(t *testing.T) {
 	}
 }
 
-// TestWhatIsMissing: an error has how much is there, and how much is needed.
+// TestWhatIsMissing: an error names the present and the needed length.
 func TestWhatIsMissing(t *testing.T) {
 	wantError(t, CheckICRC(append([]byte{6 << 4}, make([]byte, 62)...)), ErrTruncated, "63 octets",
 		"need 64")

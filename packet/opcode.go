@@ -132,9 +132,9 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("opcode %#02x", uint8(o))
 }
 
-// Extensions reports which headers follow the BTH; ok is false when the opcode is not one of RoCEv2
-// that this package decodes: other services than reliable connection, ATOMIC operations and SEND
-// with Invalidate. For MRC's opcodes, which are not among them, see MRCBTH.Extensions.
+// Extensions returns the headers after the BTH. ok is false for opcodes that this package does not
+// decode as RoCEv2: services other than reliable connection, ATOMIC operations and SEND with
+// Invalidate. For MRC opcodes ok is false too: see MRCBTH.Extensions.
 func (o Opcode) Extensions() (ext Extension, ok bool) {
 	if o.MRC() {
 		return 0, false
@@ -146,7 +146,7 @@ func (o Opcode) Extensions() (ext Extension, ok bool) {
 // first is the first of the headers.
 func (e Extension) first() Extension { return e & -e }
 
-// Is reports whether all headers of want are among those of e.
+// Is reports whether e contains all headers of want.
 func (e Extension) Is(want Extension) bool { return e&want == want }
 
 // extensionLens has the length of header 1<<i at i.

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// header is what every header of this package can do.
+// header is the interface of every header in this package.
 type header interface {
 	Append(b []byte) []byte
 	Len() int
@@ -56,9 +56,8 @@ func testHeader[H header](t *testing.T, parse func([]byte) (H, int, error), case
 	}
 }
 
-// fuzzHeader checks that parse never panics, takes no more than there is, and that what it accepts
-// survives Append and another parse; and, if exact, that Append gives the very octets that were
-// read.
+// fuzzHeader checks that parse never panics, never reads past the input, and that an accepted
+// header survives Append and a second parse; if exact, Append must also return the parsed octets.
 func fuzzHeader[H header](f *testing.F, parse func([]byte) (H, int, error), exact bool,
 	seeds ...string) {
 	f.Helper()
@@ -90,8 +89,8 @@ func fuzzHeader[H header](f *testing.F, parse func([]byte) (H, int, error), exac
 	})
 }
 
-// testMask checks of a header of fixed length that exactly the bits of mask are fields: whatever is
-// read, those bits are written as they were, and the reserved ones as zero.
+// testMask checks that mask covers exactly the fields of a fixed-length header: Append writes the
+// bits of mask as parsed, and the reserved bits as zero.
 func testMask[H header](t *testing.T, parse func([]byte) (H, int, error), mask string) {
 	t.Helper()
 	m := unhex(t, mask)
@@ -117,8 +116,8 @@ func testMask[H header](t *testing.T, parse func([]byte) (H, int, error), mask s
 	check(in)
 }
 
-// fuzzMask is fuzzHeader for a header of fixed length, of which Append gives the octets that were
-// read, but for those bits that are not in mask.
+// fuzzMask is fuzzHeader for a fixed-length header: Append returns the parsed octets, with all bits
+// outside mask cleared.
 func fuzzMask[H header](f *testing.F, parse func([]byte) (H, int, error), mask string,
 	seeds ...string) {
 	f.Helper()

@@ -23,7 +23,8 @@ type RoCE struct {
 	IPv6 IPv6
 	ID   uint16
 	UDP  UDP
-	// Checksummed: the UDP checksum is there. Else it is 0, as RoCEv2 senders leave it.
+	// Checksummed: the UDP checksum is present. Without Checksummed the checksum is 0, as RoCEv2
+	// senders leave it.
 	Checksummed bool
 	BTH         BTH
 	RETH        RETH
@@ -46,13 +47,8 @@ func ParseRoCE(frame []byte) (p RoCE, n int, err error) {
 	if err != nil {
 		return RoCE{}, 0, err
 	}
-	if t := p.Ethernet.EtherType; t != EtherTypeIPv6 && t != EtherTypeIPv4 {
-		return RoCE{}, 0, fmt.Errorf("Ethernet header: EtherType %#04x, want %#04x (IPv6) or %#04x "+
-			"(IPv4): %w", t, EtherTypeIPv6, EtherTypeIPv4, ErrUnsupported)
-	}
-	if v := versionOf(p.Ethernet.EtherType); n < len(frame) && frame[n]>>4 != v {
-		return RoCE{}, 0, fmt.Errorf("IP header: version %d, want %d: %w", frame[n]>>4, v,
-			ErrMalformed)
+	if err := checkEtherType(p.Ethernet.EtherType, frame[n:]); err != nil {
+		return RoCE{}, 0, err
 	}
 	m, err := p.parseIPv6(frame[n:])
 	return p, n + m, err
@@ -73,14 +69,6 @@ func (p *RoCE) parseIPv6(b []byte) (int, error) {
 		s.srh, s.ip, s.datagram
 	p.ID = s.four.ID
 	return s.end, p.parseTransport(s.datagram[s.ipLen:])
-}
-
-// versionOf is the IP version of an EtherType.
-func versionOf(etherType uint16) byte {
-	if etherType == EtherTypeIPv4 {
-		return 4
-	}
-	return 6
 }
 
 func (p *RoCE) parseTransport(b []byte) error {

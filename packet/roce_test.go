@@ -284,9 +284,9 @@ func TestParseRoCEUnknownOpcodeKeepsBTH(t *testing.T) {
 	}
 }
 
-// The fields and both sums are those of the test "RoCE over IPv6" of Scapy (secdev/scapy,
-// test/contrib/roce.uts). Its opcode is one of unreliable connection, so Append's layout of it is a
-// BTH and nothing else.
+// The fields and both checksums come from the test "RoCE over IPv6" of Scapy (secdev/scapy,
+// test/contrib/roce.uts). The opcode belongs to unreliable connection, so Append writes a BTH and
+// no extension header.
 func TestRoCEPublishedVector(t *testing.T) {
 	p := RoCE{
 		IPv6: IPv6{TrafficClass: 226, FlowLabel: 0x1face, HopLimit: 255, Src: addr("2022::1023"),

@@ -35,8 +35,8 @@ const (
 	sethProbe     = 0x02
 )
 
-// SACKMark is the field m of a SETH: what its sender saw of the path that the packet it answers
-// came by.
+// SACKMark is the field m of a SETH: the state of the path of the answered packet, as the sender of
+// the SETH saw the path.
 type SACKMark uint8
 
 // Marks of a SACK; 3 is reserved.

@@ -36,7 +36,7 @@ func TestSRv6Frame(t *testing.T) {
 	})
 }
 
-// TestSRv6FrameLengths: lengths and next headers that are written follow from what is in a frame.
+// TestSRv6FrameLengths: Append derives lengths and next headers from the contents of a frame.
 func TestSRv6FrameLengths(t *testing.T) {
 	for _, wire := range []string{srv6FrameBE, srv6FrameSRH} {
 		p, _, err := ParseSRv6Frame(unhex(t, wire))

@@ -16,14 +16,9 @@ type stack struct {
 	end                  int    // octets of the packet
 }
 
-// parse reads a packet that starts with its (outer) IPv6 header. With classes it takes a packet
-// that reports that it was trimmed for one, and accepts that its lengths are those of the whole
-// packet.
+// parse reads a packet that starts with its (outer) IPv6 header. With classes, parse treats a
+// packet with a trimmed DSCP as trimmed, and accepts the lengths of the whole packet.
 func (s *stack) parse(b []byte, classes *DSCPClasses) error {
-	parseIP := parseIP
-	if classes != nil { // MRC is of IPv6 alone
-		parseIP = parseIPv6
-	}
 	ip, four, n, err := parseIP(b)
 	if err != nil {
 		return err
@@ -79,14 +74,15 @@ func (s *stack) parse(b []byte, classes *DSCPClasses) error {
 	return nil
 }
 
-// noteTrim takes the outermost header's word: it is the one that the last switch wrote.
+// noteTrim reads the trim state from the outermost header, because the last switch wrote this
+// header.
 func (s *stack) noteTrim(ip IPv6, classes *DSCPClasses) {
 	if classes != nil && s.trim == NotTrimmed {
 		s.trim = classes.Trim(DSCP(ip.TrafficClass))
 	}
 }
 
-// innerHeader is the Next Header that leads to a header in a tunnel.
+// innerHeader returns the Next Header value for an inner header in a tunnel.
 func innerHeader(ip IPv6) uint8 {
 	if ip.IsIPv4() {
 		return NextHeaderIPv4

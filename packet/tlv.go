@@ -11,8 +11,8 @@ const (
 	TLVPad1 uint8 = 0
 	TLVPadN uint8 = 4
 	TLVHMAC uint8 = 5
-	// TLVEndMTDefault is the type of End.MT TLVs unless configured otherwise: the draft leaves it to
-	// IANA, so one of those set aside for experiments whose data does not change en route.
+	// TLVEndMTDefault is the type of End.MT TLVs unless configured otherwise: the draft leaves the
+	// type to IANA, so 124 comes from the experimental types for data unchanged en route.
 	TLVEndMTDefault uint8 = 124
 )
 
@@ -22,8 +22,8 @@ const TLVHeaderLen = 2
 // maxPadN is the most padding one PadN may hold (RFC 8754 §2.1.1.2).
 const maxPadN = 5
 
-// TLV is a type-length-value object of a segment routing header (RFC 8754 §2.1). Pad1 is the one
-// type that is a single octet, without length and value.
+// TLV is a type-length-value object of a segment routing header (RFC 8754 §2.1). Only Pad1 is a
+// single octet, without length and value.
 type TLV struct {
 	Type  uint8
 	Value []byte
@@ -69,8 +69,8 @@ func (t TLV) Len() int {
 	return TLVHeaderLen + min(len(t.Value), 255)
 }
 
-// TLVs are the TLVs of the header that are not padding, in order. The sequence ends early where a
-// TLV is malformed, which it is nowhere in a header from ParseSRH or NewSRH.
+// TLVs yields the TLVs of the header without padding, in order. The sequence ends early at a
+// malformed TLV; headers from ParseSRH or NewSRH contain no malformed TLV.
 func (h SRH) TLVs() iter.Seq[TLV] {
 	return func(yield func(TLV) bool) {
 		for b := h.TLVList; len(b) > 0; {

@@ -16,8 +16,8 @@ func trimmable(t testing.TB) MRC {
 	return p
 }
 
-// A trimmed frame is the first octets of the whole one, with another codepoint in its outermost
-// header and perhaps another length there.
+// A trimmed frame consists of the first octets of the whole frame, with another codepoint and
+// perhaps another length in its outermost header.
 func TestTrimByteExact(t *testing.T) {
 	for name, p := range map[string]MRC{"plain": trimmable(t), "tunnel": tunnelled(t, trimmable(t))} {
 		whole := p.Append(nil)

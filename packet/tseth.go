@@ -21,9 +21,9 @@ const (
 	tsethType  = 0x0F
 )
 
-// TSETH is a requester timestamp extended header (OCP MRC 1.0, tables 6-6 and 6-7). It follows the
-// METH of a request whose BTH says so, and is the last word of PETH and ERTH. Its reserved bits are
-// written as zero and ignored when read.
+// TSETH is a requester timestamp extended header (OCP MRC 1.0, tables 6-6 and 6-7). A TSETH follows
+// the METH of a request if the BTH announces the TSETH, and ends PETH and ERTH. Append writes
+// reserved bits as zero, and parsing ignores reserved bits.
 type TSETH struct {
 	Timestamp uint16
 	OwnUnit   bool  // tsr: not in TimestampUnit but for the requester alone to read

@@ -56,9 +56,9 @@ func (h UDP) Append(b []byte) []byte {
 func (UDP) Len() int { return UDPLen }
 
 // UDPChecksum computes the checksum of a UDP datagram (header and payload) between two IPv6
-// addresses (RFC 8200 §8.1). What the checksum field holds does not matter. The result is never 0,
-// which would mean "no checksum". A datagram shorter than its header gives the checksum of what
-// there is.
+// addresses (RFC 8200 §8.1). UDPChecksum ignores the checksum field. The result is never 0, because
+// 0 means "no checksum". For a datagram shorter than its header, UDPChecksum sums the octets
+// present.
 func UDPChecksum(src, dst netip.Addr, datagram []byte) uint16 {
 	s, d := src.As16(), dst.As16()
 	sum := ChecksumAdd(0, s[:])

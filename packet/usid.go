@@ -49,8 +49,8 @@ func (f USIDFormat) Capacity() int { return (SegmentLen - f.blockLen()) / usidLe
 // MaxUSIDs is the number of uSIDs in a path.
 func (f USIDFormat) MaxUSIDs() int { return MaxUSIDContainers * f.Capacity() }
 
-// SID is the prefix that a node advertises and matches for one of its uSIDs, for every behavior:
-// the addresses in which it is the active one.
+// SID returns the prefix that a node advertises and matches for one of its uSIDs, for every
+// behavior: the addresses with this uSID active.
 func (f USIDFormat) SID(block netip.Prefix, usid uint16) (netip.Prefix, error) {
 	if err := f.check(block); err != nil {
 		return netip.Prefix{}, err
@@ -101,8 +101,8 @@ func (f USIDFormat) Containers(block netip.Prefix, usids ...uint16) ([]netip.Add
 	return containers, nil
 }
 
-// AppendUSIDs appends the uSIDs of a container to dst, in the order of visit. One that has a uSID
-// after a 0 is malformed, and dst comes back as it was.
+// AppendUSIDs appends the uSIDs of a container to dst, in the order of visit. A container with a
+// uSID after a 0 is malformed; AppendUSIDs then returns dst unchanged.
 func (f USIDFormat) AppendUSIDs(dst []uint16, container netip.Addr) ([]uint16, error) {
 	octets := container.As16()
 	usids, ended := dst, false

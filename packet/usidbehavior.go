@@ -2,7 +2,7 @@ package packet
 
 import "fmt"
 
-// USIDBehavior is the behavior of a node for packets whose active uSID is its own.
+// USIDBehavior is the behavior of a node for packets with its own uSID active.
 type USIDBehavior uint8
 
 // Behaviors of uSIDs (RFC 9800 §4.1, RFC 8986 §4).
@@ -29,7 +29,7 @@ func (b USIDBehavior) String() string {
 	return fmt.Sprintf("uSID behavior %d", uint8(b))
 }
 
-// SIDOutcome is the result of a packet at a node that owns its destination address.
+// SIDOutcome is the result for a packet at the node with its destination address.
 type SIDOutcome uint8
 
 // Outcomes. All but the first leave the headers as they are.
@@ -43,9 +43,10 @@ const (
 	SIDParameterProblem
 )
 
-// Process does to a packet what a behavior says, without flavors; ip is its (outer) IPv6 header,
-// srh its SRH or nil. It is the pseudocode of RFC 9800 §4.1.1 before that of RFC 8986 §4.1, and for
-// uDT6 and uDX6 that of RFC 8986 §4.4 and §4.6. A behavior that is none is SIDUpperLayer.
+// Process applies a behavior, without flavors, to a packet; ip is its (outer) IPv6 header, srh its
+// SRH or nil. Process follows the pseudocode of RFC 9800 §4.1.1 and then RFC 8986 §4.1, and for
+// uDT6 and uDX6 the pseudocode of RFC 8986 §4.4 and §4.6. An unknown behavior returns
+// SIDUpperLayer.
 func (f USIDFormat) Process(behavior USIDBehavior, ip *IPv6, srh *SRH) SIDOutcome {
 	segmentsLeft := srh != nil && srh.SegmentsLeft != 0
 	switch behavior {

@@ -16,9 +16,9 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// alone is the only controller of a store. It decides for as long as it runs, in terms as one of
-// several does: a term ends when a write to the store has failed, for then more may be decided than
-// is kept.
+// alone is the only controller of a store. The controller decides for as long as it runs, in terms
+// like the decider of a cluster: a failed write to the store ends the term, because the controller
+// may then have decided more than the store keeps.
 type alone struct {
 	s        *Service
 	o        *Options
@@ -27,16 +27,21 @@ type alone struct {
 	planner  atomic.Pointer[planner] // nil while it starts
 }
 
-// termKey is the key of the record that is written when a term begins. Writes of the term before
-// that are still on their way find it changed.
+// termKey is the key of the record written at the start of a term. Late writes of the previous term
+// find the record changed.
 const termKey = "term"
+
+var _ = store.Form[string](termKey)
 
 // termPauses are those between attempts to begin a term.
 var termPauses = retry.Backoff{Initial: 100 * time.Millisecond, Max: 2 * time.Second, Multiplier: 2}
 
-// term begins a term, and returns the store for it.
+// term begins a term, and returns the store for it. From then on older releases refuse the store.
 func (a *alone) term(ctx context.Context) (store.Store, error) {
 	s := a.o.Store
+	if _, err := store.RaiseSchema(ctx, s, a.o.API.Version); err != nil {
+		return nil, err
+	}
 	revision, err := s.Put(ctx, termKey, []byte(time.Now().UTC().Format(time.RFC3339Nano)), store.Any)
 	if err != nil {
 		return nil, err
@@ -67,9 +72,9 @@ func (a *alone) begin(ctx context.Context) (*planner, error) {
 	return p, nil
 }
 
-// run runs planners until ctx ends. After a failed write the planner keeps what is in force, and
-// denies hosts what is lost, until the store takes a write: then another one goes on from what the
-// store has.
+// run runs planners until ctx ends. After a failed write, the planner keeps the plans in force and
+// denies the lost paths to hosts until the store accepts a write. Then a new planner continues from
+// the store's records.
 func (a *alone) run(ctx context.Context, p *planner, l net.Listener) error {
 	for {
 		running, end := context.WithCancel(ctx)

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cluster"
+	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -41,7 +44,7 @@ func (o *Options) controllerDisk() *api.ControllerDisk {
 	}
 }
 
-// alarm returns what is wrong with the disk, which all controllers are to know; nil: nothing.
+// alarm returns the fault of the disk that all controllers must know; nil: no fault.
 func (o *Options) alarm() *cluster.Alarm {
 	d, ok := o.disk()
 	if !ok || d.Reason == "" {
@@ -51,8 +54,7 @@ func (o *Options) alarm() *cluster.Alarm {
 		Message: d.Reason}
 }
 
-// wrong reports what is wrong with the disk of a controller, or with its part of the store; "" when
-// nothing is.
+// wrong reports a fault of the controller's disk, or of its part of the store; "": no fault.
 func (o *Options) wrong() string {
 	if alarm := o.alarm(); alarm != nil {
 		return alarm.Message
@@ -110,19 +112,57 @@ func alarmed(name string, was, is *cluster.Alarm) (api.Event, bool) {
 		Message: message}, true
 }
 
-// writable returns why the controllers keep nothing: the store does not take it, or one of them has
-// no room.
+// writable returns why the controllers store nothing: the store accepts no writes, the decider has
+// no room, or too few of the other controllers have room.
 func (m *member) writable() error {
+	v, _ := m.node.View()
+	name, why, short := m.short(&v)
 	err := m.o.Store.Writable()
+	switch {
+	case errors.Is(err, store.ErrUnavailable), err != nil && !errors.Is(err, store.ErrNoRoom):
+	case err != nil && (short || v.Decider.Name == "" || v.Decider.Name == m.self.Name):
+	case short:
+		return fmt.Errorf("%w: controller %s: %s", store.ErrNoRoom, name, why)
+	default:
+		return nil // another controller decides, and keeps it
+	}
 	if errors.Is(err, store.ErrNoRoom) {
 		return fmt.Errorf("controller %s: %w", m.self.Name, err)
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// short returns a controller without room, and its message, if at most half of the controllers that
+// form the store are present and have room: a write needs more than half.
+func (m *member) short(v *cluster.View) (name, why string, short bool) {
+	name, why, short = v.Full()
+	members, roomy := m.o.Inventory.Cluster.Etcd.Members, 0
+	for _, o := range v.Members {
+		if _, forms := members[o.Name]; forms && (o.Alarm == nil || !o.Alarm.Full) {
+			roomy++
+		}
 	}
-	v, _ := m.node.View()
-	if name, why, full := v.Full(); full {
-		return fmt.Errorf("%w: controller %s: %s", store.ErrNoRoom, name, why)
+	return name, why, short && roomy <= len(members)/2
+}
+
+// alarms returns the alarms reported by other controllers, including controllers that have since
+// gone; "": no alarm.
+func (m *member) alarms(v *cluster.View) string {
+	said := make(map[string]*cluster.Alarm)
+	for name, last := range m.seen.known() {
+		if !last.Leaving {
+			said[name] = last.Alarm
+		}
 	}
-	return nil
+	for _, o := range v.Members {
+		said[o.Name] = o.Alarm
+	}
+	delete(said, m.self.Name)
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		if alarm := said[name]; alarm != nil {
+			out = append(out, "controller "+name+": "+alarm.Message)
+		}
+	}
+	return strings.Join(out, "; ")
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cluster"
+	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/storetest"
@@ -26,8 +27,8 @@ type placed struct {
 func (p *placed) Disk() (store.Disk, bool) { return p.disk, p.disk.Dir != "" }
 func (p *placed) Writable() error          { return p.err }
 
-// TestDiskIsSaid: what is wrong with a disk is an alarm, which is full where nothing is kept for
-// want of room; /readyz has it, and only one that is slow does not count.
+// TestDiskIsSaid: a disk fault raises an alarm, with Full set if the store keeps nothing for lack
+// of room; /readyz reports the fault, and only a slow disk does not count.
 func TestDiskIsSaid(t *testing.T) {
 	down := errors.New("the store does not answer")
 	for _, c := range []struct {
@@ -79,8 +80,55 @@ func TestDiskIsSaid(t *testing.T) {
 	}
 }
 
-// TestMembersAreReady: a controller is ready when it has a lease and one decides; while any of them
-// has no room, all refuse, with its name; that switches are shared out unevenly does not count.
+// TestShort: changes are refused for the disk of a controller when no more than half of those that
+// form the store have room.
+func TestShort(t *testing.T) {
+	for _, c := range []struct {
+		form             int // controllers c1 and so on
+		there, full, out int // the first are there, full, and of no part of the store
+		want             bool
+	}{
+		{form: 3, there: 3, full: 0, want: false},
+		{form: 3, there: 3, full: 1, want: false},
+		{form: 3, there: 3, full: 2, want: true},
+		{form: 3, there: 2, full: 1, want: true}, // the third is away
+		{form: 3, there: 2, full: 0, want: false},
+		{form: 5, there: 5, full: 2, want: false},
+		{form: 5, there: 5, full: 3, want: true},
+		{form: 5, there: 4, full: 2, want: true},
+		{form: 2, there: 2, full: 1, want: true},
+		{form: 3, there: 3, full: 1, out: 2, want: true}, // of those that form it one has room
+		{form: 0, there: 3, full: 1, want: true},
+	} {
+		m := &member{o: &Options{}}
+		m.o.Inventory.Cluster.Etcd.Members = make(map[string]string)
+		var v cluster.View
+		for i := range c.form {
+			m.o.Inventory.Cluster.Etcd.Members[fmt.Sprint("c", i)] = ""
+		}
+		for i := range c.there {
+			o := cluster.Member{Name: fmt.Sprint("c", i)}
+			if i < c.full {
+				o.Alarm = &cluster.Alarm{Full: true, Message: "no room"}
+			} else {
+				o.Alarm = &cluster.Alarm{Message: "slow"} // has room
+			}
+			if i < c.out {
+				delete(m.o.Inventory.Cluster.Etcd.Members, o.Name)
+				m.o.Inventory.Cluster.Etcd.Members["other "+o.Name] = ""
+			}
+			v.Members = append(v.Members, o)
+		}
+		if name, why, short := m.short(&v); short != c.want || short && (name != "c0" ||
+			why != "no room") {
+			t.Errorf("%+v: %s %s %v", c, name, why, short)
+		}
+	}
+}
+
+// TestMembersAreReady: a controller is ready when it has a lease and a decider exists. While too
+// few controllers have room, all refuse writes, and name a controller without room. Alarms of other
+// controllers, and unevenly shared switches, do not count.
 func TestMembersAreReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := storetest.NewServer()
@@ -148,6 +196,25 @@ func TestMembersAreReady(t *testing.T) {
 		}
 		alarms["c2"].Store(&cluster.Alarm{Full: true, Message: "3 MiB free"})
 		time.Sleep(time.Second)
+		is("while another one has an alarm", c1, api.ReadinessCheck{Name: "store",
+			Message: "changes are refused: its disk is full: controller c2: 3 MiB free"}, decides,
+			api.ReadinessCheck{Name: "members", Advisory: true, Message: "controller c2: 3 MiB free"})
+		c1.o.Inventory.Cluster.Etcd.Members = map[string]string{"c1": ""} // c2 forms no part of it
+		c2.o.Store.(*placed).err = store.ErrNoRoom
+		c2.o.Inventory = c1.o.Inventory
+		for _, m := range []*member{c1, c2} {
+			if err := m.writable(); err != nil {
+				t.Errorf("%s, while c1 decides and has room: %v", m.self.Name, err)
+			}
+		}
+		c2.o.Store.(*placed).err = fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrNoRoom)
+		if err := c2.writable(); !errors.Is(err, store.ErrNoRoom) ||
+			!strings.Contains(err.Error(), "controller c2: ") {
+			t.Errorf("c2, whose part is stopped: %v", err)
+		}
+		c2.o.Store.(*placed).err = nil
+		three := map[string]string{"c1": "", "c2": "", "c3": ""}
+		c1.o.Inventory.Cluster.Etcd.Members, c2.o.Inventory.Cluster.Etcd.Members = three, three
 		for _, m := range []*member{c1, c2} {
 			if err := m.writable(); !errors.Is(err, store.ErrNoRoom) ||
 				!strings.Contains(err.Error(), "controller c2: 3 MiB free") {
@@ -173,7 +240,8 @@ func TestMembersAreReady(t *testing.T) {
 		time.Sleep(time.Minute)
 		is("after a minute without an owner of n1", c1, kept, decides,
 			api.ReadinessCheck{Name: "share", Advisory: true,
-				Message: "switches have been shared out unevenly for a minute: switch n1 has no owner that lives"})
+				Message: "switches have been shared out unevenly for a minute: " +
+					"switch n1 has no owner that lives"})
 		is("of one that does not decide", c2, kept, decides)
 	})
 }

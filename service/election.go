@@ -19,17 +19,19 @@ const electionKey = "election"
 type electionRecord struct {
 	// Identity distinguishes its election ids from those of others; never 0.
 	Identity uint32 `json:"identity"`
-	// Generation is the number of starts, and of times that owners of switches were decided on.
+	// Generation counts the starts, and the decisions on owners of switches.
 	Generation uint32 `json:"generation"`
 }
+
+var _ = store.Form[electionRecord](electionKey)
 
 // id returns the election id of the generation.
 func (e electionRecord) id() southbound.ElectionID {
 	return southbound.NewElectionID(e.Generation, e.Identity)
 }
 
-// nextElection returns the next generation, whose election id is above those of all generations
-// before on the same store, and stores it before anybody sees it.
+// nextElection returns the next generation, and stores it before anybody sees it. Its election id
+// is above the ids of all earlier generations on the same store.
 func nextElection(ctx context.Context, s store.Store) (e electionRecord, err error) {
 	expect := store.Absent
 	r, err := s.Get(ctx, electionKey)

@@ -8,16 +8,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/service/hostrelay"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/topology/bgpls"
 )
 
-// hosting serves the hosts that are connected to one of several controllers, whether or not it
-// decides.
+// hosting serves the hosts that are connected to a controller of a cluster, whether or not the
+// controller decides.
 type hosting struct {
 	attendant *hostrelay.Relay
 	upstream  *upstream
@@ -63,9 +63,9 @@ const (
 	denialWait = 300 * time.Millisecond
 )
 
-// goFirst lets this controller deny its own hosts what has failed, as every controller does, before
-// it decides for the hosts of all. These have been denied it by then. Those of the decider would
-// come last, since it has the most to do.
+// goFirst lets this controller first deny failed links to its own hosts, like every controller,
+// before it decides for all hosts. By then its own hosts have the denials. Otherwise the decider's
+// hosts would come last, because the decider has the most to do.
 func (h *hosting) goFirst(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, denialWait)
 	defer cancel()
@@ -76,7 +76,7 @@ func (h *hosting) goFirst(ctx context.Context) {
 	}
 }
 
-// upstream is the connection to the controller that decides, which may be this one.
+// upstream holds the connection to the decider, which may be this controller.
 type upstream struct {
 	sessions *sessions
 
@@ -87,8 +87,8 @@ type upstream struct {
 	changed chan struct{} // closed and replaced when there is another one
 }
 
-// follow has the connection lead to the decider. While none is known the last one is kept: that
-// controller may go on when this one has lost the store.
+// follow points the connection at the decider. Without a known decider, follow keeps the last one,
+// because that controller may go on when this controller has lost the store.
 func (u *upstream) follow(v cluster.View) {
 	d, ok := v.Member(v.Decider.Name)
 	if !ok || d.Instance != v.Decider.Instance {

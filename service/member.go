@@ -21,18 +21,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
 )
 
-// member is a service that is one of several on a store.
+// member is a service that shares a store with other controllers.
 type member struct {
 	s        *Service
 	o        *Options
@@ -45,7 +45,9 @@ type member struct {
 
 	scheme    string // of the listener for other controllers
 	transport *http.Transport
+	pings     *http.Transport // without connections that are open already
 	seen      sightings
+	schema    atomic.Int64  // version of the store's records; 0: not known
 	deciders  atomic.Uint64 // how often the decider changed
 	owners    atomic.Uint64 // how often a switch got another owner
 
@@ -56,7 +58,7 @@ type member struct {
 	unsaid  []api.Event // of the time without a decider
 }
 
-// selfPath is where a controller says what it is, to others.
+// selfPath is the path at which a controller describes itself to other controllers.
 const selfPath = "/cluster/self"
 
 // planesTimeout bounds the question for the planes of the fabric.
@@ -87,14 +89,14 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 		return errors.Join(fmt.Errorf("cluster.tls: %w", err), peers.Close())
 	}
 	m := &member{s: s, o: o, scheme: "http", transport: peerTransport(dial),
-		sessions: newSessions(o, pipeline, shared, dial)}
+		pings: peerTransport(dial), sessions: newSessions(o, pipeline, shared, dial)}
 	if c.TLS != nil {
 		m.scheme = "https"
 	}
 	relayed, asked, accept := split(listener)
 	m.self = cluster.Member{
 		Name: o.name(), API: advertised(c, s.listener), Peers: advertised(c, peers),
-		Release: o.API.Version, Started: time.Now().UTC(),
+		Release: o.API.Version, Schema: store.Schema, Started: time.Now().UTC(),
 	}
 	if s.hosts != nil {
 		m.self.Hosts = advertised(c, s.hosts)
@@ -106,14 +108,15 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	m.node = cluster.New(cluster.Config{
 		Self: m.self, Store: shared, TTL: c.TTL.D(), Lead: m.lead, Changed: m.changed, Log: o.Log,
 		Switches: m.sessions.switches, Generation: m.sessions.generation, Hold: m.sessions.hold,
-		Alarm: o.alarm,
+		Alarm: o.alarm, Ping: m.ping,
 	})
 	m.sessions.node, m.sessions.planes = m.node, func() map[string]int { return m.planes(ctx) }
-	o.API.Cluster, o.API.Writable = m, m.writable
+	o.API.Cluster, o.API.Writable, o.API.Knows = m, m.writable, m.knows
 	s.front = northbound.NewFront(o.API)
 	if err := m.face(); err != nil {
 		return errors.Join(err, peers.Close())
 	}
+	s.leading = m.leading
 	if s.speaker, err = s.collector(ctx, o); err != nil {
 		return errors.Join(err, peers.Close())
 	}
@@ -127,6 +130,9 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	mux.HandleFunc("GET "+selfPath, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(m.report(r.Context()))
+	})
+	mux.HandleFunc("GET "+pingPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
 	})
 	mux.Handle("/", s.front.Peers())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second,
@@ -203,6 +209,11 @@ func advertised(c *inventory.Cluster, l net.Listener) string {
 
 // lead decides until the mandate ends.
 func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
+	version, _, err := store.ReadSchema(ctx, mandate.Store)
+	if err != nil {
+		return err
+	}
+	m.schema.Store(int64(version))
 	events := m.o.newJournal()
 	m.mu.Lock()
 	if m.seat != nil {
@@ -252,7 +263,10 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 	}
 	// What the store may not have goes with the term: the next one begins with what it has.
 	running, end := context.WithCancelCause(ctx)
+	var raising sync.WaitGroup
+	defer raising.Wait()
 	defer end(nil)
+	raising.Go(func() { m.raiseSchema(running, mandate.Store) })
 	go func() {
 		if p.failed(running) {
 			end(errWrite)
@@ -312,8 +326,7 @@ func (m *member) stand(ctx context.Context) {
 	}
 }
 
-// foreign reports whether a record has nothing to do with what is planned. Records that it does not
-// know are taken to have.
+// foreign reports whether a record is irrelevant to planning. Unknown records count as relevant.
 func foreign(key string) bool {
 	for _, prefix := range []string{"cluster/", "mrc/", "access/", "audit/"} {
 		if strings.HasPrefix(key, prefix) {
@@ -323,7 +336,7 @@ func foreign(key string) bool {
 	return key == electionKey || key == termKey || key == "schema"
 }
 
-// face puts the server in force that fits what this controller is.
+// face activates the server that fits this controller's role.
 func (m *member) face() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -417,6 +430,16 @@ func changes(old, now cluster.View) (out []api.Event) {
 			out = append(out, e)
 		}
 	}
+	for _, is := range now.Members {
+		was, _ := old.Member(is.Name)
+		before, after := unreachedBy(&old, was), unreachedBy(&now, is)
+		switch {
+		case after != "" && after != before:
+			say(api.EventControllerAlarm, is.Name, "controller %s: %s", is.Name, after)
+		case before != "" && after == "":
+			say(api.EventControllerAlarm, is.Name, "controller %s is reached by all others again", is.Name)
+		}
+	}
 	moved := make(map[[2]string][]string) // switches by the owner and the one before
 	for sw, is := range now.Owners {
 		if was := old.Owners[sw]; was.Generation != is.Generation {
@@ -445,7 +468,7 @@ func some(switches []string) string {
 	return strings.Join(switches, ", ")
 }
 
-// decider returns the controller that decides, when that is another one.
+// decider returns the decider if it is another controller.
 func (m *member) decider() (cluster.Member, error) {
 	v, _ := m.node.View()
 	switch {
@@ -461,6 +484,11 @@ func (m *member) decider() (cluster.Member, error) {
 	d, ok := v.Member(v.Decider.Name)
 	if !ok {
 		return d, fmt.Errorf("%w: controller %s is gone", northbound.ErrNoDecider, v.Decider.Name)
+	}
+	self, _ := v.Member(m.self.Name)
+	if why := self.Lost(d); why != "" {
+		return d, fmt.Errorf("controller %s decides, and controller %s does not reach it: %s", d.Name,
+			self.Name, why)
 	}
 	return d, nil
 }
@@ -484,6 +512,15 @@ func (m *member) Readiness() []api.ReadinessCheck {
 		decider.Message = "no controller decides"
 	}
 	checks = append(checks, decider)
+	if check, lost := m.reach(&v); lost {
+		checks = append(checks, check)
+	}
+	if why := m.o.certificates(time.Now()); why != "" {
+		checks = append(checks, api.ReadinessCheck{Name: "certificates", Advisory: true, Message: why})
+	}
+	if why := m.alarms(&v); why != "" && v.Instance != 0 {
+		checks = append(checks, api.ReadinessCheck{Name: "members", Advisory: true, Message: why})
+	}
 	if why := m.node.Uneven(); why != "" {
 		checks = append(checks, api.ReadinessCheck{Name: "share", Advisory: true,
 			Message: "switches have been shared out unevenly for a minute: " + why})
@@ -512,7 +549,10 @@ func (m *member) report(ctx context.Context) api.Controller {
 	self := m.self
 	self.Instance = v.Instance
 	c := m.of(v, self)
-	c.Disk, c.Alarm = m.o.controllerDisk(), m.o.wrong()
+	c.Disk = m.o.controllerDisk()
+	if wrong := m.o.wrong(); wrong != "" {
+		c.Alarm = wrong
+	}
 	if v.Instance != 0 {
 		c.Lag = api.Duration(max(0, m.node.TTL()-time.Until(v.Until)).Round(time.Millisecond))
 	}
@@ -534,6 +574,7 @@ func (m *member) of(v cluster.View, o cluster.Member) api.Controller {
 	if v.Decider.Name == o.Name {
 		c.Role, c.Since, c.Term = api.RoleDecider, v.Decider.Since, v.Decider.Term
 	}
+	c.Alarm = unreachedBy(&v, o)
 	if o.Alarm != nil {
 		c.Alarm = o.Alarm.Message
 	}
@@ -561,7 +602,7 @@ func (m *member) Controllers(ctx context.Context) []api.Controller {
 			c, err := m.ask(ctx, o)
 			if err != nil {
 				c = m.of(v, o)
-				c.Role = api.RoleUnreachable
+				c.Role, c.Message = api.RoleUnreachable, unreached(o.Peers, err)
 			}
 			out[i] = c
 		})
@@ -590,7 +631,7 @@ func (m *member) ask(ctx context.Context, o cluster.Member) (c api.Controller, e
 	if err != nil {
 		return c, err
 	}
-	came := time.Now()
+	ahead := clockOf(answer, asked)
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		return c, fmt.Errorf("%s answers %s", o.Peers, answer.Status)
@@ -598,8 +639,6 @@ func (m *member) ask(ctx context.Context, o cluster.Member) (c api.Controller, e
 	if err := json.NewDecoder(http.MaxBytesReader(nil, answer.Body, 1<<16)).Decode(&c); err != nil {
 		return c, err
 	}
-	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-		c.Clock = api.Duration(skew(date.Add(time.Second/2), asked, came)) // it is cut to a second
-	}
+	c.Clock = api.Duration(ahead)
 	return c, nil
 }

@@ -1,8 +1,14 @@
 package service
 
 import (
+	"context"
 	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestMemory: the least of what the machine has and what control groups allow counts.
@@ -36,5 +42,64 @@ func TestMemory(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%q: %d, want %d", c.files, got, c.want)
 		}
+	}
+}
+
+// TestGiveBack: a process gives unused memory back when there is much of it and little is
+// allocated, once a look, and not while requests come.
+func TestGiveBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex // guards both
+		now, freed := usage{}, 0
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			giveBack(ctx, func() usage {
+				mu.Lock()
+				defer mu.Unlock()
+				return now
+			}, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				freed++
+			})
+		}()
+		for _, c := range []struct {
+			unused, allocated uint64
+			want              int
+		}{
+			{idleUnused, 0, 0}, {idleUnused + 1, 0, 1}, {4 * idleUnused, idleUnused, 1},
+			{4 * idleUnused, idleUnused + 1, 0}, {0, 0, 0}, {4 * idleUnused, 0, 1},
+		} {
+			synctest.Wait()
+			mu.Lock()
+			before := freed
+			now = usage{now.allocated + c.allocated, c.unused}
+			mu.Unlock()
+			time.Sleep(idleLook)
+			synctest.Wait()
+			mu.Lock()
+			if freed-before != c.want {
+				t.Errorf("%d unused, %d allocated: freed %d times, want %d", c.unused, c.allocated,
+					freed-before, c.want)
+			}
+			mu.Unlock()
+		}
+		cancel()
+		<-done
+	})
+}
+
+// TestUsed: the memory of this process counts what is allocated, and garbage as unused.
+func TestUsed(t *testing.T) {
+	const size = 32 << 20
+	runtime.GC()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	before := used()
+	runtime.KeepAlive(make([]byte, size))
+	if after := used(); after.allocated-before.allocated < size ||
+		after.unused < size {
+		t.Errorf("before %+v, after %+v", before, after)
 	}
 }

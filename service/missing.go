@@ -11,19 +11,19 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/store"
 )
 
-// sightings are the controllers that were there and are not any more. Its methods may be called
+// sightings holds the controllers that were present and no longer are. Its methods may be called
 // from any goroutine.
 type sightings struct {
 	mu   sync.Mutex
 	last map[string]sighting
 }
 
-// sighting is what was known of a controller when it was there last.
+// sighting holds the last known state of a controller that was present, and the time.
 type sighting struct {
 	cluster.Member
 	at time.Time
@@ -50,8 +50,8 @@ func (s *sightings) known() map[string]sighting {
 	return maps.Clone(s.last)
 }
 
-// expected returns the names of the other controllers that are to be there, in order: those that
-// form the store, and those that were there and did not leave in order.
+// expected returns the sorted names of the other controllers that should be present: controllers
+// that form the store, and controllers that were present and did not leave in order.
 func (m *member) expected(known map[string]sighting) []string {
 	names := make(map[string]bool)
 	for name := range m.o.Inventory.Cluster.Etcd.Members {
@@ -101,15 +101,16 @@ func (m *member) missing(ctx context.Context, v cluster.View) []api.Controller {
 	return out
 }
 
-// answer is that of a controller which may not be there.
+// answer holds the answer of a controller that may be missing.
 type answer struct {
 	address string // where it was asked; "": nobody knows where it is
 	says    api.Controller
 	err     error
 }
 
-// visit asks a controller where it was last, or, since the file of all of them is the same, at the
-// port of this one.
+// visit asks a controller at its last known address. Without such an address, visit takes the host
+// from the configuration and the port of this controller, because all controllers share one
+// configuration.
 func (m *member) visit(ctx context.Context, name string, last sighting) (a answer) {
 	a.address = last.Peers
 	if a.address == "" {
@@ -127,8 +128,9 @@ func (m *member) visit(ctx context.Context, name string, last sighting) (a answe
 	return a
 }
 
-// absent is a controller that holds no lease, or of which that is not known for this one has none.
-// other is what its part of the store answers, if the controllers form one.
+// absent describes a controller that holds no lease, or whose lease is unknown because this
+// controller has no lease. other is the answer of that controller's part of the store, if the
+// controllers form the store.
 func absent(name string, last sighting, a answer, other store.Other, formed,
 	leased bool) api.Controller {
 	c := api.Controller{Name: name, API: last.API, Peers: last.Member.Peers, Hosts: last.Hosts,
@@ -175,11 +177,13 @@ func absent(name string, last sighting, a answer, other store.Other, formed,
 	return c
 }
 
-// maxSkew is how far clocks may differ: answers tell whole seconds, and wait a moment.
+// maxSkew is the allowed difference between clocks: answers have whole seconds, and are delayed a
+// moment.
 const maxSkew = 2 * time.Second
 
-// skew returns how far a clock is ahead of this one's; 0 while that is no more than the answer
-// tells. date is that of the answer, which came between two times.
+// skew returns how far another clock is ahead of this controller's clock; 0 if the difference is
+// within the precision of the answer. date is the date in the answer, asked and came are the times
+// of the request and the answer.
 func skew(date, asked, came time.Time) time.Duration {
 	ahead := date.Sub(asked.Add(came.Sub(asked) / 2)).Round(time.Second)
 	if ahead.Abs() <= maxSkew {
@@ -211,8 +215,8 @@ func (m *member) watchShare(ctx context.Context) {
 	}
 }
 
-// shared is the event of switches that have come to be shared out unevenly, or no longer are;
-// false: nothing has changed.
+// shared returns the event that switches have become unevenly shared, or no longer are; false:
+// nothing has changed.
 func shared(name, was, is string) (api.Event, bool) {
 	if (was == "") == (is == "") {
 		return api.Event{}, false

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestAbsent: of a controller that is missing it is said why, by what it and its part of the store
-// answer.
+// TestAbsent: the reason for a missing controller follows from the answers of the controller and of
+// its part of the store.
 func TestAbsent(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	last := sighting{cluster.Member{Name: "c2", API: "192.0.2.2:8080", Peers: "192.0.2.2:9443",
@@ -95,8 +95,8 @@ func TestAbsent(t *testing.T) {
 	if got := absent("c2", last, says(nil), store.Other{}, true, false); got.Role != api.RoleMissing {
 		t.Errorf("one that has no lease: %+v", got)
 	}
-	// Without a lease of its own a controller does not know who has one, and believes those who say
-	// so.
+	// A controller without a lease does not know who has a lease, and believes controllers that claim
+	// a lease.
 	there := says(nil)
 	there.says.Lag = api.Duration(time.Second)
 	if got := absent("c2", last, there, store.Other{}, true, false); got.Role != api.RoleMember {
@@ -104,8 +104,8 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// TestExpected: those that form the store are expected, and those that were there and did not leave
-// in order.
+// TestExpected: the expected controllers are those that form the store, and controllers that were
+// present and did not leave in order.
 func TestExpected(t *testing.T) {
 	m := &member{self: cluster.Member{Name: "c1"}, o: &Options{Inventory: inventory.Inventory{}}}
 	m.o.Inventory.Cluster.Etcd.Members = map[string]string{"c1": "192.0.2.1:2380",
@@ -118,7 +118,7 @@ func TestExpected(t *testing.T) {
 		cluster.Member{Name: "c4", Instance: 4}
 	leaving := c4
 	leaving.Leaving = true
-	// One that was killed and is there again was last seen when its first lease ended.
+	// A controller that was killed and is back was last seen when its first lease ended.
 	again := c3
 	again.Instance = 5
 	m.seen.follow(view(c1, c3), view(c1, again), at.Add(-time.Second))
@@ -137,7 +137,7 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestSkew: clocks that differ by more than an answer tells are told.
+// TestSkew: the controller reports clocks that differ by more than the precision of an answer.
 func TestSkew(t *testing.T) {
 	now := time.Now()
 	for ahead, want := range map[time.Duration]time.Duration{0: 0, 2 * time.Second: 0, -time.Second: 0,
@@ -147,7 +147,7 @@ func TestSkew(t *testing.T) {
 			t.Errorf("%v ahead: %v, want %v", ahead, got, want)
 		}
 	}
-	// An answer that took long is of the middle of that time, as far as anybody knows.
+	// A slow answer counts as given in the middle between question and arrival.
 	if got := skew(now.Add(4*time.Second), now, now.Add(8*time.Second)); got != 0 {
 		t.Errorf("an answer of the middle of eight seconds: %v", got)
 	}
@@ -168,7 +168,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestAlarmed: an alarm is told when it begins, becomes another one and ends.
+// TestAlarmed: an event reports the begin, the change and the end of an alarm.
 func TestAlarmed(t *testing.T) {
 	full, slow := &cluster.Alarm{Full: true, Message: "3 MiB free"}, &cluster.Alarm{Message: "slow"}
 	fuller := &cluster.Alarm{Full: true, Message: "2 MiB free"}
@@ -185,7 +185,7 @@ func TestAlarmed(t *testing.T) {
 	}
 }
 
-// TestVisit: who answers at the place of a controller must be that one.
+// TestVisit: only the expected controller may answer at a controller's address.
 func TestVisit(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != selfPath {
@@ -213,7 +213,8 @@ func TestVisit(t *testing.T) {
 	if a := m.visit(t.Context(), "c3", there); a.err != nil || a.says.Name != "c3" || a.address != at {
 		t.Errorf("c3: %+v", a)
 	}
-	// One that was never seen is where the file of all of them says, at the port of this one.
+	// The address of a controller that was never seen comes from the shared configuration, with the
+	// port of this controller.
 	if a := m.visit(t.Context(), "c3", sighting{}); a.err != nil || a.address != at {
 		t.Errorf("c3, from the configuration: %+v", a)
 	}
@@ -222,8 +223,8 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// TestChanges: an alarm of a controller is an event, also that of one that has just joined, and its
-// end is one while the controller stays; without a lease there are none.
+// TestChanges: a new alarm of a controller is an event, also for a controller that has just joined;
+// the end of an alarm is an event while the controller stays; without a lease, no events arise.
 func TestChanges(t *testing.T) {
 	alarm := &cluster.Alarm{Message: "slow"}
 	view := func(instance, own int64, a *cluster.Alarm) cluster.View {

@@ -4,9 +4,26 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
 )
+
+// TestDeadNodes: a switch is dead when it has had no connection for a while.
+func TestDeadNodes(t *testing.T) {
+	now := time.Unix(1000, 0)
+	w := func(node string, managed, connected bool, since time.Duration) api.SwitchStatus {
+		return api.SwitchStatus{Node: node, Managed: managed, Connected: connected,
+			Since: now.Add(-since)}
+	}
+	got := dead([]api.SwitchStatus{w("a", true, false, deadAfter), w("b", true, false, deadAfter-1),
+		w("c", true, true, deadAfter), w("d", false, false, deadAfter),
+		w("", true, false, deadAfter)}, now)
+	if len(got) != 1 || !got["a"] {
+		t.Errorf("%v, want a alone", got)
+	}
+}
 
 // TestPeerPassword: a password comes from the configuration or from a private file.
 func TestPeerPassword(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/internal/certs"
@@ -31,8 +30,8 @@ import (
 // eventRing is how many events a client may have missed and still get.
 const eventRing = 4096
 
-// planner is what a controller is while it decides: it goes on where the records of the store end,
-// and has nothing that must outlive it but those.
+// planner is the part of a controller that decides: a planner continues from the records in the
+// store, and only those records must outlive the planner.
 type planner struct {
 	controller *controller.Controller
 	multipath  *runner.Runner    // nil: there is no MRC fabric
@@ -89,12 +88,12 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 			}
 		},
 		Networks: p.network.describe, Discovered: p.network.discover, Fabric: jobFacts(o, &multipath),
-		Wiring: wiring(&multipath), Talk: talk(o, &multipath),
-		Leasable: leasable(o, &multipath), Hold: hold(o, &multipath), Impact: impact(o, &multipath),
+		Talk: talk(o, &multipath), Hold: hold(o, &multipath), Impact: impact(o, &multipath),
 	})
 	if err != nil {
 		return nil, err
 	}
+	o.turns.Follow(p.controller)
 	served := o.API
 	served.Current = current
 	p.telemetry, p.counts = o.API.Telemetry, o.Inventory.MRC.Counts.D()
@@ -128,16 +127,6 @@ func jobFacts(
 	}
 }
 
-// wiring returns the version of what the MRC fabric is made of; nil while there is none.
-func wiring(multipath *atomic.Pointer[runner.Runner]) func(context.Context) (any, error) {
-	return func(ctx context.Context) (any, error) {
-		if m := multipath.Load(); m != nil {
-			return m.Wiring(ctx)
-		}
-		return nil, nil
-	}
-}
-
 // talk has hosts have the hints and the EV profiles that jobs need; nil: there is no MRC fabric.
 func talk(
 	o *Options, multipath *atomic.Pointer[runner.Runner],
@@ -155,21 +144,6 @@ func talk(
 
 // errStarting: the controller of the MRC fabric is not there yet.
 var errStarting = errors.New("the controller has just started")
-
-// leasable returns what leases are of in the MRC fabric; nil: there is none.
-func leasable(
-	o *Options, multipath *atomic.Pointer[runner.Runner],
-) func(context.Context, []string) (*lease.Network, string, error) {
-	if !o.Inventory.MRC.On() {
-		return nil
-	}
-	return func(ctx context.Context, nics []string) (*lease.Network, string, error) {
-		if m := multipath.Load(); m != nil {
-			return m.Leasable(ctx, nics)
-		}
-		return nil, "the controller has just started", nil
-	}
-}
 
 // hold has objects drained for maintenances in the MRC fabric; nil: there is none.
 func hold(
@@ -226,7 +200,7 @@ func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
 	return nil
 }
 
-// errWrite is the end of a planner that decided something which the store may not have.
+// errWrite ends a planner that has decided something which the store may not have.
 var errWrite = errors.New("a write to the store failed, and what was decided may not be kept")
 
 // failed waits until a write of the planner fails, and returns false when ctx ends before.
@@ -350,7 +324,7 @@ func (p *planner) keepAudit(ctx context.Context) {
 	}
 }
 
-// pruning returns what removes old records of the audit log when it is time.
+// pruning returns a function that removes old records of the audit log when due.
 func (p *planner) pruning() func(ctx context.Context) {
 	var last time.Time
 	var had uint64

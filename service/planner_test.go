@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 )
 
-// TestTalk: the controller of the fabric is told what jobs need as soon as it is there, whichever
+// TestTalk: the fabric's controller learns the needs of jobs as soon as it is present, whichever
 // profiles the configuration wants.
 func TestTalk(t *testing.T) {
 	var none atomic.Pointer[runner.Runner]

@@ -62,11 +62,11 @@ func groupInterval(samples []controller.GroupSample) time.Duration {
 	return sampleInterval * time.Duration(max(1, (most+statesPerSecond-1)/statesPerSecond))
 }
 
-// psns is the number of PSNs, which have 24 bits.
+// psns is the number of PSNs; a PSN has 24 bits.
 const psns = 1 << 24
 
-// arrived returns how many packets a port may have received in a time, by the busiest of its last
-// seconds; 0: not known.
+// arrived returns how many packets a port may have received in an interval, at the rate of its
+// busiest recent second; 0: unknown.
 func arrived(st *telemetry.Store, sw string, port uint32, interval time.Duration,
 	now time.Time) float64 {
 	h, err := st.History(telemetry.Query{
@@ -85,8 +85,8 @@ func arrived(st *telemetry.Store, sw string, port uint32, interval time.Duration
 	return most * interval.Seconds()
 }
 
-// groupReadings returns what samples mean, with what was known of groups before, which it keeps.
-// fast reports whether so many packets come in at a port that PSNs wrap between two samples.
+// groupReadings converts samples to readings, with the earlier state of the groups, which it
+// updates. fast reports whether a port receives so many packets that PSNs wrap between two samples.
 func groupReadings(progress map[string]*groupProgress, samples []controller.GroupSample,
 	fast func(sw string, port uint32) bool) []telemetry.Reading {
 	all := make([]telemetry.Reading, 0, len(samples))

@@ -75,7 +75,7 @@ func TestGroupInterval(t *testing.T) {
 	}
 }
 
-// TestArrived: the packets of a port are those of its busiest second of late.
+// TestArrived: the packet count of a port uses its busiest recent second.
 func TestArrived(t *testing.T) {
 	st, now := telemetry.New(telemetry.Config{}), time.Unix(1_800_000_000, 0)
 	packets := uint64(0)

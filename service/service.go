@@ -24,6 +24,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
@@ -45,15 +46,20 @@ type Options struct {
 	// of every switch at once. Default: an id that grows with each start on the store, and a switch
 	// is left to another controller that is primary.
 	Election southbound.ElectionID
+	// Pipeline is the P4 program of the switches. Default: that of this release.
+	Pipeline *southbound.Pipeline
 	// TakeOver takes switches from other controllers that are primary.
 	TakeOver bool
 	// API is how the API is served; its listener and TLS are the inventory's. The zero value is
 	// northbound.DefaultConfig.
 	API northbound.Config
 	Log *slog.Logger
+	// Configure, when not nil, may change how a switch is reached.
+	Configure func(inventory.Switch, *southbound.Config)
 
 	described *topology.Snapshot // of the configuration's file; nil: none
 	exporter  *otlp.Exporter     // nil: metrics are not exported
+	turns     *controller.Turns  // of switches that get another P4 program
 }
 
 // A Service is a running controller.
@@ -65,6 +71,7 @@ type Service struct {
 	listener net.Listener
 	hosts    net.Listener
 	journal  atomic.Pointer[journal] // nil: this controller does not decide
+	leading  func() *planner         // returns nil while this controller does not decide
 	cancel   context.CancelFunc
 	done     chan struct{} // closed when everything has ended
 	err      error         // why; set before done is closed
@@ -88,6 +95,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.turns = controller.NewTurns()
 	o.API.Name = o.name()
 	o.API.Log = o.Log
 	o.API.Writable = o.Store.Writable
@@ -145,7 +153,10 @@ func (o *Options) gate(tokens [][sha256.Size]byte) access.Config {
 }
 
 func (s *Service) start(ctx context.Context, o *Options) error {
-	pipeline, err := southbound.NewPipeline(p4.P4Info(), p4.JSON())
+	pipeline, err := o.Pipeline, error(nil)
+	if pipeline == nil {
+		pipeline, err = southbound.NewPipeline(p4.P4Info(), p4.JSON())
+	}
 	if err != nil {
 		return err
 	}
@@ -219,14 +230,15 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 		return err
 	}
 	s.journal.Store(o.newJournal()) // BGP peers may come before the first term
-	if s.speaker, err = s.collector(ctx, o); err != nil {
-		return err
-	}
 	a := &alone{s: s, o: o, switches: switches, self: api.Controller{
 		Name: o.name(), Role: api.RoleDecider, Self: true, Release: o.API.Version,
 		Started: time.Now().UTC(), API: s.listener.Addr().String(),
 	}}
 	a.self.Since = a.self.Started
+	s.leading = a.planner.Load
+	if s.speaker, err = s.collector(ctx, o); err != nil {
+		return err
+	}
 	if s.hosts != nil {
 		a.self.Hosts = s.hosts.Addr().String()
 	}
@@ -278,7 +290,8 @@ func (o *Options) switches(ctx context.Context, s store.Store,
 		claim = southbound.ClaimAnyway
 	}
 	seam := controller.NewP4Runtime(p, election)
-	seam.Claim, seam.Samples = claim, o.API.Telemetry.Take
+	seam.Claim, seam.Samples, seam.Turns = claim, o.API.Telemetry.Take, o.turns
+	seam.Configure = o.Configure
 	return controller.NewSystems(seam), nil
 }
 
@@ -292,6 +305,8 @@ func (s *Service) collector(ctx context.Context, o *Options) (*bgpls.Speaker, er
 	c := bgpls.Config{
 		ASN: cmp.Or(inv.BGP.ASN, static.DefaultASN), RouterID: cmp.Or(inv.BGP.RouterID, nobody),
 		Collect: true, HoldTime: inv.BGP.HoldTime.D(), Logger: o.Log,
+		StalePathTime: inv.BGP.StalePathTime.D(), LossTime: inv.BGP.LossTime.D(),
+		Dead:    func() map[topology.NodeID]bool { return s.deadNodes(ctx) },
 		Changed: func(p topology.Peer) { s.publish(o, peerEvent(p)) },
 	}
 	if inv.BGP.Listen != "" {
@@ -317,6 +332,41 @@ func (s *Service) collector(ctx context.Context, o *Options) (*bgpls.Speaker, er
 	return speaker, nil
 }
 
+// askSwitches is how long the topology waits at most for the known state of the switches.
+const askSwitches = 250 * time.Millisecond
+
+// deadAfter is how long a switch has to be without a connection to be taken for dead: a controller
+// that begins to decide has none for some seconds.
+const deadAfter = 10 * time.Second
+
+// deadNodes returns the nodes whose switches have been disconnected for longer than deadAfter, as
+// far as this controller knows.
+func (s *Service) deadNodes(ctx context.Context) map[topology.NodeID]bool {
+	p := s.leading()
+	if p == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askSwitches)
+	defer cancel()
+	switches, err := p.controller.Switches(ctx)
+	if err != nil {
+		return nil
+	}
+	return dead(switches, time.Now())
+}
+
+// dead returns the nodes of the switches that are dead at a time.
+func dead(switches []api.SwitchStatus, now time.Time) map[topology.NodeID]bool {
+	nodes := make(map[topology.NodeID]bool)
+	for i := range switches {
+		w := &switches[i]
+		if w.Managed && !w.Connected && w.Node != "" && now.Sub(w.Since) >= deadAfter {
+			nodes[topology.NodeID(w.Node)] = true
+		}
+	}
+	return nodes
+}
+
 // peerEvent reports what became of the session with a peer.
 func peerEvent(p topology.Peer) api.Event {
 	e := api.Event{Time: time.Now(), Type: api.EventBGPPeerChanged, Object: p.Name()}
@@ -324,9 +374,11 @@ func peerEvent(p topology.Peer) api.Event {
 	case p.State == topology.PeerEstablished:
 		e.Message = fmt.Sprintf("BGP-LS session with %s (AS %d) established", p.Name(), p.ASN)
 	case p.Sessions == 0:
-		e.Message = fmt.Sprintf("no BGP-LS session with %s (AS %d): %s", p.Name(), p.ASN, p.LastError)
+		e.Message = fmt.Sprintf("no BGP-LS session with %s (AS %d): %s", p.Name(), p.ASN,
+			plain.Text(p.LastError))
 	default:
-		e.Message = fmt.Sprintf("BGP-LS session with %s (AS %d) lost: %s", p.Name(), p.ASN, p.LastError)
+		e.Message = fmt.Sprintf("BGP-LS session with %s (AS %d) lost: %s", p.Name(), p.ASN,
+			plain.Text(p.LastError))
 	}
 	return e
 }
@@ -384,7 +436,8 @@ func (s *Service) release() error {
 	return s.speaker.Close()
 }
 
-// apiLimits returns the limits of the API: those of the inventory, and defaults where it has none.
+// apiLimits returns the limits of the API: the inventory's values, or the defaults if the inventory
+// has none.
 func apiLimits(defaults northbound.Limits, l inventory.APILimits) northbound.Limits {
 	return northbound.Limits{
 		Connections: cmp.Or(l.Connections, defaults.Connections), Strangers: cmp.Or(l.Strangers,

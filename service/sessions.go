@@ -12,16 +12,17 @@ import (
 
 	"github.com/soheilhy/cmux"
 
-	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/store"
 )
 
-// sessions are those that one of several controllers has with the switches that it owns. It serves
-// them to the decider, and is the decider's access to the sessions of all owners.
+// sessions holds a controller's sessions with the switches that it owns, where several controllers
+// share the store. The controller serves these sessions to the decider. The decider uses the same
+// type to reach the sessions of all owners.
 type sessions struct {
 	o        *Options
 	pipeline *southbound.Pipeline
@@ -113,8 +114,8 @@ func (s *sessions) election(ctx context.Context, generation uint32) (southbound.
 }
 
 // hold begins the session of a switch that this controller owns.
-func (s *sessions) hold(ctx context.Context, name string, o cluster.Owner,
-	t *cluster.Tenure) (end func(), err error) {
+func (s *sessions) hold(ctx context.Context, name string, o cluster.Owner, t *cluster.Tenure,
+	held func(bool)) (end func(), err error) {
 	sw := s.o.Inventory.Switch(name)
 	if sw == nil {
 		return nil, errors.New("it is not in the configuration of this controller")
@@ -130,7 +131,8 @@ func (s *sessions) hold(ctx context.Context, name string, o cluster.Owner,
 		claim = southbound.ClaimAnyway
 	}
 	cfg := controller.SessionConfig(sw, election)
-	cfg.Pipeline, cfg.Claim = s.pipeline, claim
+	cfg.Claim, cfg.Held, cfg.Holds = claim, o.Held, held
+	// The decider installs its P4 program: owners of another release would replace it by theirs.
 	cfg.NoPortState = true // the decider subscribes through the relay
 	h, err := southbound.Host(ctx, cfg, uint64(o.Term), t.Bound)
 	if err != nil {
@@ -146,7 +148,7 @@ func (s *sessions) hold(ctx context.Context, name string, o cluster.Owner,
 // southbound returns the decider's seam to the switches, in a term.
 func (s *sessions) southbound(term int64) controller.Southbound {
 	seam := controller.NewP4Runtime(s.pipeline, southbound.ElectionID{Low: uint64(term)})
-	seam.Samples = s.o.API.Telemetry.Take
+	seam.Samples, seam.Turns = s.o.API.Telemetry.Take, s.o.turns
 	seam.Configure = func(sw inventory.Switch, cfg *southbound.Config) {
 		cfg.TLS, cfg.GNMI = southbound.TLSConfig{}, "" // they are the owner's
 		cfg.Backoff.Max = relayBackoff
@@ -155,7 +157,8 @@ func (s *sessions) southbound(term int64) controller.Southbound {
 	return controller.NewSystems(seam)
 }
 
-// connect returns a connection to the owner of a switch, which ends when another one owns it.
+// connect returns a connection to the owner of a switch. The connection ends when the owner
+// changes.
 func (s *sessions) connect(sw string, term int64) (southbound.Conn, error) {
 	v, _ := s.node.View()
 	o, ok := v.Owners[sw]
@@ -219,8 +222,8 @@ func (s *sessions) follow(v cluster.View) {
 // prefaceTimeout bounds the wait for the first octets of a connection.
 const prefaceTimeout = 5 * time.Second
 
-// split has connections of HTTP/2, which are gRPC's, apart from the others of a listener. run
-// accepts them until l is closed.
+// split separates a listener's HTTP/2 connections, which carry gRPC, from its other connections.
+// run accepts connections until l is closed.
 func split(l net.Listener) (grpc, others net.Listener, run func() error) {
 	mux := cmux.New(l)
 	mux.SetReadTimeout(prefaceTimeout)

@@ -4,12 +4,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/service/cluster"
 )
 
-// TestOwnedSwitches: the controllers share the switches that run P4 and are programmed; those
-// without an election, and those that nobody programs, have no owner.
+// TestOwnedSwitches: the controllers share the switches that run P4 and are programmed; switches
+// without an election, and switches that nobody programs, have no owner.
 func TestOwnedSwitches(t *testing.T) {
 	o := &Options{Inventory: inventory.Inventory{Switches: []inventory.Switch{
 		{Name: "a", Address: "192.0.2.1:9559"},

@@ -15,8 +15,9 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// newShadow returns a shadow of what clients created, and what it has for the API. A controller has
-// one whether it decides or not: what the one that decides knows may not be kept yet.
+// newShadow returns a shadow of the resources that clients created, and the shadow's view for the
+// API. Every controller has a shadow, because the store may not yet keep the latest knowledge of
+// the decider.
 func newShadow(s store.Store, log *slog.Logger) (*store.Shadow, northbound.Kept) {
 	kinds := append(controller.Kinds(), mrc.Kinds()...)
 	kinds = slices.DeleteFunc(kinds, func(k *kind.Kind) bool { return !k.Creates })

@@ -34,10 +34,10 @@ const (
 	laterLook = 15 * time.Second
 )
 
-// sampleInterval is the time between samples of a switch whose configuration has none.
+// sampleInterval is the time between samples of a switch without a configured interval.
 const sampleInterval = time.Second
 
-// measure has the telemetry know the speeds of ports, and forget what is too old, until ctx ends.
+// measure updates the port speeds in the telemetry and removes old samples, until ctx ends.
 func (p *planner) measure(ctx context.Context, st *telemetry.Store) {
 	pause := firstLook
 	for {
@@ -61,8 +61,8 @@ func (p *planner) measure(ctx context.Context, st *telemetry.Store) {
 	}
 }
 
-// speedsOf returns the speeds of the ports of switches in bit/s: those that the switch reports, and
-// those of links where it reports none.
+// speedsOf returns the port speeds of switches in bit/s: the speed that the switch reports, or else
+// the speed of the link.
 func speedsOf(ctx context.Context, c *controller.Controller) (map[string]map[uint32]uint64, error) {
 	out := make(map[string]map[uint32]uint64)
 	set := func(sw string, port uint32, speed uint64) {

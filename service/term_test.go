@@ -15,7 +15,7 @@ import (
 	"github.com/weft-sdn/weft/store/storetest"
 )
 
-// termStore is a store in which no term can begin while it is down.
+// termStore is a store that refuses new terms while down.
 type termStore struct {
 	storetest.Faulty
 	down atomic.Bool

@@ -166,8 +166,8 @@ func readBack(t *testing.T, s *Session, want []entry.Entity) entry.Contents {
 	return contents
 }
 
-// fabricEntities has one entity of each kind, and of each kind of match, that
-// the fabric's program has, in order of reference.
+// fabricEntities returns one entity of each kind and match kind in the fabric's program, in order
+// of reference.
 func fabricEntities() []entry.Entity {
 	forward := func(port, neighbor uint64) entry.Action {
 		return entry.Do(p4.ActionForward, entry.With("port", entry.Uint(port)),

@@ -73,6 +73,12 @@ type claimant struct {
 
 func claim(t *testing.T, at target, election ElectionID, c Claim) *claimant {
 	t.Helper()
+	return claimWith(t, at, election, c, func(c *Config) { c.Courtesy = 10 * time.Millisecond })
+}
+
+func claimWith(t *testing.T, at target, election ElectionID, c Claim,
+	change func(*Config)) *claimant {
+	t.Helper()
 	pipeline, err := NewPipeline(p4.P4Info(), p4.JSON())
 	if err != nil {
 		t.Fatal(err)
@@ -81,6 +87,7 @@ func claim(t *testing.T, at target, election ElectionID, c Claim) *claimant {
 	cfg.Name, cfg.Target, cfg.DeviceID, cfg.Election, cfg.Claim, cfg.Pipeline, cfg.NoPortState = "n1",
 		at.address, 1, election, c, pipeline, true
 	cfg.Backoff.Initial, cfg.Backoff.Max = 5*time.Millisecond, 50*time.Millisecond
+	change(&cfg)
 	x := &claimant{t: t, events: make(chan Event, 1024)}
 	x.Session, err = Open(t.Context(), cfg, func(_ context.Context, e Event) { x.events <- e })
 	if err != nil {
@@ -130,8 +137,8 @@ var (
 	top    = ElectionID{High: 1<<64 - 1, Low: 1<<64 - 1}
 )
 
-// TestNeverByAccident: a later controller with a higher election id leaves the switch to the one
-// that has it, takes it when that one has gone, and does not give it back.
+// TestNeverByAccident: a later controller with a higher election id leaves the switch to the
+// present primary, takes the switch when the primary has gone, and does not give the switch back.
 func TestNeverByAccident(t *testing.T) {
 	for _, at := range targets(t) {
 		t.Run(at.name, func(t *testing.T) {
@@ -154,6 +161,43 @@ func TestNeverByAccident(t *testing.T) {
 	}
 }
 
+// TestOwnersChange: while the owner of a switch changes, a stranger that waits leaves the switch
+// alone; a stranger that does not is deposed by the next owner, once, and waits again.
+func TestOwnersChange(t *testing.T) {
+	for _, at := range targets(t) {
+		for name, courtesy := range map[string]time.Duration{"polite": time.Hour, "greedy": 0} {
+			t.Run(at.name+"/"+name, func(t *testing.T) {
+				first := claim(t, at, ours(1), ClaimVacant)
+				first.primary()
+				stranger := claimWith(t, at, others(9), ClaimVacant,
+					func(c *Config) { c.Courtesy = courtesy })
+				if b := stranger.backup(); !b.Foreign || !errors.Is(b.Err(), ErrForeign) {
+					t.Errorf("%+v: %v", b, b)
+				}
+				first.gone()
+				if courtesy == 0 {
+					stranger.primary()
+				} else if b := stranger.backup(); !b.Vacant || b.Pause != courtesy {
+					t.Errorf("%+v: %v", b, b)
+				}
+				var held []bool
+				second := claimWith(t, at, ours(2), ClaimVacant, func(c *Config) {
+					c.Held, c.Holds = true, func(is bool) { held = append(held, is) }
+				})
+				second.primary()
+				if b := stranger.backup(); !b.Foreign || b.Pause != 0 {
+					t.Errorf("%+v: %v", b, b)
+				}
+				second.primary()
+				second.gone()
+				if len(held) > 0 {
+					t.Errorf("what was held is held: %v", held)
+				}
+			})
+		}
+	}
+}
+
 // TestOwnPast: a controller that starts again takes the switch from its own earlier generation,
 // whose connection the switch still holds for open.
 func TestOwnPast(t *testing.T) {
@@ -169,8 +213,8 @@ func TestOwnPast(t *testing.T) {
 	}
 }
 
-// TestTakeOver: on request a controller takes the switch from another one, whatever its id, and the
-// other one has it again when the new one has gone.
+// TestTakeOver: on request a controller takes the switch from another controller, whatever the
+// other's id, and the other controller gets the switch back when the new one has gone.
 func TestTakeOver(t *testing.T) {
 	for _, at := range targets(t) {
 		for name, id := range map[string]ElectionID{"lower": others(1), "higher": others(1 << 31),

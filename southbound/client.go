@@ -19,16 +19,25 @@ type Client struct {
 	Pipeline  *Pipeline
 	// BatchUpdates and BatchBytes limit a request as Config's do; 0: its defaults.
 	BatchUpdates, BatchBytes int
-	// AtOnce is how many requests of one Write may be under way at once. Above 1 Transport is
-	// called from several goroutines. 0: 1.
+	// AtOnce is how many requests of one Write may be under way at once. Above 1, several goroutines
+	// call Transport. 0: 1.
 	AtOnce int
 }
 
 // Install gives the switch the pipeline, which clears it.
 func (c *Client) Install(ctx context.Context) error {
+	return c.setPipeline(ctx, p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT)
+}
+
+// Reconcile gives the switch the pipeline, which keeps what the switch has and the pipeline too.
+func (c *Client) Reconcile(ctx context.Context) error {
+	return c.setPipeline(ctx, p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT)
+}
+
+func (c *Client) setPipeline(ctx context.Context,
+	action p4v1.SetForwardingPipelineConfigRequest_Action) error {
 	return c.Transport.SetPipeline(ctx, &p4v1.SetForwardingPipelineConfigRequest{
-		DeviceId: c.DeviceID, Role: c.Role, ElectionId: c.Election.proto(),
-		Action: p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT,
+		DeviceId: c.DeviceID, Role: c.Role, ElectionId: c.Election.proto(), Action: action,
 		Config: &p4v1.ForwardingPipelineConfig{
 			P4Info: c.Pipeline.info, P4DeviceConfig: c.Pipeline.device,
 			Cookie: &p4v1.ForwardingPipelineConfig_Cookie{Cookie: c.Pipeline.cookie},

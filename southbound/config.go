@@ -1,6 +1,7 @@
 package southbound
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -32,13 +33,26 @@ type Config struct {
 	Election ElectionID
 	// Claim defines when to become primary.
 	Claim Claim
+	// Courtesy is how long a session with ClaimVacant leaves a switch alone after the primary of
+	// another installation has gone, which may change the owner of the switch. Default 15 s.
+	Courtesy time.Duration
+	// Held reports that this installation held the switch until the session begins. The session takes
+	// the switch back from a client of another installation.
+	Held bool
+	// Holds, when not nil, learns whether this installation holds the switch, when that changes. The
+	// session calls it from one goroutine, and waits for it.
+	Holds func(held bool)
 	// Pipeline to install when the switch runs another one; nil leaves the
 	// switch's alone.
 	Pipeline *Pipeline
-	// GNMI is host:port of the switch's gNMI server, with the TLS options below;
-	// empty: it is that of P4Runtime, and so is the connection.
+	// Turn, when not nil, is called before another pipeline that the switch runs is replaced: it
+	// waits until it may be. programmed is called afterwards; it returns when the switch holds again
+	// what it is to hold, or ctx ends.
+	Turn func(ctx context.Context) (programmed func(ctx context.Context), err error)
+	// GNMI is host:port of the switch's gNMI server, with the TLS options below; empty: gNMI uses the
+	// address and connection of P4Runtime.
 	GNMI string
-	// NoPortState leaves gNMI alone: nothing is known of ports.
+	// NoPortState disables gNMI: the states of the ports are then unknown.
 	NoPortState bool
 	// Dialect names where the switch keeps what it says of ports (gnmi.DialectNames); empty: the
 	// switch's Capabilities decide.
@@ -115,6 +129,7 @@ func DefaultConfig() Config {
 	return Config{
 		Backoff:         retry.DefaultBackoff(),
 		SetupTimeout:    5 * time.Second,
+		Courtesy:        15 * time.Second,
 		RequestTimeout:  10 * time.Second,
 		PipelineTimeout: time.Minute,
 		PortStateRetry:  5 * time.Minute,
@@ -192,7 +207,7 @@ func (c Config) GNMIOnly() Config {
 	return c
 }
 
-// Connect makes a connection to host:port of the switch, which opens when it is used.
+// Connect makes a connection to host:port of the switch, which opens on first use.
 func (c *Config) Connect(target string) (Conn, error) {
 	if c.Dial != nil {
 		cc, err := c.Dial()

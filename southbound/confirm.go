@@ -13,10 +13,10 @@ import (
 // confirmReads is how many entities one request of [Client.Confirm] names.
 const confirmReads = 500
 
-// Confirm reads back what accepted updates of the session wrote. It returns a refusal for each
-// update after which the switch does not hold what it should, in order. Of several updates of one
-// entity the last counts. What the switch cannot read back counts as written, as it does in
-// [Client.ReadAll]. An error reports that a read failed, so that nothing is known.
+// Confirm reads back the results of the session's accepted updates. It returns, in order, a refusal
+// for each update whose result the switch does not hold. Among several updates of an entity, the
+// last counts. An entity that the switch cannot read back counts as written, as in
+// [Client.ReadAll]. An error reports a failed read, so nothing is known.
 func (c *Client) Confirm(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
 	schema, err := c.schema()
 	if err != nil {
@@ -92,9 +92,9 @@ func (c *Client) readExactly(ctx context.Context, patterns []*p4v1.Entity,
 	return nil
 }
 
-// pattern returns what a ReadRequest holds to read the entity of an update by its key. It is nil
-// for default actions that cannot be read, and for those that are set back: the P4Info does not say
-// to what.
+// pattern returns the entity that a ReadRequest holds to read an update's entity by its key.
+// pattern returns nil for a default action that cannot be read, and for a default action that is
+// reset: the P4Info does not say what the action is reset to.
 func (s *Schema) pattern(u entry.Update) (*p4v1.Entity, error) {
 	switch e := u.Entity.(type) {
 	case entry.Table:

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// TestConfirm: a switch that accepts updates and does nothing is found by what it holds.
+// TestConfirm: reading back finds a switch that accepts updates and does nothing.
 func TestConfirm(t *testing.T) {
 	f := newFakeSwitch(t)
 	s, _ := ready(t, f)
@@ -76,8 +76,8 @@ func TestConfirm(t *testing.T) {
 		return all[i].Kind() != entry.KindDefault
 	})
 
-	// A switch that says that one entity does not exist says nothing of the others. One that cannot
-	// read a kind is believed, and one that fails says nothing.
+	// A switch that reports one missing entity reports nothing about the others. A switch that cannot
+	// read a kind is believed, and a switch that fails reports nothing.
 	code := codes.NotFound
 	f.with(func() {
 		f.readFault = func(p *p4v1.Entity) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -12,12 +13,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/p4/wire"
 )
 
-// conn is one connection of a session, from dialing to its loss.
+// conn is one connection of a session, from dial to loss.
 type conn struct {
 	cfg        *Config
 	cc         Conn
@@ -31,6 +34,7 @@ type conn struct {
 	// the first answer to the arbitration; lead's until it ends
 	answered   time.Time
 	installing atomic.Bool // a pipeline is being installed: no probes
+	group      *errgroup.Group
 	// election is the id that this connection takes part in the election with; nil: none yet.
 	election atomic.Pointer[ElectionID]
 }
@@ -49,7 +53,8 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	defer fail(nil)
 	g, gctx := errgroup.WithContext(cctx)
 	c := &conn{
-		cfg: &s.cfg, cc: cc, rpc: p4v1.NewP4RuntimeClient(cc), ctx: gctx, fail: fail,
+		group: g,
+		cfg:   &s.cfg, cc: cc, rpc: p4v1.NewP4RuntimeClient(cc), ctx: gctx, fail: fail,
 		sendq:      make(chan *p4v1.StreamMessageRequest, s.cfg.SendQueue),
 		arbitrated: make(chan *p4v1.MasterArbitrationUpdate, 1),
 	}
@@ -84,11 +89,11 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	return served, err
 }
 
-// writesAtOnce is how many requests of a Write are at a switch at once: one is carried out there
-// while the next one travels and is decoded.
+// writesAtOnce is how many requests of a Write a switch has at once: the switch carries out one
+// request while the next request travels and is decoded.
 const writesAtOnce = 3
 
-// client returns the client whose transport this connection is.
+// client returns a client with this connection as its transport.
 func (c *conn) client() *Client {
 	return &Client{
 		Transport: c, DeviceID: c.cfg.DeviceID, Role: c.cfg.Role, Election: c.own(),
@@ -105,10 +110,16 @@ func (c *conn) names() *Schema {
 	return c.cfg.Pipeline.schema
 }
 
+// keepWhatFits has RECONCILE_AND_COMMIT leave out what the new pipeline lacks, at switches that
+// know the key.
+func keepWhatFits(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, p4.ReconcileKey, "partial")
+}
+
 // SetPipeline implements Transport; ctx bounds it.
 func (c *conn) SetPipeline(ctx context.Context,
 	req *p4v1.SetForwardingPipelineConfigRequest) error {
-	_, err := c.rpc.SetForwardingPipelineConfig(ctx, req)
+	_, err := c.rpc.SetForwardingPipelineConfig(keepWhatFits(ctx), req)
 	return err
 }
 
@@ -248,7 +259,11 @@ func (s *Session) receive(c *conn) error {
 // streamError explains the end of a stream: refusals of the arbitration arrive
 // as its status (P4Runtime spec §16.1).
 func streamError(err error) error {
-	switch status.Code(err) {
+	switch st := status.Convert(err); st.Code() {
+	case codes.Aborted:
+		if strings.HasPrefix(st.Message(), ErrForeign.Error()) { // by a relay
+			return foreignError(st.Message())
+		}
 	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.ResourceExhausted,
 		codes.AlreadyExists, codes.PermissionDenied:
 		return fmt.Errorf("%w: %w", ErrArbitration, err)
@@ -275,10 +290,15 @@ func (c *conn) send() error {
 func (s *Session) lead(c *conn) error {
 	ready, anyway := false, c.cfg.Claim == ClaimAnyway
 	won := false // the switch has taken the present id
+	var a *p4v1.MasterArbitrationUpdate
+	var later <-chan time.Time // when to claim the switch of which a is the last answer
 	for {
-		var a *p4v1.MasterArbitrationUpdate
+		due := false
 		select {
 		case a = <-c.arbitrated:
+			later = nil
+		case <-later:
+			due, later = true, nil
 		case <-c.ctx.Done():
 			return c.ctx.Err()
 		}
@@ -290,6 +310,7 @@ func (s *Session) lead(c *conn) error {
 				c.cfg.DeviceID)
 		}
 		highest, primary := electionFromProto(a.GetElectionId()), codes.Code(a.GetStatus().GetCode())
+		b := Backup{Own: c.own(), Highest: highest, Vacant: primary == codes.NotFound}
 		if c.cfg.Claim != ClaimFixed {
 			e := c.election.Load()
 			switch {
@@ -304,7 +325,18 @@ func (s *Session) lead(c *conn) error {
 			default:
 				continue // sent before the switch took our id
 			}
-			if id, ok := c.claims(highest, primary, anyway); ok {
+			b.Waiting = primary == codes.AlreadyExists
+			b.Foreign = b.Waiting && !c.own().sameController(highest)
+			pause, may := s.rival.met(c.cfg, b.Foreign, !b.Waiting, ready)
+			// No id is above the highest one that there is.
+			back := b.Foreign && may && c.own().above(highest).Compare(highest) > 0
+			id, claims := c.claims(highest, primary, anyway || back)
+			if claims && pause > 0 && !due {
+				b.Pause, b.Vacant, later = pause, !b.Waiting, time.After(pause)
+			} else if claims {
+				if back {
+					s.rival.back()
+				}
 				anyway, won = false, false
 				c.election.Store(&id)
 				select {
@@ -316,20 +348,21 @@ func (s *Session) lead(c *conn) error {
 			}
 		}
 		c.setup.Stop()
-		if primary != codes.OK {
+		if primary != codes.OK || later != nil {
 			ready = false
-			s.backup(c, Backup{
-				Own: c.own(), Highest: highest, Vacant: primary == codes.NotFound,
-				Waiting: c.cfg.Claim != ClaimFixed && primary != codes.NotFound,
-			})
+			s.backup(c, b)
 			continue
 		}
 		if ready {
 			continue
 		}
-		c.installing.Store(true)
-		installed, err := c.ensurePipeline(c.ctx)
-		c.installing.Store(false)
+		installed, programmed, err := c.ensurePipeline(c.ctx)
+		if programmed != nil {
+			c.group.Go(func() error {
+				programmed(c.ctx)
+				return nil
+			})
+		}
 		switch {
 		case errors.Is(err, ErrNotPrimary): // deposed meanwhile; the stream says by whom
 			s.backup(c, Backup{Own: c.own()})
@@ -337,15 +370,16 @@ func (s *Session) lead(c *conn) error {
 			return err
 		default:
 			ready = true
+			s.rival.hold(c.cfg, true)
 			s.setState(StateReady, c, nil)
 			s.emit(c.ctx, Ready{Installed: installed})
 		}
 	}
 }
 
-// claims returns the id to take part in the election with now, as an answer to the arbitration has
-// it: highest is the highest id that the switch knows, primary is OK when that is this connection's
-// own, NOT_FOUND when there is no primary, and ALREADY_EXISTS when there is another one.
+// claims returns the id for the next step of the election, after an answer to the arbitration:
+// highest is the highest id that the switch knows. primary is OK if highest is this connection's
+// id, NOT_FOUND without a primary, and ALREADY_EXISTS if another connection is primary.
 func (c *conn) claims(highest ElectionID, primary codes.Code, anyway bool) (id ElectionID,
 	ok bool) {
 	own := c.election.Load()

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Typed is a named value as JSON would have it: a uint64, or a string for
-// addresses, prefixes, masks, ranges and numbers over 64 bits.
+// Typed is a named value in JSON's types: a uint64, or a string for addresses, prefixes, masks,
+// ranges and numbers over 64 bits.
 type Typed struct {
 	Name  string
 	Value any

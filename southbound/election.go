@@ -49,23 +49,23 @@ func (e ElectionID) Compare(o ElectionID) int {
 const identityBits = 32
 
 // NewElectionID returns the election id of a controller in one of its generations, which grow with
-// each start. Its High is 1, so that it is above every id that is a time or a small number. An
-// identity of 0 is none.
+// each start. High is 1, so the id is above every id made from a time or a small number. An
+// identity of 0 means no identity.
 func NewElectionID(generation, identity uint32) ElectionID {
 	return ElectionID{High: 1, Low: uint64(generation)<<identityBits | uint64(identity)}
 }
 
-// identity returns which controller an id is of, also of one that was raised.
+// identity returns the controller's identity from an id, including an id that above has raised.
 func (e ElectionID) identity() uint32 { return uint32(e.Low) }
 
-// sameController reports whether two ids are of generations of one controller.
+// sameController reports whether two ids belong to generations of the same controller.
 func (e ElectionID) sameController(o ElectionID) bool {
 	return e.identity() == o.identity() && e.identity() != 0
 }
 
-// above returns an id of the same controller that is above another one, e itself if it is. When no
-// id is above it, above returns the other one: P4Runtime lets a client have the highest id again
-// once the one that had it has gone.
+// above returns e if e is above o, and otherwise an id of the same controller above o. If no id is
+// above o, above returns o: P4Runtime lets a client take the highest id again once the previous
+// client with that id has gone.
 func (e ElectionID) above(o ElectionID) ElectionID {
 	if e.Compare(o) > 0 {
 		return e
@@ -95,11 +95,11 @@ const (
 	// ClaimFixed uses Config.Election, whoever is primary: the highest id
 	// wins.
 	ClaimFixed Claim = iota
-	// ClaimVacant leaves a switch to a primary that lives, unless that is an earlier generation of
-	// this controller, and becomes primary when there is none. It raises its id above the one that
-	// the switch remembers.
+	// ClaimVacant leaves a switch to a living primary, unless the primary is an earlier generation of
+	// this controller, and becomes primary if the switch has none. ClaimVacant raises the id above the
+	// id that the switch remembers.
 	ClaimVacant
-	// ClaimAnyway takes the switch from whoever is primary, once a connection, and is ClaimVacant
-	// from then on.
+	// ClaimAnyway takes the switch from any primary, once per connection, and then acts like
+	// ClaimVacant.
 	ClaimAnyway
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// maker is the memory of messages of table entries and of the octets of their values. Messages of
-// other entities have memory of their own.
+// maker holds the memory for messages of table entries and for the octets of their values. Messages
+// of other entities use separate memory.
 type maker struct {
 	slab   wire.Slab
 	octets []byte
@@ -30,7 +30,7 @@ func (m *maker) reset() {
 	m.octets = m.octets[:0]
 }
 
-// encodeUpdate returns u as P4Runtime has it, in the memory of m. Errors are [ErrUnknownName],
+// encodeUpdate returns u in P4Runtime's form, in the memory of m. Errors are [ErrUnknownName],
 // [ErrRange] and [ErrMalformed] with the entity's key.
 func (s *Schema) encodeUpdate(m *maker, u entry.Update) (*p4v1.Update, error) {
 	if u.Entity == nil {
@@ -192,8 +192,8 @@ func (s *Schema) encodeTable(x *maker, into *wire.Entry, e *entry.Table, whole b
 	return s.encodeTableAction(x, into, info, e)
 }
 
-// encodeTableAction encodes what an entry does: exactly one of its action,
-// member and group is set.
+// encodeTableAction encodes the action of an entry: the entry has exactly one of action, member and
+// group.
 func (s *Schema) encodeTableAction(x *maker, into *wire.Entry, info *TableInfo,
 	e *entry.Table) error {
 	set := 0

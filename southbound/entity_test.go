@@ -196,8 +196,8 @@ func TestEqualWhateverTheForm(t *testing.T) {
 	}
 }
 
-// TestDecodeRefuses: what a switch reports with ids that the pipeline does not
-// have, or that is out of bounds, is an error and never a wrong entity.
+// TestDecodeRefuses: an answer of the switch with ids unknown to the pipeline, or out of bounds, is
+// an error and never a wrong entity.
 func TestDecodeRefuses(t *testing.T) {
 	table := func(e *p4v1.TableEntry) *p4v1.Entity {
 		return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}

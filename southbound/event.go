@@ -2,6 +2,7 @@ package southbound
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,11 +42,42 @@ type Backup struct {
 	// Waiting reports that this controller does not take part in the election as long as the other
 	// controller is primary (ClaimVacant).
 	Waiting bool
+	// Foreign reports that the client that is primary is of another installation.
+	Foreign bool
+	// Pause is the time until this controller claims the switch by itself: to take the switch back
+	// (Foreign), or because another installation may come back (Vacant). 0: it does not claim.
+	Pause time.Duration
 }
 
-// String reports who is primary, and what it takes to become so.
+// Err returns String as an error, which wraps ErrForeign when that is the reason.
+func (b Backup) Err() error {
+	if b.Foreign {
+		return foreignError(b.String())
+	}
+	return errors.New(b.String())
+}
+
+// foreignError is the text of a Backup that is Foreign.
+type foreignError string
+
+func (e foreignError) Error() string { return string(e) }
+
+// Is implements the interface of [errors.Is].
+func (e foreignError) Is(target error) bool { return target == ErrForeign }
+
+// String reports the primary, and how to become primary.
 func (b Backup) String() string {
 	switch {
+	case b.Vacant && b.Pause > 0:
+		return fmt.Sprintf("no controller is primary: that of another installation, with election id "+
+			"%s, has gone; this one takes over when that one is not back in %v", b.Highest, b.Pause)
+	case b.Foreign && b.Pause > 0:
+		return fmt.Sprintf("%v: its controller is primary, with election id %s; this one, which had the "+
+			"switch, takes it back in %v", ErrForeign, b.Highest, b.Pause.Round(time.Second))
+	case b.Foreign:
+		return fmt.Sprintf("%v: its controller is primary, with election id %s; this one, with %s, "+
+			"takes over when that one has gone, or at once when it is started with --take-over", ErrForeign,
+			b.Highest, b.Own)
 	case b.Waiting:
 		return fmt.Sprintf("another controller is primary, with election id %s; this one takes over "+
 			"when that one has gone, or at once when it is started with --take-over", b.Highest)
@@ -79,18 +111,18 @@ type StreamError struct {
 	Message string
 }
 
-// Ports are the ports of a switch as it reports them by gNMI: all of them, at first and after every
-// change. What an earlier event said and this one does not is no longer known.
+// Ports holds all ports of a switch as the switch reports them by gNMI, at first and after every
+// change. Information from an earlier event that is missing here is no longer valid.
 type Ports struct {
-	// Up reports of P4Runtime ports whether they are up; it is the receiver's. Nil: nothing is known.
+	// Up reports whether each P4Runtime port is up; the receiver owns the map. Nil: nothing is known.
 	Up map[uint32]bool
-	// Interfaces are the ports with what else is known of them, by name. They must not be changed.
+	// Interfaces lists the ports and their other data, by name. The receiver must not change them.
 	Interfaces []gnmi.Interface
-	// Report is what the switch answers by gNMI.
+	// Report holds the switch's answers by gNMI.
 	Report gnmi.Report
-	// Err reports why the switch says nothing now. Up is then what it said last; nil, if it has no
-	// port state (any more). That the whole connection is lost is no such event but Down: what was
-	// known stays so until the switch is back.
+	// Err reports why the switch sends nothing now. Up is then the last report; nil if the switch has
+	// no port state (any more). A lost connection causes Down and no such event: the last known state
+	// stays valid until the switch is back.
 	Err error
 	// Ignored counts what it said, since the subscription began, that made no sense.
 	Ignored uint64
@@ -100,7 +132,8 @@ type Ports struct {
 // are others than before.
 type Neighbors map[string]Neighbor
 
-// Neighbor is what a switch has heard at an interface, as the neighbor wrote it (IEEE 802.1AB).
+// Neighbor describes a switch's neighbor at an interface, as the neighbor announced itself (IEEE
+// 802.1AB).
 type Neighbor struct {
 	// System is its system name, Chassis its chassis ID: a MAC, for most.
 	System, Chassis string

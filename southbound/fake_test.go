@@ -15,11 +15,13 @@ import (
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -54,6 +56,10 @@ type fakeSwitch struct {
 	capabilities error                           // answer to probes
 	hold         chan struct{}                   // when not nil, writes wait for it
 	gotWrite     chan struct{}                   // when not nil, told of writes
+	sets         chan chan struct{}              // when not nil, holds one pipeline until its end
+	experimental *anypb.Any                      // what it can do beyond P4Runtime
+	reconcile    error                           // answer to RECONCILE_AND_COMMIT
+	actions      []string                        // asked of it for a pipeline
 }
 
 type fakeStream struct {
@@ -142,12 +148,7 @@ func (f *fakeSwitch) push(m *p4v1.StreamMessageResponse) {
 }
 
 func (f *fakeSwitch) highest() ElectionID {
-	ids := slices.SortedFunc(maps.Values(f.streams), func(a, b ElectionID) int {
-		if a.High != b.High {
-			return int(int64(a.High - b.High))
-		}
-		return int(int64(a.Low - b.Low))
-	})
+	ids := slices.SortedFunc(maps.Values(f.streams), ElectionID.Compare)
 	if len(ids) == 0 || f.remembered != (ElectionID{}) {
 		return f.remembered
 	}
@@ -250,7 +251,7 @@ func (f *fakeSwitch) Capabilities(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: "1.5.0"}, nil
+	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: "1.5.0", Experimental: f.experimental}, nil
 }
 
 func (f *fakeSwitch) GetForwardingPipelineConfig(context.Context,
@@ -264,22 +265,37 @@ func (f *fakeSwitch) GetForwardingPipelineConfig(context.Context,
 	return &p4v1.GetForwardingPipelineConfigResponse{Config: &p4v1.ForwardingPipelineConfig{Cookie: f.cookie}}, nil
 }
 
-func (f *fakeSwitch) SetForwardingPipelineConfig(_ context.Context,
+func (f *fakeSwitch) SetForwardingPipelineConfig(ctx context.Context,
 	r *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.sets != nil { // as a switch does that compiles a program: whether or not the client waits
+		sets, set := f.sets, make(chan struct{})
+		f.sets = nil
+		f.mu.Unlock()
+		sets <- set
+		<-set
+		f.mu.Lock()
+	}
 	if electionFromProto(r.GetElectionId()) != f.highest() {
 		return nil, status.Error(codes.PermissionDenied, "Not primary")
 	}
-	if r.GetAction() != p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT {
-		return nil, status.Error(codes.Unimplemented, "only VERIFY_AND_COMMIT")
+	f.actions = append(f.actions, r.GetAction().String())
+	keep := r.GetAction() == p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT
+	if keep && f.reconcile != nil {
+		return nil, f.reconcile
+	}
+	if md, _ := metadata.FromIncomingContext(ctx); keep && len(md.Get(p4.ReconcileKey)) == 0 {
+		return nil, status.Error(codes.InvalidArgument, "the state does not fit")
 	}
 	f.pipeline = true
 	f.installs++
 	if !f.noCookie {
 		f.cookie = r.GetConfig().GetCookie()
 	}
-	f.entities = make(map[entry.Key]*p4v1.Entity)
+	if !keep {
+		f.entities = make(map[entry.Key]*p4v1.Entity)
+	}
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 

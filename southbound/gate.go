@@ -10,32 +10,47 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Gate lets requests to a switch through in the order of the terms in whose name they come: none of
-// an earlier term after one of a later term, and none of a later term while one of an earlier term
-// is under way.
+// Gate orders the requests to a switch by the term of the decider and, within a term, by the number
+// of the decider's connection: after a later request, the gate refuses earlier ones, and a later
+// request waits until no earlier request is under way. A decider gives up requests when it loses
+// its connection: after it has connected again, it reads the switch when these requests have ended.
 type Gate struct {
 	mu      sync.Mutex
-	term    uint64         // the highest so far
-	busy    map[uint64]int // requests under way, by term
-	changed chan struct{}  // closed when a request ends; nil: nobody waits
+	latest  place
+	busy    map[place]int // requests under way
+	changed chan struct{} // closed when a request ends; nil: nobody waits
+}
+
+// place is the place of a request in the order of a gate. Requests of one place are not ordered.
+type place struct{ term, connection uint64 }
+
+func (p place) before(q place) bool {
+	return p.term < q.term || p.term == q.term && p.connection < q.connection
 }
 
 // NewGate returns a gate that lets a term and later ones through.
-func NewGate(term uint64) *Gate { return &Gate{term: term, busy: make(map[uint64]int)} }
+func NewGate(term uint64) *Gate {
+	return &Gate{latest: place{term: term}, busy: make(map[place]int)}
+}
 
-// Enter waits for the requests of earlier terms, or for the end of ctx. leave must be called when
-// the request has ended at the switch, whether or not anybody waits for it. The error is a gRPC
-// status: PERMISSION_DENIED when a later term was here before.
-func (g *Gate) Enter(ctx context.Context, term uint64) (leave func(), err error) {
+// Enter waits for earlier requests, or for the end of ctx. leave must be called when the request
+// has ended at the switch, whether or not anybody waits for it. The error is a gRPC status:
+// PERMISSION_DENIED when a later term was here before, UNAVAILABLE when a later connection of the
+// same term was.
+func (g *Gate) Enter(ctx context.Context, term, connection uint64) (leave func(), err error) {
+	is := place{term, connection}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for {
-		if term < g.term {
-			return nil, status.Error(codes.PermissionDenied,
-				fmt.Sprintf("term %d is over: another controller decides, in term %d", term, g.term))
+		switch {
+		case term < g.latest.term:
+			return nil, status.Error(codes.PermissionDenied, fmt.Sprintf(
+				"term %d is over: another controller decides, in term %d", term, g.latest.term))
+		case is.before(g.latest):
+			return nil, status.Error(codes.Unavailable, "the decider has connected again since")
 		}
-		g.term = term
-		if !g.earlier(term) {
+		g.latest = is
+		if !g.earlier(is) {
 			break
 		}
 		if g.changed == nil {
@@ -52,14 +67,14 @@ func (g *Gate) Enter(ctx context.Context, term uint64) (leave func(), err error)
 			return nil, status.FromContextError(err).Err()
 		}
 	}
-	g.busy[term]++
-	return sync.OnceFunc(func() { g.left(term) }), nil
+	g.busy[is]++
+	return sync.OnceFunc(func() { g.left(is) }), nil
 }
 
-// earlier reports whether a request of an earlier term is under way. g.mu is held.
-func (g *Gate) earlier(term uint64) bool {
-	for t := range g.busy {
-		if t < term {
+// earlier reports whether an earlier request is under way. g.mu is held.
+func (g *Gate) earlier(is place) bool {
+	for p := range g.busy {
+		if p.before(is) {
 			return true
 		}
 	}
@@ -68,17 +83,17 @@ func (g *Gate) earlier(term uint64) bool {
 
 // Shut lets nothing more through, and waits for all requests that are under way.
 func (g *Gate) Shut() {
-	leave, err := g.Enter(context.Background(), math.MaxUint64)
+	leave, err := g.Enter(context.Background(), math.MaxUint64, 0)
 	if err == nil {
 		leave()
 	}
 }
 
-func (g *Gate) left(term uint64) {
+func (g *Gate) left(is place) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.busy[term]--; g.busy[term] == 0 {
-		delete(g.busy, term)
+	if g.busy[is]--; g.busy[is] == 0 {
+		delete(g.busy, is)
 	}
 	if g.changed != nil {
 		close(g.changed)

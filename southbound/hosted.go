@@ -19,8 +19,8 @@ import (
 // is over.
 type Bound func(context.Context) (context.Context, context.CancelFunc, error)
 
-// Hosted is the session of a switch that this controller owns and another one, or itself, decides
-// for: a [Relay] serves it.
+// Hosted is the session of an owned switch for the decider (another controller, or this
+// controller): a [Relay] serves the session.
 type Hosted struct {
 	session *Session
 	gate    *Gate
@@ -28,7 +28,7 @@ type Hosted struct {
 
 	// mu guards the fields below it.
 	mu       sync.Mutex
-	reason   string      // why the session is not ready, as the switch said last
+	reason   error       // why the session is not ready, as the switch said last
 	attached *attachment // the decider's stream; nil: there is none
 }
 
@@ -44,7 +44,7 @@ const streamQueue = 256
 
 // Host opens a session that decides nothing. It serves deciders of term and later ones.
 func Host(ctx context.Context, cfg Config, term uint64, bound Bound) (*Hosted, error) {
-	h := &Hosted{gate: NewGate(term), bound: bound, reason: "it has not answered yet"}
+	h := &Hosted{gate: NewGate(term), bound: bound, reason: errors.New("it has not answered yet")}
 	h.mu.Lock() // the handlers wait until the session is there
 	defer h.mu.Unlock()
 	var err error
@@ -69,18 +69,19 @@ func (h *Hosted) State() (State, error) { return h.session.State() }
 func (h *Hosted) event(_ context.Context, e Event) {
 	switch e := e.(type) {
 	case Backup:
-		h.lose(e.String())
+		h.lose(e.Err())
 	case Down:
-		h.lose(e.Err.Error())
+		h.lose(e.Err)
 	}
 }
 
-// lose ends the decider's stream: it begins a new one, which waits until the session is ready.
-func (h *Hosted) lose(reason string) {
+// lose ends the decider's stream: the decider opens a new stream, which waits until the session is
+// ready.
+func (h *Hosted) lose(reason error) {
 	h.mu.Lock()
 	h.reason = reason
 	h.mu.Unlock()
-	h.detach(errors.New(reason))
+	h.detach(reason)
 }
 
 func (h *Hosted) detach(why error) {
@@ -105,8 +106,8 @@ func (h *Hosted) attach(ctx context.Context) *attachment {
 	return a
 }
 
-// take hands a message of the switch to the decider. Without one packets are lost, as they can be
-// on the way, and the switch repeats digests.
+// take passes a message of the switch to the decider. Without a decider, packets are lost, like
+// packets lost on the wire, and the switch repeats digests.
 func (h *Hosted) take(ctx context.Context, m *p4v1.StreamMessageResponse) {
 	h.mu.Lock()
 	a := h.attached
@@ -132,26 +133,31 @@ func (h *Hosted) ready(ctx context.Context) (*conn, error) {
 	if err := h.session.WaitReady(ctx); err != nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		return nil, status.Error(codes.Unavailable, h.reason)
+		return nil, unavailable(h.reason)
 	}
 	c, err := h.session.primary()
 	return c, unavailable(err)
 }
 
-// unavailable is an error of the session as a gRPC status.
+// unavailable is an error of the session as a gRPC status, from which streamError makes ErrForeign
+// again.
 func unavailable(err error) error {
-	if err == nil {
+	code := codes.Unavailable
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, ErrForeign):
+		code = codes.Aborted
 	}
-	return status.Error(codes.Unavailable, err.Error())
+	return status.Error(code, err.Error())
 }
 
-// change carries out a request of a term that changes the switch. do gets a context that ends when
-// this controller must stop, and not with the one who asked: the next term waits until it is known
-// what became of the request.
-func (h *Hosted) change(ctx context.Context, term uint64, timeout time.Duration,
+// change carries out a request that changes the switch. do gets a context that ends when this
+// controller must stop, as bound says, and not with the one who asked: later requests wait until it
+// is known what became of this request.
+func (h *Hosted) change(ctx context.Context, from place, timeout time.Duration, bound Bound,
 	do func(context.Context, *conn) error) error {
-	leave, err := h.gate.Enter(ctx, term)
+	leave, err := h.gate.Enter(ctx, from.term, from.connection)
 	if err != nil {
 		return err
 	}
@@ -162,7 +168,7 @@ func (h *Hosted) change(ctx context.Context, term uint64, timeout time.Duration,
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	ctx, cancelBound, err := h.bound(ctx)
+	ctx, cancelBound, err := bound(ctx)
 	if err != nil {
 		return unavailable(err)
 	}
@@ -173,9 +179,32 @@ func (h *Hosted) change(ctx context.Context, term uint64, timeout time.Duration,
 	return err
 }
 
-// admit waits for the requests of earlier terms.
-func (h *Hosted) admit(ctx context.Context, term uint64) error {
-	leave, err := h.gate.Enter(ctx, term)
+// renewed is a [Bound] for a request that may take longer than a lease: its context ends when bound
+// gives no more time.
+func (h *Hosted) renewed(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	part, end, err := h.bound(ctx)
+	if err != nil {
+		stop(err)
+		return nil, nil, err
+	}
+	go func() {
+		for err == nil {
+			<-part.Done()
+			end()
+			if ctx.Err() != nil {
+				return
+			}
+			part, end, err = h.bound(ctx)
+		}
+		stop(err)
+	}()
+	return ctx, func() { stop(nil) }, nil
+}
+
+// admit waits for earlier requests.
+func (h *Hosted) admit(ctx context.Context, from place) error {
+	leave, err := h.gate.Enter(ctx, from.term, from.connection)
 	if err != nil {
 		return err
 	}
@@ -183,10 +212,11 @@ func (h *Hosted) admit(ctx context.Context, term uint64) error {
 	return nil
 }
 
-// write carries out a WriteRequest of a term, with the election id of the session.
-func (h *Hosted) write(ctx context.Context, term uint64,
+// write carries out a WriteRequest, with the election id of the session.
+func (h *Hosted) write(ctx context.Context, from place,
 	req *p4v1.WriteRequest) (out *p4v1.WriteResponse, err error) {
-	err = h.change(ctx, term, h.session.cfg.RequestTimeout, func(ctx context.Context, c *conn) error {
+	timeout := h.session.cfg.RequestTimeout
+	err = h.change(ctx, from, timeout, h.bound, func(ctx context.Context, c *conn) error {
 		req.DeviceId, req.Role, req.ElectionId = c.cfg.DeviceID, c.cfg.Role, c.own().proto()
 		out, err = c.rpc.Write(ctx, req)
 		return err
@@ -194,22 +224,26 @@ func (h *Hosted) write(ctx context.Context, term uint64,
 	return out, err
 }
 
-// setPipeline carries out a SetForwardingPipelineConfigRequest of a term, as write does.
-func (h *Hosted) setPipeline(ctx context.Context, term uint64,
+// setPipeline carries out a SetForwardingPipelineConfigRequest, as write does. A switch may take
+// longer for it than what is left of the lease, which is renewed meanwhile. The switch would carry
+// out a request that nobody waits for, and so clear what it holds at some later time.
+func (h *Hosted) setPipeline(ctx context.Context, from place,
 	req *p4v1.SetForwardingPipelineConfigRequest) (out *p4v1.SetForwardingPipelineConfigResponse,
 	err error) {
-	err = h.change(ctx, term, h.session.cfg.PipelineTimeout, func(ctx context.Context, c *conn) error {
+	timeout := h.session.cfg.PipelineTimeout
+	err = h.change(ctx, from, timeout, h.renewed, func(ctx context.Context, c *conn) error {
 		req.DeviceId, req.Role, req.ElectionId = c.cfg.DeviceID, c.cfg.Role, c.own().proto()
-		out, err = c.rpc.SetForwardingPipelineConfig(ctx, req)
+		out, err = c.rpc.SetForwardingPipelineConfig(keepWhatFits(ctx), req)
 		return err
 	})
 	return out, err
 }
 
-// set carries out a SetRequest of a term over cc, as write does.
-func (h *Hosted) set(ctx context.Context, term uint64, cc grpc.ClientConnInterface,
+// set carries out a SetRequest over cc, as write does.
+func (h *Hosted) set(ctx context.Context, from place, cc grpc.ClientConnInterface,
 	req *gpb.SetRequest) (out *gpb.SetResponse, err error) {
-	err = h.change(ctx, term, h.session.cfg.RequestTimeout, func(ctx context.Context, c *conn) error {
+	timeout := h.session.cfg.RequestTimeout
+	err = h.change(ctx, from, timeout, h.bound, func(ctx context.Context, c *conn) error {
 		for _, x := range req.GetExtension() {
 			if a := x.GetMasterArbitration(); a != nil {
 				id := c.own()
@@ -230,7 +264,7 @@ type sender interface {
 }
 
 // serve is the StreamChannel of a decider. Its election id is its term.
-func (h *Hosted) serve(term uint64, stream sender) error {
+func (h *Hosted) serve(from place, stream sender) error {
 	ctx := stream.Context()
 	var first p4v1.StreamMessageRequest
 	if err := stream.RecvMsg(&first); err != nil {
@@ -239,7 +273,7 @@ func (h *Hosted) serve(term uint64, stream sender) error {
 	if first.GetArbitration() == nil {
 		return status.Error(codes.FailedPrecondition, "the first message is no arbitration update")
 	}
-	if err := h.admit(ctx, term); err != nil {
+	if err := h.admit(ctx, from); err != nil {
 		return err
 	}
 	c, err := h.ready(ctx)
@@ -269,7 +303,7 @@ func (h *Hosted) serve(term uint64, stream sender) error {
 		case <-c.ctx.Done():
 			return status.Error(codes.Unavailable, fmt.Sprint(c.cause(c.ctx.Err())))
 		case <-a.ctx.Done():
-			return status.Error(codes.Unavailable, fmt.Sprint(context.Cause(a.ctx)))
+			return unavailable(context.Cause(a.ctx))
 		}
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/weft-sdn/weft/p4"
 )
 
 // Pipeline is a compiled P4 program: its P4Info and what the target loads. It
@@ -59,31 +62,69 @@ func (p *Pipeline) Cookie() uint64 { return p.cookie }
 // Schema returns the names of the pipeline's objects.
 func (p *Pipeline) Schema() *Schema { return p.schema }
 
-// ensurePipeline installs the configured pipeline unless the switch reports that
-// it runs it already, and reports whether it did. Installing clears the switch.
-func (c *conn) ensurePipeline(ctx context.Context) (pushed bool, err error) {
+// ensurePipeline installs the configured pipeline unless the switch reports that it runs it
+// already, and reports whether it did. One that takes the place of another waits for its turn, and
+// keeps what fits where the switch can; else installing clears the switch. programmed, when not
+// nil, has to be called, also after an error.
+func (c *conn) ensurePipeline(ctx context.Context) (
+	pushed bool, programmed func(context.Context), err error,
+) {
 	p := c.cfg.Pipeline
 	if p == nil {
-		return false, nil
+		return false, nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.PipelineTimeout)
+	asking, cancel := context.WithTimeout(ctx, c.cfg.PipelineTimeout)
 	defer cancel()
-	got, err := c.rpc.GetForwardingPipelineConfig(ctx, &p4v1.GetForwardingPipelineConfigRequest{
-		DeviceId: c.cfg.DeviceID, ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY,
-	})
+	got, err := c.rpc.GetForwardingPipelineConfig(asking,
+		&p4v1.GetForwardingPipelineConfigRequest{DeviceId: c.cfg.DeviceID,
+			ResponseType: p4v1.GetForwardingPipelineConfigRequest_COOKIE_ONLY})
 	switch status.Code(err) {
 	case codes.OK:
-		if cookie := got.GetConfig().GetCookie(); cookie != nil && cookie.GetCookie() == p.cookie {
-			return false, nil
-		}
 	case codes.FailedPrecondition, codes.NotFound, codes.Unimplemented:
 		// No pipeline yet, or a server that keeps no cookie.
 	default:
-		return false, fmt.Errorf("reading the pipeline cookie: %w", asError(err))
+		return false, nil, fmt.Errorf("reading the pipeline cookie: %w", asError(err))
 	}
-	err = c.client().Install(ctx)
+	cookie := got.GetConfig().GetCookie()
+	if cookie != nil && cookie.GetCookie() == p.cookie {
+		return false, nil, nil
+	}
+	if cookie != nil && c.cfg.Turn != nil {
+		if programmed, err = c.cfg.Turn(ctx); err != nil {
+			return false, nil, err
+		}
+	}
+	c.installing.Store(true)
+	defer c.installing.Store(false)
+	installing, cancel := context.WithTimeout(ctx, c.cfg.PipelineTimeout)
+	defer cancel()
+	if cookie == nil {
+		err = c.client().Install(installing)
+	} else {
+		err = c.replacePipeline(installing)
+	}
 	if err != nil {
-		return false, fmt.Errorf("installing the pipeline: %w", asError(err))
+		return false, programmed, fmt.Errorf("installing the pipeline: %w", asError(err))
 	}
-	return true, nil
+	return true, programmed, nil
+}
+
+// replacePipeline installs the pipeline on a switch with another pipeline. A switch that announces
+// [p4.ReconcileKey] gets RECONCILE_AND_COMMIT and keeps entries that fit. Other switches get
+// VERIFY_AND_COMMIT: p4lang/PI restores entries one by one after the change of the pipeline, and
+// stays between two pipelines if one entry does not fit.
+func (c *conn) replacePipeline(ctx context.Context) error {
+	can, err := c.rpc.Capabilities(ctx, &p4v1.CapabilitiesRequest{DeviceId: c.cfg.DeviceID})
+	if err != nil {
+		return err
+	}
+	var key wrapperspb.StringValue
+	if can.GetExperimental().UnmarshalTo(&key) != nil || key.GetValue() != p4.ReconcileKey {
+		return c.client().Install(ctx)
+	}
+	err = c.client().Reconcile(ctx)
+	if code := status.Code(err); code == codes.Unimplemented || code == codes.InvalidArgument {
+		return c.client().Install(ctx)
+	}
+	return err
 }

@@ -160,8 +160,8 @@ func TestNoPortState(t *testing.T) {
 	}
 }
 
-// TestPortStateApart: gNMI at another address has a connection of its own, which
-// outlives that of P4Runtime.
+// TestPortStateApart: gNMI at another address uses a separate connection, which outlives the
+// P4Runtime connection.
 func TestPortStateApart(t *testing.T) {
 	f, g := gnmiSwitch(t)
 	cfg := f.config()

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
@@ -25,10 +26,12 @@ import (
 )
 
 // A relay serves P4Runtime and gNMI of the switches that its controller owns, to the controller
-// that decides. The metadata of each call has the switch and the term of the caller.
+// that decides. The metadata of each call has the switch, the term of the caller, and the number of
+// the caller's connection, which grows in a term; older builds send no number.
 const (
-	switchKey = "weft-switch"
-	termKey   = "weft-term"
+	switchKey     = "weft-switch"
+	termKey       = "weft-term"
+	connectionKey = "weft-connection"
 )
 
 // Methods that a relay does more for than to hand them on.
@@ -40,8 +43,8 @@ const (
 	gnmiService    = "/gnmi.gNMI/"
 )
 
-// Relay is a gRPC server of P4Runtime and gNMI. Whoever accepts its connections makes sure that
-// they are of other controllers.
+// Relay is a gRPC server of P4Runtime and gNMI. The owner of the listener ensures that only other
+// controllers connect.
 type Relay struct {
 	server *grpc.Server
 	local  *bufconn.Listener // of its own process
@@ -100,7 +103,7 @@ func (r *Relay) Add(sw string, h *Hosted) (remove func()) {
 	}
 }
 
-// Count returns how many switches are served, and how many of them are ready.
+// Count returns how many switches the relay serves, and how many are ready.
 func (r *Relay) Count() (owned, ready int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,26 +151,33 @@ func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
 	if name == "" || err != nil {
 		return status.Error(codes.InvalidArgument, "want a switch and a term in the metadata")
 	}
+	from := place{term: term}
+	if number := md.Get(connectionKey); len(number) > 0 {
+		if from.connection, err = strconv.ParseUint(number[0], 10, 64); err != nil {
+			return status.Errorf(codes.InvalidArgument, "%s %q in the metadata: want a number",
+				connectionKey, number[0])
+		}
+	}
 	h, err := r.find(ctx, name)
 	if err != nil {
 		return err
 	}
 	switch method {
 	case streamMethod:
-		return h.serve(term, stream)
+		return h.serve(from, stream)
 	case writeMethod:
 		return unary(stream, &p4v1.WriteRequest{}, func(req *p4v1.WriteRequest) (*p4v1.WriteResponse,
 			error) {
-			return h.write(ctx, term, req)
+			return h.write(ctx, from, req)
 		})
 	case pipelineMethod:
 		return unary(stream, &p4v1.SetForwardingPipelineConfigRequest{},
 			func(req *p4v1.SetForwardingPipelineConfigRequest) (*p4v1.SetForwardingPipelineConfigResponse,
 				error) {
-				return h.setPipeline(ctx, term, req)
+				return h.setPipeline(ctx, from, req)
 			})
 	}
-	if err := h.admit(ctx, term); err != nil {
+	if err := h.admit(ctx, from); err != nil {
 		return err
 	}
 	c, err := h.ready(ctx)
@@ -183,7 +193,7 @@ func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
 	}
 	if method == setMethod {
 		return unary(stream, &gpb.SetRequest{}, func(req *gpb.SetRequest) (*gpb.SetResponse, error) {
-			return h.set(ctx, term, cc, req)
+			return h.set(ctx, from, cc, req)
 		})
 	}
 	return h.forward(ctx, stream, cc, method)
@@ -239,7 +249,7 @@ func (h *Hosted) forward(ctx context.Context, stream grpc.ServerStream, cc grpc.
 	}
 }
 
-// frame is a message that is handed on as it is.
+// frame is a message that the relay forwards unchanged.
 type frame struct{ octets []byte }
 
 // frames is gRPC's codec of protobuf messages and of frames.
@@ -274,8 +284,8 @@ func (frames) Unmarshal(octets []byte, v any) error {
 // Peer is the connection to a relay.
 type Peer struct{ cc *grpc.ClientConn }
 
-// NewPeer returns a connection that dial makes when it is needed, and again when it is lost. dial
-// makes sure that it leads to a controller.
+// NewPeer returns a connection that dial opens on demand, and again after a loss. dial must ensure
+// that the connection leads to a controller.
 func NewPeer(dial func(context.Context) (net.Conn, error)) (*Peer, error) {
 	quick := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
 		MaxDelay: time.Second}
@@ -304,8 +314,11 @@ func (p *Peer) Close() error { return p.cc.Close() }
 func (p *Peer) Dial(ctx context.Context, sw string, term uint64) Conn {
 	ctx, cancel := context.WithCancel(ctx)
 	return &relayed{cc: p.cc, ctx: ctx, cancel: cancel, md: []string{switchKey, sw, termKey,
-		strconv.FormatUint(term, 10)}}
+		strconv.FormatUint(term, 10), connectionKey, strconv.FormatUint(connections.Add(1), 10)}}
 }
+
+// connections numbers the connections of [Peer.Dial] in this process.
+var connections atomic.Uint64
 
 // relayed is a Conn to one switch, by way of a relay.
 type relayed struct {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
@@ -24,6 +26,8 @@ type holder struct {
 	hosted   *Hosted
 	listener *bufconn.Listener
 	bound    func() error // why nothing may be written any more
+	// parts, when not nil, takes what ends the present part of the time in which it may write.
+	parts chan context.CancelFunc
 }
 
 // newOwner returns the owner of a switch since term 5.
@@ -42,6 +46,9 @@ func newOwner(t *testing.T, f *fakeSwitch, tune ...func(*Config)) *holder {
 	if o.hosted, err = Host(t.Context(), cfg, 5, func(ctx context.Context) (context.Context,
 		context.CancelFunc, error) {
 		ctx, cancel := context.WithCancel(ctx)
+		if o.parts != nil {
+			o.parts <- cancel
+		}
 		return ctx, cancel, o.bound()
 	}); err != nil {
 		t.Fatal(err)
@@ -240,6 +247,88 @@ func TestRelayBound(t *testing.T) {
 		if len(f.requests) != 1 || len(f.outs) != 0 {
 			t.Errorf("%d requests, %d packets reach the switch", len(f.requests), len(f.outs))
 		}
+	})
+}
+
+// TestRelayInstalls: the decider installs the pipeline by way of an owner that has none. A switch
+// may take longer for it than a lease that is renewed, and a decider that connects again waits.
+func TestRelayInstalls(t *testing.T) {
+	f := newFakeSwitch(t)
+	o := newOwner(t, f, func(c *Config) { c.Pipeline = nil })
+	o.parts = make(chan context.CancelFunc, 16)
+	sets := make(chan chan struct{}, 1)
+	fresh := func() {
+		f.with(func() { f.sets, f.installs, f.pipeline, f.cookie = sets, 0, false, nil })
+	}
+	once := func(when string) {
+		t.Helper()
+		installs := 0
+		f.with(func() { installs = f.installs })
+		if installs != 1 {
+			t.Fatalf("%s: the switch got the pipeline %d times, want once", when, installs)
+		}
+	}
+	fresh()
+	first, ev := open(t, o.config(5))
+	set := <-sets
+	(<-o.parts)() // the lease is over, had it not been renewed
+	<-o.parts
+	close(set)
+	next[Ready](t, ev)
+	once("a lease that is renewed")
+
+	_ = first.Close()
+	fresh()
+	first, _ = open(t, o.config(5))
+	set = <-sets
+	_ = first.Close()
+	again, ev := open(t, o.config(5))
+	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := again.WaitReady(impatient); err == nil {
+		t.Error("the decider is ready while the switch installs the pipeline")
+	}
+	close(set)
+	next[Ready](t, ev)
+	once("a decider that connects again")
+
+	_ = again.Close()
+	<-o.parts // of the second time
+	fresh()
+	_, ev = open(t, o.config(5))
+	set = <-sets
+	o.bound = func() error { return errors.New("the lease is over") }
+	(<-o.parts)()
+	if down := next[Down](t, ev); !strings.Contains(down.Err.Error(), "installing the pipeline") {
+		t.Errorf("the owner's lease is over: %v", down.Err)
+	}
+	close(set)
+}
+
+// TestRelayForeign: a decider learns from the owner that another installation programs a switch,
+// both before it has a stream and with one.
+func TestRelayForeign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeSwitch(t)
+		x := &stranger{f, newStream()}
+		f.streams[x.at] = NewElectionID(7, 0xbb)
+		o := newOwner(t, f, func(c *Config) {
+			c.Claim, c.Election = ClaimVacant, NewElectionID(1, 0xaa)
+		})
+		s, ev := open(t, o.config(5))
+		says := func() {
+			t.Helper()
+			if down := next[Down](t, ev); !errors.Is(down.Err, ErrForeign) ||
+				!strings.HasPrefix(down.Err.Error(), ErrForeign.Error()+": its controller is primary") {
+				t.Errorf("the decider learns %v", down.Err)
+			}
+		}
+		says()
+		x.leave()
+		next[Ready](t, ev)
+		x.rise(false)
+		says()
+		_ = s.Close()
 	})
 }
 

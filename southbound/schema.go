@@ -95,7 +95,7 @@ type Schema struct {
 	digestIDs   map[string]uint32
 }
 
-// fieldByName returns the field of a name, nil when there is none.
+// fieldByName returns the field with a name; nil: no such field.
 func fieldByName(fields []FieldInfo, name string) *FieldInfo {
 	for i := range fields {
 		if fields[i].Name == name {
@@ -105,7 +105,7 @@ func fieldByName(fields []FieldInfo, name string) *FieldInfo {
 	return nil
 }
 
-// fieldByID returns the field of an id, nil when there is none.
+// fieldByID returns the field with an id; nil: no such field.
 func fieldByID(fields []FieldInfo, id uint32) *FieldInfo {
 	for i := range fields {
 		if fields[i].ID == id {

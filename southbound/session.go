@@ -30,6 +30,7 @@ type Session struct {
 
 	emitting sync.Mutex    // held while the handler runs
 	ports    *gnmi.Watcher // nil: nothing is known of ports
+	rival    rival         // lead's
 
 	// mu guards the fields below it.
 	mu      sync.Mutex
@@ -60,6 +61,7 @@ func openWith(ctx context.Context, cfg Config, handler Handler,
 	s := &Session{
 		cfg: cfg, handler: handler, stream: stream, cancel: cancel,
 		done: make(chan struct{}), state: StateConnecting, changed: make(chan struct{}),
+		rival: rival{held: cfg.Held, begun: time.Now()},
 	}
 	if !cfg.NoPortState {
 		s.ports = gnmi.New(cfg.Watch(), func(ctx context.Context, p gnmi.State) {
@@ -94,8 +96,8 @@ func (s *Session) stateNow() State {
 	return s.state
 }
 
-// WaitReady waits until this controller is primary of a switch that runs the
-// pipeline. Its error says what the session was last down for.
+// WaitReady waits until this controller is primary of a switch that runs the pipeline. The error
+// gives the session's last reason for being down.
 func (s *Session) WaitReady(ctx context.Context) error {
 	for {
 		s.mu.Lock()

@@ -14,7 +14,10 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -94,6 +97,60 @@ func TestPipelineIsInstalledOnlyWhenItDiffers(t *testing.T) {
 	f.drop(errors.New("flap"))
 	if !next[Ready](t, ev).Installed {
 		t.Error("a pipeline without a cookie was left in place")
+	}
+}
+
+// TestPipelineIsReplaced: a switch that runs another pipeline gets the new one in its turn, keeps
+// what fits if it says that it can, and is cleared otherwise.
+func TestPipelineIsReplaced(t *testing.T) {
+	reconciles := func(text string) *anypb.Any {
+		a, err := anypb.New(wrapperspb.String(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	const keep, wipe = "RECONCILE_AND_COMMIT", "VERIFY_AND_COMMIT"
+	for _, c := range []struct {
+		name         string
+		experimental *anypb.Any
+		reconcile    error
+		want         string
+	}{
+		{"one that says nothing", nil, nil, wipe},
+		{"one that can do something else", reconciles("else"), nil, wipe},
+		{"one that keeps what fits", reconciles(p4.ReconcileKey), nil, keep},
+		{"one that cannot after all", reconciles(p4.ReconcileKey),
+			status.Error(codes.Unimplemented, "no"), keep + " " + wipe},
+		{"one that refuses", reconciles(p4.ReconcileKey), status.Error(codes.InvalidArgument, "no"),
+			keep + " " + wipe},
+	} {
+		f := newFakeSwitch(t)
+		f.pipeline, f.cookie = true, &p4v1.ForwardingPipelineConfig_Cookie{Cookie: 1}
+		f.experimental, f.reconcile = c.experimental, c.reconcile
+		cfg := f.config()
+		cfg.Pipeline = smallPipeline(t)
+		turn, over := make(chan struct{}), make(chan struct{})
+		cfg.Turn = func(context.Context) (func(context.Context), error) {
+			<-turn
+			return func(context.Context) { close(over) }, nil
+		}
+		_, ev := open(t, cfg)
+		f.with(func() {
+			if len(f.actions) > 0 {
+				t.Errorf("%s: it got a pipeline before its turn", c.name)
+			}
+		})
+		close(turn)
+		if !next[Ready](t, ev).Installed {
+			t.Errorf("%s: the pipeline was not installed", c.name)
+		}
+		<-over
+		f.with(func() {
+			if got := strings.Join(f.actions, " "); got != c.want {
+				t.Errorf("%s: %s, want %s", c.name, got, c.want)
+			}
+		})
 	}
 }
 
@@ -284,7 +341,8 @@ func TestPacketsAndDigests(t *testing.T) {
 	if err := s.PacketOut(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
-	// the fake sends packets back; its header has the port where the packet-out's has it
+	// the fake returns packets; in its packet-in header, the port is at the place of the packet-out's
+	// port
 	in := next[PacketIn](t, ev)
 	if string(in.Payload) != "hello" || in.IngressPort != 7 {
 		t.Errorf("%v", in)
@@ -479,7 +537,8 @@ func TestStorm(t *testing.T) {
 	_ = s.Close()
 }
 
-// TestAbove: an id is raised above another one, and keeps its controller as long as there is room.
+// TestAbove: above raises an id over another id, and keeps the controller's identity while room
+// remains.
 func TestAbove(t *testing.T) {
 	const mine = 0x0a0a0a0a
 	own := NewElectionID(3, mine)

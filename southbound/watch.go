@@ -29,7 +29,7 @@ func WatchPorts(ctx context.Context, cfg Config, handler func(context.Context, P
 	return nil
 }
 
-// PortsOf returns the event that says what is known of the ports of a switch.
+// PortsOf returns the event for a state of a switch's ports.
 func PortsOf(p gnmi.State) Ports {
 	return Ports{Up: p.Up(), Interfaces: p.Interfaces, Report: p.Report, Err: p.Err,
 		Ignored: p.Ignored}

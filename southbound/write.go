@@ -16,19 +16,18 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Write carries out updates, in requests of limited size. A switch may reorder
-// within a request (P4Runtime spec §12), so a request ends wherever the kind of
-// entity changes or the same entity comes again, and the next one is sent when all
-// before it are done: what is referred to can stand before what refers to it.
-// Requests between two such places may be under way at the same time. Updates whose
-// order matters for another reason go into Writes of their own.
+// Write carries out updates, in requests of limited size. A switch may reorder updates within a
+// request (P4Runtime spec §12), so a request ends wherever the kind of entity changes or the same
+// entity comes again. Write sends the next request after all requests before it are done, so an
+// entity can stand before another entity that refers to it. Requests between two such places may be
+// under way at the same time. Updates whose order matters for another reason belong in separate
+// Writes.
 //
-// Write attempts every update, whatever becomes of the others, and returns the
-// refused ones in order; an update that the pipeline cannot express is refused
-// without being sent. An error reports that a request failed as a whole (a lost
-// connection, not primary, no pipeline): the outcome of its updates is unknown,
-// and the updates after it were not sent, but for those of requests that were
-// under way with it. Concurrent Writes are not ordered against each other.
+// Write attempts every update, even if others fail, and returns the refused updates in order; Write
+// refuses an update that the pipeline cannot express, without sending it. An error reports that a
+// request failed as a whole (a lost connection, not primary, no pipeline): the outcome of its
+// updates is unknown, and later updates were not sent, except for requests already under way.
+// Concurrent Writes are not ordered against each other.
 func (c *Client) Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
 	if len(updates) == 0 {
 		return nil, nil
@@ -123,7 +122,8 @@ func (w *writing) add(i int, u entry.Update) bool {
 	return true
 }
 
-// has reports whether the request being made, or one that may be under way, has a key.
+// has reports whether a key is in the request under construction, or in a request that may be under
+// way.
 func (w *writing) has(key uint64) bool {
 	for _, r := range w.requests {
 		if _, ok := r.keys[key]; ok {
@@ -230,9 +230,8 @@ func (r *request) reset() {
 	r.maker.reset()
 }
 
-// decodeWriteError returns what a switch said about the updates of one request,
-// whose indices are batch
-// (P4Runtime spec §12.3). whole reports that the request was not processed, or that
+// decodeWriteError returns a switch's refusals for the updates of one request, whose indices are
+// batch (P4Runtime spec §12.3). whole reports that the switch did not process the request, or that
 // its outcome is unknown.
 func decodeWriteError(err error, batch []int) (refused []entry.Refusal, whole bool) {
 	for _, w := range []error{ErrNotConnected, ErrNotPrimary, ErrNoPipeline, ErrUnsupported,

@@ -242,7 +242,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// taker is a switch that keeps copies of what is written to it.
+// taker is a switch that keeps copies of the write requests.
 type taker struct {
 	Transport
 	requests []*p4v1.WriteRequest
@@ -265,8 +265,8 @@ func (x *slow) Write(_ context.Context, r *p4v1.WriteRequest) error {
 	return <-x.outcome
 }
 
-// TestWritesAtOnce: as many requests as allowed are under way, and none beyond a place at which
-// the order counts before all in front of it are done.
+// TestWritesAtOnce: as many requests as allowed are under way, and no request passes a place where
+// the order counts before all earlier requests are done.
 func TestWritesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &slow{came: make(chan *p4v1.WriteRequest, 100), outcome: make(chan error)}
@@ -313,8 +313,8 @@ func TestWritesAtOnce(t *testing.T) {
 	})
 }
 
-// TestWriteFails: no request is sent after one that failed as a whole, and those under way
-// with it are waited for.
+// TestWriteFails: after a request has failed as a whole, Write sends no further request, and waits
+// for the requests under way.
 func TestWriteFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &slow{came: make(chan *p4v1.WriteRequest, 100), outcome: make(chan error)}

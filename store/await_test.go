@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestAwait: a store that is unavailable for a while is waited for, as while its leader changes;
-// other errors, and a full disk, are not.
+// TestAwait: Await waits for a store that is unavailable for a while, for example during a leader
+// change, but not after other errors or with a full disk.
 func TestAwait(t *testing.T) {
 	gone := fmt.Errorf("%w: etcdserver: leader changed", store.ErrUnavailable)
 	full := fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrNoRoom)

@@ -25,15 +25,15 @@ type Reading struct {
 	At time.Time
 }
 
-// Pauses of a Shadow: at least shadowPause, and shadowShare times as long as reading took, so that
-// it costs a small part of a processor.
+// Pauses of a Shadow: at least shadowPause, and shadowShare times the duration of a read, so a
+// Shadow uses a small part of a processor.
 const (
 	shadowPause = time.Second
 	shadowShare = 20
 )
 
-// NewShadow returns a shadow of the records of some prefixes, which knows nothing until Run has
-// read them.
+// NewShadow returns a shadow of the records under some prefixes. The shadow knows nothing until Run
+// has read them.
 func NewShadow(s Store, prefixes ...string) *Shadow { return &Shadow{store: s, prefixes: prefixes} }
 
 // Run reads the store until ctx ends.

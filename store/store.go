@@ -41,7 +41,7 @@ type Record struct {
 
 // Expectations of Put and Delete, beside a Revision.
 const (
-	// Any: whatever the record is, and whether it is there or not.
+	// Any accepts any record, and also a missing record.
 	Any int64 = -1
 	// Absent: there is no record.
 	Absent int64 = 0
@@ -65,12 +65,12 @@ type Store interface {
 	// Put writes a record if its revision is the expected one, and returns the
 	// new one.
 	Put(ctx context.Context, key string, value []byte, expect int64) (revision int64, err error)
-	// Delete removes a record if its revision is the expected one. Removing what
-	// is not there succeeds when Any or Absent is expected.
+	// Delete removes a record if its revision is the expected one. Removing a missing record succeeds
+	// when Any or Absent is expected.
 	Delete(ctx context.Context, key string, expect int64) (revision int64, err error)
-	// Apply carries out writes in order, whatever the records are. They take effect together, as
-	// far as the store's limit of writes at once allows. After ErrFenced that is not ErrUnavailable
-	// too, none of them does; after any other error it is unknown.
+	// Apply carries out writes in order, whatever the records contain. The writes take effect
+	// together, as far as the store's limit of writes at once allows. After an ErrFenced that is not
+	// also ErrUnavailable, no write takes effect; after any other error the outcome is unknown.
 	Apply(ctx context.Context, ops []Op) error
 	// Writable returns nil, or why a Put would fail now.
 	Writable() error
@@ -86,22 +86,23 @@ type Shared interface {
 	// Lease begins a lease, which is renewed until it is closed or lost. ttl is how long it lasts
 	// after the process has fallen silent, rounded up to what the store can do.
 	Lease(ctx context.Context, ttl time.Duration) (Lease, error)
-	// Leads reports whether this process leads the store, where one of those that use it does. Its
-	// death would have the others elect a leader before they learn that its leases are over.
+	// Leads reports whether this process leads the store, if the processes that use the store elect a
+	// leader among them. If the leader dies, the others elect a new leader before they learn that the
+	// dead process's leases are over.
 	Leads() bool
-	// Yield has another process lead the store if this one does. All leases begin anew then.
+	// Yield makes another process lead the store if this process leads. All leases then start again.
 	Yield(ctx context.Context) error
 	// Guarded returns the store with writes that take effect only while a record has a revision;
 	// otherwise they return ErrFenced.
 	Guarded(key string, revision int64) Store
 }
 
-// Lease is the right of a process to be there.
+// Lease is a process's right to take part.
 type Lease interface {
-	// Put writes a record, as [Store.Put] does, which is removed at the end of the lease.
+	// Put writes a record like [Store.Put]. The store removes the record at the end of the lease.
 	Put(ctx context.Context, key string, value []byte, expect int64) (revision int64, err error)
 	// Until returns the time until which the lease surely lasts, with a reading of the monotonic
-	// clock. It lies in the past for a process that was paused too long.
+	// clock. For a process that was paused too long, the time lies in the past.
 	Until() time.Time
 	// Done is closed when the lease has ended, or can no longer be renewed in time.
 	Done() <-chan struct{}
@@ -128,17 +129,18 @@ func WithReserve(ctx context.Context) context.Context {
 // MayUseReserve reports whether a context is one of [WithReserve].
 func MayUseReserve(ctx context.Context) bool { return ctx.Value(reserveKey{}) != nil }
 
-// Formed is a Store that the processes which use it form themselves.
+// Formed is a Store formed by the processes that use it.
 type Formed interface {
-	// Others returns what this process finds of the other ones, in the order of their names; nil where
-	// the store is formed by others.
+	// Others returns how this process finds the other processes, sorted by name; nil if different
+	// processes form the store.
 	Others(ctx context.Context) []Other
 }
 
 // Other is another process that forms a store.
 type Other struct {
 	Name, Address string
-	// Absence is why it takes no part; empty when it does. Reason says so in a sentence.
+	// Absence is why the process takes no part; empty if the process takes part. Reason explains the
+	// absence in a sentence.
 	Absence Absence
 	Reason  string
 }
@@ -148,25 +150,25 @@ type Absence string
 
 // The absences.
 const (
-	// AbsenceUnreachable is that of one that does not answer.
+	// AbsenceUnreachable: the process does not answer.
 	AbsenceUnreachable Absence = "unreachable"
-	// AbsenceCertificate is that of one of which a certificate is refused, by it or by this process.
+	// AbsenceCertificate: the other process or this process refuses the other side's certificate.
 	AbsenceCertificate Absence = "certificate"
-	// AbsenceCluster is that of one that has the data of another store.
+	// AbsenceCluster: the process has the data of another store.
 	AbsenceCluster Absence = "cluster"
-	// AbsenceReplaced is that of one that was replaced, and has not started since.
+	// AbsenceReplaced: the process was replaced, and has not started since.
 	AbsenceReplaced Absence = "replaced"
-	// AbsenceClock is that of one whose clock differs from that of this machine.
+	// AbsenceClock: the clock of the process differs from this machine's clock.
 	AbsenceClock Absence = "clock"
 )
 
-// OnDisk is a Store with a disk of this machine under it.
+// OnDisk is a Store on a disk of this machine.
 type OnDisk interface {
 	// Disk returns the state of the disk; false when there is none to watch.
 	Disk() (Disk, bool)
 }
 
-// Disk is the state of the disk that a store is on.
+// Disk describes the state of a store's disk.
 type Disk struct {
 	// Dir is the directory of the store.
 	Dir string

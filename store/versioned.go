@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// RecordSchema is the version of the form of a record that this program writes. Each record carries
-// its own, as a number and a line feed before the value.
+// RecordSchema is the version of the record format that this program writes. Each record carries
+// its version, as a number and a line feed before the value.
 const RecordSchema = 1
 
-// migrations turn a record of the version that is their index into one of the next version.
+// migrations convert a record to the next version; the index is the record's version.
 var migrations = [RecordSchema]func(key string, value []byte) ([]byte, error){
 	// Records of version 0 carry none; their values are those of version 1.
 	func(_ string, value []byte) ([]byte, error) { return value, nil },
 }
 
-// Versioned returns a store whose records carry [RecordSchema] in s. It reads those of older
-// versions as if they had been written by this program, and returns [ErrSchema], with the record
-// and its version, for newer ones. What it returns is a [Shared] if s is.
+// Versioned returns a store whose records carry [RecordSchema] in s. It reads older records as if
+// this program had written them, and returns [ErrSchema], with the record and its version, for
+// newer records. The result is a [Shared] if s is a [Shared].
 func Versioned(s Store) Store {
 	v := versioned{s}
 	if shared, ok := s.(Shared); ok {
@@ -31,11 +31,16 @@ func Versioned(s Store) Store {
 
 type versioned struct{ Store }
 
-func stamp(value []byte) []byte {
+// stamp returns the stored form of a record's value. Every release can read the form of the schema
+// record.
+func stamp(key string, value []byte) []byte {
+	if key == schemaKey {
+		return value
+	}
 	return append(strconv.AppendInt(nil, RecordSchema, 10), append([]byte{'\n'}, value...)...)
 }
 
-// unstamp returns a record as this program would have written it.
+// unstamp removes the version from a record, as this program would have written the record.
 func unstamp(r Record) (Record, error) {
 	version := 0
 	if head, value, ok := bytes.Cut(r.Value, []byte{'\n'}); ok {
@@ -73,11 +78,12 @@ func (v versioned) List(ctx context.Context, prefix string) ([]Record, int64, er
 		return nil, 0, err
 	}
 	for i := range list {
-		// The record about all others has a form that every release reads.
-		if list[i].Key == schemaKey {
-			continue
+		if list[i].Key == schemaKey { // a controller may be older than those that began meanwhile
+			_, err = schemaOf(list[i])
+		} else {
+			list[i], err = unstamp(list[i])
 		}
-		if list[i], err = unstamp(list[i]); err != nil {
+		if err != nil {
 			return nil, 0, err
 		}
 	}
@@ -86,7 +92,7 @@ func (v versioned) List(ctx context.Context, prefix string) ([]Record, int64, er
 
 // Put implements [Store].
 func (v versioned) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
-	return v.Store.Put(ctx, key, stamp(value), expect)
+	return v.Store.Put(ctx, key, stamp(key, value), expect)
 }
 
 // Apply implements [Store].
@@ -94,15 +100,15 @@ func (v versioned) Apply(ctx context.Context, ops []Op) error {
 	stamped := make([]Op, len(ops))
 	for i, op := range ops {
 		if op.Value != nil {
-			op.Value = stamp(op.Value)
+			op.Value = stamp(op.Key, op.Value)
 		}
 		stamped[i] = op
 	}
 	return v.Store.Apply(ctx, stamped)
 }
 
-// Watch implements [Store]. It ends at a record of a newer version, as for a watcher that is too
-// slow: listing again returns the error.
+// Watch implements [Store]. The watch ends at a newer record, like the watch of a slow watcher: the
+// next List returns the error.
 func (v versioned) Watch(ctx context.Context, prefix string, after int64) (<-chan Event, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	events, err := v.Store.Watch(ctx, prefix, after)
@@ -180,5 +186,5 @@ type versionedLease struct{ Lease }
 // Put implements [Lease].
 func (l versionedLease) Put(ctx context.Context, key string, value []byte, expect int64) (int64,
 	error) {
-	return l.Lease.Put(ctx, key, stamp(value), expect)
+	return l.Lease.Put(ctx, key, stamp(key, value), expect)
 }

@@ -15,8 +15,8 @@ func TestVersionedContract(t *testing.T) {
 	storetest.Contract(t, func(*testing.T) store.Store { return store.Versioned(store.NewMemory()) })
 }
 
-// TestVersions: a record carries its version, one without is read as it is, and one of a newer
-// version is refused by its name.
+// TestVersions: a record carries its version; a record without a version is read unchanged; a
+// record with a newer version is refused, and the error names the record.
 func TestVersions(t *testing.T) {
 	ctx, inner := t.Context(), store.NewMemory()
 	s := store.Versioned(inner)
@@ -76,7 +76,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// The record about all others is as every release reads it.
+	// Every release can read the schema record.
 	if err := store.CheckSchema(ctx, inner, "weft 1"); err != nil {
 		t.Fatal(err)
 	}

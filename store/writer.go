@@ -17,11 +17,11 @@ const (
 	closeTime = time.Second
 )
 
-// A Writer writes what its owner has decided, in order, and holds nobody up: neither a store that
-// hangs nor one that fails. Nothing is written twice, for a write whose outcome is unknown could
-// take effect after a later one. A write that fails is therefore the last: its owner has decided
-// more than the store may have, and must be made anew of what the store has. The methods may be
-// called from any goroutine.
+// A Writer writes its owner's decisions in order, and blocks nobody, even if the store hangs or
+// fails. The Writer writes nothing twice, because a write with an unknown outcome could take effect
+// after a later write. A failed write is therefore the last: the owner has decided more than the
+// store may have, and must be rebuilt from the store's records. The methods may be called from any
+// goroutine.
 type Writer struct {
 	store   Store
 	changed func() // called when Kept or Err has changed
@@ -86,8 +86,8 @@ func (w *Writer) Err() error {
 // Failed is closed when a write has failed.
 func (w *Writer) Failed() <-chan struct{} { return w.failed }
 
-// Wait waits until the store has the writes of an Add. The error is that of the write that failed,
-// with [ErrUnwritten] where nothing of the Add was in it, or ctx's.
+// Wait waits until the store has the writes of an Add. The error comes from the failed write, with
+// [ErrUnwritten] if that write contained nothing of the Add, or from ctx.
 func (w *Writer) Wait(ctx context.Context, n uint64) error {
 	for {
 		w.mu.Lock()
@@ -109,9 +109,9 @@ func (w *Writer) Wait(ctx context.Context, n uint64) error {
 	}
 }
 
-// Run writes until ended is closed, after which nobody calls Add, and writes once more what is left
-// then. The end of ctx leaves a write that is under way a moment. The error is one of the store's
-// that cannot go away: [ErrFenced].
+// Run writes until ended is closed, and then writes the remaining records once more. Nobody calls
+// Add after ended is closed. When ctx ends, a write in progress gets a moment to finish. Run
+// returns only a permanent error of the store: [ErrFenced].
 func (w *Writer) Run(ctx context.Context, ended <-chan struct{}) error {
 	for {
 		select {

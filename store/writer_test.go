@@ -41,12 +41,18 @@ func TestWriter(t *testing.T) {
 			time.Sleep(time.Second)
 			return apply()
 		})
-		var last uint64
 		for i := range 100 {
-			last = w.Add(op("a", fmt.Sprint(i)))
+			w.Add(op("a", fmt.Sprint(i)))
 		}
 		if kept := w.Kept(); kept != 1 {
 			t.Errorf("kept %d before the store has it", kept)
+		}
+		synctest.Wait() // the store has been given some of the 100
+		last := w.Add(op("b", "1"))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if kept := w.Kept(); kept < 2 || kept >= last {
+			t.Errorf("kept %d: want the writes of the first request, and not %d, added later", kept, last)
 		}
 		if err := w.Wait(t.Context(), last); err != nil || w.Kept() != last || w.Added() != last {
 			t.Errorf("%v, kept %d of %d", err, w.Kept(), last)
@@ -62,8 +68,8 @@ func TestWriter(t *testing.T) {
 	})
 }
 
-// TestWriterFails: a write that fails, or hangs, is the last: it is not made again, nor are those
-// after it, also when the store has recovered, and whoever waits is told.
+// TestWriterFails: a failed or hanging write is the last write: neither this write nor later writes
+// are made again, even after the store has recovered, and all waiting callers get the error.
 func TestWriterFails(t *testing.T) {
 	full := errors.New("disk full")
 	for name, c := range map[string]struct {
@@ -112,8 +118,8 @@ func TestWriterFails(t *testing.T) {
 	}
 }
 
-// TestWriterEnds: a write that waits when the writer ends is made, and one that is under way has a
-// moment to end; what takes longer fails.
+// TestWriterEnds: when the writer ends, a waiting write is made, and a write under way gets a
+// moment to finish; a longer write fails.
 func TestWriterEnds(t *testing.T) {
 	for took, kept := range map[time.Duration]bool{0: true, 900 * time.Millisecond: true,
 		1100 * time.Millisecond: false} {

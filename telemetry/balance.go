@@ -14,16 +14,17 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// When a plane is unbalanced: the busiest link is used this many times as much as the mean one, and
-// the mean one by a share of its speed at which this is no accident of a few packets.
+// A plane is unbalanced when the busiest link is used unbalancedIndex times as much as the mean
+// link, and the mean link by at least balanceFloor of its speed. Below this floor, a few packets
+// could cause the difference by accident.
 const (
 	unbalancedIndex = 1.25
 	balanceFloor    = 0.01
 	balanceOver     = 30 * time.Second
 )
 
-// A verdict stands until so many looks in a row say otherwise. One of unbalanced ends below an
-// index that is lower than the one at which it begins, so that it does not come and go.
+// A verdict stands until balanceLooks looks in a row contradict it. The verdict "unbalanced" ends
+// at a lower index than the index at which it begins, so that it does not flap.
 const (
 	balanceLook   = 5 * time.Second
 	balanceLooks  = 3
@@ -116,7 +117,7 @@ type planeVerdict struct {
 	looks  int // in a row that say otherwise
 }
 
-// look takes what is seen now, and returns those whose verdict is another one now.
+// look takes the balances seen now, and returns the balances with a changed verdict.
 func (v *planeVerdicts) look(seen []api.PlaneBalance) (changed []api.PlaneBalance) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -170,9 +171,8 @@ func (v *planeVerdicts) apply(all []api.PlaneBalance) {
 	}
 }
 
-// Watch publishes an event when a leaf has come to use a plane unevenly, or does no longer,
-// until ctx ends. It publishes none before there are samples of a whole window, as after a
-// start.
+// Watch publishes an event when a leaf starts or stops using a plane unevenly, until ctx ends.
+// After a start, Watch publishes nothing before the samples cover a whole window.
 func (p *Planes) Watch(ctx context.Context, publish func(api.Event)) {
 	wait := time.NewTimer(balanceOver)
 	defer wait.Stop()

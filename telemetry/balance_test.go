@@ -15,9 +15,9 @@ func uplinks(all ...Uplink) func(context.Context, any) ([]Uplink, any, error) {
 	return func(context.Context, any) ([]Uplink, any, error) { return all, "all", nil }
 }
 
-// TestBalanceEvents: an event says that a leaf has come to use a plane unevenly when three
-// looks in a row say so, and another one that it does no longer; neither an index in between
-// nor a gap changes anything, and the condition agrees.
+// TestBalanceEvents: after three looks in a row, an event reports that a leaf uses a plane
+// unevenly, and a second event reports the end. Neither an index in between nor a gap changes
+// anything, and the condition agrees.
 func TestBalanceEvents(t *testing.T) {
 	st, now := New(Config{}), time.Unix(1_800_000_000, 0)
 	p := NewPlanes(PlanesConfig{Store: st, Now: func() time.Time { return now }, Uplinks: uplinks(
@@ -109,7 +109,7 @@ func TestBalanceEvents(t *testing.T) {
 	check("a1: plane 1 is no longer used unevenly: the links up are used by less than 1 %")
 }
 
-// TestUplinksAreKept: the layout of the uplinks is made anew when their key is another one.
+// TestUplinksAreKept: the layout of the uplinks is rebuilt only when their key changes.
 func TestUplinksAreKept(t *testing.T) {
 	key, all := 1, []Uplink{{1, "a", "x", 11}}
 	p := NewPlanes(PlanesConfig{Store: New(Config{}), Now: time.Now, Uplinks: func(

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// clock relates the clock of a switch to that of the controller: it takes the least delay of the
-// samples of the last minute or two for none. So samples that are late stand where they belong, and
-// a clock that is wrong does no harm.
+// clock relates the clock of a switch to the clock of the controller: it takes the least delay
+// among the samples of the last minute or two as zero. So late samples get their proper time, and a
+// wrong clock does no harm.
 type clock struct {
 	began       int64 // of now, in nanoseconds
 	now, before int64 // least difference: of this minute, and of the one before

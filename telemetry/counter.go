@@ -4,21 +4,22 @@ package telemetry
 type verdict uint8
 
 const (
-	// counted: it has grown, or wrapped.
+	// counted: the counter has grown, or wrapped.
 	counted verdict = iota
-	// doubtful: it is less, or more, than can be explained, and no rate follows.
+	// doubtful: the counter decreased, or grew beyond any explanation, and gives no rate.
 	doubtful
-	// restarted: it is less, and did not wrap. The other counters of its port are no longer those of
-	// before either.
+	// restarted: the counter decreased without a wrap. The other counters of the port have restarted
+	// too.
 	restarted
-	// narrow: it is less, perhaps since it has 32 bits and wraps faster than it is read.
+	// narrow: the counter decreased, perhaps because it has 32 bits and wraps faster than Weft reads
+	// it.
 	narrow
 )
 
 const (
 	wrap32 = 1 << 32
-	// unbounded32 and unbounded64 are the most that a counter that wraps may have grown where the
-	// speed of its port is not known.
+	// unbounded32 and unbounded64 bound the growth of a counter that wraps, at a port of unknown
+	// speed.
 	unbounded32 = 1 << 30
 	unbounded64 = 1 << 45
 )
@@ -53,8 +54,8 @@ func increase(before, now, most uint64) (uint64, verdict) {
 	return 0, restarted
 }
 
-// quietSamples is how many samples a counter must grow, after it was found narrow, before there are
-// rates of it again.
+// quietSamples is how many samples a narrow counter must grow before the store computes rates of
+// the counter again.
 const quietSamples = 10
 
 // Bounds of growth: the rate of a port may be measured a little above its speed, since switches

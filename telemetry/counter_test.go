@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestIncrease: a counter that wraps at 32 or 64 bits has grown, and one that is less for another
-// reason, or more than its port can explain, has no known growth.
+// TestIncrease: a counter that wraps at 32 or 64 bits has grown. A counter that decreases for
+// another reason, or grows more than its port can explain, has no known growth.
 func TestIncrease(t *testing.T) {
 	const most = 1 << 30
 	for _, c := range []struct {

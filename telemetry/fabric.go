@@ -9,14 +9,14 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// JobName returns the name of the object of kind [Fabric] that the NICs of a job are.
+// JobName returns the name of the object of kind [Fabric] for the NICs of a job.
 func JobName(job string) string { return "job/" + job }
 
-// WholeFabric is the name of the object of kind [Fabric] that all switches make. PlaneName has
-// those of planes.
+// WholeFabric is the name of the object of kind [Fabric] for all switches together. PlaneName
+// returns the names for planes.
 const WholeFabric = "all"
 
-// PlaneName returns the name of the object of kind [Fabric] that a plane is.
+// PlaneName returns the name of the object of kind [Fabric] for a plane.
 func PlaneName(plane int) string { return fmt.Sprintf("plane/%d", plane) }
 
 // Samples come late by about an interval: sums are of the seconds before that.
@@ -25,8 +25,8 @@ const (
 	sumsOver = 3 * time.Second
 )
 
-// Sums has a [Store] know what the ports of a fabric do together, as objects of kind [Fabric]. Its
-// methods are called by one goroutine.
+// Sums adds up the ports of a fabric, and stores the sums in a [Store] as objects of kind [Fabric].
+// A single goroutine calls its methods.
 type Sums struct {
 	store  *Store
 	counts map[string]*sum
@@ -43,10 +43,11 @@ type sum struct {
 // NewSums returns sums that begin at 0.
 func NewSums(st *Store) *Sums { return &Sums{store: st, counts: make(map[string]*sum)} }
 
-// Take adds what happened since the last call. inner reports whether a port leads to another
-// switch: what comes in by others is offered to the fabric, what goes out there is delivered, and
-// what any port discards or finds damaged is lost. Planes have what their uplinks carry, up
-// offered and down delivered. Jobs have what the ports of their NICs do, by switch and port.
+// Take adds the traffic and losses since the last call. inner reports whether a port leads to
+// another switch. Any other port offers its incoming traffic to the fabric, and delivers its
+// outgoing traffic. Packets that any port discards or finds damaged are lost. Planes get the
+// traffic of their uplinks: up is offered, down is delivered. Jobs get the traffic of the ports of
+// their NICs, by switch and port.
 func (s *Sums) Take(switches []string, inner func(sw string, port uint32) bool, uplinks []Uplink,
 	jobs map[string]map[uint32][]string, now time.Time) {
 	past := now.Sub(s.at).Seconds()
@@ -122,8 +123,8 @@ func (s *Sums) lose(name string, lost, past float64) {
 // losses are the metrics of packets that a port discards or finds damaged.
 var losses = [...]int{InErrors, OutErrors, InDiscards, OutDiscards}
 
-// rates calls visit with the rates of the ports of a switch that have one, as means of a time:
-// in bit/s, and of the packets that are lost there; NaN where they are not known.
+// rates calls visit for each port of a switch with a rate, with means over a time: bit/s in and
+// out, and lost packets per second; NaN where unknown.
 func (st *Store) rates(name string, over time.Duration, now time.Time,
 	visit func(port uint32, in, out, lost float64)) {
 	s := st.find(name)

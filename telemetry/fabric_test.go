@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// TestSums: what hosts send and receive is that of the ports which lead to no switch, losses are
-// those of all ports, a plane has what its uplinks carry, and a job what the ports of its NICs do.
+// TestSums: ports that lead to no switch count for the traffic of hosts, and all ports for losses.
+// The uplinks of a plane count for the plane, and the ports of a job's NICs for the job.
 func TestSums(t *testing.T) {
 	st, now := New(Config{}), began
 	sums := NewSums(st)

@@ -2,11 +2,11 @@ package telemetry
 
 import "math/bits"
 
-// head has the latest values of the objects of a shard, in columns that are there for metrics with
-// a value other than zero.
+// head holds the latest values of the objects of a shard, in columns for the metrics with a nonzero
+// value.
 type head struct {
 	// step is the time of a place in seconds, span the number of places of a segment. A column has
-	// width places, at least span: those after the span are of the next segment already.
+	// width places, at least span: places after the span belong to the next segment.
 	step        int64
 	span, width int
 	// start is the Unix time in seconds at which the segment begins; 0: there was no value yet.

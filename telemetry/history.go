@@ -15,13 +15,13 @@ const MaxPoints = 1500
 
 // History is what an object did.
 type History struct {
-	// Speed is that of a port in bit/s; 0: not known, or no port.
+	// Speed is the speed of a port in bit/s; 0: unknown, or the object is no port.
 	Speed uint64
 	// Step is the time between two points, in whole seconds.
 	Step time.Duration
 	// Times are the Unix times in seconds at which points begin.
 	Times []int64
-	// Series are in the order of the metrics of the kind, without those that have no value.
+	// Series follow the order of the kind's metrics; metrics without a value are left out.
 	Series []Series
 }
 
@@ -43,7 +43,7 @@ type Query struct {
 	Metrics []string
 	// Since and Until bound it; the time since Since must be positive.
 	Since, Until time.Time
-	// Step is raised to what there is values for, and to what makes at most MaxPoints.
+	// Step is raised to the step of the available values, and to a step that makes at most MaxPoints.
 	Step time.Duration
 }
 

@@ -25,8 +25,8 @@ const (
 var kindNames = [kinds]string{"port", "queue", "group", "ev-profile", "tunnel",
 	"fabric", "sid"}
 
-// onSwitch reports whether objects of the kind are on a switch, which samples them. Others have
-// readings ([Store.TakeReadings]), and names that stand for themselves.
+// onSwitch reports whether a switch samples objects of the kind. Objects of any other kind get
+// readings ([Store.TakeReadings]), and their names need no switch.
 func (k Kind) onSwitch() bool { return k == Port || k == Queue || k == SID }
 
 func (k Kind) String() string { return kindNames[k] }

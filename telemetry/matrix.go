@@ -14,9 +14,10 @@ type Row struct {
 	Columns map[uint32]int // by port
 }
 
-// Matrix returns how much the links of a matrix are used, as means of the last time over: by row
-// and column, what the ports of the row send (out) and receive (in), in thousandths of the sum of
-// their speeds. It is -1 where there is no port, or none with a speed and a rate in that direction.
+// Matrix returns the use of the links of a matrix, as means over the last time: by row and column,
+// the bits that the ports of the row send (out) and receive (in), in thousandths of the sum of
+// their speeds. A value is -1 without a port, or without a port with a speed and a rate in that
+// direction.
 func (st *Store) Matrix(rows []Row, columns int, over time.Duration, now time.Time) (out,
 	in [][]int) {
 	out, in = make([][]int, len(rows)), make([][]int, len(rows))

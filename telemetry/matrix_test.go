@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// TestMatrix: the values of a matrix, and those of a top, are the means of the seconds that
-// histories show, over seconds of the present minute and of those before, with gaps.
+// TestMatrix: the values of a matrix, and of a top, equal the means of the seconds shown by
+// histories. The seconds lie in the present minute and in earlier minutes, and have gaps.
 func TestMatrix(t *testing.T) {
 	const seed = 7
 	r := rand.New(rand.NewPCG(seed, 0))

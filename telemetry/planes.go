@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// Uplink is a link up from a switch of tier 0 to one of tier 1.
+// Uplink is a link from a tier 0 switch up to a tier 1 switch.
 type Uplink struct {
 	Plane int
 	// From and To are the names of the switches; Port is that of From.

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// Reading is what the controller knew of an object that is not on a switch at some time.
+// Reading is the controller's knowledge, at some time, about an object that is not on a switch.
 type Reading struct {
 	Name string
 	At   time.Time // of the controller's clock
@@ -17,8 +17,8 @@ type Reading struct {
 // shardOf names the shard of a kind whose objects are not on a switch. No switch has that name.
 func shardOf(k Kind) string { return "\x00" + k.String() }
 
-// TakeReadings takes readings of objects of a kind that are not on a switch. interval is the time
-// until the next ones.
+// TakeReadings takes readings of objects without a switch, all of kind k. interval is the time
+// until the next readings.
 func (st *Store) TakeReadings(k Kind, interval time.Duration, all []Reading) {
 	s := st.shard(shardOf(k))
 	s.mu.Lock()
@@ -47,10 +47,10 @@ func (st *Store) TakeReadings(k Kind, interval time.Duration, all []Reading) {
 	st.stats.samples.Add(uint64(len(all)))
 }
 
-// forgotten is the time without a reading after which no segment has values of an object.
+// forgotten is the time without a reading after which no segment contains values of an object.
 const forgotten = (coarseKept + coarseTotal + fineSpan + fineGrace) * time.Second
 
-// forget frees the places of objects that are gone, in a shard of readings: names come and go.
+// forget frees the places of removed objects in a shard of readings, since names come and go.
 func (s *shard) forget(st *Store, now time.Time) {
 	for k, i := range s.index {
 		if o := &s.objects[i]; !k.kind.onSwitch() && o.at != 0 && now.UnixNano()-o.at > int64(forgotten) {

@@ -64,8 +64,8 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// TestReadingsComeAndGo: what has had no reading for more than a day gives its place, and its
-// memory, to something else, whose history has nothing of it.
+// TestReadingsComeAndGo: an object without a reading for more than a day gives its place and memory
+// to a new object, whose history starts empty.
 func TestReadingsComeAndGo(t *testing.T) {
 	st, now := New(Config{}), began
 	read := func(name string) {

@@ -2,7 +2,7 @@ package telemetry
 
 import "encoding/binary"
 
-// segment has the values of all objects of a shard in one span of time. It does not change.
+// segment holds the values of all objects of a shard in one span of time, and never changes.
 type segment struct {
 	start int64 // Unix time in seconds
 	data  []byte
@@ -15,7 +15,7 @@ func (s *segment) octets() int64 {
 	return int64(cap(s.data)) + 2*int64(cap(s.sizes)) + segmentOverhead
 }
 
-// block returns the block of an object, which is empty when there are no values.
+// block returns the block of an object, empty for an object without values.
 func (s *segment) block(object int) []byte {
 	if object >= len(s.sizes) {
 		return nil
@@ -30,7 +30,7 @@ func (s *segment) block(object int) []byte {
 // The widest span of a block.
 const maxSpan = 60
 
-// columns are the values of one object in one span, by metric and place in the span.
+// columns holds the values of one object in one span, by metric and place in the span.
 type columns struct {
 	// known are the metrics with values; those that are not in it have none.
 	known mask
@@ -112,8 +112,8 @@ func appendColumn(b []byte, values []code, present uint64) []byte {
 	return b
 }
 
-// decode reads those columns of a block that are wanted, at places from first up to end.
-// appendBlock made the block with the same span.
+// decode reads the wanted columns of a block, at places from first up to end. The span must equal
+// the span given to appendBlock.
 func (c *columns) decode(b []byte, span, first, end int, wanted mask) {
 	c.known, c.present = 0, 0
 	if len(b) == 0 {

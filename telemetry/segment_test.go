@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBlock: a block gives back what was put into it, in each form of a column, and reads the
-// columns that are wanted without the others.
+// TestBlock: a block returns the values put into it, in each form of a column, and reads wanted
+// columns without the rest.
 func TestBlock(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 0))

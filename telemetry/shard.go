@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// What is kept: seconds, made into segments of a minute, and minutes, made into segments of half an
-// hour. fineGrace is how much later than others a sample of a port may be taken and still find its
+// The store keeps seconds, made into segments of a minute, and minutes, made into segments of half
+// an hour. fineGrace is how much later than other ports a port may be sampled and still find its
 // minute open.
 const (
 	fineKept    = 15 * 60 // seconds
@@ -42,11 +42,11 @@ type shard struct {
 	kept         int64     // octets of minutes and hours
 
 	readings []reading
-	// free are places in objects of what is gone, in a shard of readings.
+	// free holds the places of removed objects, in a shard of readings.
 	free []int32
 }
 
-// key names an object of a shard: a port, or a queue of it by its name, or what has a name only.
+// key names an object of a shard: a port, a named queue of a port, or an object with only a name.
 type key struct {
 	kind Kind
 	port uint32
@@ -80,7 +80,7 @@ func newShard(name string) *shard {
 	}
 }
 
-// reading is what a sample says about an object, and the growth of its counters.
+// reading holds a sample's values for an object, and the growth of the object's counters.
 type reading struct {
 	object int32
 	values [maxMetrics]uint64
@@ -185,7 +185,7 @@ func (r *reading) set(m int, c gnmi.Count) {
 	}
 }
 
-// object returns the place of an object, which it makes where there is room.
+// object returns the place of an object, and makes a place for a new object if there is room.
 func (s *shard) object(st *Store, k key) (int32, bool) {
 	if i, ok := s.index[k]; ok {
 		return i, true
@@ -247,8 +247,8 @@ func (s *shard) weigh(r *reading, taken int64, speed uint64) (restart bool) {
 	return restart
 }
 
-// lateSamples is how many samples in a row are taken for late ones before they are taken for those
-// of a clock that was set back.
+// lateSamples is how many samples in a row count as late before they count as samples of a clock
+// that was set back.
 const lateSamples = 3
 
 // note keeps the values of an object, and its counts for the next time.
@@ -467,7 +467,7 @@ func (s *shard) fillCoarse(c *columns, o *object, wanted mask) {
 	}
 }
 
-// expire drops what is too old, and the oldest where there is not enough memory.
+// expire drops expired segments, and the oldest segments while memory is short.
 func (s *shard) expire(st *Store, now int64) {
 	drop := func(list []segment) []segment {
 		n := list[0].octets()

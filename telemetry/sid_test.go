@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// TestSIDs: local SIDs have rates beside the ports of their switch, and one whose counters begin
-// again, since it was taken away and written again, leaves those of the others alone.
+// TestSIDs: local SIDs have rates beside the ports of their switch. A SID removed and written again
+// restarts its counters, and leaves other counters alone.
 func TestSIDs(t *testing.T) {
 	b := newBed(t)
 	one, two := netip.MustParsePrefix("5f00:0:1::/48"), netip.MustParsePrefix("5f00:0:1:e001::/64")

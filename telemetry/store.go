@@ -46,9 +46,9 @@ type Stats struct {
 	// Objects are those with values. Octets is what they take at most, with the segments that are
 	// kept.
 	Objects, Octets int64
-	// Samples of ports, and readings, were taken, of which Late came after newer ones. Gaps are
-	// objects whose samples came too far apart for a rate, Restarts ports whose counters restarted or
-	// went back.
+	// Samples counts the samples of ports, and the readings, taken by the store; Late counts those
+	// that came after a newer sample. Gaps counts objects with samples too far apart for a rate,
+	// Restarts counts ports with counters that restarted or went back.
 	Samples, Late, Gaps, Restarts uint64
 	// Evicted segments were dropped before their time, and Refused objects not kept, for want of
 	// memory.
@@ -85,8 +85,8 @@ func (st *Store) Take(batch []gnmi.Sample) {
 	st.stats.samples.Add(uint64(len(batch)))
 }
 
-// SetSwitch sets the time between the samples of a switch, and the speeds of its ports in bit/s,
-// which bound what its counters may say. The store keeps speeds.
+// SetSwitch sets the time between the samples of a switch, and the speeds of its ports in bit/s.
+// The speeds bound the growth of counters. The store keeps the map of speeds.
 func (st *Store) SetSwitch(name string, interval time.Duration, speeds map[uint32]uint64) {
 	s := st.shard(name)
 	s.mu.Lock()
@@ -107,7 +107,7 @@ func (st *Store) Speeds() bool {
 	return false
 }
 
-// shard returns the shard of a switch, which it makes where there is none.
+// shard returns the shard of a switch, and makes a missing shard.
 func (st *Store) shard(name string) *shard {
 	if s := st.find(name); s != nil {
 		return s

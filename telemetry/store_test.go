@@ -16,7 +16,7 @@ import (
 // began is a time in the middle of a minute.
 var began = time.Unix(1_800_000_017, 0)
 
-// bed is a store that one port of a switch reports to, in a time of its own.
+// bed is a store with a virtual clock; one port of a switch reports to the store.
 type bed struct {
 	*testing.T
 	st   *Store
@@ -112,7 +112,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestNarrow: a counter of 32 bits that wraps faster than it is read has no rate.
+// TestNarrow: a 32-bit counter that wraps faster than Weft reads it has no rate.
 func TestNarrow(t *testing.T) {
 	b := newBed(t)
 	b.st.SetSwitch("s1", time.Second, map[uint32]uint64{1: 400e9})
@@ -148,8 +148,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRestartOfPort: when one counter of a port restarted, those that look as if they had grown, or
-// wrapped, have no rate either, and those of its queues neither.
+// TestRestartOfPort: after a restart of one counter, no counter of the port or of its queues has a
+// rate, even if a counter seems to have grown or wrapped.
 func TestRestartOfPort(t *testing.T) {
 	b := newBed(t)
 	take := func(octets, packets, queue uint64) {
@@ -191,8 +191,8 @@ func TestGap(t *testing.T) {
 		gap, 8000)
 }
 
-// TestLate: samples that arrive late stand at the time at which they were taken, and those that
-// newer ones overtook change nothing.
+// TestLate: a sample that arrives late counts at the time when the switch took it. A sample
+// overtaken by a newer sample changes nothing.
 func TestLate(t *testing.T) {
 	b := newBed(t)
 	b.skew = -7 * time.Hour
@@ -213,8 +213,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: a switch whose clock is set back has rates again after a while, and those
-// before are as they were; and so it is when the clock of the controller is set back.
+// TestClockSetBack: after the clock of a switch is set back, the switch has rates again after a
+// while, and earlier rates stay. The same holds for the clock of the controller.
 func TestClockSetBack(t *testing.T) {
 	b := newBed(t)
 	b.report(0)
@@ -237,7 +237,7 @@ func TestClockSetBack(t *testing.T) {
 	b.want(h.Series[0].Values, 8000, 8000, 8000, 8000, 8000)
 }
 
-// TestMinutes: what is older than the seconds that are kept is there in minutes, for a day and no
+// TestMinutes: the store keeps values as minutes once the seconds are gone, for a day and no
 // longer.
 func TestMinutes(t *testing.T) {
 	b := newBed(t)
@@ -294,7 +294,7 @@ func TestKnownLater(t *testing.T) {
 	}
 }
 
-// TestKnownLaterInMinutes: minutes in which a metric was not known yet are gaps of it, too.
+// TestKnownLaterInMinutes: the minutes before a metric was first known are gaps of the metric, too.
 func TestKnownLaterInMinutes(t *testing.T) {
 	b := newBed(t)
 	b.report(0)

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// Utilization is a metric of ports for [Store.Top]: the rate of the busier direction, as a share of
-// the speed, 1 being all of it. Ports whose speed is not known have none.
+// Utilization is a metric of ports for [Store.Top]: the rate of the busier direction as a share of
+// the speed, from 0 to 1. A port of unknown speed has no utilization.
 const Utilization = "utilization"
 
 // MaxOver is the longest time that Top and Means look at.
@@ -132,7 +132,7 @@ func (x *mean) add(c *columns, first, end int) {
 	})
 }
 
-// run is places of the fine head that follow each other, from first up to end.
+// run is a run of consecutive places of the fine head, from first up to end.
 type run struct{ first, end int }
 
 // addHead adds the values of an object at places of the fine head. Those of all runs are wanted.

@@ -22,9 +22,8 @@ func (w Ascents) Plane() int { return int(w.m.plane) }
 // Len returns the number of ways.
 func (w Ascents) Len() int { return int(w.m.total) }
 
-// Links returns the links of an ascent, from the leaf up, as places in the links of
-// the snapshot. The result belongs to the Clos. It is nil for an ascent that there
-// is not, as for -1.
+// Links returns the links of an ascent, from the leaf up, as indexes in the links of the snapshot.
+// The result belongs to the Clos. Links returns nil for an ascent that does not exist, such as -1.
 func (w Ascents) Links(ascent int32) []int32 {
 	if ascent < 0 || ascent >= w.m.total {
 		return nil

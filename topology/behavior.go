@@ -76,9 +76,9 @@ var flavored = [...]struct {
 	{52, 59, BehaviorEndXNextCSID, FlavorNextCSID},
 }
 
-// Base returns the behavior without PSP, USP and USD: [BehaviorEnd] for End
-// with PSP and USD, [BehaviorEndNextCSID] for every flavor of uN. A behavior
-// that has no flavors is its own base.
+// Base returns the behavior without PSP, USP and USD: [BehaviorEnd] for End with PSP and USD,
+// [BehaviorEndNextCSID] for every flavor of uN. The base of a behavior without flavors is the
+// behavior itself.
 func (b Behavior) Base() Behavior {
 	for _, r := range flavored {
 		if r.first <= b && b <= r.last {

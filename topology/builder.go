@@ -8,8 +8,8 @@ import (
 	"weak"
 )
 
-// A Builder holds a state of the network that changes and builds snapshots of
-// it. It is not safe for use by several goroutines.
+// A Builder holds a changing state of the network and builds snapshots of it. A Builder is not safe
+// for use by several goroutines.
 type Builder struct {
 	version  uint64
 	stale    *Staleness
@@ -30,8 +30,8 @@ func NewBuilder() *Builder {
 	}
 }
 
-// Builder returns a builder that starts from the snapshot. The snapshot is not
-// affected by what is done with it.
+// Builder returns a builder that starts from the snapshot. The builder does not change the
+// snapshot.
 func (s *Snapshot) Builder() *Builder {
 	b := NewBuilder()
 	b.version, b.stale, b.last = s.Version, s.Stale, weak.Make(s)
@@ -102,10 +102,10 @@ func (b *Builder) SetStale(s *Staleness) { b.stale = s }
 // builder keeps m, which must not be modified any more.
 func (b *Builder) SetPorts(m PortMap) { b.ports = m }
 
-// Build returns the present state as a snapshot whose version is one more than that of the
-// builder's last one. While that one is in use, a few changes cost about as much as a copy of its
-// slice of links, whatever the size of the network. Links whose local or remote node is missing are
-// in the snapshot, but no graph uses them.
+// Build returns the present state as a snapshot. Its version is one more than the version of the
+// builder's last snapshot. While the last snapshot is in use, a few changes cost about as much as a
+// copy of its slice of links, whatever the size of the network. A link with a missing local or
+// remote node is in the snapshot, but no graph uses the link.
 func (b *Builder) Build() *Snapshot {
 	b.version++
 	return b.finish(b.version)

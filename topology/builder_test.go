@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// checkSame compares a snapshot with one that is built of the same objects at once.
+// checkSame compares a snapshot with a snapshot built from the same objects at once.
 func checkSame(t *rapid.T, got *Snapshot) {
 	fresh := NewBuilder()
 	for _, n := range got.Nodes {
@@ -41,8 +41,8 @@ func checkSame(t *rapid.T, got *Snapshot) {
 	}
 }
 
-// TestChangesOneByOne: a builder that has built goes on from there, and its snapshots are those of
-// a builder that is given everything at once. What it built before stays as it was.
+// TestChangesOneByOne: a builder continues from its last snapshot, and its snapshots equal the
+// snapshots of a builder that receives everything at once. Earlier snapshots stay unchanged.
 func TestChangesOneByOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := randomNetwork(t, 6, 8, 3)
@@ -112,8 +112,9 @@ func TestChangesOneByOne(t *testing.T) {
 	})
 }
 
-// TestChangesShareTheRest: a change of one link takes no new map of nodes or links and leaves the
-// other slices as they are; more changes than a builder keeps take all anew.
+// TestChangesShareTheRest: after a change of one link, the snapshots share the maps of nodes and
+// links, and all slices but the slice of links; after more changes than a builder keeps, everything
+// is new.
 func TestChangesShareTheRest(t *testing.T) {
 	same := func(a, b *Snapshot) bool { // base is one in both
 		return unsafe.SliceData(a.links.base.slots) == unsafe.SliceData(b.links.base.slots)

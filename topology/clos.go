@@ -29,11 +29,10 @@ const (
 
 // A ClosRequest reports how to see a Clos in a graph.
 type ClosRequest struct {
-	// Leaves are the switches that hosts are attached to, whose tier is 0; nil:
-	// [Snapshot.Leaves].
+	// Leaves lists the switches with hosts, at tier 0; nil: [Snapshot.Leaves].
 	Leaves []NodeID
-	// Tiers gives nodes a tier that is not their distance in links from the
-	// nearest leaf, as when a leaf is attached to the top of the fabric.
+	// Tiers sets the tier of nodes for which the tier differs from the distance in links to the
+	// nearest leaf, for example if a leaf connects to the top of the fabric.
 	Tiers map[NodeID]int
 	// MaxTiers is the number of tiers that the fabric is built with, 2 at least
 	// when there is a path from leaf to leaf; 0: as many as there seem to be. A
@@ -58,11 +57,10 @@ type ClosRequest struct {
 // Links between switches of one tier are not used. Nodes that are overloaded,
 // or LANs, are not crossed.
 //
-// It keeps the ascents from each leaf only. The descents are the same links
-// backwards, and a path is one ascent and one descent that meet in a switch,
-// its apex; so a fabric with n leaves and p paths a pair takes memory for n p
-// ascents, not for n² p paths. It is immutable and safe for use by several
-// goroutines.
+// A Clos keeps the ascents from each leaf only. The descents are the same links backwards, and a
+// path consists of an ascent and a descent that meet in a switch, its apex; so a fabric with n
+// leaves and p paths per pair needs memory for n p ascents, not for n² p paths. A Clos is immutable
+// and safe for use by several goroutines.
 type Clos struct {
 	g          *Graph
 	planeRule  PlaneRule
@@ -196,8 +194,7 @@ func (c *Clos) findLinks() {
 	}
 }
 
-// linkPlane is the plane that the administrative group of a link says, 0 when
-// it says none.
+// linkPlane returns the plane from a link's administrative group, 0 for a group without a plane.
 func (c *Clos) linkPlane(link int32) int32 {
 	group := c.g.snapshot.Links[link].AdminGroup
 	if group == 0 {

@@ -2,7 +2,7 @@ package topology
 
 import "iter"
 
-// crossings are, by link that leads up, the ascents that use it.
+// crossings holds, for each upward link, the ascents over the link.
 type crossings struct {
 	start   []int32
 	ascents []memberAscent
@@ -58,8 +58,8 @@ func (c *Clos) ascentsOver(link int32) []memberAscent {
 	return x.ascents[x.start[link]:x.start[link+1]]
 }
 
-// cross visits the paths whose ascent uses a link that leads up; with down, those that go back an
-// ascent which uses it.
+// cross visits the paths whose ascent uses an upward link; with down, the paths whose descent
+// reverses an ascent over the link.
 func (c *Clos) cross(link int32, down bool, yield func(PathSet, PathRef) bool) {
 	for _, at := range c.ascentsOver(link) {
 		near := &c.members[at.member]
@@ -93,7 +93,7 @@ func (c *Clos) cross(link int32, down bool, yield func(PathSet, PathRef) bool) {
 	}
 }
 
-// apexOf returns the number of links of an ascent and the rank of its apex.
+// apexOf returns an ascent's number of links and the rank of its apex.
 func (c *Clos) apexOf(m *member, ascent int32) (length int, rank int32) {
 	links := Ascents{c, m}.Links(ascent)
 	return len(links), c.rank[c.linkTo[links[len(links)-1]]]

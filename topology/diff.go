@@ -18,7 +18,7 @@ type Diff struct {
 	Stale bool `json:"stale,omitempty"`
 }
 
-// Changes are the keys of objects that came, went, or are not what they were.
+// Changes lists the keys of added, removed and changed objects.
 type Changes[K any] struct {
 	Added   []K `json:"added,omitempty"`
 	Removed []K `json:"removed,omitempty"`

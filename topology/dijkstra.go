@@ -43,8 +43,7 @@ func (g *Graph) dijkstra(root int32, edges *rows, costs []uint32) []uint64 {
 	return dist
 }
 
-// A queue is a binary heap of nodes by their distance, which may shrink while
-// they are in it.
+// A queue is a binary heap of nodes by distance. The distance of a queued node may shrink.
 type queue struct {
 	heap []int32
 	pos  []int32 // by node: place in heap, -1: not in it

@@ -13,12 +13,11 @@
 //	paths, ok := g.Toward(n1, topology.MetricIGP) // next hops of every node toward n1
 //	clos, err := g.Clos(topology.ClosRequest{})   // tiers, planes, and all up-down paths
 //
-// Everything in a snapshot is ordered, so the same objects give the same
-// snapshot, the same paths and the same trees on every run, in whatever order
-// they were learned. No function of this package starts a goroutine, reads a
-// clock or logs; all of them may be called from several goroutines at once,
-// except those of Builder.
+// Everything in a snapshot is ordered, so the same objects give the same snapshot, the same paths
+// and the same trees on every run, whatever the order in which they arrived. No function of this
+// package starts a goroutine, reads a clock or logs; all functions except the methods of Builder
+// may be called from several goroutines at once.
 //
-// The package does not know hosts, devices or forwarding tables: which host is
-// behind which port is the inventory's business.
+// The package does not know hosts, devices or forwarding tables: the inventory knows the port of
+// each host.
 package topology

@@ -8,11 +8,10 @@ import (
 // FirstHops are the links by which the shortest paths leave one node, toward
 // every other node. The zero value has none; see [FirstHops.Find].
 type FirstHops struct {
-	// Sets are the distinct sets of links, each in the order of the snapshot.
-	// Sets[0] is empty: that of the node itself, and of nodes out of reach.
+	// Sets lists the distinct sets of links, each in the order of the snapshot. Sets[0] is empty, for
+	// the node itself and for unreachable nodes.
 	Sets [][]*Link
-	// Of is the place in Sets of the links toward each node of the snapshot, by
-	// the node's place in it.
+	// Of gives, by a node's index in the snapshot, the index in Sets of the links toward the node.
 	Of []int32
 
 	dist distances
@@ -26,11 +25,10 @@ func (f *FirstHops) Distance(place int32) (d uint64, ok bool) {
 	return d, d != unreached
 }
 
-// Find finds the first links of the shortest paths from a node to all others,
-// which are the links that [Paths.Links] of [Graph.Toward] returns for it; ok is
-// false when the snapshot lacks the node. It takes the shortest paths from the
-// node and from each of its neighbors, of which twins have the same; the graph
-// remembers them. What was found before is lost: its memory is used again.
+// Find finds the first links of the shortest paths from a node to all others, like [Paths.Links] of
+// [Graph.Toward] for the node; ok is false if the snapshot lacks the node. Find needs the shortest
+// paths from the node and from each of its neighbors; twins share theirs, and the graph remembers
+// them. Find overwrites earlier results, because it reuses their memory.
 func (f *FirstHops) Find(g *Graph, id NodeID, m Metric) (ok bool) {
 	v, ok := g.snapshot.nodeIndex[id]
 	if !ok {
@@ -93,8 +91,8 @@ type firstHopWork struct {
 	links []*Link  // room for those of sets
 }
 
-// places finds the set of each node: that of its class, or of a neighbor that with the edges to
-// itself.
+// places finds the set of each node: the set of the node's class; for a neighbor, that set
+// corrected by the links to the neighbor itself.
 func (f *FirstHops) places(class []int32, m Metric) {
 	w := &f.work
 	own := make([]uint64, w.words)

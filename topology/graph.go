@@ -8,10 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// A Graph is what paths and trees are computed on: the nodes of a snapshot and
-// the links that are usable, which are those whose both ends are nodes of the
-// snapshot and whose other direction is there too. It is immutable but for the
-// shortest paths it remembers, and safe for use by several goroutines.
+// A Graph holds the nodes and usable links of a snapshot, for the computation of paths and trees. A
+// link is usable if the snapshot has both end nodes and also the link's other direction. A Graph is
+// immutable except for its cache of shortest paths, and safe for use by several goroutines.
 type Graph struct {
 	snapshot *Snapshot
 	reverse  []int32 // by link, -1: none
@@ -46,13 +45,13 @@ func (r *rows) of(v int32) []edge { return r.edges[r.start[v]:r.start[v+1]] }
 type Filter struct {
 	Node func(*Node) bool // keeps a node
 	Link func(*Link) bool // keeps one direction of a link, and so decides for both
-	// Transit keeps a node as one that may be crossed; one it refuses can only
-	// be the first or last of a path. Overloaded nodes are never crossed.
+	// Transit reports whether paths may cross a node; otherwise the node can only be the first or last
+	// node of a path. Paths never cross overloaded nodes.
 	Transit func(*Node) bool
 }
 
-// NewGraph returns the graph of what a filter keeps. [Snapshot.Graph] is the
-// one without a filter, shared by all its users.
+// NewGraph returns the graph of the nodes and links that a filter keeps. [Snapshot.Graph] returns
+// the graph without a filter, shared by all users.
 func NewGraph(s *Snapshot, f Filter) *Graph {
 	n := len(s.Nodes)
 	local, remote := s.ends()
@@ -135,7 +134,7 @@ func newRows(n int, usable []bool, at, other []int32) rows {
 // Snapshot returns the snapshot the graph was made of.
 func (g *Graph) Snapshot() *Snapshot { return g.snapshot }
 
-// Reverse returns the other direction of a link, or nil when it has none.
+// Reverse returns the opposite direction of a link; nil if the graph lacks it.
 func (g *Graph) Reverse(l *Link) *Link {
 	i := g.place(l)
 	if i < 0 || g.reverse[i] < 0 {
@@ -144,8 +143,8 @@ func (g *Graph) Reverse(l *Link) *Link {
 	return g.snapshot.Links[g.reverse[i]]
 }
 
-// ReversePlace returns the place in the snapshot of the other direction of the link at a place, -1
-// when it has none.
+// ReversePlace returns the index of a link's opposite direction in the snapshot, -1 if the graph
+// lacks it.
 func (g *Graph) ReversePlace(link int32) int32 { return g.reverse[link] }
 
 // PlaceOf returns the place in the snapshot of a link, -1 when the graph does not cross it.

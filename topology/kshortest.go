@@ -86,8 +86,8 @@ func (y *yen) run(from int32, k int) []loopless {
 	return found
 }
 
-// successors adds the best path that leaves p at each of its nodes, from the
-// one on where p left its own origin, and is none of those found.
+// successors adds, for each node of p from the node where p left its origin, the best path that
+// leaves p there and is not yet in found.
 func (y *yen) successors(from int32, p *loopless, found []loopless, rest *[]loopless) {
 	links := y.g.snapshot.Links
 	clear(y.cut)

@@ -10,9 +10,9 @@ import (
 // A LinkID names one direction of a link. Parallel links have different ids.
 type LinkID string
 
-// A Link is one direction of a connection between two nodes, as its local
-// node advertised it. The other direction is a Link of its own; [Graph] pairs
-// them and uses a link only when both directions are there.
+// A Link is one direction of a connection between two nodes, advertised by the local node. The
+// opposite direction is a separate Link; [Graph] pairs them and uses a link only if both directions
+// exist.
 type Link struct {
 	// ID is derived from the ends when it is empty; see [Builder.SetLink].
 	ID     LinkID `json:"id"`
@@ -119,8 +119,8 @@ func compareLinks(a, b *Link) int {
 		cmp.Compare(a.LocalID, b.LocalID), cmp.Compare(a.ID, b.ID))
 }
 
-// KnownFrom returns what the link is known from, the one that counts first: also of a link that
-// BGP-LS alone describes. It is empty for nil, a link that is not there.
+// KnownFrom returns the sources of the link in order of precedence, also for a link known from
+// BGP-LS alone. KnownFrom returns nothing for nil, a missing link.
 func (l *Link) KnownFrom() []string {
 	switch {
 	case l == nil:

@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// A linkSet has links by their ids. A builder and its snapshots share what they have in common: a
-// change in a network of a million links takes no new index of them.
+// A linkSet holds links by id. A builder and its snapshots share the common part of the set, so a
+// change in a network of a million links needs no new index.
 type linkSet struct {
 	base linkIndex // never written
-	// changed are the links that are not those of base; nil: the set lacks them. Where it is shared,
-	// it is copied before it is written.
+	// changed holds the links that differ from base; nil: the set lacks the link. A shared map is
+	// copied before a write.
 	changed map[LinkID]*Link
 	shared  bool
 }
@@ -106,8 +106,8 @@ func (s *linkSet) all() (links iter.Seq[*Link], most int) {
 	}, len(s.base.links) + len(s.changed)
 }
 
-// ordered returns the links in order; the slice must not be written. Few changes cost about as much
-// as a copy of it.
+// ordered returns the links in order; the caller must not write the slice. After few changes,
+// ordered costs about as much as a copy of the slice.
 func (s *linkSet) ordered() []*Link {
 	before := s.base.links
 	if len(s.changed) == 0 {
@@ -151,7 +151,7 @@ func (s *linkSet) ordered() []*Link {
 	return append(out, before[from:]...)
 }
 
-// share returns the set as it is now, which never changes.
+// share returns the present state of the set, which never changes.
 func (s *linkSet) share() linkSet {
 	if len(s.changed) > min(mostChanged, 64+len(s.base.links)/8) {
 		s.base, s.changed = newLinkIndex(s.ordered()), nil

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLinkSet: a set that is changed and shared has the links that a map has, and what was shared
-// before stays as it was. There are enough changes for several indexes.
+// TestLinkSet: a changed and shared set has the same links as a map, and earlier shared sets stay
+// unchanged. The test makes enough changes for several indexes.
 func TestLinkSet(t *testing.T) {
 	type state struct {
 		set  linkSet

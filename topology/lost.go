@@ -5,18 +5,16 @@ import (
 	"math/bits"
 )
 
-// LostPaths reports which paths of a Clos cross something that is lost. It is
-// immutable.
+// LostPaths reports which paths of a Clos cross a lost node or link. It is immutable.
 type LostPaths struct {
 	c *Clos
-	// up and down are, by member, a bit for each ascent that is lost as one up or
-	// as one down; nil: none is.
+	// up and down have, by member, a bit for each ascent that is lost upward or downward; nil: none is
+	// lost.
 	up, down [][]uint64
 	gone     []bool // by member
 }
 
-// Lost finds the ascents that losses touch, which takes as long as there are such
-// ascents.
+// Lost finds the ascents that losses touch. The time grows with the number of such ascents.
 func (c *Clos) Lost(lost Losses) *LostPaths {
 	w := &LostPaths{c: c, up: make([][]uint64, len(c.members)), down: make([][]uint64, len(c.members)),
 		gone: c.lostMembers(lost)}
@@ -50,8 +48,7 @@ func (w *LostPaths) lose(link int32) {
 	}
 }
 
-// Of reports whether these are paths of a Clos, which the paths asked about must
-// be of too.
+// Of reports whether w belongs to a Clos. Questions to w must be about paths of that Clos.
 func (w *LostPaths) Of(c *Clos) bool { return w.c == c }
 
 // Touches reports whether some path of a set may be lost; when it is false, none is.
@@ -66,7 +63,7 @@ func (w *LostPaths) Path(p PathSet, ref PathRef) bool {
 	return w.gone[s] || w.gone[d] || has(w.up[s], ref.Up) || has(w.down[d], ref.Down)
 }
 
-// Straight returns the numbers of the paths that are lost of a set that is straight, in order.
+// Straight returns, in order, the numbers of the lost paths of a straight set.
 func (w *LostPaths) Straight(p PathSet) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		s, d := p.s.number, p.d.number

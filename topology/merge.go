@@ -3,30 +3,29 @@ package topology
 import "slices"
 
 const (
-	// SourceBGPLS is the name of what is learned by BGP-LS. A link without sources is known from it.
+	// SourceBGPLS names the source BGP-LS. A link without sources is known from BGP-LS.
 	SourceBGPLS = "bgp-ls"
-	// SourceLLDP is the name of what switches see of their cables.
+	// SourceLLDP names the source LLDP, by which switches see their cables.
 	SourceLLDP = "lldp"
 )
 
-// A Source is a snapshot and the name of what it is known from.
+// A Source is a snapshot and the name of its origin.
 type Source struct {
 	Name     string
 	Snapshot *Snapshot
-	// Fills reports that the source completes others: its links count at ports that have
-	// none, also those of nodes that another source decides.
+	// Fills reports that the source completes other sources: its links count at ports without a link,
+	// including ports of nodes that another source decides.
 	Fills bool
-	// Confirms reports that the source adds no link: it names those of others that it has too.
+	// Confirms reports that the source adds no link, and only confirms links of other sources.
 	Confirms bool
 }
 
-// Merge returns what several sources together know. Of a node, the first source that has
-// it decides: the links from it and its prefixes are those that this source has, and a
-// link that it lacks is down, unless a later source fills or confirms. A link names all sources
-// that have it. The version is above last. Where BGP-LS alone has anything, its snapshot is
-// returned as it is if it is newer.
+// Merge combines the snapshots of several sources. The first source with a node decides the node's
+// outgoing links and prefixes: a link missing from that source is down, unless a later source fills
+// or confirms. A link names all sources that have the link. The new version is above last. If
+// BGP-LS alone has anything and its snapshot is newer, Merge returns that snapshot unchanged.
 //
-// The merged snapshot is stale when one of the sources is.
+// The merged snapshot is stale if any source is stale.
 func Merge(last uint64, sources ...Source) *Snapshot {
 	sources = slices.DeleteFunc(slices.Clone(sources), func(s Source) bool {
 		return len(s.Snapshot.Nodes) == 0 && len(s.Snapshot.Links) == 0 &&

@@ -68,7 +68,7 @@ func TestMerge(t *testing.T) {
 		t.Errorf("with what is found: links %v, want %v", got, want)
 	}
 
-	// What only confirms adds no link, and names those that are there.
+	// A confirming source adds no link, and appears among the sources of existing links.
 	s = Merge(0, Source{Name: "bgp-ls", Snapshot: bgp}, Source{Name: "lldp", Snapshot: file,
 		Confirms: true})
 	want = map[LinkID]string{"a,2~b,1": "2 [bgp-ls lldp]", "b,1~a,2": "2 [bgp-ls lldp]"}
@@ -76,7 +76,7 @@ func TestMerge(t *testing.T) {
 		t.Errorf("with what is confirmed: links %v, want %v", got, want)
 	}
 
-	// One source that is new is handed on as it is; one that is not gets a new version.
+	// Merge returns a single newer snapshot unchanged; otherwise the snapshot gets a new version.
 	if s := Merge(bgp.Version-1, Source{Name: "bgp-ls", Snapshot: bgp},
 		Source{Name: "file", Snapshot: Empty()}); s != bgp {
 		t.Error("a single source is copied")

@@ -10,9 +10,8 @@ const (
 	MetricIGP Metric = iota
 	// MetricTE is the TE metric, and the IGP metric of links without one.
 	MetricTE
-	// MetricDelay is the minimum unidirectional delay in microseconds. A link
-	// without it counts as the slowest one that has it; when no link has it,
-	// this is MetricIGP.
+	// MetricDelay is the minimum unidirectional delay in microseconds. A link without a delay counts
+	// like the slowest link with a delay; if no link has a delay, MetricDelay equals MetricIGP.
 	MetricDelay
 	metrics
 )

@@ -18,8 +18,7 @@ type Node struct {
 	ID NodeID `json:"id"`
 	// Name is the name the node advertised, or empty. It need not be unique.
 	Name string `json:"name,omitempty"`
-	// Loopback is the IPv6 address that stands for the node, invalid when it
-	// advertised none.
+	// Loopback is the IPv6 address that represents the node; invalid if the node advertised none.
 	Loopback netip.Addr `json:"loopback,omitzero"`
 	// RouterID4 is the node's IPv4 router-id, invalid when it advertised none.
 	RouterID4 netip.Addr `json:"routerId4,omitzero"`
@@ -73,7 +72,7 @@ func (n *Node) MSD(typ uint8) (depth uint8, ok bool) {
 	return 0, false
 }
 
-// DisplayName returns the name of the node, or its id when it has none.
+// DisplayName returns the node's name, or the id of a node without a name.
 func (n *Node) DisplayName() string {
 	if n.Name != "" {
 		return n.Name

@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// pairLinks finds for each link the link that is its other direction, -1 when
-// there is none. Each link is in one pair at most. Two links match that run
-// between the same nodes in opposite directions and whose link identifiers or
-// addresses agree; an identifier that one side does not know, or knows as 0
-// (RFC 9552 section 5.2.2), agrees with any. Links that say nothing about
-// their ends pair in order. The links are in the order of a snapshot of some nodes;
-// local and remote are the places of their ends among these, -1 where it lacks one.
+// pairLinks finds each link's opposite direction, -1 if no link matches. Each link is in one pair
+// at most. Two links match if they run between the same nodes in opposite directions and their link
+// identifiers or addresses agree; an identifier that one side does not know, or knows as 0 (RFC
+// 9552 section 5.2.2), agrees with any. Links without identifiers or addresses of their ends pair
+// in order. The links are in the order of a snapshot of some nodes; local and remote are the
+// indexes of the links' ends among these nodes, -1 if the snapshot lacks the node.
 func pairLinks(links []*Link, nodes int, local, remote []int32) []int32 {
 	reverse := make([]int32, len(links))
 	for i := range reverse {
@@ -48,9 +47,9 @@ func pairLinks(links []*Link, nodes int, local, remote []int32) []int32 {
 	return reverse
 }
 
-// linksBetween groups links by their local and remote node: group g are those from starts[g] to
-// before starts[g+1]. It says for each group which one runs the other way, -1 when there is none.
-// It takes what pairLinks takes.
+// linksBetween groups links by their local and remote node: group g has the links from starts[g] to
+// before starts[g+1]. opposite[g] is the group in the other direction, -1 if no such group exists.
+// The arguments are those of pairLinks.
 func linksBetween(links []*Link, nodes int, local, remote []int32) (starts, opposite []int32) {
 	type run struct{ next, end int32 } // the groups from a node, as far as they are not passed
 	known, others := make([]run, nodes), make(map[NodeID]*run)

@@ -14,10 +14,9 @@ type PathRef struct{ Up, Down int32 }
 // ToItself is the path of a leaf to itself.
 var ToItself = PathRef{Up: -1, Down: -1}
 
-// A PathSet is the equal-cost paths from a leaf to a leaf in a plane: all
-// up-down paths that have as few links as any. It is a view of its [Clos].
-// Paths are ordered by apex (tier, then id), then by the links up, then by the
-// links down, links being in the order of the snapshot.
+// A PathSet holds the equal-cost paths between two leaves in a plane: all up-down paths with the
+// fewest links. A PathSet is a view of its [Clos]. Paths are ordered by apex (tier, then id), then
+// by the links up, then by the links down; links are in the order of the snapshot.
 type PathSet struct {
 	c    *Clos
 	s, d *member
@@ -119,7 +118,7 @@ func (p PathSet) Destination() *Node { return p.c.g.snapshot.Nodes[p.d.leaf] }
 // Plane returns the plane the paths are in.
 func (p PathSet) Plane() int { return int(p.s.plane) }
 
-// Hops returns the number of links of every path, -1 when there is no path.
+// Hops returns the number of links in every path, -1 without a path.
 func (p PathSet) Hops() int { return p.hops }
 
 // Even reports whether all paths of the set have as many links up as down, as
@@ -211,8 +210,7 @@ func (p PathSet) At(i int) (ref PathRef, ok bool) {
 	return PathRef{}, false
 }
 
-// Index returns the place of a path in the order; ok is false when it is not
-// one of the set.
+// Index returns the index of a path in the order; ok is false if the path is not in the set.
 func (p PathSet) Index(ref PathRef) (i int, ok bool) {
 	if p.hops == 0 {
 		return 0, ref == ToItself

@@ -20,6 +20,22 @@ const (
 // PeerStates are all states.
 var PeerStates = []PeerState{PeerConnecting, PeerOpening, PeerEstablished}
 
+// bgpPort is where a BGP speaker listens (RFC 4271, section 3).
+const bgpPort = 179
+
+// PeerEndpoint returns what tells a BGP-LS peer from others: its address, and the port that the
+// controller connects to, 179 for port 0, and 0 for a passive peer, which connects to the
+// controller.
+func PeerEndpoint(address netip.Addr, port uint16, passive bool) netip.AddrPort {
+	switch {
+	case passive:
+		port = 0
+	case port == 0:
+		port = bgpPort
+	}
+	return netip.AddrPortFrom(address.Unmap(), port)
+}
+
 // A Peer is a BGP-LS speaker that the topology is learned from, by its configured
 // address, and its session.
 type Peer struct {
@@ -42,6 +58,11 @@ type Peer struct {
 	// topology has of the peer.
 	Updates uint64
 	NLRIs   PeerNLRIs
+	// UnplacedSIDs counts SIDs of nodes that no peer describes, of NLRIs.
+	UnplacedSIDs int
+	// Kept describes objects that the topology keeps although the peer no longer advertises them; nil:
+	// nothing.
+	Kept *PeerKept
 	// Refused counts NLRIs of nodes that the peer may not describe.
 	Refused uint64
 	// MalformedNLRIs and DiscardedAttributes count what the peer sent malformed and was left out
@@ -52,7 +73,7 @@ type Peer struct {
 	Notifications []PeerNotification
 }
 
-// A FaultObject is what of an UPDATE message is malformed.
+// A FaultObject names the malformed part of an UPDATE message.
 type FaultObject string
 
 const (
@@ -79,6 +100,16 @@ type PeerNotification struct {
 	Count   uint64 `json:"count"`
 }
 
+// PeerKept describes the objects that the topology keeps although neither the peer nor another peer
+// advertises them any longer.
+type PeerKept struct {
+	NLRIs PeerNLRIs `json:"nlris"`
+	Since time.Time `json:"since" doc:"When the peer left out the first of them."`
+	Until time.Time `json:"until" doc:"When they are removed, unless the peer says them again."`
+	// Implausible reports that the peer lost too many objects at once for the loss to be believed.
+	Implausible bool `json:"implausible" doc:"They are too many to be believed of one peer."`
+}
+
 // PeerNLRIs count the NLRIs of a peer by their types (RFC 9552 section 5.2, RFC
 // 9514 section 6).
 type PeerNLRIs struct {
@@ -91,7 +122,7 @@ type PeerNLRIs struct {
 // Name returns the address, with the port where there is one.
 func (p *Peer) Name() string { return PeerName(netip.AddrPortFrom(p.Address, p.Port)) }
 
-// PeerName names a peer by its address, and its port unless that is 0.
+// PeerName names a peer by its address, and by its port unless the port is 0.
 func PeerName(p netip.AddrPort) string {
 	if p.Port() == 0 {
 		return p.Addr().String()

@@ -1,8 +1,8 @@
 package topology
 
-// PFCBehaviors are the endpoint behaviors of draft srv6-pfc-sid, whose
-// codepoints are unassigned (its section 6): End.X.PFC without a flavor and with
-// PSP, USP, PSP and USP, or USD, and End.PFC, which marks a node (section 3).
+// PFCBehaviors holds the codepoints of draft srv6-pfc-sid, which are unassigned (its section 6):
+// End.X.PFC without a flavor and with PSP, USP, PSP and USP, or USD, and End.PFC, which marks a
+// node (section 3).
 type PFCBehaviors struct {
 	EndX, EndXPSP, EndXUSP, EndXPSPUSP, EndXUSD Behavior
 	End                                         Behavior

@@ -33,7 +33,7 @@ func TestPFCBehaviors(t *testing.T) {
 	}
 }
 
-// TestPFCCapable: a node is PFC-capable by its own SID or by that of a link.
+// TestPFCCapable: a PFC SID of a node or of a link makes the node PFC-capable.
 func TestPFCCapable(t *testing.T) {
 	p := DefaultPFCBehaviors()
 	sid := func(a string, b Behavior, algorithm uint8) SID {

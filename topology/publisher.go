@@ -21,8 +21,7 @@ func (p *Publisher) Publish(s *Snapshot) {
 	}
 }
 
-// Current returns the newest snapshot, and a channel that is closed when there
-// is a newer one.
+// Current returns the newest snapshot, and a channel that closes when a newer snapshot exists.
 func (p *Publisher) Current() (*Snapshot, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -56,8 +56,8 @@ func (c *climb) search(leaf int32, crossing bool) bool {
 	return c.up(leaf)
 }
 
-// up finds the link above v, preferred choices first. Mostly the first choice
-// has room, so the others are put in order only when it has none.
+// up finds the link above v, preferred choices first. The first choice mostly has room; only
+// otherwise does up sort the remaining choices.
 func (c *climb) up(v int32) bool {
 	c.rank.settle(v)
 	if c.by(c.rank.best[v]) {

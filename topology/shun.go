@@ -6,17 +6,18 @@ import (
 	"sync/atomic"
 )
 
-// shunUnit is what a metric of 1 costs in a graph that shuns links: a path has fewer of these, as a
-// packet's hop limit has 8 bits.
+// shunUnit is the cost of a metric of 1 in a graph that shuns links: a path has fewer than shunUnit
+// shunned links, because a packet's hop limit has 8 bits.
 const shunUnit = 1 << 8
 
-// Shun returns the graph with other costs by MetricIGP: of the shortest paths those are left that
-// cross the fewest of some links. None gets longer, so no packet goes a way that it would not have
-// gone before; and a switch whose shortest paths all cross such links goes on to use them. Links
-// that the graph lacks do not count.
+// Shun returns the graph with other costs by MetricIGP: among the shortest paths, only the paths
+// remain that cross the fewest of the given links. No path gets longer, so no packet takes a path
+// that it would not have taken before; and a switch whose shortest paths all cross such links
+// continues to use them. Links that the graph lacks do not count.
 //
-// A distance is Unit times that of the graph before, and the number of such links. Metrics above
-// 2^24 - 1, the greatest wide metric of IS-IS (RFC 5305 section 3), count as that.
+// A distance is Unit times the distance in the original graph, plus the number of such links.
+// Metrics above the greatest wide metric of IS-IS, 2^24 - 1 (RFC 5305 section 3), count like that
+// metric.
 func (g *Graph) Shun(links []LinkID) *Graph {
 	if len(links) == 0 {
 		return g

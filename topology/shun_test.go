@@ -52,8 +52,8 @@ func shortest(
 	return cost, crossed, first
 }
 
-// TestShun: of the shortest paths those are left that cross the fewest shunned links, and none gets
-// longer; the graph before stays as it is.
+// TestShun: among the shortest paths, only those that cross the fewest shunned links remain, and no
+// path gets longer; the original graph stays unchanged.
 func TestShun(t *testing.T) {
 	fewer := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -102,8 +102,8 @@ func TestShun(t *testing.T) {
 	}
 }
 
-// TestShunNothing: without links there is nothing to be made, and metrics up to the greatest of
-// IS-IS keep their order.
+// TestShunNothing: without links, Shun changes nothing, and metrics up to the greatest of IS-IS
+// keep their order.
 func TestShunNothing(t *testing.T) {
 	w, _ := clos(1, 2, 2, 0)
 	g := w.Build().Graph()

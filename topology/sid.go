@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// A SID is an SRv6 segment identifier that a node has instantiated, or, as
-// part of an [EndX], that it has for an adjacency.
+// A SID is an SRv6 segment identifier that a node has instantiated for itself or, as part of an
+// [EndX], for an adjacency.
 type SID struct {
 	Address   netip.Addr `json:"address"`
 	Behavior  Behavior   `json:"behavior"`

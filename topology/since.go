@@ -22,7 +22,7 @@ func (c *changed) node(id NodeID) { c.many = note(&c.nodes, id, c.many) }
 
 func (c *changed) link(id LinkID) { c.many = note(&c.links, id, c.many) }
 
-// note keeps a change unless there are too many, which it returns.
+// note records a change. With too many changes, note drops all and returns true.
 func note[K comparable](all *map[K]struct{}, id K, many bool) bool {
 	if many || len(*all) == mostChanged {
 		*all = nil

@@ -2,8 +2,10 @@ package topology
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 	"weak"
 )
@@ -29,7 +31,7 @@ type Snapshot struct {
 	graph      func() *Graph
 	advertised *Snapshot // nil: this one
 
-	// before is the snapshot that the builder built before, and since what has changed; see Since.
+	// before is the builder's previous snapshot, and since the changes after it; see Since.
 	before weak.Pointer[Snapshot]
 	since  changed
 }
@@ -40,9 +42,9 @@ type Staleness struct {
 	Since  time.Time `json:"since"`
 	// Sources are the peers that have gone, in order.
 	Sources []string `json:"sources,omitempty"`
-	// Incomplete reports that one of them has never said all that it knows: what the snapshot lacks
-	// may be there all the same. Otherwise what it lacks was withdrawn, and only what it has may be
-	// gone.
+	// Incomplete reports that at least one peer never advertised all its objects: an object missing in
+	// the snapshot may still exist. Otherwise a missing object was withdrawn, and only objects of the
+	// snapshot may be gone.
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
@@ -55,7 +57,7 @@ func (s *Staleness) Equal(o *Staleness) bool {
 		s.Incomplete == o.Incomplete
 }
 
-// Incomplete reports whether what the snapshot lacks may be there all the same: see Staleness.
+// Incomplete reports whether objects that the snapshot lacks may still exist: see Staleness.
 func (s *Snapshot) Incomplete() bool { return s.Stale != nil && s.Stale.Incomplete }
 
 // Empty is the snapshot without any object, version 0.
@@ -87,8 +89,8 @@ func (s *Snapshot) Link(id LinkID) *Link {
 	return s.Links[placeOf(s.Links, l)] // a view has links of its own
 }
 
-// Same returns the link with the id of another one, nil when there is none between its nodes. It
-// needs no index.
+// Same returns the snapshot's link with the id of l, nil if no such link connects the nodes of l.
+// Same needs no index.
 func (s *Snapshot) Same(l *Link) *Link {
 	i, _ := slices.BinarySearchFunc(s.Links, l, func(x, l *Link) int {
 		return cmp.Or(cmp.Compare(x.Local, l.Local), cmp.Compare(x.Remote, l.Remote), 1)
@@ -99,6 +101,31 @@ func (s *Snapshot) Same(l *Link) *Link {
 		}
 	}
 	return nil
+}
+
+// LinkName names a link for people: by the names of its ends, and by its identifiers beside a
+// parallel link. The snapshot may lack the link.
+func (s *Snapshot) LinkName(id LinkID) string {
+	from, to, ok := strings.Cut(string(id), "~")
+	if !ok {
+		return string(id)
+	}
+	end := func(text string) (node NodeID, name, number string) {
+		at, number, _ := strings.Cut(text, ",")
+		if n := s.Node(NodeID(at)); n != nil {
+			return n.ID, n.DisplayName(), number
+		}
+		return NodeID(at), at, number
+	}
+	a, nameA, numberA := end(from)
+	b, nameB, numberB := end(to)
+	name := nameA + " – " + nameB
+	for _, l := range s.LinksFrom(a) {
+		if l.Remote == b && l.ID != id {
+			return fmt.Sprintf("%s (%s and %s)", name, numberA, numberB)
+		}
+	}
+	return name
 }
 
 // LinkPlace returns the place in Links of the link with an id, -1 when there is

@@ -164,3 +164,28 @@ func TestBehavior(t *testing.T) {
 		}
 	}
 }
+
+// TestLinkName: the name of a link has the names of its switches, also after the link is gone, and
+// the identifiers of parallel links. The id of another thing stays.
+func TestLinkName(t *testing.T) {
+	w := newNetwork("a", "b", "c")
+	w.SetNode(Node{ID: "a", Name: "leaf1"})
+	w.SetNode(Node{ID: "b", Name: "spine1"})
+	w.connect("a", "b", 1, 1)
+	w.connect("a", "c", 1, 1)
+	check := func(id LinkID, want string) {
+		t.Helper()
+		if got := w.Build().LinkName(id); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	check("a,1~b,1", "leaf1 – spine1")
+	check("b,1~a,1", "spine1 – leaf1")
+	check("a,2~c,1", "leaf1 – c")
+	check("a,7~z,1", "leaf1 – z")
+	check("h/1", "h/1")
+	w.connect("a", "b", 1, 1)
+	check("a,1~b,1", "leaf1 – spine1 (1 and 1)")
+	check("b,2~a,3", "spine1 – leaf1 (2 and 3)")
+	check("a,2~c,1", "leaf1 – c")
+}

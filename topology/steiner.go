@@ -74,9 +74,9 @@ func (w *treeWork) walk(u, v int32, toward *Paths, links []int32) []int32 {
 	return links
 }
 
-// improve exchanges parts of the tree for cheaper ones until none is: it takes
-// away the stretch above a leaf or a node with several children, up to the
-// next such node, and joins what hung below it to the nearest node of the rest.
+// improve replaces parts of the tree with cheaper parts until no part is cheaper: improve removes
+// the stretch above a leaf or a node with several children, up to the next such node, and joins the
+// subtree below the stretch to the nearest node of the rest.
 func (w *treeWork) improve() {
 	var links []int32
 	below := make([]bool, len(w.parent))

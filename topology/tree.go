@@ -59,7 +59,7 @@ type TreeNode struct {
 	// Branch is the links from the parent to this node. Nodes between them are
 	// crossed by plain forwarding.
 	Branch []*Link
-	// Back has the other direction of each link of Branch, in its order.
+	// Back holds the opposite direction of each link of Branch, in the order of Branch.
 	Back []*Link
 	// Distance is the cost from the root along the tree.
 	Distance uint64
@@ -143,8 +143,8 @@ type treeWork struct {
 	cost uint64
 }
 
-// treeNodes is what a treeWork keeps by node. Graphs have many nodes and trees few,
-// so that works share the memory, one after the other.
+// treeNodes holds the data of a treeWork by node. Graphs have many nodes and trees few, so
+// consecutive works share the memory.
 type treeNodes struct {
 	parent   []int32
 	branch   [][]int32 // links from the parent

@@ -45,7 +45,7 @@ func ofNodes[T any](g *Graph, of func(NodeID) T) (out []T) {
 	return out
 }
 
-// checkTree fails unless a tree is what its request asks for, whatever made it.
+// checkTree fails unless a tree satisfies its request, whatever made the tree.
 func checkTree(t failer, g *Graph, req TreeRequest, tree *Tree) {
 	t.Helper()
 	if tree.Nodes[0].Node.ID != req.Root || tree.Nodes[0].Parent != -1 ||

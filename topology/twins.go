@@ -2,10 +2,11 @@ package topology
 
 import "encoding/binary"
 
-// Twins are nodes that have the same neighbors at the same costs, none of them each other. A
-// shortest path to or from one of them crosses no other, whose neighbors it reaches itself for
-// less. So all of them are equally far from every other node, and the shortest paths from one say
-// those from all: of the thousands of leaves of a fabric, one is searched from.
+// Twins are nodes with the same neighbors at the same costs; no twin is a neighbor of another. A
+// shortest path to or from a twin crosses no other twin: the path reaches the other twin's
+// neighbors directly at a lower cost. So all twins are equally far from every other node, and the
+// shortest paths from one twin give the shortest paths from all twins: one search serves thousands
+// of leaves.
 type twins struct {
 	g      *Graph
 	metric Metric

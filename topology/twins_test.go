@@ -16,8 +16,8 @@ func searched(g *Graph, m Metric) (n int) {
 	return n
 }
 
-// TestTwins: distances that are taken from a twin are those of the node itself, and so are the
-// first links, in fabrics of which something is missing, dearer or not to be crossed.
+// TestTwins: a twin's distances and first links equal those of the node itself, in fabrics with
+// missing, costlier or forbidden parts.
 func TestTwins(t *testing.T) {
 	fewer := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -68,8 +68,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestTwinsOfFabric: leaves of a pod are searched from once, and so are the switches above them of
-// the same cores.
+// TestTwinsOfFabric: one search covers all leaves of a pod, and one search all switches above them
+// with the same cores.
 func TestTwinsOfFabric(t *testing.T) {
 	w, _ := clos(3, 16, 4, 8)
 	g := w.Build().Graph()

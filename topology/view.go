@@ -6,16 +6,17 @@ import (
 	"weak"
 )
 
-// A View is what somebody knows of links beyond what is advertised. Nil functions know nothing.
+// A View adds knowledge about links beyond the advertisements. A nil function adds nothing.
 type View struct {
-	// Out reports that one direction of a link carries nothing, and so that neither does.
+	// Out reports that one direction of a link carries nothing, and so the link carries nothing in
+	// either direction.
 	Out func(*Link) bool
 	// Rate returns the capacity, in bit/s, of a link that advertises none; 0: unknown.
 	Rate func(*Link) uint64
 }
 
-// With returns the snapshot as a view has it. It has the nodes, links and prefixes that are
-// advertised, and its graph crosses no link that is out.
+// With returns the snapshot with a view applied. The result has the advertised nodes, links and
+// prefixes, and its graph crosses no link that is out.
 func (s *Snapshot) With(v View) *Snapshot {
 	out := *s
 	out.advertised = s.Advertised()

@@ -2,8 +2,8 @@ package topology
 
 import "sync"
 
-// Losses are the lost parts of a Clos, or those to treat as lost. What the Clos does
-// not know is no loss to it.
+// Losses lists the lost parts of a Clos, or parts to treat as lost. Parts unknown to the Clos do
+// not count.
 type Losses struct {
 	// Links are lost in both directions, whichever is named.
 	Links []LinkID
@@ -22,8 +22,8 @@ type NodePort struct {
 	Port uint32
 }
 
-// links returns the links, by place, that are lost in both directions, and those
-// that are lost in one.
+// lostLinks returns the indexes of the links lost in both directions, and of the links lost in one
+// direction.
 func (c *Clos) lostLinks(lost Losses) (both, directed []int32) {
 	s := c.g.snapshot
 	places := func(ids []LinkID) (out []int32) {
@@ -56,7 +56,7 @@ func (c *Clos) lostLinks(lost Losses) (both, directed []int32) {
 	return both, directed
 }
 
-// lostLeaves returns the members that are lost themselves.
+// lostMembers reports, by member, which members are lost themselves.
 func (c *Clos) lostMembers(lost Losses) []bool {
 	gone := make([]bool, len(c.members))
 	leaves := make(map[int32]bool)
@@ -76,10 +76,9 @@ func (c *Clos) lostMembers(lost Losses) []bool {
 	return gone
 }
 
-// Without returns the Clos that is left when something is lost. Tiers and planes
-// stay as they are, and what the losses do not touch is shared, so this costs as
-// much as the paths of the leaves below them. As a link is used in both
-// directions or not at all, one that is lost one way is lost.
+// Without returns the Clos without the lost nodes and links. Tiers and planes stay unchanged, and
+// the result shares unaffected parts, so the cost is that of the paths of the leaves below the
+// losses. Links are used in both directions or not at all, so a link lost in one direction is lost.
 func (c *Clos) Without(lost Losses) *Clos {
 	out := *c
 	out.dead = make([]bool, len(c.up))

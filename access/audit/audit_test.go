@@ -91,6 +91,38 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// TestSwappedKeys: records that have changed keys show, in one chain and between two.
+func TestSwappedKeys(t *testing.T) {
+	for _, keys := range [][2]string{{"core/0000000000000002", "core/0000000000000004"},
+		{"core/0000000000000002", "mrc/0000000000000001"}} {
+		s := store.NewMemory()
+		write(t, s, 1, 5)
+		c, err := audit.Load(t.Context(), s, "mrc", nil)
+		if err == nil {
+			err = s.Apply(t.Context(), c.Append(record(6)))
+		}
+		a, errA := s.Get(t.Context(), "audit/records/"+keys[0])
+		b, errB := s.Get(t.Context(), "audit/records/"+keys[1])
+		if err := errors.Join(err, errA, errB); err != nil {
+			t.Fatal(err)
+		}
+		chains, records := read(t, s)
+		if faults := audit.Verify(chains, records); len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		if err := s.Apply(t.Context(), []store.Op{{Key: a.Key, Value: b.Value},
+			{Key: b.Key, Value: a.Value}}); err != nil {
+			t.Fatal(err)
+		}
+		chains, records = read(t, s)
+		faults := strings.Join(audit.Verify(chains, records), "; ")
+		if !strings.Contains(faults, "record 2 was altered") ||
+			strings.Count(faults, "was altered") != 2 {
+			t.Errorf("%v: %q, want that both were altered", keys, faults)
+		}
+	}
+}
+
 // TestLoadFindsRecordsBeyondTheHead: a crash between a record and its head, where a store takes
 // them in two parts, loses neither.
 func TestLoadFindsRecordsBeyondTheHead(t *testing.T) {
@@ -158,8 +190,8 @@ func failure(client string, at time.Time) api.AuditRecord {
 		SessionInfo: api.AuditSession{RemoteAddress: client}}
 }
 
-// TestFloodOfFailures: a client has so many failures recorded; the others are counted, other
-// clients have room, and what succeeds is always recorded.
+// TestFloodOfFailures: the log records a limited number of failures per client and counts the rest.
+// Other clients have budgets of their own, and the log records every success.
 func TestFloodOfFailures(t *testing.T) {
 	s := store.NewMemory()
 	l := audit.NewLog(s, "c1", nil)
@@ -181,14 +213,15 @@ func TestFloodOfFailures(t *testing.T) {
 		records[21].SessionInfo.RemoteAddress != "192.0.2.2" || records[0].Outcome != api.AuditSuccess {
 		t.Errorf("%d records, %+v", len(records), records[len(records)-2:])
 	}
-	// All strangers together have a bound.
+	// A common bound applies to all strangers together.
 	for n := range 10000 {
 		put(failure(fmt.Sprint("client ", n), began))
 	}
 	if _, records := read(t, s); len(records) > 250 {
 		t.Errorf("%d records", len(records))
 	}
-	// Those that are remembered are forgotten when their budgets are whole, and others are recorded.
+	// Once the budgets of remembered clients are full again, the log forgets these clients and records
+	// failures of further clients.
 	_, before := read(t, s)
 	for n, later := range []time.Duration{6*time.Second - 1, 6 * time.Second} {
 		put(failure(fmt.Sprint("later client ", n), began.Add(later)))
@@ -201,9 +234,10 @@ func TestFloodOfFailures(t *testing.T) {
 	}
 }
 
-// TestKnownPrincipalsAreRecorded: what a principal is refused is recorded, however many failures of
-// strangers its address and all others have had, and whatever the number; a wrong password by one
-// is a stranger's, and so is what is refused where nobody shows credentials.
+// TestKnownPrincipalsAreRecorded: the log records every refusal of a known principal, however many
+// failures of strangers came from the same address or from all addresses, and however many refusals
+// there are. A wrong password counts as a stranger's failure, and so does a refused request without
+// credentials.
 func TestKnownPrincipalsAreRecorded(t *testing.T) {
 	s := store.NewMemory()
 	l := audit.NewLog(s, "c1", nil)
@@ -235,8 +269,8 @@ func TestKnownPrincipalsAreRecorded(t *testing.T) {
 	}
 }
 
-// TestLogGoesOnAfterAFailure: a write whose outcome is not known is made again before the next one,
-// so that the chain has no gap.
+// TestLogGoesOnAfterAFailure: the log repeats a write with an unknown outcome before the next
+// write, so the chain has no gap.
 func TestLogGoesOnAfterAFailure(t *testing.T) {
 	var s storetest.Faulty
 	l := audit.NewLog(&s, "c1", nil)
@@ -255,7 +289,7 @@ func TestLogGoesOnAfterAFailure(t *testing.T) {
 	}
 }
 
-// TestLongSpecs: a spec that is too long for a record is named by its size and hash.
+// TestLongSpecs: the log replaces a spec too long for a record by the spec's size and hash.
 func TestLongSpecs(t *testing.T) {
 	ctx, e := audit.With(context.Background(), record(1))
 	audit.Of(ctx).Change(nil, strings.Repeat("x", 1<<20))

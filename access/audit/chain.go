@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
@@ -28,11 +29,12 @@ const (
 	ChainAccess = "access" // changes of users, tokens and sessions
 )
 
-// Edge is the chain of what a controller refused to principals, and of reads of secrets.
+// Edge returns the name of the chain for a controller's refusals to principals and for reads of
+// secrets.
 func Edge(controller string) string { return "edge." + plain(controller) }
 
-// Strangers is the chain of what a controller refused to those who have not shown who they are.
-// They have a budget, and their records push out no others.
+// Strangers returns the name of the chain for a controller's refusals to unauthenticated clients.
+// These clients have a budget, and their records push out no other records.
 func Strangers(controller string) string { return "strangers." + plain(controller) }
 
 // plain returns a name as a part of a key.
@@ -50,6 +52,12 @@ type place struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
 }
+
+var (
+	_ = store.Form[api.AuditRecord](recordPrefix)
+	_ = store.Form[place](headPrefix)
+	_ = store.Form[place](prunedPrefix)
+)
 
 // Chain makes the writes of records. Its methods must not be called concurrently.
 type Chain struct {
@@ -72,7 +80,7 @@ func Load(ctx context.Context, s store.Store, name string, log *slog.Logger) (*C
 		}
 		var next api.AuditRecord
 		if err == nil {
-			err = json.Unmarshal(r.Value, &next)
+			next, err = decode(&r)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("audit: chain %s, record %d: %w", name, c.at.Seq+1, err)
@@ -97,6 +105,20 @@ func getPlace(ctx context.Context, s store.Store, key string, p *place) error {
 
 func recordKey(chain string, seq uint64) string {
 	return fmt.Sprintf("%s%s/%016x", recordPrefix, chain, seq)
+}
+
+// decode returns the record that the store has. Its chain and number are those of its key: where
+// two records have changed keys, their hashes show it ([Verify]).
+func decode(r *store.Record) (out api.AuditRecord, err error) {
+	if err = json.Unmarshal(r.Value, &out); err == nil {
+		chain, seq, _ := strings.Cut(strings.TrimPrefix(r.Key, recordPrefix), "/")
+		out.Chain = chain
+		out.Seq, err = strconv.ParseUint(seq, 16, 64)
+	}
+	if err != nil {
+		return out, fmt.Errorf("record %s: %w", r.Key, err)
+	}
+	return out, nil
 }
 
 // Append returns the writes that keep records. They come before those of the changes that the

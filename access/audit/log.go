@@ -59,8 +59,8 @@ func NewLog(s store.Store, controller string, log *slog.Logger) *Log {
 	}
 }
 
-// Write writes a record. Of failures of strangers it leaves out those that are too many for a
-// client, and counts them in the next record of one.
+// Write writes a record. Write leaves out failures of strangers beyond a client's budget, and
+// counts them in the next record of a stranger's failure.
 func (l *Log) Write(ctx context.Context, r api.AuditRecord) error {
 	if r.Outcome != api.AuditFailure || isKnown(&r) {
 		return l.known.write(ctx, r)

@@ -18,9 +18,11 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// registerKey is the cluster's record of the chains that there are, apart from the chains: a chain
-// that goes, or becomes shorter, is missed.
+// registerKey is the key of the cluster's record of all chains. The record lies outside the chains,
+// so a lost or shortened chain is noticed.
 const registerKey = "cluster/audit"
+
+var _ = store.Form[map[string]place](registerKey)
 
 // register returns the record, by the names of chains, and its revision.
 func register(ctx context.Context, s store.Store) (map[string]place, int64, error) {
@@ -38,9 +40,9 @@ func register(ctx context.Context, s store.Store) (map[string]place, int64, erro
 	return known, r.Revision, nil
 }
 
-// Notary notes the newest record of each chain: in the cluster's record, and, where it has one, in
-// a file outside the store. What it has noted once it holds against the chains, and restores in the
-// cluster's record if that was changed. Its methods must not be called concurrently.
+// Notary notes the newest record of each chain in the cluster's record and, if configured, in a
+// file outside the store. Notary compares all noted positions with the chains, and restores the
+// cluster's record after a change by others. Do not call the methods concurrently.
 type Notary struct {
 	store store.Store
 	file  string // "": none
@@ -48,8 +50,8 @@ type Notary struct {
 	wrote map[string]place // in the file
 }
 
-// maxFile is how much of the end of the file a notary reads at its start, in octets. The places of
-// all chains are in the last lines.
+// maxFile is the number of octets that a notary reads from the end of the file at its start. The
+// last lines contain the positions of all chains.
 const maxFile = 1 << 20
 
 // NewNotary returns a notary that also writes to a file, "" for none. It takes over what the file
@@ -127,8 +129,8 @@ func ReadNoted(r io.Reader, skip bool) (out []Noted, err error) {
 	return out, lines.Err()
 }
 
-// Note compares the chains with what was noted of them, returns what is missing, and notes how far
-// those are that are as they were.
+// Note compares the chains with the positions noted earlier and returns the missing parts. For each
+// intact chain, Note records the newest position.
 func (n *Notary) Note(ctx context.Context, now time.Time) (faults []string, err error) {
 	chains, err := Chains(ctx, n.store) // which have what the cluster's record has
 	if err != nil {
@@ -174,7 +176,7 @@ func (n *Notary) Note(ctx context.Context, now time.Time) (faults []string, err 
 	return faults, n.write(now)
 }
 
-// compare returns what of a chain is missing, since it was noted; "": nothing.
+// compare describes what a chain has lost since its last noted position; "": nothing.
 func (n *Notary) compare(ctx context.Context, c api.AuditChain) (string, error) {
 	if fault := missing(c); fault != "" || c.NotedSeq < c.PrunedSeq {
 		return fault, nil
@@ -201,7 +203,8 @@ func (n *Notary) compare(ctx context.Context, c api.AuditChain) (string, error) 
 	return "", nil
 }
 
-// missing returns what is missing at the end of a chain by what was noted of it; "": nothing.
+// missing describes the records missing at the end of a chain, compared with the noted position;
+// "": nothing.
 func missing(c api.AuditChain) string {
 	switch {
 	case c.NewestSeq >= c.NotedSeq:

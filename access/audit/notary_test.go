@@ -78,8 +78,8 @@ const (
 	noted      = "cluster/audit"
 )
 
-// TestChainThatIsGone: a chain that was removed with its head is missed, as long as anything of the
-// cluster's record, the notary and its file is left.
+// TestChainThatIsGone: the notary reports a chain removed together with its head, as long as the
+// cluster's record, the notary or the notary's file remains.
 func TestChainThatIsGone(t *testing.T) {
 	const gone = "chain core is gone: 6 records of it were noted"
 	w := newNotaryBed(t)
@@ -113,7 +113,8 @@ func TestChainThatIsGone(t *testing.T) {
 	w.note(gone)
 }
 
-// TestNotary: it notes what is new, also in its file, and what was pruned is no fault.
+// TestNotary: the notary notes new records, also in its file, and does not report pruned records as
+// a fault.
 func TestNotary(t *testing.T) {
 	w := newNotaryBed(t)
 	write(t, w.store, 7, 9)
@@ -135,7 +136,7 @@ func TestNotary(t *testing.T) {
 		!strings.HasPrefix(string(text), began.Format(time.RFC3339)+" core:6:") {
 		t.Errorf("%v %v %s", info, err, text)
 	}
-	// All but the newest record go, the noted one among them, and then one is written.
+	// Remove all records but the newest, including the noted record, and then write one.
 	if err := os.Remove(w.file); err != nil { // rotated
 		t.Fatal(err)
 	}
@@ -160,8 +161,8 @@ func TestNotary(t *testing.T) {
 	}
 }
 
-// TestAnotherChain: a chain that was written anew, with as many records or with others before its
-// end, is not the one that was noted.
+// TestAnotherChain: a rewritten chain, with the same number of records or with other records before
+// its end, does not match the noted chain.
 func TestAnotherChain(t *testing.T) {
 	w := newNotaryBed(t)
 	w.remove(everything)

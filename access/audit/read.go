@@ -22,8 +22,8 @@ func Records(ctx context.Context, s store.Store) ([]api.AuditRecord, error) {
 	}
 	out := make([]api.AuditRecord, len(list))
 	for i := range list {
-		if err := json.Unmarshal(list[i].Value, &out[i]); err != nil {
-			return nil, fmt.Errorf("record %s: %w", list[i].Key, err)
+		if out[i], err = decode(&list[i]); err != nil {
+			return nil, err
 		}
 	}
 	slices.SortFunc(out, func(a, b api.AuditRecord) int {
@@ -33,8 +33,8 @@ func Records(ctx context.Context, s store.Store) ([]api.AuditRecord, error) {
 	return out, nil
 }
 
-// Chains returns the chains that the store has, and those that it should have by the cluster's
-// record, in the order of their names.
+// Chains returns the chains in the store and further chains listed in the cluster's record, sorted
+// by name.
 func Chains(ctx context.Context, s store.Store) ([]api.AuditChain, error) {
 	noted, _, err := register(ctx, s) // before the chains, which only grow
 	if err != nil {
@@ -104,8 +104,8 @@ func Prune(ctx context.Context, s store.Store, keep Keep, now time.Time) (remove
 			return removed, err
 		}
 		for part := range slices.Chunk(list[:n], pruneAtOnce) {
-			var last api.AuditRecord
-			if err := json.Unmarshal(part[len(part)-1].Value, &last); err != nil {
+			last, err := decode(&part[len(part)-1])
+			if err != nil {
 				return removed, err
 			}
 			ops := []store.Op{{Key: prunedPrefix + c.Name,

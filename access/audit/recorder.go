@@ -22,15 +22,15 @@ func NewRecorder(ctx context.Context, s store.Store, chain string, log *slog.Log
 	return &Recorder{chain: c}, err
 }
 
-// Note has the change that the request of a context has just made recorded, if it has an entry.
+// Note records the change that a context's request has just made, if the request has an entry.
 func (r *Recorder) Note(ctx context.Context) {
 	if record, ok := Of(ctx).Take(); ok {
 		r.waiting = append(r.waiting, record)
 	}
 }
 
-// Writes returns what keeps the records since the last call. It comes before the writes of the
-// changes, in one write with them.
+// Writes returns the store operations for the records since the last call. Put the operations
+// before the writes of the changes, in the same transaction.
 func (r *Recorder) Writes() []store.Op {
 	ops := r.chain.Append(r.waiting...)
 	r.waiting = nil

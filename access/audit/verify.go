@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Verify checks the records of chains, and returns what is wrong with them, in the order of the
-// chains; nothing: all is well. Records may be in any order.
+// Verify checks the records of chains, and returns the faults, sorted by chain; no faults: all
+// chains are intact. Records may be in any order.
 func Verify(chains []api.AuditChain, records []api.AuditRecord) (faults []string) {
 	of := make(map[string][]*api.AuditRecord)
 	for i := range records {

@@ -45,7 +45,7 @@ func TestAudience(t *testing.T) {
 	}
 }
 
-// TestEmail: an address counts if the source that it comes from says that it is verified.
+// TestEmail: an address counts if the source of the address also reports the address as verified.
 func TestEmail(t *testing.T) {
 	type claims = map[string]any
 	for _, c := range []struct {

@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	// ErrProvider reports a provider that cannot be reached, or answers what it should not.
+	// ErrProvider reports a provider that cannot be reached or that sends an invalid answer.
 	ErrProvider = errors.New("the OpenID Connect provider cannot be used now")
 	// ErrPending reports that somebody has yet to confirm a device's sign-in.
 	ErrPending = errors.New("the sign-in was not confirmed yet")
@@ -46,7 +46,8 @@ type Config struct {
 	// RoleLifetime is how long a role holds before it must be shown again. Default
 	// [DefaultRoleLifetime].
 	RoleLifetime time.Duration
-	// TrustedAudiences are the other clients that an ID token may be for, besides this one.
+	// TrustedAudiences lists further clients, besides this client, that an ID token may name as
+	// audience.
 	TrustedAudiences []string
 	// EmailVerifiedText takes the claim email_verified also as the text "true", as some providers
 	// send it. OpenID Connect Core 1.0, section 5.1, wants a boolean.
@@ -58,8 +59,8 @@ const DefaultRoleLifetime = time.Hour
 
 // Rule gives a role to whom a claim has a value, alone or in a list.
 type Rule struct {
-	Claim     string `yaml:"claim"`
-	Value     string `yaml:"value"`
+	Claim     string `yaml:"claim" doc:"who gets which role: the first rule that holds" default:"required"`
+	Value     string `yaml:"value" doc:"who gets which role: the first rule that holds" default:"required"`
 	api.Grant `yaml:",inline"`
 }
 
@@ -82,8 +83,8 @@ type Provider struct {
 // askTimeout bounds a request to the provider.
 const askTimeout = 10 * time.Second
 
-// patience is how long a discovery may take before others no longer wait for it alone, and begin
-// one of their own: one connection that hangs holds nobody else.
+// patience is how long callers wait for one discovery before they begin another discovery, so a
+// hanging connection holds up no other callers.
 const patience = time.Second
 
 // discovery is a question for the provider's configuration.
@@ -114,8 +115,8 @@ func (p *Provider) context(ctx context.Context) context.Context {
 	return gooidc.ClientContext(ctx, p.client)
 }
 
-// find returns the provider with its configuration (OpenID Connect Discovery 1.0, section 4). Those
-// who need it at the same time share a discovery while that is young.
+// find returns the provider with its configuration (OpenID Connect Discovery 1.0, section 4).
+// Concurrent callers share a discovery while the discovery is young.
 func (p *Provider) find(ctx context.Context) (*gooidc.Provider, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -286,6 +287,10 @@ func (p *Provider) FinishDevice(ctx context.Context, d *Device, now time.Time) (
 	return p.principal(ctx, found, t, "", now)
 }
 
+// maxAhead is how far the clock of a provider may be ahead: an ID token of later is refused
+// (OpenID Connect Core 1.0, section 3.1.3.7, step 10).
+const maxAhead = 5 * time.Minute
+
 // principal returns whom a token is about. nonce, when not empty, is that of the attempt.
 func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oauth2.Token,
 	nonce string, now time.Time) (access.Principal, error) {
@@ -296,6 +301,11 @@ func (p *Provider) principal(ctx context.Context, found *gooidc.Provider, t *oau
 	id, err := found.Verifier(&gooidc.Config{ClientID: p.cfg.ClientID}).Verify(p.context(ctx), raw)
 	if err != nil {
 		return access.Principal{}, fmt.Errorf("%w: ID token: %w", access.ErrCredentials, err)
+	}
+	if id.IssuedAt.After(now.Add(maxAhead)) {
+		return access.Principal{}, fmt.Errorf("%w: the ID token was issued at %s (iat), which is %v "+
+			"from now: want at most %v", access.ErrCredentials, id.IssuedAt.UTC().Format(time.RFC3339),
+			id.IssuedAt.Sub(now).Round(time.Second), maxAhead)
 	}
 	if nonce != "" && id.Nonce != nonce {
 		return access.Principal{}, fmt.Errorf("%w: the ID token is of another attempt",
@@ -357,8 +367,8 @@ const (
 	claimVerified = "email_verified"
 )
 
-// principal maps claims: those that the provider has signed, and those that it has told on request.
-// What is signed counts more.
+// principal maps claims to a principal: claims that the provider signed, and claims that the
+// provider returned on request. Signed claims take precedence.
 func (c *Config) principal(signed, told map[string]any) (access.Principal, error) {
 	claims := make(map[string]any, len(signed)+len(told))
 	maps.Copy(claims, told)
@@ -390,10 +400,11 @@ func (c *Config) principal(signed, told map[string]any) (access.Principal, error
 		access.ErrCredentials, name)
 }
 
-// email returns the address that the provider says is verified, "" for none: anybody may say that
-// an address is his. An address and what is said of it come from one source, so that a signed word
-// about one address does not vouch for another that is not signed. What is signed decides, if it
-// says so; where it has the address alone, the other source must have the same.
+// email returns the address that the provider reports as verified, "" for none, because anybody may
+// claim an address. The address and its verification come from one source, so a signed statement
+// about one address does not vouch for another, unsigned address. The signed claims decide if they
+// contain a verification. If the signed claims contain only the address, the other source must name
+// the same address.
 func (c *Config) email(signed, told map[string]any) string {
 	from := told
 	if address, ok := signed[claimEmail]; ok {
@@ -411,8 +422,8 @@ func (c *Config) email(signed, told map[string]any) string {
 // maxValues bounds the values of a claim that a session keeps.
 const maxValues = 1024
 
-// kept returns the texts of the claims that members of projects are named by. Values of other types
-// are no members' names.
+// kept returns the texts of the claims that name project members. Claim values of other types name
+// no members.
 func (c *Config) kept(claims map[string]any) (map[string][]string, error) {
 	names := c.Claims
 	if names == nil {

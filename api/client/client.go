@@ -106,7 +106,7 @@ type Answer struct {
 	Body json.RawMessage
 }
 
-// Stale describes how old an answer is at most, and of which revision of the store it is.
+// Stale describes the greatest age of an answer, and the store revision of the answer.
 type Stale struct {
 	Age      time.Duration // whole seconds
 	Revision int64
@@ -190,7 +190,8 @@ func (c *Client) Backup(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// Readiness returns what the controller says of GET /readyz, also when it is not ready.
+// Readiness returns the controller's answer to GET /readyz, even from a controller that is not
+// ready.
 func (c *Client) Readiness(ctx context.Context) (*api.Readiness, error) {
 	if c.cfg.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -266,7 +267,7 @@ func (c *Client) request(
 // maxProblem is how much of a refusal is read, in octets.
 const maxProblem = 1 << 20
 
-// Status returns the HTTP status of a refusal, 0 of an error that is none.
+// Status returns the HTTP status of a refusal, 0 for any other error.
 func Status(err error) int {
 	var p *api.Problem
 	if errors.As(err, &p) {

@@ -197,8 +197,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestStale: a stale answer says how old it is, a list how old its oldest page is, and other
-// answers say nothing.
+// TestStale: a stale answer states its age, a list the age of its oldest page, and other answers
+// state no age.
 func TestStale(t *testing.T) {
 	c := open(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("consistency") != "stale" {

@@ -5,7 +5,8 @@
 //	for s, err := range c.Switches().All(ctx, nil) { … }
 //	for e, err := range c.Watch(ctx, client.Watch{Types: []api.EventType{"group"}}) { … }
 //
-// A refusal is a [*api.Problem] (RFC 9457), a server that cannot be reached an error that wraps
-// [ErrUnreachable], an answer of another API one that wraps [ErrAnswer]. No request is tried
-// again; only streams of events are resumed. [Client.Do] reaches what has no method here.
+// A refusal is a [*api.Problem] (RFC 9457). An error about an unreachable server wraps
+// [ErrUnreachable], and an error about an answer from another API wraps [ErrAnswer]. The client
+// repeats no request; only event streams resume. Use [Client.Do] for operations without a method
+// here.
 package client

@@ -96,8 +96,8 @@ func TestEventsResume(t *testing.T) {
 	}
 }
 
-// TestEventsResumeWithoutOne: a stream that breaks off before its first event is taken up after the
-// id that it began with.
+// TestEventsResumeWithoutOne: a stream that breaks off before its first event resumes after its
+// initial ID.
 func TestEventsResumeWithoutOne(t *testing.T) {
 	var asked []string
 	err := open(t, func(w http.ResponseWriter, r *http.Request) {

@@ -104,8 +104,8 @@ func (c *Client) Notifications() Resources[api.NotificationSpec, api.Notificatio
 	return resources[api.NotificationSpec, api.Notification](c, "notifications")
 }
 
-// TestNotification has the receiver of a notification get a message that tells of nothing, and
-// returns what it has answered.
+// TestNotification sends the receiver of a notification a message that reports no cause, and
+// returns the receiver's answer.
 func (c *Client) TestNotification(ctx context.Context, name string) (*api.NotificationTest, error) {
 	return read[api.NotificationTest](ctx, c, http.MethodPost,
 		c.Notifications().path+Path(name)+":test", nil, nil)
@@ -204,8 +204,8 @@ func (c *Client) At(path string) Resources[json.RawMessage, json.RawMessage] {
 	return Resources[json.RawMessage, json.RawMessage]{View[json.RawMessage]{c, path}}
 }
 
-// ResetGroup gives a multicast group a new epoch, which forgets what its branches have reported.
-// Of w, only the version counts.
+// ResetGroup gives a multicast group a new epoch, which discards all reports of its branches. Of w,
+// only the version counts.
 func (c *Client) ResetGroup(
 	ctx context.Context, name string, w Write,
 ) (*api.MulticastGroup, error) {
@@ -223,7 +223,8 @@ func (c *Client) Controllers() View[api.Controller] {
 	return view[api.Controller](c, "controllers")
 }
 
-// ReplaceController lets a controller start again that lost its data, of those that form an etcd.
+// ReplaceController lets a controller that lost its data start again, among controllers that form
+// an etcd.
 func (c *Client) ReplaceController(ctx context.Context, name string) error {
 	_, err := c.Do(ctx, http.MethodPost, c.Controllers().path+Path(name)+":replace", nil, nil)
 	return err
@@ -275,13 +276,13 @@ func (v View[T]) All(ctx context.Context, query url.Values) iter.Seq2[T, error] 
 
 // Write is how a change is made; its zero value is an unconditional one.
 type Write struct {
-	// Version is the one that the resource has to have (If-Match), 0 for any. Another one is a
-	// problem of [api.CodeVersion].
+	// Version is the required version of the resource (If-Match), 0 for any version. A mismatch is a
+	// problem with [api.CodeVersion].
 	Version uint64
 	// Absent demands that no one has written the resource (If-None-Match).
 	Absent bool
-	// DryRun has the change checked and planned, and not made. The resource that comes back has
-	// the changes that it would make on switches.
+	// DryRun makes the controller check and plan the change without making the change. The returned
+	// resource lists the changes to switches.
 	DryRun bool
 }
 

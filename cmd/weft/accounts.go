@@ -142,8 +142,8 @@ func newSession(env environment) *cobra.Command {
 	return f
 }
 
-// removing makes a command that deletes what has one of some keys in a collection; done is what has
-// become of a thing then.
+// removing makes a command that deletes the items with the given keys from a collection; done is
+// the word for a deleted thing.
 func removing(env environment, c *cobra.Command, collection, thing, done string) *cobra.Command {
 	c.Args = arguments(1, -1)
 	return at(env, c, func(cmd *cobra.Command, rest *client.Client, args []string) error {

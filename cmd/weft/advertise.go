@@ -84,7 +84,7 @@ func (b *bgpFlags) check(ctx context.Context, asn uint32, router netip.Addr) (
 	return s, nil
 }
 
-// self is the flags by which a switch says what it is.
+// self holds the flags by which a switch describes itself.
 type self struct {
 	bgp      bgpFlags
 	topology string

@@ -56,7 +56,8 @@ A refused resource does not stop the others.`,
 	c.Flags().StringArrayVarP(&a.files, "file", "f", nil,
 		"file with resources, - for standard input; may be repeated")
 	c.Flags().DurationVar(&a.wait, "wait", 0,
-		"longest wait until switches and hosts are programmed; 0 does not wait")
+		"longest wait until switches and hosts are programmed, and for a controller that does not "+
+			"answer yet; 0 does not wait")
 	c.Flags().BoolVar(&a.dryRun, "dry-run", false,
 		"only check and plan: show the updates of switches, and change nothing")
 	a.conn.register(c)
@@ -111,9 +112,10 @@ func (a *applier) run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// faults returns what a controller finds in resources of which some cannot be applied as they are
-// written, so that all faults of the files are told at once: bounds, formats, and what does not fit
-// the network. It changes nothing. Without a controller there is nothing to add.
+// faults returns the faults that a controller finds in resources when some resources cannot be
+// applied as written, so that the command reports all faults of the files at once: bounds, formats,
+// and conflicts with the network. faults changes nothing. Without a controller, faults returns
+// nothing.
 func (a *applier) faults(ctx context.Context, all []applied) error {
 	c, err := a.conn.open(a.env)
 	if err != nil {
@@ -148,7 +150,12 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 	if err != nil {
 		return nil, err
 	}
-	before, existed, err := present(ctx, resources, key)
+	var before api.Object
+	var existed bool
+	err = whileUnready(ctx, a.env, a.wait, func() (err error) {
+		before, existed, err = present(ctx, resources, key)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +176,7 @@ func (a *applier) apply(ctx context.Context, c *client.Client, r *applied) (json
 	}
 	if a.dryRun {
 		a.say("%s %s %s (dry run)", r.kind.noun, r.Name, what)
-		sayChanges(a.say, after.Changes)
+		sayChanges(a.say, after.Changes, after.Takes)
 		return *body, nil
 	}
 	a.say("%s %s %s, version %d", r.kind.noun, r.Name, what, after.Version)
@@ -190,8 +197,14 @@ func (a *applier) say(format string, args ...any) {
 	fmt.Fprintln(w, inLine(fmt.Sprintf(format, args...)))
 }
 
-// sayChanges lists the changes that a dry run would make on switches.
-func sayChanges(say func(format string, args ...any), changes []api.SwitchChange) {
+// sayChanges lists what a dry run would take from others, and the changes that it would make on
+// switches.
+func sayChanges(
+	say func(format string, args ...any), changes []api.SwitchChange, takes []api.Taken,
+) {
+	for _, t := range takes {
+		say("  takes from %s %s: %s", t.Kind, t.Name, t.Message)
+	}
 	for _, s := range changes {
 		say("  %s: %d updates", s.Switch, len(s.Updates))
 		for _, u := range s.Updates {
@@ -253,7 +266,7 @@ func conditionText(all api.Conditions) string {
 	return "no condition is known yet"
 }
 
-// missing reports whether an error reports that there is no such resource.
+// missing reports whether an error means a missing resource.
 func missing(err error) bool {
 	return client.Status(err) == http.StatusNotFound
 }

@@ -15,14 +15,18 @@ import (
 
 func newBackup(env environment) *cobra.Command {
 	var conn connection
+	var replace bool
 	c := &cobra.Command{
 		Use: "backup FILE", Short: "Write all records of the controller to a file",
 		Long: `Writes a snapshot of all records of a running controller to a file: resources, drains,
 and the controller's decisions. "weft restore" creates a data directory from it. The file
-appears when it is complete; an existing one is replaced.`,
+appears when it is complete. An existing one is kept unless --replace is given.`,
 		Args: arguments(1, 1),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := os.Lstat(args[0]); err == nil && !replace {
+			return fmt.Errorf("%s exists already: --replace replaces it", args[0])
+		}
 		rest, err := conn.open(env)
 		if err != nil {
 			return err
@@ -38,6 +42,7 @@ appears when it is complete; an existing one is replaced.`,
 		return err
 	}
 	conn.register(c)
+	c.Flags().BoolVar(&replace, "replace", false, "replace an existing file")
 	return c
 }
 
@@ -52,8 +57,10 @@ must not have data yet, and no controller may use it. A damaged file is refused.
 "weft controller" with this directory continues from the backup: groups that changed
 since have the tree of the backup again.
 
-Controllers that form an etcd need a data directory each, from the same file. --config
-and --name identify the controller. Start them when all directories exist.`,
+Controllers that form an etcd need a data directory each, from the same file: they work
+with each other, and with no controller that has other data. --config and --name identify
+the controller. End all controllers first, and start them when all directories exist. Use
+"weft replace controller" where the others run on, and one alone has lost its data.`,
 		Args: arguments(1, 1),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -78,11 +85,12 @@ and --name identify the controller. Start them when all directories exist.`,
 			}
 		}
 		config := etcd.Config{Dir: dir, Release: release(), Log: out, Peers: s.peers}
-		if err := errors.Join(etcd.Restore(config, args[0]), cmd.Context().Err()); err != nil {
+		sum, err := etcd.Restore(config, args[0])
+		if err := errors.Join(err, cmd.Context().Err()); err != nil {
 			return err
 		}
 		if s.peers != nil { // it takes the others to read it
-			_, err := fmt.Fprintf(env.stdout, "%s: member %s\n", dir, s.peers.Name)
+			_, err := fmt.Fprintf(env.stdout, "%s: member %s of backup %.12s\n", dir, s.peers.Name, sum)
 			return err
 		}
 		n, err := count(cmd.Context(), config)

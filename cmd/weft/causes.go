@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/causes"
+	"github.com/weft-sdn/weft/northbound/causes"
 )
 
 // causeTable writes each cause as a paragraph: its columns are sentences.
@@ -31,7 +31,7 @@ func causeTable(w io.Writer, all []api.Cause) error {
 		lines := []string{inLine(fmt.Sprintf("%s: %s%s", c.Severity, c.What, since))}
 		for _, line := range []struct{ title, text string }{
 			{"known", c.Detail}, {"means", c.Means}, {"concerns", concerned(c.Counts)},
-			{"hurts", hurt(c.Jobs)}, {"to do", c.Todo},
+			{"hurts", hurt(c.Jobs)}, {"changed", changed(c.Change)}, {"to do", c.Todo},
 		} {
 			if line.text != "" {
 				lines = append(lines, fmt.Sprintf("  %-9s %s", line.title, inLine(line.text)))
@@ -51,6 +51,14 @@ func silenceTable(w io.Writer, all []api.Silence) error {
 		g.row(s.Name, windowTime(s.Spec.Until), cmp.Or(s.Status.By, "-"), s.Spec.Cause, s.Spec.Note)
 	}
 	return g.writeTo(w)
+}
+
+// changed writes who has made a cause, by which write.
+func changed(c *api.CauseChange) string {
+	if c == nil || c.By == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s by %s at %s", c.Object, c.By, clockTime(c.At))
 }
 
 // concerned writes how many things a cause concerns.

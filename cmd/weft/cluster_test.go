@@ -104,8 +104,8 @@ func newOwnTeam(t *testing.T, on ...*disk) *team {
 	return w
 }
 
-// prepareTeam returns three controllers that do not run yet; etcd are the members of the one that
-// they form, if they do.
+// prepareTeam returns three controllers that do not run yet; etcd lists the members if the
+// controllers form an etcd.
 func prepareTeam(t *testing.T, etcd map[string]string) *team {
 	t.Helper()
 	var collectors []netip.Addr
@@ -186,7 +186,7 @@ func (w *team) decider(except *teammate) *teammate {
 	}
 }
 
-// other returns a controller that runs and is neither of two.
+// other returns a running controller except a and b.
 func (w *team) other(a, b *teammate) *teammate {
 	for _, m := range w.members {
 		if m != a && m != b && m.process != nil {
@@ -311,9 +311,9 @@ func (w *team) kept(when string, m *teammate, before map[string]api.MulticastGro
 	}
 }
 
-// TestCluster: three controllers on an etcd. The decider is killed, paused beyond its lease, and
-// all are restarted one after the other while groups are applied: nothing accepted is lost, no
-// switch that agrees is written to, and a group that is written to all the time loses no packet.
+// TestCluster: three controllers on an etcd. While groups are applied, the test kills the decider,
+// pauses it beyond its lease, and restarts all controllers in turn: no accepted group is lost, no
+// switch in the wanted state is written to, and a group under constant writes loses no packet.
 func TestCluster(t *testing.T) {
 	w := newTeam(t)
 	first := w.decider(nil)
@@ -345,8 +345,8 @@ func TestCluster(t *testing.T) {
 	w.kept("while the decider is paused", third, before, written)
 	w.accept(w.other(second, third), 3)
 	before, written = w.settled(third), w.network.Written()
-	// What it is asked meanwhile it answers when it wakes up: with what the others have acknowledged,
-	// or not at all.
+	// The paused controller answers these requests after it wakes up: with the state that the others
+	// have acknowledged, or not at all.
 	questions := w.ask(second, "/v1/multicast-groups/g3")
 	if err := second.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -414,8 +414,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestOwnEtcd: three controllers that form an etcd. One is killed and loses its disk: it does not
-// start before another one has replaced it, and then has everything again.
+// TestOwnEtcd: three controllers form an etcd. One controller is killed and loses its disk: the
+// controller starts only after another controller has replaced it, and then has all data again.
 func TestOwnEtcd(t *testing.T) {
 	w := newOwnTeam(t)
 	decider := w.decider(nil)
@@ -479,7 +479,7 @@ func TestOwnEtcd(t *testing.T) {
 		var p *api.Problem
 		return errors.As(decider.put("g3", spec(3)), &p) && p.Code == "store_unavailable"
 	})
-	// It shows what it has read of the store, and how old that is.
+	// The controller shows the records that it has read from the store, and their age.
 	var refused *api.Problem
 	if _, err := decider.rest.Get(t.Context(), "/v1/multicast-groups/g0", nil); !errors.As(err,
 		&refused) || refused.Status != http.StatusServiceUnavailable {

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,6 +39,11 @@ type controllerCommand struct {
 	text     []byte // of the file
 }
 
+// defaultConfig is the configuration of a controller without --config, and of packages.
+//
+//go:embed controller.yaml
+var defaultConfig []byte
+
 // electionFlag is an election id on the command line; zero is none.
 type electionFlag struct{ southbound.ElectionID }
 
@@ -58,11 +67,12 @@ func (e *electionFlag) Set(s string) (err error) {
 func newController(env environment) *cobra.Command {
 	k := &controllerCommand{env: env}
 	c := &cobra.Command{
-		Use: "controller --config FILE", Short: "Run the controller",
+		Use: "controller [--config FILE]", Short: "Run the controller",
 		Long: `Runs the controller until it is interrupted. It learns the network from its BGP-LS
 peers, programs the switches of its inventory over P4Runtime, and serves the REST API.
 Switches and peers may be of any make; the switches must run the fabric program
-(v1model, BMv2 JSON). docs/config.md describes the file.
+(v1model, BMv2 JSON). docs/config.md describes the file. Without a file the controller
+has no switch, serves its API on 127.0.0.1:8080, and says how to add a switch.
 
 The controller stores resources and its decisions in a data directory. After a restart
 it continues from there, and does not write to a switch without differences. Only one
@@ -72,7 +82,8 @@ process may use a data directory. docs/operations.md has more.`,
 	}
 	f := c.Flags()
 	f.StringVar(&k.config, "config", "",
-		"YAML file with the inventory, the BGP-LS peers and the listeners")
+		"YAML file with the inventory, the BGP-LS peers and the listeners (default one without "+
+			"switches)")
 	f.BoolVar(&k.check, "check", false, "only check the file, and the files that it names")
 	f.StringVar(&k.listen, "listen", "", "address:port of the API (default that of the file)")
 	f.StringVar(&k.name, "name", "",
@@ -116,7 +127,7 @@ func (k *controllerCommand) run(ctx context.Context) error {
 			return &usageError{k.placed(unusable)}
 		}
 		_, err := fmt.Fprintf(k.env.stdout, "%s: %d switches, %d hosts, %d BGP-LS peers, API on %s\n",
-			k.config, len(inv.Switches), len(inv.Hosts), len(inv.BGP.Peers), inv.API.Listen)
+			k.named(), len(inv.Switches), len(inv.Hosts), len(inv.BGP.Peers), inv.API.Listen)
 		return err
 	}
 	apiListen := "api.listen"
@@ -135,7 +146,7 @@ func (k *controllerCommand) run(ctx context.Context) error {
 		return err
 	}
 	if err := k.storage.form(inv); err != nil {
-		return &usageError{fmt.Errorf("%s: %w", k.config, err)}
+		return &usageError{fmt.Errorf("%s: %w", k.named(), err)}
 	}
 	if inv.Cluster.On() && !k.storage.shared() {
 		return usagef("%s is %s, and the store is this controller's own: several controllers need "+
@@ -146,37 +157,44 @@ func (k *controllerCommand) run(ctx context.Context) error {
 			"section", f.Field, "reason", f.Message)
 	}
 	service.TuneMemory(service.GCPercent)
+	idle, end := context.WithCancel(ctx)
+	var giving sync.WaitGroup
+	defer giving.Wait()
+	defer end()
+	giving.Go(func() { service.GiveBack(idle) })
 	kept, err := k.storage.open(ctx, k.env.getenv, log)
 	if err != nil {
 		return err
 	}
 	runs := run.Controller{Inventory: inv, API: served, Store: kept, Log: log,
 		Election: k.election.ElectionID, TakeOver: k.takeOver}
+	if k.config == "" {
+		runs.Up = k.welcome
+	}
 	return errors.Join(runs.Run(ctx), kept.Close())
 }
 
 // inventory reads the file. Errors begin with its name and, where the text is at
 // fault, the line.
 func (k *controllerCommand) inventory() (*inventory.Inventory, error) {
-	if k.config == "" {
-		return nil, errors.New("controller: --config is missing")
+	k.text = defaultConfig
+	if k.config != "" {
+		var err error
+		if k.text, err = os.ReadFile(k.config); err != nil {
+			return nil, err
+		}
 	}
-	text, err := os.ReadFile(k.config)
-	if err != nil {
-		return nil, err
-	}
-	k.text = text
-	inv, err := inventory.Load(text)
+	inv, err := inventory.Load(k.text)
 	var faults inventory.Faults
 	switch {
 	case errors.As(err, &faults):
 		return nil, k.placed(faults)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %s", k.config, strings.TrimPrefix(err.Error(), "inventory: "))
+		return nil, fmt.Errorf("%s: %s", k.named(), strings.TrimPrefix(err.Error(), "inventory: "))
 	}
 	if inv.BGP.Listen == "" && len(inv.BGP.Peers) == 0 && inv.Topology == (inventory.Topology{}) {
 		return nil, fmt.Errorf("%s: bgp: has neither peers nor listen: the controller would learn no "+
-			"network (topology.file or topology.api describe one without BGP-LS)", k.config)
+			"network (topology.file or topology.api describe one without BGP-LS)", k.named())
 	}
 	for _, f := range []struct {
 		flag, value string
@@ -194,6 +212,26 @@ func (k *controllerCommand) inventory() (*inventory.Inventory, error) {
 	return inv, nil
 }
 
+// named returns what errors call the configuration.
+func (k *controllerCommand) named() string { return cmp.Or(k.config, "the built-in configuration") }
+
+// welcome writes where a controller without a configuration is, and how it gets a switch.
+func (k *controllerCommand) welcome(api net.Addr, dataDir string) {
+	fmt.Fprintf(k.env.stdout, `The controller is up, on its built-in configuration: it has no switch.
+
+Data: %s
+Dashboard: http://%s/ (open it in a browser)
+API: http://%[2]s (OpenAPI at /openapi.json)
+
+To add the first switch, write these lines with its values to weft.yaml, and start
+"weft controller --config weft.yaml" instead (docs/first-fabric.md has more):
+
+switches:
+- {name: N1, address: "192.0.2.1:9559", mac: "02:00:00:00:00:01"}
+topology: {api: true}
+`, cmp.Or(dataDir, "none: it is kept until the controller ends"), api)
+}
+
 // placed puts the file and, where it is known, the line before each fault of an error.
 func (k *controllerCommand) placed(err error) error {
 	var faults inventory.Faults
@@ -206,9 +244,9 @@ func (k *controllerCommand) placed(err error) error {
 			f.Line, _ = strictyaml.Place(k.text, f.Field)
 		}
 		if f.Line > 0 {
-			lines = append(lines, fmt.Errorf("%s:%d: %s: %s", k.config, f.Line, f.Field, f.Message))
+			lines = append(lines, fmt.Errorf("%s:%d: %s: %s", k.named(), f.Line, f.Field, f.Message))
 		} else {
-			lines = append(lines, fmt.Errorf("%s: %s: %s", k.config, f.Field, f.Message))
+			lines = append(lines, fmt.Errorf("%s: %s: %s", k.named(), f.Field, f.Message))
 		}
 	}
 	return errors.Join(lines...)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 )
 
 // value waits for the line of a log that has a key, and returns its value.
@@ -83,5 +85,62 @@ bgp: {listen: "127.0.0.1:0", asn: 64512, routerId: 10.0.0.254}
 	sw.cancel()
 	if status := <-sw.status; status != exitOK {
 		t.Errorf("exit status %d of the switch", status)
+	}
+}
+
+// TestDefaults: a controller without a file starts, says where its data, dashboard and API are, and
+// how to add a switch. Each thing that stops a first start is one line that says what to do.
+func TestDefaults(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dir := t.TempDir()
+	c := start(t, map[string]string{"WEFT_DATA_DIR": dir}, "controller", "--listen", "127.0.0.1:0")
+	server := value(t, c.err, "api")
+	var said strings.Builder
+	for !strings.Contains(said.String(), "topology:") {
+		said.WriteString(c.out.next(t) + "\n")
+	}
+	for _, want := range []string{"Data: " + dir + "\n", "Dashboard: http://" + server + "/ ",
+		"API: http://" + server + " "} {
+		if !strings.Contains(said.String(), "\n"+want) {
+			t.Errorf("it does not say %q:\n%s", want, said.String())
+		}
+	}
+	_, lines, _ := strings.Cut(said.String(), "\nswitches:\n")
+	if inv, err := inventory.Load([]byte("switches:\n" + lines)); err != nil ||
+		len(inv.Switches) != 1 || !inv.Switches[0].Managed() {
+		t.Errorf("what it says to write is no configuration with a switch: %v", err)
+	}
+
+	for _, f := range []struct{ dir, listen, want string }{
+		{dir, "127.0.0.1:0", "another process uses it: process " + strconv.Itoa(os.Getpid()) +
+			": end it, or give this controller another directory: --data-dir DIR\n"},
+		{t.TempDir(), server, "api.listen: listen tcp " + server + ": bind: address already in use: " +
+			`another program listens there ("ss -ltnp" names it): end that program, or choose another ` +
+			"address\n"},
+		{"/proc/nosuch/dir", "127.0.0.1:0",
+			"data directory: mkdir /proc/nosuch: no such file or directory\n"},
+	} {
+		var errs strings.Builder
+		status := execute(t.Context(), []string{"controller", "--data-dir", f.dir, "--listen", f.listen,
+			"--log-level", "error"}, environment{stdin: strings.NewReader(""), stdout: &errs,
+			stderr: &errs, getenv: func(string) string { return "" }})
+		if status != exitFailed || !strings.HasPrefix(errs.String(), "weft: ") ||
+			!strings.HasSuffix(errs.String(), f.want) || strings.Count(errs.String(), "\n") != 1 {
+			t.Errorf("status %d: %swant %s", status, errs.String(), f.want)
+		}
+	}
+	c.cancel()
+	if status := <-c.status; status != exitOK {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// TestDefaultExamples: what the built-in configuration has as comments can be used instead.
+func TestDefaultExamples(t *testing.T) {
+	text := regexp.MustCompile(`(?m)^#(switches:|- |bgp:)`).ReplaceAllString(
+		strings.Replace(string(defaultConfig), "switches: []\n", "", 1), "$1")
+	inv, err := inventory.Load([]byte(text))
+	if err != nil || len(inv.Switches) != 1 || len(inv.BGP.Peers) != 1 || !inv.Topology.API {
+		t.Errorf("%v:\n%s", err, text)
 	}
 }

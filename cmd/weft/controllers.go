@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
@@ -53,7 +54,8 @@ func controllerMessage(c *api.Controller) string {
 		}
 	}
 	if c.Clock != 0 {
-		out = append(out, "its clock is "+c.Clock.String()+" ahead")
+		out = append(out, fmt.Sprintf("its clock is %s that of the controller that answers",
+			access.Apart(c.Clock.D())))
 	}
 	return strings.Join(out, "; ")
 }

@@ -22,6 +22,7 @@ type deleter struct {
 	dryRun  bool
 	all     bool
 	of      string // with all: the value of kind.whole
+	warns   bool   // what a deletion takes from others is said before
 	files   []string
 }
 
@@ -118,6 +119,7 @@ func (d *deleter) byName(ctx context.Context, k *kind, names []string) error {
 	if d.version != 0 && len(names) > 1 {
 		return usagef("delete %s: --version is for one %s, and there are %d", k.noun, k.noun, len(names))
 	}
+	d.warns = true
 	var all []applied
 	for _, name := range names {
 		all = append(all, applied{kind: k,
@@ -136,12 +138,12 @@ func (d *deleter) run(ctx context.Context, all []applied) error {
 	var failed []error
 	for i := range all {
 		r := &all[i]
-		changes, err := d.one(ctx, c, r)
+		stays, err := d.one(ctx, c, r)
 		var refused *api.Problem
 		switch {
 		case err == nil && d.dryRun:
 			d.say("%s %s deleted (dry run)", r.kind.noun, r.Name)
-			sayChanges(d.say, changes)
+			sayChanges(d.say, stays.Changes, stays.Takes)
 		case err == nil:
 			d.say("%s %s deleted", r.kind.noun, r.Name)
 		case missing(err) && d.absent:
@@ -176,7 +178,7 @@ func (d *deleter) whole(ctx context.Context, k *kind) error {
 	if len(done.Deleted) == 0 {
 		d.say("%s %s has no %s", k.whole, d.of, k.plural)
 	}
-	sayChanges(d.say, done.Changes)
+	sayChanges(d.say, done.Changes, nil)
 	return nil
 }
 
@@ -184,23 +186,28 @@ func (d *deleter) say(format string, args ...any) {
 	fmt.Fprintln(d.env.stdout, inLine(fmt.Sprintf(format, args...)))
 }
 
-// one deletes a resource, or returns what that would change on switches.
-func (d *deleter) one(ctx context.Context, c *client.Client,
-	r *applied) ([]api.SwitchChange, error) {
+// one deletes a resource, or returns the resource with the effects of its deletion.
+func (d *deleter) one(
+	ctx context.Context, c *client.Client, r *applied,
+) (stays api.Object, err error) {
 	resources, key, err := r.kind.of(c, r.Name)
 	if err != nil {
-		return nil, err
+		return stays, err
 	}
 	w := client.Write{Version: r.Version}
-	if !d.dryRun {
-		return nil, resources.Delete(ctx, key, w)
+	if d.dryRun || d.warns && !d.absent { // scripts ignore what is missing, and need no words
+		body, err := resources.TryDelete(ctx, key, w)
+		if err != nil {
+			return stays, err
+		}
+		if stays, err = objectOf(*body); err != nil || d.dryRun {
+			return stays, err
+		}
+		sayChanges(func(format string, args ...any) {
+			fmt.Fprintln(d.env.stderr, inLine(fmt.Sprintf(format, args...)))
+		}, nil, stays.Takes)
 	}
-	body, err := resources.TryDelete(ctx, key, w)
-	if err != nil {
-		return nil, err
-	}
-	stays, err := objectOf(*body)
-	return stays.Changes, err
+	return stays, resources.Delete(ctx, key, w)
 }
 
 func newReset(env environment) *cobra.Command {

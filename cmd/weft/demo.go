@@ -14,18 +14,19 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/kernel"
-	"github.com/weft-sdn/weft/demo/job"
-	"github.com/weft-sdn/weft/demo/mrc"
-	"github.com/weft-sdn/weft/demo/multicast"
-	"github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/lab/demo/figure"
+	"github.com/weft-sdn/weft/lab/demo/job"
+	"github.com/weft-sdn/weft/lab/demo/mrc"
+	"github.com/weft-sdn/weft/lab/demo/multicast"
+	"github.com/weft-sdn/weft/lab/demo/pfc"
 )
 
 func newDemo(env environment) *cobra.Command {
 	demo := family("demo", "Show a feature of Weft",
 		"Runs a network in this process, with traffic, and prints what was measured.")
 	for _, c := range []*cobra.Command{newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env),
-		newDemoJob(env)} {
+		newDemoJob(env), newDemoFigure(env)} {
 		run := c.RunE
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
@@ -155,7 +156,8 @@ every host that a failure concerns has applied it.`,
 	registerCaptures(c, &pcap)
 	registerSwitches(c, &switches)
 	c.Flags().IntVar(&octets, "bytes", 0,
-		"octets that each host writes to each other host; 0: for a thousand packets on every uplink of a T0")
+		"octets that each host writes to each other host; 0: for a thousand packets on every uplink "+
+			"of a T0")
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }
@@ -226,6 +228,8 @@ func (f *fabricFlags) register(c *cobra.Command) {
 	flags.IntVar(&f.config.Hosts, "hosts", 16, "hosts, spread over the T0s")
 	flags.Uint64Var(&f.rate, "rate", 0,
 		"Mb/s of every link; 0: 640 Mb/s shared by the ports of all hosts, at most 100")
+	flags.BoolVar(&f.config.IPv4, "ipv4", false,
+		"give hosts IPv4 addresses, which takes --mode ecmp (OCP MRC 1.0, 9.1)")
 	flags.DurationVar(&f.delay, "delay", 0,
 		"delay of every link, one way; 0: that of one and a half packets")
 }
@@ -238,6 +242,9 @@ func (f *fabricFlags) parse() (ev.Mode, lab.ClosConfig, error) {
 	}
 	const mostRate = 400_000
 	switch {
+	case f.config.IPv4 && mode != ev.ModeECMP:
+		return 0, lab.ClosConfig{}, usagef("--ipv4 is given with --mode %v: want --mode %v", mode,
+			ev.ModeECMP)
 	case f.rate > mostRate:
 		return 0, lab.ClosConfig{}, usagef("--rate is %d: want 1 to %d Mb/s, or 0", f.rate, mostRate)
 	case f.delay < 0 || f.delay > time.Second:
@@ -325,6 +332,42 @@ loses no goodput to speak of, and all octets are correct.`,
 		},
 	}
 	log.register(c, "error")
+	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
+	return c
+}
+
+func newDemoFigure(env environment) *cobra.Command {
+	var quiet bool
+	var names []string
+	list := ""
+	for _, f := range figure.All {
+		names = append(names, f.Name)
+		list += fmt.Sprintf("\n  %-18s %s: %s", f.Name, f.Where, f.Shows)
+	}
+	c := &cobra.Command{
+		Use: "figure NAME", Short: "A figure or scenario of the specifications",
+		Long: `Shows a figure or scenario of the three specifications, in virtual time. The other demos
+show those that are not here: docs/conformance.md has all of them. The last line is a JSON
+document of what was seen. The exit status is 0 only if all holds that the figure promises.
+
+Figures:` + list,
+		Args: arguments(1, 1), ValidArgsFunction: inTurn(values(names...)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, ok := figure.Find(args[0])
+			if !ok {
+				return usagef("no figure %q: want one of %s", args[0], strings.Join(names, ", "))
+			}
+			out := env.stdout
+			if quiet {
+				out = io.Discard
+			}
+			result, err := f.Run(cmd.Context(), out)
+			if result == nil {
+				return err
+			}
+			return printResult(env, result, err)
+		},
+	}
 	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
 	return c
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/target"
-	"github.com/weft-sdn/weft/target/cumulus"
-	"github.com/weft-sdn/weft/target/eos"
-	"github.com/weft-sdn/weft/target/frr"
-	"github.com/weft-sdn/weft/target/sonic"
+	"github.com/weft-sdn/weft/southbound/target"
+	"github.com/weft-sdn/weft/southbound/target/cumulus"
+	"github.com/weft-sdn/weft/southbound/target/eos"
+	"github.com/weft-sdn/weft/southbound/target/frr"
+	"github.com/weft-sdn/weft/southbound/target/sonic"
 )
 
 // mostDeviceConfig bounds a file that a configuration is compared with, in octets.

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/api/client"
 )
 
-// errDiffers is the outcome of a diff that is not empty; it has been shown.
+// errDiffers reports a diff with differences, which the command has already shown.
 var errDiffers = errors.New("there are differences")
 
 func newDiff(env environment) *cobra.Command {

@@ -69,6 +69,10 @@ var (
 		}
 		return nil
 	}, "sudo"}
+	needRDMA = need{"an RDMA device", func(ctx context.Context, m machine) error {
+		return m.Run(ctx, "sh", "-c", hasRDMA)
+	}, "a NIC with RDMA, or Linux's soft-RoCE: modprobe rdma_rxe, and rdma link add rxe0 type rxe " +
+		"netdev eth0"}
 	needSRv6 = need{"a kernel with uSIDs", func(_ context.Context, m machine) error {
 		lacks, err := m.Lacks()
 		if err == nil && len(lacks) > 0 {
@@ -76,8 +80,8 @@ var (
 		}
 		return err
 	}, "Linux 6.17 or later with CONFIG_IPV6_SEG6_LWTUNNEL"}
-	needDocker = works("a Docker daemon", "apt-get install docker.io, and: systemctl start docker",
-		"docker", "info")
+	needDocker = works("a Docker daemon", "apt-get install docker.io, and start it: systemctl start "+
+		"docker, or dockerd where there is no systemd", "docker", "info")
 	needImage   = works("image weft", "make image", "docker", "image", "inspect", "weft")
 	needMininet = works("Mininet", "apt-get install mininet", "/usr/bin/python3", "-c",
 		"import mininet.net")
@@ -99,6 +103,9 @@ var (
 
 // dropsForwarded succeeds where the policy for forwarded IPv6 packets is to drop them.
 const dropsForwarded = "ip6tables -S FORWARD 2>/dev/null | grep -qx -- '-P FORWARD DROP'"
+
+// hasRDMA succeeds where the kernel has an RDMA device.
+const hasRDMA = "ls /sys/class/infiniband/* >/dev/null 2>&1"
 
 // uses are all uses, those that take least first.
 func uses() []use {
@@ -126,6 +133,7 @@ func uses() []use {
 		{"interop", "make interop: Linux's soft-RoCE under qemu",
 			[]need{linux, needRoot, onPath("qemu-system-x86_64", "apt-get install qemu-system-x86"),
 				onPath("mmdebstrap", "apt-get install mmdebstrap"), onPath("cpio", "apt-get install cpio")}},
+		{"rdma", "programs of RDMA on this machine, as hosts of groups", []need{linux, needRDMA}},
 		{"wireshark", "captures of MRC in Wireshark", []need{onPath("tshark", "apt-get install tshark")}},
 	}
 }

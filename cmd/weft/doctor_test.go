@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fakeMachine has some programs, and is otherwise as its fields say.
+// fakeMachine is a machine with some programs; its fields define the rest.
 type fakeMachine struct {
 	programs string   // with spaces
 	fails    []string // beginnings of commands that fail
@@ -47,7 +47,7 @@ func (m fakeMachine) Root() bool     { return !m.user }
 
 func (m fakeMachine) Lacks() ([]string, error) { return m.lacks, nil }
 
-// TestDoctor: each thing that is missing is named with what helps, and only for the uses that need
+// TestDoctor: the report names each missing thing with a remedy, and only for the uses that need
 // it.
 func TestDoctor(t *testing.T) {
 	const everything = "docker docker-compose containerlab simple_switch_grpc qemu-system-x86_64 " +
@@ -68,6 +68,8 @@ func TestDoctor(t *testing.T) {
 			[]string{
 				"compose: a Docker daemon", "compose: image weft", "containerlab: a Docker daemon",
 				"containerlab: image weft"}},
+		{"no RDMA", fakeMachine{programs: everything, fails: []string{"sh -c ls /sys/class/infiniband"}},
+			[]string{"rdma: an RDMA device"}},
 		{"no Mininet", fakeMachine{programs: everything, fails: []string{"/usr/bin/python3"}},
 			[]string{"mininet: Mininet"}},
 		{"a user", fakeMachine{programs: everything, user: true, sockets: os.ErrPermission}, []string{

@@ -41,7 +41,7 @@ type rawDocument = resource[json.RawMessage]
 type applied struct {
 	kind  *kind
 	where string // file and line
-	// faults are the fields of a document whose shape is wrong.
+	// faults lists the malformed fields of a document.
 	faults []string
 	api.Request[json.RawMessage]
 }
@@ -51,14 +51,26 @@ func (r *applied) failed(err error) error {
 	return fmt.Errorf("%s: %s %s: %w", r.where, r.kind.noun, r.Name, err)
 }
 
-// readFiles reads the resources of files, and returns all that is wrong with them. With an error the
-// resources are those that could be read, with the faults of their shape.
+// readFiles reads the resources of files, and returns all errors, one for a resource that is there
+// twice included. With an error, readFiles returns the readable resources, with their malformed
+// fields.
 func readFiles(files []string, stdin io.Reader) ([]applied, error) {
 	var all []applied
 	var failed []error
 	for _, file := range files {
 		more, err := readDocuments(file, stdin)
 		all, failed = append(all, more...), append(failed, err)
+	}
+	first := make(map[string]string)
+	for i := range all {
+		r := &all[i]
+		what := r.kind.noun + " " + r.Name
+		if where, twice := first[what]; twice {
+			failed = append(failed, usagef("%s: %s is at %s too: want each resource once", r.where, what,
+				where))
+			continue
+		}
+		first[what] = r.where
 	}
 	return all, errors.Join(failed...)
 }
@@ -86,9 +98,8 @@ func readDocuments(file string, stdin io.Reader) ([]applied, error) {
 	return out, nil
 }
 
-// parseDocuments reads resources from YAML documents, or from JSON values one after
-// the other. It returns all that is wrong with them, and what could be read; errors begin with file
-// and line.
+// parseDocuments reads resources from YAML documents, or from consecutive JSON values. It returns
+// all readable resources and all errors; errors begin with file and line.
 func parseDocuments(file string, text []byte) ([]applied, error) {
 	docs, err := documentNodes(text)
 	if err != nil {
@@ -103,7 +114,7 @@ func parseDocuments(file string, text []byte) ([]applied, error) {
 	return out, errors.Join(failed...)
 }
 
-// documentNodes returns the documents of a text that have something in them.
+// documentNodes returns the nonempty documents of a text.
 func documentNodes(text []byte) (docs []ast.Node, err error) {
 	if start := bytes.TrimLeft(text, " \t\r\n"); len(start) > 0 && start[0] == '{' {
 		return strictyaml.ParseJSON(text)
@@ -130,7 +141,7 @@ func parseDocument(file string, text []byte, doc ast.Node) ([]applied, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	// Every fault of the document's shape is found before anything is read from it.
+	// Check finds every fault in the document's shape before anything is read from it.
 	faults, err := strictyaml.Check(doc, k.document)
 	if err != nil {
 		return nil, fileError(file, text, err)
@@ -149,7 +160,7 @@ func parseDocument(file string, text []byte, doc ast.Node) ([]applied, error) {
 	return out, fileError(file, text, faults) // what follows from them is not told as well
 }
 
-// readDocument returns the resources of a document of a kind, as they are written.
+// readDocument returns the resources in a document of a kind, as written.
 func readDocument(file, where string, text []byte, doc ast.Node, k *kind) ([]applied, error) {
 	var plain any
 	if err := strictyaml.DecodeNode(doc, &plain); err != nil {
@@ -225,8 +236,7 @@ func fileError(file string, text []byte, err error) error {
 	return fmt.Errorf("%s: %s", file, message)
 }
 
-// kindOf returns the kind that a document says it has; that of a document which does not is
-// the first.
+// kindOf returns the kind that a document names, and the first kind for a document without a kind.
 func kindOf(doc ast.Node) (*kind, error) {
 	var d struct {
 		Kind any `json:"kind"`

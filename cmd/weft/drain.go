@@ -20,6 +20,7 @@ type drainer struct {
 	conn  connection
 	state api.AdminState
 	wait  time.Duration
+	try   bool // a dry run
 }
 
 func newDrain(env environment) *cobra.Command {
@@ -43,6 +44,8 @@ probe.`)
 func (d *drainer) command(use, short, long string) *cobra.Command {
 	c := family(use, short, long)
 	d.conn.register(c)
+	c.PersistentFlags().BoolVar(&d.try, "dry-run", false,
+		"only check: show what it would take from others, and change nothing")
 	names := completer{d.env, &d.conn}
 	for _, k := range []struct {
 		use, short  string
@@ -80,8 +83,9 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 // drainable is something that can be drained.
 type drainable struct {
 	what string // "link ID"
-	put  func(ctx context.Context, spec api.AdminSpec) error
-	get  func(ctx context.Context) (drainState, error)
+	// put returns what the write takes from others, of a dry run.
+	put func(ctx context.Context, spec api.AdminSpec, dryRun bool) ([]api.Taken, error)
+	get func(ctx context.Context) (drainState, error)
 }
 
 // drainState is how far a drain is, or its end.
@@ -89,6 +93,7 @@ type drainState struct {
 	drains []api.Drain
 	// unused is why hosts do not use all of it yet, drains aside; empty: they do.
 	unused string
+	takes  []api.Taken // of a dry run
 }
 
 // drainableOf returns the resource of a name and kind; state reads how far it is.
@@ -96,9 +101,12 @@ func drainableOf[T any](what string, of client.Resources[api.AdminSpec, T], name
 	state func(*T) drainState) *drainable {
 	return &drainable{
 		what: what,
-		put: func(ctx context.Context, spec api.AdminSpec) error {
-			_, err := of.Put(ctx, name, spec, client.Write{})
-			return err
+		put: func(ctx context.Context, spec api.AdminSpec, dryRun bool) ([]api.Taken, error) {
+			t, err := of.Put(ctx, name, spec, client.Write{DryRun: dryRun})
+			if err != nil {
+				return nil, err
+			}
+			return state(t).takes, nil
 		},
 		get: func(ctx context.Context) (drainState, error) {
 			t, err := of.Get(ctx, name)
@@ -144,7 +152,7 @@ func findLink(ctx context.Context, c *client.Client, args []string) (*drainable,
 		}
 	}
 	return drainableOf("link "+id, c.Links(), id, func(l *api.Link) drainState {
-		s := drainState{drains: l.Status.Drains}
+		s := drainState{drains: l.Status.Drains, takes: l.Takes}
 		switch {
 		case l.Status.Denied && l.Status.Phase != "up":
 			s.unused = notes(l.Status.Phase, l.Status.Cause)
@@ -165,7 +173,8 @@ func findNode(ctx context.Context, c *client.Client, args []string) (*drainable,
 		if string(nodes[i].ID) == args[0] || nodes[i].Status.Name == args[0] {
 			return drainableOf("node "+args[0], c.Nodes(), string(nodes[i].ID),
 				func(n *api.Node) drainState {
-					return drainState{n.Status.Drains, deniedLinks(n.Status.DeniedLinks)}
+					return drainState{n.Status.Drains, deniedLinks(n.Status.DeniedLinks),
+						n.Takes}
 				}), nil
 		}
 	}
@@ -191,7 +200,7 @@ func findPlane(ctx context.Context, c *client.Client, args []string) (*drainable
 		return nil, fmt.Errorf("there is no plane %s: want one of %s", args[0], few(numbers))
 	}
 	return drainableOf("plane "+args[0], c.Planes(), args[0], func(p *api.Plane) drainState {
-		return drainState{p.Status.Drains, deniedLinks(p.Status.DeniedLinks)}
+		return drainState{p.Status.Drains, deniedLinks(p.Status.DeniedLinks), p.Takes}
 	}), nil
 }
 
@@ -199,7 +208,7 @@ func findPlane(ctx context.Context, c *client.Client, args []string) (*drainable
 func findPort(_ context.Context, c *client.Client, args []string) (*drainable, error) {
 	return drainableOf("port "+args[1]+" of "+args[0], c.HostPorts(args[0]), args[1],
 		func(p *api.HostPort) drainState {
-			s := drainState{drains: p.Status.Drains}
+			s := drainState{drains: p.Status.Drains, takes: p.Takes}
 			if !p.Status.Usable {
 				s.unused = "not usable"
 			}
@@ -217,10 +226,29 @@ var drainEvents = []string{"drain", "link", "host", "ev-profile", "fabric"}
 
 // set drains something or undoes that, and waits until hosts have followed.
 func (d *drainer) set(ctx context.Context, c *client.Client, x *drainable) error {
-	if err := x.put(ctx, api.AdminSpec{Admin: d.state}); err != nil {
+	spec, up := api.AdminSpec{Admin: d.state}, d.state == api.AdminUp
+	takes, err := x.put(ctx, spec, true)
+	if err != nil {
 		return fmt.Errorf("%s: %w", x.what, err)
 	}
-	up := d.state == api.AdminUp
+	to := d.env.stderr
+	if d.try {
+		to = d.env.stdout
+		what := "drained"
+		if up {
+			what = "is to be used"
+		}
+		fmt.Fprintf(to, "%s %s (dry run)\n", x.what, what)
+	}
+	sayChanges(func(format string, args ...any) {
+		fmt.Fprintln(to, inLine(fmt.Sprintf(format, args...)))
+	}, nil, takes)
+	if d.try {
+		return nil
+	}
+	if _, err := x.put(ctx, spec, false); err != nil {
+		return fmt.Errorf("%s: %w", x.what, err)
+	}
 	look := func(ctx context.Context) (is bool, state string, err error) {
 		now, err := x.get(ctx)
 		if err != nil {
@@ -238,7 +266,6 @@ func (d *drainer) set(ctx context.Context, c *client.Client, x *drainable) error
 	}
 	var is bool
 	var state string
-	var err error
 	if d.wait == 0 {
 		is, state, err = look(ctx)
 	} else {

@@ -69,8 +69,8 @@ func (e *editor) run(ctx context.Context, k *kind, name string) error {
 	return fmt.Errorf("%w (the change is in %s)", err, file)
 }
 
-// edit has a person change a file that has a resource, and applies it. kept reports whether the
-// file has a change that is in force nowhere.
+// edit lets a person change a file with a resource, and applies the change. kept reports whether
+// the file holds a change that is in force nowhere.
 func (e *editor) edit(ctx context.Context, c *client.Client, k *kind, name, file string,
 	before []byte) (kept bool, err error) {
 	if err := os.WriteFile(file, before, 0o600); err != nil {
@@ -109,7 +109,7 @@ func (e *editor) open(ctx context.Context, file string) error {
 	}
 	// As git does: the variable may have arguments, and the file is not a part of the text.
 	cmd := exec.CommandContext(ctx, "sh", "-c", command+` "$1"`, "sh", file)
-	// It draws on the terminal of the process itself, which those of env are not.
+	// The editor draws on the terminal of the process, not on the streams of env.
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.env.stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("editor %q: %w", command, err)

@@ -21,7 +21,7 @@ const (
 	exitSignal = 128 // and the number of the signal, as shells say
 )
 
-// signalled is the cause of a context that a signal has ended.
+// signalled is the cause of a context that ended by a signal.
 type signalled struct{ signal syscall.Signal }
 
 func (s *signalled) Error() string {
@@ -72,8 +72,14 @@ func interrupted(ctx context.Context, err error) bool {
 // report is how an error is shown: a line for each thing that is wrong.
 func report(err error) string {
 	var b strings.Builder
+	taken := ": " + syscall.EADDRINUSE.Error()
 	for line := range strings.Lines(err.Error()) {
-		b.WriteString("weft: " + strings.TrimRight(line, "\n") + "\n")
+		line = strings.TrimRight(line, "\n")
+		if strings.HasSuffix(line, taken) {
+			line += `: another program listens there ("ss -ltnp" names it): end that program, or choose ` +
+				"another address"
+		}
+		b.WriteString("weft: " + line + "\n")
 	}
 	return b.String()
 }

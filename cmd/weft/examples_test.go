@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/weft-sdn/weft/cmd/weft/hostrun"
-	"github.com/weft-sdn/weft/cmd/weft/rocehost"
+	"github.com/weft-sdn/weft/host/hostrun"
+	"github.com/weft-sdn/weft/host/rocehost"
 )
 
 // weftAt runs a command line in the folder of the project, against a server.
@@ -99,7 +99,7 @@ func TestExamples(t *testing.T) {
 	used := []string{"README.md"}
 	example := func(name string) string {
 		used = append(used, name)
-		return filepath.Join("examples", name)
+		return filepath.Join("docs", "examples", name)
 	}
 	t.Run("figure1", func(t *testing.T) {
 		file := example("group.yaml")
@@ -130,7 +130,7 @@ func TestExamples(t *testing.T) {
 	})
 	t.Run("jobs", func(t *testing.T) {
 		file := example("job.yaml")
-		server := startLab(t, "../../examples/fabric.yaml").server
+		server := startLab(t, "../../docs/examples/fabric.yaml").server
 		mustWeft(t, server, "apply", "-f", file)
 		mustWeft(t, server, "wait", "job", "train", "--for", "ready", "--timeout", patience.String())
 		if out := mustWeft(t, server, "diff", "-f", file); out != "" {
@@ -167,15 +167,15 @@ func TestExamples(t *testing.T) {
 		traced := mustWeft(t, "", slices.Concat([]string{"trace", "--number", "2"}, given)...)
 		// The answers in the README are these, but for the clock and lines of the program.
 		clock := regexp.MustCompile(`"(seconds|pps)":[0-9.e+-]+|\.p4:[0-9]+`)
-		readme := clock.ReplaceAllString(document(t, "examples/README.md"), "")
+		readme := clock.ReplaceAllString(document(t, "docs/examples/README.md"), "")
 		for _, line := range []string{clock.ReplaceAllString(out, ""),
 			clock.ReplaceAllString(strings.SplitAfter(traced, "\n")[0], "")} {
 			if !strings.Contains(readme, line) {
-				t.Errorf("examples/README.md does not have %s", line)
+				t.Errorf("docs/examples/README.md does not have %s", line)
 			}
 		}
 	})
-	files, err := os.ReadDir("../../examples")
+	files, err := os.ReadDir("../../docs/examples")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ func newExplain(env environment) *cobra.Command {
 KIND alone prints all fields of the kind's spec. It asks no controller.`,
 		Example:           "  weft explain group\n  weft explain group.receivers.qpn",
 		Args:              arguments(1, 1),
-		ValidArgsFunction: inTurn(values(explainable()...)),
+		ValidArgsFunction: completePath,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return explain(env.stdout, args[0])
 		},
@@ -37,46 +38,85 @@ func explainable() (names []string) {
 	return names
 }
 
-// explain prints a kind, or a field of one: "group", "group.source.qpn", "group.spec.source.qpn".
-func explain(w io.Writer, path string) error {
+// A fieldPath is a kind, or a field of one: "group", "group.source.qpn", "group.spec.source.qpn".
+type fieldPath struct {
+	of     *kind
+	at     string      // "spec.source"
+	one    *explained  // nil: the kind itself
+	fields []explained // below it
+}
+
+// resolve returns what a path names.
+func resolve(path string) (*fieldPath, error) {
 	name, rest, _ := strings.Cut(path, ".")
 	of := documented(name)
 	if of == nil {
-		return usagef("explain: kind is %q: want one of %s", name, strings.Join(explainable(), ", "))
+		return nil, usagef("explain: kind is %q: want one of %s", name, strings.Join(explainable(), ", "))
 	}
 	spec, _ := of.document.FieldByName("Spec")
-	at, fields := "spec", fieldsOf(spec.Type)
+	p := &fieldPath{of: of, at: "spec", fields: fieldsOf(spec.Type)}
 	rest = strings.TrimPrefix(strings.TrimPrefix(rest, "spec"), ".")
-	var one *explained
 	for name := range strings.SplitSeq(rest, ".") {
 		if rest == "" {
 			break
 		}
-		var known []string
-		one = nil
-		for i := range fields {
-			known = append(known, fields[i].name)
-			if fields[i].name == name {
-				one = &fields[i]
-			}
-		}
-		if one == nil {
+		i := slices.IndexFunc(p.fields, func(f explained) bool { return f.name == name })
+		if i < 0 {
 			want := "it has no fields"
-			if len(known) > 0 {
-				want = "want one of " + strings.Join(known, ", ")
+			if len(p.fields) > 0 {
+				want = "want one of " + strings.Join(p.names(), ", ")
 			}
-			return usagef("explain: %s has no field %q: %s", at, name, want)
+			return nil, usagef("explain: %s has no field %q: %s", p.at, name, want)
 		}
-		at, fields = at+"."+name, fieldsOf(one.of)
+		p.one = &p.fields[i]
+		p.at, p.fields = p.at+"."+name, fieldsOf(p.one.of)
 	}
-	fmt.Fprintf(w, "%s: %s\n", of.name, of.long)
-	if one != nil {
-		fmt.Fprintf(w, "\n%s  %s\n", at, one.facts)
-		wrapped(w, "    ", one.doc)
+	return p, nil
+}
+
+// names returns the names of the fields below.
+func (p *fieldPath) names() (names []string) {
+	for i := range p.fields {
+		names = append(names, p.fields[i].name)
 	}
-	if len(fields) > 0 {
-		fmt.Fprintf(w, "\n%s has the fields:\n", at)
-		explainFields(w, "  ", fields)
+	return names
+}
+
+// completePath completes a kind, and behind a dot the fields of what is before it.
+func completePath(_ *cobra.Command, args []string, begun string) ([]string,
+	cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	dot := strings.LastIndex(begun, ".")
+	if dot < 0 {
+		return matching(explainable(), begun)
+	}
+	above, err := resolve(begun[:dot])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := above.names()
+	for i := range names {
+		names[i] = begun[:dot+1] + names[i]
+	}
+	return matching(names, begun)
+}
+
+// explain prints a kind, or a field of one.
+func explain(w io.Writer, path string) error {
+	p, err := resolve(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s: %s\n", p.of.name, p.of.long)
+	if p.one != nil {
+		fmt.Fprintf(w, "\n%s  %s\n", p.at, p.one.facts)
+		wrapped(w, "    ", p.one.doc)
+	}
+	if len(p.fields) > 0 {
+		fmt.Fprintf(w, "\n%s has the fields:\n", p.at)
+		explainFields(w, "  ", p.fields)
 	}
 	return nil
 }
@@ -114,8 +154,8 @@ type explained struct {
 	of               reflect.Type
 }
 
-// fieldsOf returns the fields of an object, or of the objects of a list; nil: it has none. Tags are
-// those that the OpenAPI document is made of.
+// fieldsOf returns the fields of an object, or of a list's objects; nil: no fields. The tags are
+// the tags from which the OpenAPI document is made.
 func fieldsOf(t reflect.Type) (fields []explained) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
@@ -182,7 +222,7 @@ func plural(of string) string {
 	return of + "s"
 }
 
-// scalar is the type of a single value in words, "" of any other.
+// scalar returns the type of a single value in words, "" for any other type.
 func scalar(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[netip.Addr]():

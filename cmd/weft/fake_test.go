@@ -141,7 +141,7 @@ func (f *fakeController) state(ctx context.Context, name string) (api.GroupState
 	return r, nil
 }
 
-// entries returns those of a table, nil for one that there is not.
+// entries returns the entries of a table; nil for an unknown table.
 func entries(table string) []api.TableEntry {
 	field := func(name string, value any) api.Field {
 		return api.Field{Name: name, Value: value}

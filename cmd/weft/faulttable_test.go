@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,6 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	bolt "go.etcd.io/bbolt"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/etcd"
@@ -99,6 +104,7 @@ func TestFaultTable(t *testing.T) {
 	backup := filepath.Join(t.TempDir(), "weft.backup")
 	dir := f.d.dataDir
 	p := f.d.start()
+	p.ready()
 	if err := p.put("g0", spec(0)); err != nil {
 		t.Fatal(err)
 	}
@@ -213,10 +219,32 @@ func TestFaultTable(t *testing.T) {
 	before := lost.store
 	lost.store = []string{"--data-dir", t.TempDir()}
 	f.fails("this member has lost its data", lost.flags()...)
+	young := filepath.Join(t.TempDir(), "weft.backup")
+	if out, ok := f.weft("backup", young, "--server", first.url); !ok {
+		t.Fatalf("weft backup: %s", out)
+	}
+	text, err := os.ReadFile(lost.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "weft.yaml") // --peer-listen is the controller's alone
+	text = regexp.MustCompile(`(?m)(^cluster:\n(?: .*\n)*? *listen: ).*`).ReplaceAll(text,
+		[]byte("${1}127.0.0.1:1"))
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made := filepath.Join(t.TempDir(), "made")
+	if out, ok := f.weft("restore", young, "--config", config, "--name", lost.name, "--data-dir",
+		made); !ok || !strings.Contains(out, "member "+lost.name+" of backup ") {
+		t.Fatalf("weft restore: %s", out)
+	}
+	empty := lost.store
+	lost.store = []string{"--data-dir", made}
+	f.fails("it was restored from a backup", lost.flags()...)
+	lost.store = empty
 	if out, ok := f.weft("replace", "controller", lost.name, "--server", first.url); !ok {
 		t.Fatalf("weft replace: %s", out)
 	}
-	empty := lost.store
 	lost.store = before
 	f.fails("this member was replaced", lost.flags()...)
 	lost.store = empty
@@ -224,7 +252,48 @@ func TestFaultTable(t *testing.T) {
 	lost.ready()
 	w.settled(lost)
 
+	if err := lost.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = lost.cmd.Wait() // it was killed
+	lost.process = nil
+	damage(t, empty[1])
+	f.fails("its contents differ from those of the other members", lost.flags()...)
+	if out, ok := f.weft("replace", "controller", lost.name, "--server", first.url); !ok {
+		t.Fatalf("weft replace: %s", out)
+	}
+	lost.store = []string{"--data-dir", t.TempDir()}
+	w.run(lost)
+	lost.ready()
+	w.settled(lost)
+
 	for message := range f.table {
 		t.Errorf("this test does not follow the row %q of docs/operations.md", message)
+	}
+}
+
+// damage changes the last value in the database of a controller that is stopped.
+func damage(t *testing.T, dir string) {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(dir, "etcd", "member", "snap", "db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		keys := tx.Bucket([]byte("key"))
+		key, value := keys.Cursor().Last()
+		var kv mvccpb.KeyValue
+		if err := proto.Unmarshal(value, &kv); err != nil {
+			return err
+		}
+		kv.Value = append(kv.Value, ' ')
+		changed, err := proto.Marshal(&kv)
+		if err != nil {
+			return err
+		}
+		return keys.Put(key, changed)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

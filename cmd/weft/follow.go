@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/api/client"
 )
 
-// follow shows resources of a kind, all or that of a name, and then what changes of them, until
+// follow shows all resources of a kind, or the resource with a name, and then their changes until
 // ctx ends.
 func (v *viewer) follow(ctx context.Context, k *kind, name string, query url.Values) error {
 	c, err := v.conn.open(v.env)
@@ -63,7 +63,7 @@ func (v *viewer) follow(ctx context.Context, k *kind, name string, query url.Val
 	return err
 }
 
-// news shows the resources that have not been shown as they are now, and remembers all.
+// news shows the resources whose present state has not been shown, and remembers all.
 func (v *viewer) news(k *kind, items []json.RawMessage, nameOf func(json.RawMessage) string,
 	shown map[string]bool) error {
 	before := make(map[string]bool, len(shown))

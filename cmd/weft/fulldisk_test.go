@@ -19,7 +19,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// namedWeft returns a path of this program by which it is weft: see TestMain.
+// namedWeft returns a path of this program under the name weft: see TestMain.
 func namedWeft(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -33,7 +33,7 @@ func namedWeft(t *testing.T) string {
 	return path
 }
 
-// disk is a small file system of its own, which can be filled. It goes with the test.
+// disk is a small separate file system that a test can fill. The disk goes with the test.
 type disk struct {
 	t    *testing.T
 	dir  string
@@ -139,8 +139,8 @@ func (d *disk) clear() {
 	}
 }
 
-// exhaust uses the reserve up, as writes on a full disk do: the next segment of the write-ahead log
-// is taken, and there is no room for another one.
+// exhaust uses up the reserve, like writes on a full disk: the next segment of the write-ahead log
+// is in use, and no room is left for another.
 func (d *disk) exhaust() {
 	d.t.Helper()
 	next, err := filepath.Glob(d.path("data", "etcd", "member", "wal", "*.tmp"))
@@ -178,10 +178,10 @@ func (p *process) checks() (*api.Readiness, map[string]api.ReadinessCheck) {
 	return r, out
 }
 
-// TestFullDisk: below the first mark, and without an octet of room, a controller refuses changes
-// with 507 and takes deletions; when its reserve is used up it stays, says so, and goes on by
-// itself when there is room. It does not start on a full disk, and has everything when there is
-// room again.
+// TestFullDisk: below the first mark, and with a completely full disk, a controller refuses changes
+// with 507 and accepts deletions; with an exhausted reserve, the controller keeps running, reports
+// the fault, and continues by itself when the disk has room. The controller does not start on a
+// full disk, and has all data when the disk has room again.
 func TestFullDisk(t *testing.T) {
 	small := newDisks(t, 1, 192)[0]
 	d := deploy(t)
@@ -280,9 +280,10 @@ func TestFullDisk(t *testing.T) {
 	second.kill()
 }
 
-// TestThreeFull: of three controllers that form an etcd, one whose disk fills has all refuse
-// changes, and leaves it to another one to decide; without its reserve it takes no part, and the
-// others go on. Three that fill together stay, say so, and go on by themselves when there is room.
+// TestThreeFull: of three controllers that form an etcd, one whose disk fills hands the lead to
+// another, and stops no change. Without its reserve it takes no part, and comes back by itself when
+// there is room. When two disks fill, all refuse changes. Three that fill together stay, say so,
+// and go on by themselves when there is room.
 func TestThreeFull(t *testing.T) {
 	disks := newDisks(t, 3, 192) // each controller has one of its own
 	w := newOwnTeam(t, disks...)
@@ -302,16 +303,24 @@ func TestThreeFull(t *testing.T) {
 	if second == first {
 		t.Fatal("a controller with a full disk decides")
 	}
-	second.until("it refuses changes for the full disk of another one", func() bool {
-		return full(second)
-	})
-	if p := refusal(t, second.process, "g1", 1); !strings.Contains(p.Detail,
-		"controller "+first.name) {
-		t.Errorf("the refusal does not name %s: %v", first.name, p)
-	}
 	second.until("weft get controllers has the alarm", func() bool {
 		return strings.Contains(second.output(t, "get", "controllers"), "the disk is full")
 	})
+	for i, m := range w.members {
+		m.until(m.name+" takes a change while the disk of "+first.name+" is full", func() bool {
+			p := refusal(t, m.process, fmt.Sprint("h", i), i+3)
+			if p != nil && p.Status == http.StatusInsufficientStorage {
+				t.Errorf("%s: %v", m.name, p)
+			}
+			return p == nil // no controller may decide yet
+		})
+	}
+	first.until("it says that its disk is full, and that changes are taken", func() bool {
+		r, checks := first.checks()
+		return !r.Ready && checks["store"].OK &&
+			strings.Contains(checks["disk"].Message, "disk is full")
+	})
+	w.isCause(second, first)
 
 	first.disk.exhaust()
 	second.until("the others go on without the one that takes no part", func() bool {
@@ -320,6 +329,32 @@ func TestThreeFull(t *testing.T) {
 	w.accepted["g1"] = spec(1)
 	second.until("it lists the one without its reserve as missing for its disk", func() bool {
 		return listsMissing(second.process, first.name, "disk", "the reserve is used up")
+	})
+	w.isCause(second, first)
+	first.disk.clear()
+	first.until("it takes part again when there is room", func() bool {
+		r, _ := first.checks()
+		return r.Ready
+	})
+
+	third := w.other(first, second)
+	for _, m := range []*teammate{first, third} {
+		m.disk.fill(40)
+	}
+	for _, m := range w.members {
+		m.until(m.name+" refuses changes while two of three have no room",
+			func() bool { return full(m) })
+	}
+	third.disk.clear()
+	for _, m := range w.members {
+		m.until(m.name+" takes changes while two of three have room", func() bool {
+			return refusal(t, m.process, "g1", 1) == nil
+		})
+	}
+	first.disk.exhaust()
+	first.until("its part of the store is stopped", func() bool {
+		_, checks := first.checks()
+		return strings.Contains(checks["disk"].Message, "the reserve is used up")
 	})
 	if r, checks := first.checks(); r.Ready || checks["disk"].OK ||
 		!strings.Contains(checks["disk"].Message, "the reserve is used up") {
@@ -354,6 +389,16 @@ func TestThreeFull(t *testing.T) {
 	}
 }
 
+// isCause waits until controller m reports the full disk of the other controller as a cause.
+func (w *team) isCause(m, full *teammate) {
+	w.t.Helper()
+	m.until("the disk of "+full.name+" is a cause", func() bool {
+		out := m.output(w.t, "get", "causes", "-o", "yaml")
+		return strings.Contains(out, "Another controller is not well") &&
+			strings.Contains(out, "controller "+full.name+": the disk is full")
+	})
+}
+
 // metrics returns the metrics of the controller.
 func (p *process) metrics() string {
 	p.t.Helper()
@@ -369,7 +414,7 @@ func (p *process) metrics() string {
 	return string(text)
 }
 
-// grep returns the lines of a text that begin with one of some words.
+// grep returns the lines of a text that begin with any of the words.
 func grep(text string, words ...string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

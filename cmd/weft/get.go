@@ -26,7 +26,8 @@ func object[T any](ctx context.Context, v *viewer, path string,
 	return v.show(ctx, path, nil, nil, detail(table))
 }
 
-// show shows one document. In JSON and YAML it is what as makes of it; nil: as the API gave it.
+// show shows one document. For JSON and YAML, as converts the document; nil: show prints the API's
+// document unchanged.
 func (v *viewer) show(ctx context.Context, path string, query url.Values,
 	as func(json.RawMessage) json.RawMessage, show func(io.Writer, json.RawMessage) error) error {
 	c, err := v.conn.open(v.env)
@@ -77,7 +78,7 @@ func (v *viewer) showAll(ctx context.Context, path string, query url.Values, k *
 	})
 }
 
-// tellStale prints how old what is shown is, where it is a stale answer.
+// tellStale prints the age of a stale answer.
 func (v *viewer) tellStale(s *client.Stale) {
 	if s != nil {
 		fmt.Fprintf(v.env.stderr, "weft: the controller read this from the store at most %v ago, at "+
@@ -182,10 +183,7 @@ it has read of the store, where none decides.`)
 	addDeviceConfig(v, switches, add)
 	addFabric(v, names, add)
 	addHistory(v, add)
-	add("events", "Follow events; the same as \"weft watch events\"", 0, nil,
-		func(ctx context.Context, _ []string) error {
-			return watchEvents(ctx, v, nil)
-		})
+	addEvents(v, add)
 	return get
 }
 
@@ -216,7 +214,7 @@ func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
 	return c
 }
 
-// getOne is the command that shows one resource of a kind.
+// getOne returns the command that shows one resource of a kind.
 func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 	var follow bool
 	var query func() (url.Values, error)

@@ -54,10 +54,10 @@ func profileFilters(c *cobra.Command, names completer) func() url.Values {
 
 func linkFilters(c *cobra.Command, names completer) func() url.Values {
 	f := filters{}
-	f.register(c, "node", "only those of this switch", names.nodes)
-	plane := c.Flags().Int("plane", 0, "only those of this plane; 0 is any")
+	f.register(c, "node", "only links of this switch", names.nodes)
+	plane := c.Flags().Int("plane", 0, "only links of this plane; 0 is any")
 	flagValues(c, "plane", names.of("planes"))
-	denied := c.Flags().Bool("denied", false, "only those over which EVs are denied")
+	denied := c.Flags().Bool("denied", false, "only links whose EVs are denied")
 	return func() url.Values {
 		query := f.query()
 		if *denied {
@@ -70,7 +70,7 @@ func linkFilters(c *cobra.Command, names completer) func() url.Values {
 	}
 }
 
-// addFabric adds what there is to see of an MRC fabric beside its resources.
+// addFabric adds the commands that show an MRC fabric, besides its resources.
 func addFabric(v *viewer, names completer, add addFunc) {
 	path := func(segments ...string) string {
 		return client.Path(append([]string{"v1"}, segments...)...)

@@ -83,22 +83,32 @@ func runGuide(t *testing.T, steps []guideStep) {
 		if l == nil {
 			t.Fatalf("%s: the guide has not started a lab", s.command)
 		}
-		var out string
-		for deadline := time.Now().Add(patience); ; {
+		s.prints(t, func() (text, said string) {
 			var buffer bytes.Buffer
 			execute(t.Context(), words[1:], environment{stdin: strings.NewReader(""), stdout: &buffer,
 				stderr: &buffer, getenv: func(name string) string {
 					return map[string]string{"WEFT_SERVER": l.server, "WEFT_LAB": l.faults}[name]
 				}})
-			out = strings.TrimRight(buffer.String(), "\n")
-			if matches(strings.Split(out, "\n"), s.want) {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s prints\n%s\nThe guide has\n%s", s.command, out, strings.Join(s.want, "\n"))
-			}
-			// the lab runs in real time, and says nothing when it has come so far
-			time.Sleep(200 * time.Millisecond)
+			return buffer.String(), ""
+		})
+	}
+}
+
+// prints runs the command of a step until the command's output matches the page. said is the text
+// on standard error, for the failure alone.
+func (s *guideStep) prints(t *testing.T, run func() (text, said string)) {
+	t.Helper()
+	// The network runs in real time, and says nothing when it has come so far.
+	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		text, said := run()
+		text = strings.TrimRight(text, "\n")
+		if matches(strings.Split(text, "\n"), s.want) {
+			t.Logf("$ %s\n%s", s.command, text)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s prints\n%s%s\nThe page has\n%s", s.command, text, said,
+				strings.Join(s.want, "\n"))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
@@ -22,7 +23,11 @@ type healthProbe struct {
 	env  environment
 	conn connection
 	sw   string // host:port; empty: the controller is asked
+	wait time.Duration
 }
+
+// errNotReady reports that a controller or a switch answers and is not ready.
+var errNotReady = errors.New("not ready")
 
 func newHealth(env environment) *cobra.Command {
 	h := &healthProbe{env: env}
@@ -30,15 +35,19 @@ func newHealth(env environment) *cobra.Command {
 		Use: "health", Short: "Say whether a controller or a switch is ready",
 		Long: `Asks a controller whether it is ready (GET /readyz), or with --switch the P4Runtime
 server of a switch whether it serves (grpc.health.v1). The exit status is 0 if so, 1 if
-not, and 3 when it cannot be reached: for health checks of containers and scripts.`,
+not, and 3 when it cannot be reached: for health checks of containers and scripts. With
+--wait it asks again until it is ready.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if h.sw != "" {
-				return h.askSwitch(cmd.Context())
-			}
-			return h.askController(cmd.Context())
+			return whileUnready(cmd.Context(), env, h.wait, func() error {
+				if h.sw != "" {
+					return h.askSwitch(cmd.Context())
+				}
+				return h.askController(cmd.Context())
+			})
 		},
 	}
+	c.Flags().DurationVar(&h.wait, "wait", 0, "longest wait until it is ready; 0 does not wait")
 	h.conn.register(c)
 	c.Flags().StringVar(&h.sw, "switch", "",
 		"host:port of the P4Runtime server of a switch to ask instead, with TLS if --ca or --cert is given")
@@ -62,11 +71,11 @@ func (h *healthProbe) askController(ctx context.Context) error {
 	var faults []error
 	for _, c := range view.Checks {
 		if !c.OK && !c.Advisory {
-			faults = append(faults, fmt.Errorf("not ready: %s: %s", c.Name, c.Message))
+			faults = append(faults, fmt.Errorf("%w: %s: %s", errNotReady, c.Name, c.Message))
 		}
 	}
 	if len(faults) == 0 {
-		return errors.New("not ready")
+		return errNotReady
 	}
 	return errors.Join(faults...)
 }
@@ -100,7 +109,7 @@ func (h *healthProbe) askSwitch(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("switch %s: %w", h.sw, err)
 	case answer.Status != healthpb.HealthCheckResponse_SERVING:
-		return fmt.Errorf("switch %s: %v", h.sw, answer.Status)
+		return fmt.Errorf("switch %s: %w: %v", h.sw, errNotReady, answer.Status)
 	}
 	_, err = fmt.Fprintln(h.env.stdout, "serving")
 	return err

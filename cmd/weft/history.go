@@ -103,6 +103,13 @@ func (h *historian) show(ctx context.Context, k *kind, name string) error {
 	}
 	defer c.Close()
 	records, err := changesOf(ctx, c, k, name)
+	if err == nil && len(records) == 0 { // there may be none of a resource that there is
+		var resources client.Resources[json.RawMessage, json.RawMessage]
+		var key string
+		if resources, key, err = k.of(c, name); err == nil {
+			_, err = resources.Get(ctx, key)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -145,7 +152,7 @@ func (h *historian) writeDiffs(w io.Writer, records []api.AuditRecord) error {
 	return nil
 }
 
-// yamlOf is a spec in YAML, empty if there is none.
+// yamlOf returns a spec in YAML, empty without a spec.
 func yamlOf(spec json.RawMessage) ([]byte, error) {
 	if len(spec) == 0 {
 		return nil, nil
@@ -153,11 +160,11 @@ func yamlOf(spec json.RawMessage) ([]byte, error) {
 	return strictyaml.FromJSON(spec)
 }
 
-// errGone is the error of a change that cannot be taken back.
+// errGone reports a change that cannot be taken back.
 var errGone = errors.New("cannot be taken back")
 
-// target returns the change to take back. Of a change that is the latest one, the resource must be
-// what it has made: else something that the log does not have came after it.
+// target returns the change to take back. If the change is the latest, the resource must equal the
+// result of the change: otherwise a later change is missing from the log.
 func (h *historian) target(records []api.AuditRecord, now json.RawMessage) (*api.AuditRecord,
 	error) {
 	if len(records) == 0 {

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/weft-sdn/weft/cmd/weft/hostrun"
-	"github.com/weft-sdn/weft/cmd/weft/mrchost"
-	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
+	"github.com/weft-sdn/weft/host/hostrun"
+	"github.com/weft-sdn/weft/host/mrchost"
+	"github.com/weft-sdn/weft/host/rocehost"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -164,7 +164,7 @@ func progressTo(log *slog.Logger) hostrun.Progress {
 	}
 }
 
-// print prints a report, if there is one, beside what went wrong.
+// print prints the report, if any, and returns the error.
 func (h *station) print(report any, none bool, err error) error {
 	if errors.Is(err, hostrun.ErrConfig) {
 		return &usageError{err}
@@ -183,8 +183,8 @@ func (h *station) print(report any, none bool, err error) error {
 // file is the text of --config; nil without it.
 func (h *station) file(cmd *cobra.Command) ([]byte, error) { return configFile(cmd, h.config) }
 
-// configFile is the text of the file of --config, beside which no other flag may stand but for
-// those of the log and --wait-interfaces; nil without one.
+// configFile returns the text of the file in --config; nil without the flag. No other flags may
+// stand beside --config, except the log flags and --wait-interfaces.
 func configFile(cmd *cobra.Command, path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
@@ -201,7 +201,7 @@ func configFile(cmd *cobra.Command, path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// configuration is that of the file, or of the flags.
+// configuration returns the configuration from the file or from the flags.
 func (h *station) configuration(cmd *cobra.Command, text []byte) (*rocehost.Config, error) {
 	if text != nil {
 		return rocehost.Load(h.config, text)

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
+	"github.com/weft-sdn/weft/host/rocehost"
 )
 
 // loopback is a host that serves memory on the loopback interface, and a file for it. Addresses are
@@ -88,7 +88,7 @@ linger: 100ms
 	}
 }
 
-// A hostError is arguments of "weft host" that make no sense, and what is said of them.
+// A hostError holds invalid arguments of "weft host" and the expected error.
 type hostError struct {
 	name   string
 	args   []string

@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// hostile is what a name or a message of others may hold: sequences of a terminal by ESC and by C1,
-// DEL, marks that turn the direction, separators of lines, and a line of its own.
+// hostile holds dangerous contents for a name or a message: terminal sequences by ESC and by C1,
+// DEL, marks that turn the direction, line separators, and an extra line.
 const hostile = "n\x1b[31m\u009b2J\u202e\u2066\u0085\x7f\x00\u2028\U000e0041\r\nFORGED"
 
 // A hostileAPI answers every operation of the OpenAPI document with a document of its schema whose
@@ -175,7 +175,7 @@ func (h *hostileAPI) value(name string, s schema, depth int) any {
 	return hostile
 }
 
-// unheard are commands of the API that are not run here.
+// unheard lists commands of the API that this test does not run, with the reason.
 var unheard = map[string]string{
 	"backup": "writes a file", "apply": "reads files", "diff": "reads files",
 	"login": "asks for a password", "edit": "opens an editor",
@@ -213,7 +213,8 @@ func leaves(c *cobra.Command, f func(c *cobra.Command, args []string)) {
 	f(c, args)
 }
 
-// quits is the output of a command, which is ended by its first line where it follows something.
+// quits records the output of a command. If the command follows a resource, the first output ends
+// the command.
 type quits struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

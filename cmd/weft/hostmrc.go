@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/cmd/weft/hostrun"
-	"github.com/weft-sdn/weft/cmd/weft/mrchost"
 	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane/live/afpacket"
+	"github.com/weft-sdn/weft/host/hostrun"
+	"github.com/weft-sdn/weft/host/mrchost"
 )
 
 // runMRC runs a host of MRC and prints its report. text is the configuration file's; nil: the flags
@@ -44,7 +44,7 @@ func (h *station) carryOutMRC(cmd *cobra.Command, cfg *mrchost.Config, log *slog
 	return h.print(report, report == nil, err)
 }
 
-// openLinks opens the interfaces of a host, all of them or none.
+// openLinks opens all interfaces of a host, or none.
 func openLinks(cfg *mrchost.Config, log *slog.Logger) (links []mrchost.Link, err error) {
 	defer func() {
 		if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/cmd/weft/mrchost"
+	"github.com/weft-sdn/weft/host/mrchost"
 )
 
-// nicFlags are those of the NIC of a host of MRC, which "weft nic" has too.
+// nicFlags defines the flags for the NIC of an MRC host. "weft nic" takes the same flags.
 type nicFlags struct {
 	set *pflag.FlagSet // these flags
 
@@ -28,7 +28,7 @@ type nicFlags struct {
 	noFlowControl   bool
 }
 
-// mrcFlags are the flags of "weft host" that hosts of MRC alone have.
+// mrcFlags holds the flags of "weft host" for MRC hosts only.
 type mrcFlags struct {
 	nicFlags
 	immediate       uint32

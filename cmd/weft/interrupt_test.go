@@ -10,7 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// An interrupted demo says so, and its exit status is that of the signal.
+// TestInterruptedDemo: an interrupted demo reports the interruption, and exits with the signal's
+// status.
 func TestInterruptedDemo(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, c := range []struct {

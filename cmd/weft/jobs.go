@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -25,7 +26,7 @@ func jobTable(w io.Writer, jobs []api.Job) error {
 	return g.writeTo(w)
 }
 
-// shareText is a share of 1 in per cent, "" for one that is not known.
+// shareText returns a share of 1 in per cent, "" for an unknown share.
 func shareText(share *float64) string {
 	if share == nil {
 		return ""
@@ -89,7 +90,7 @@ func readinessTable(w io.Writer, r *api.JobReadiness) error {
 	g := newGrid("BLOCKER", "STATE", "RANKS", "SINCE", "WHY", "WANT")
 	for i := range r.Blockers {
 		b := &r.Blockers[i]
-		g.row(strings.TrimSpace(b.Kind+" "+b.Object), b.State, b.Ranks,
+		g.row(strings.TrimSpace(b.Kind+" "+cmp.Or(b.Name, b.Object)), b.State, b.Ranks,
 			r.At.Sub(b.Since).Round(time.Second), b.Why, b.Want)
 	}
 	return g.writeTo(w)

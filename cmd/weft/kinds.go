@@ -25,10 +25,10 @@ type kind struct {
 	long   string // what they are, for help: "multicast groups"
 	// items is where the list is; "": there is none.
 	items string
-	// place returns the path of the collection of a resource and its name there, or what a name
-	// has to be; nil: items and the name.
+	// place returns the path of a resource's collection and the resource's name there, or the rule for
+	// names; nil: items and the name.
 	place func(name string) (collection, key string, err error)
-	// key is the field that a list has the name in.
+	// key is the field for the name in a list.
 	key string
 
 	// table shows resources a row each, and detail one of them; nil: as the table does.
@@ -37,25 +37,26 @@ type kind struct {
 	// wide is what -o wide has beside the table; nil: nothing.
 	wide *beside
 
-	// document is the type of the documents that can be applied; nil: none can.
+	// document is the type of documents that apply accepts; nil: apply accepts none.
 	document reflect.Type
-	// stored: the store has all of them, so that there are stale answers.
+	// stored: the store has all resources of the kind, so a controller can give stale answers.
 	stored bool
-	// unnamed: what the API gives has no name, but its own id.
+	// unnamed: the API's items have an id and no name.
 	unnamed bool
-	// waits: it has a condition Programmed, which can be waited for.
+	// waits: commands can wait for the condition Programmed of the kind.
 	waits bool
-	// removed describes what deleting does; "": it cannot be deleted.
+	// removed describes the effect of a deletion; "": the kind cannot be deleted.
 	removed string
 	// unversioned: a deletion cannot depend on a version.
 	unversioned bool
-	// whole is the query parameter by which a DELETE of the list deletes many; "": it cannot.
+	// whole is the query parameter by which a DELETE of the list deletes many resources; "": the API
+	// has no such DELETE.
 	whole string
 	// events are the families of the events about it.
 	events []string
 }
 
-// rows makes the table of a kind of a table of a type.
+// rows makes the table function of a kind from a function for a type.
 func rows[T any](table func(w io.Writer, ts []T) error) func(io.Writer, []json.RawMessage) error {
 	return func(w io.Writer, items []json.RawMessage) error {
 		ts, err := client.DecodeItems[T](&client.Items{Items: items})
@@ -66,7 +67,7 @@ func rows[T any](table func(w io.Writer, ts []T) error) func(io.Writer, []json.R
 	}
 }
 
-// detail makes the detail of a kind of one of a type.
+// detail makes the detail function of a kind from a function for a type.
 func detail[T any](show func(w io.Writer, t *T) error) func(io.Writer, json.RawMessage) error {
 	return func(w io.Writer, item json.RawMessage) error {
 		t := new(T)
@@ -146,7 +147,7 @@ var kinds = []*kind{
 	},
 	{
 		name: "project", noun: "project", plural: "projects",
-		long: "projects, with what is assigned to them and what is left", items: "/v1/projects",
+		long: "projects, with what administrators assign to them and what is left", items: "/v1/projects",
 		key: "name", stored: true,
 		wide:  wider(projectMore, "VERSION", "CREATED", "ISOLATED", "BANDWIDTH", "USED", "MEMBERS"),
 		table: rows(projectTable), detail: detail(projectDetail), document: documentOf[api.ProjectSpec](),
@@ -185,8 +186,8 @@ var kinds = []*kind{
 		name: "lease", noun: "lease", plural: "leases",
 		long:  "leases of paths of the MRC fabric, with what packets on them carry",
 		items: "/v1/leases", key: "name", stored: true,
-		wide: wider(leaseMore, "VERSION", "CREATED", "GRANTED", "HEARTBEAT", "FORMER", "BETWEEN",
-			"REASON"),
+		wide: wider(leaseMore, "VERSION", "CREATED", "GRANTED", "PRIORITY", "HEARTBEAT", "FORMER",
+			"BETWEEN", "REASON"),
 		table: rows(leaseTable), detail: detail(leaseDetail), document: documentOf[api.PathLeaseSpec](),
 		removed: "Deletes leases of paths: the paths are free at once.",
 		events:  []string{"lease"},
@@ -291,8 +292,8 @@ func (k *kind) of(c *client.Client, name string) (client.Resources[json.RawMessa
 	return c.At(collection), key, err
 }
 
-// documented returns the kind that a name of documents or of commands is of, nil when it is of none
-// that has documents.
+// documented returns the kind with a given name in documents or commands; nil if no kind with
+// documents has the name.
 func documented(name string) *kind {
 	for _, k := range kinds {
 		if k.document != nil && (name == k.name || name == k.noun || name == k.plural) {
@@ -302,8 +303,8 @@ func documented(name string) *kind {
 	return nil
 }
 
-// ofEach adds a command for one resource of each kind that has what it takes; short is what help
-// has before the kind.
+// ofEach adds a command for one resource of each kind for which has returns true; short is the help
+// text before the kind.
 func ofEach(parent *cobra.Command, names completer, short string, has func(k *kind) bool,
 	run func(ctx context.Context, k *kind, name string) error) {
 	for _, k := range kinds {
@@ -345,7 +346,7 @@ func objectOf(item json.RawMessage) (o api.Object, err error) {
 	return o, err
 }
 
-// present returns a resource as it is, and whether there is one.
+// present returns the present state of a resource, and whether the resource exists.
 func present(ctx context.Context, resources client.Resources[json.RawMessage, json.RawMessage],
 	key string) (o api.Object, ok bool, err error) {
 	item, err := resources.Get(ctx, key)
@@ -384,8 +385,8 @@ func (k *kind) nameOf(item json.RawMessage) string {
 	return fmt.Sprint(fields[k.key])
 }
 
-// asDocument puts kind and name before what the API gave of a resource, so that "weft apply" takes
-// it. A resource of a kind that cannot be applied stays as it is.
+// asDocument adds kind and name to the API's form of a resource, so that "weft apply" accepts the
+// document. A resource of a kind that cannot be applied stays unchanged.
 func (k *kind) asDocument(name string, item json.RawMessage) json.RawMessage {
 	if k.document == nil {
 		return item

@@ -18,11 +18,11 @@ import (
 	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/clientlimit"
-	"github.com/weft-sdn/weft/demo/mrc"
-	"github.com/weft-sdn/weft/demo/multicast"
-	"github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/lab/demo/mrc"
+	"github.com/weft-sdn/weft/lab/demo/multicast"
+	"github.com/weft-sdn/weft/lab/demo/pfc"
 )
 
 // labRun is how "weft lab" runs a network.
@@ -42,25 +42,30 @@ func newLab(env environment) *cobra.Command {
 	var log logging
 	r := &labRun{env: env}
 	c := &cobra.Command{
-		Use: "lab NAME|FILE.yaml", Short: "Run a whole network in this process",
+		Use: "lab [NAME|FILE.yaml]", Short: "Run a whole network in this process",
 		Long: fmt.Sprintf(
 			`Runs a network of embedded P4 switches and software hosts, and a controller for it, until
 it is interrupted. Every switch has a P4Runtime server and advertises itself by BGP-LS, all
 on loopback: the controller works as with real devices.
 
-The network is a built-in one (%s) or a YAML file (docs/config.md, Lab).
+The network is a built-in one (%s; default figure1) or a YAML file (docs/config.md,
+Lab).
 
 While it runs, "weft lab fault", "kill" and "revive" make links, switches, hosts and BGP sessions
 fail, and "weft lab get" shows the links and what has failed.`,
 			strings.Join(lab.BuiltinNames(), ", "),
 		),
-		Args: arguments(1, 1),
+		Args: arguments(0, 1), ValidArgsFunction: networkNames,
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if r.log, err = log.open(env.stderr); err != nil {
 			return err
 		}
-		if r.network, err = findNetwork(args[0]); err != nil {
+		name := "figure1"
+		if len(args) == 1 {
+			name = args[0]
+		}
+		if r.network, err = findNetwork(name); err != nil {
 			return &usageError{err}
 		}
 		if cmd.Flags().Changed("mode") {
@@ -73,7 +78,7 @@ fail, and "weft lab get" shows the links and what has failed.`,
 		}
 		if n := &r.network; r.traffic && !n.HasMRC() && !pfc.Suits(n) && !multicast.Suits(n) {
 			return usagef("--traffic: nothing is known that the hosts of %q could send: want hosts of "+
-				"transport mrc, hosts DC1, DC2, B1 and B2, or hosts S1 and R1 to R5", args[0])
+				"transport mrc, hosts DC1, DC2, B1 and B2, or hosts S1 and R1 to R5", name)
 		}
 		if err := checkCaptures(r.pcap); err != nil {
 			return err
@@ -133,7 +138,7 @@ func faultAddress(listen string) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-// setSwitches has switches run what --switches asks for, where it is given.
+// setSwitches makes switches run the programs in --switches, if given.
 func (r *labRun) setSwitches(given bool) error {
 	n := &r.network
 	if given {
@@ -207,7 +212,7 @@ func (r *labRun) run(ctx context.Context) error {
 		}
 		return err
 	}
-	say("the controller has learned the network and programmed every switch\n")
+	say("ready: the controller has learned the network and programmed every switch\n")
 	g := newGrid("HOST", "ADDRESS", "SWITCH", "PORT")
 	for _, h := range live.World.Network.Hosts {
 		for sw, port := range live.World.Network.Uplinks(h.Name) {

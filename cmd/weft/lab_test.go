@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/demo/multicast"
+	"github.com/weft-sdn/weft/lab/demo/multicast"
 )
 
 // TestDemo: the last line is the JSON document, and says that all is well.
@@ -44,8 +44,8 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// noFiles makes new directories those that a program writes to unless it is given others, and
-// returns what is in them.
+// noFiles creates new directories and makes them the default directories for a program's files.
+// left returns the files in these directories.
 func noFiles(t *testing.T) (left func() []string) {
 	t.Helper()
 	top := t.TempDir()
@@ -162,23 +162,28 @@ func TestLabErrors(t *testing.T) {
 		{"faults for others", []string{"lab", "figure1", "--fault-addr", "0.0.0.0:0"}, exitUsage,
 			"--fault-addr 0.0.0.0:0: others reach this address, and the API asks for no credentials: want " +
 				"a loopback address, or --insecure"},
-		{"no traffic", []string{"lab", "../../examples/wan.yaml", "--traffic"}, exitUsage,
-			"--traffic: nothing is known that the hosts of \"../../examples/wan.yaml\" could send: want " +
+		{"no traffic", []string{"lab", "../../docs/examples/wan.yaml", "--traffic"}, exitUsage,
+			"--traffic: nothing is known that the hosts of \"../../docs/examples/wan.yaml\" could send: want " +
 				"hosts of transport mrc"},
 		{"no captures", []string{"lab", "figure1", "--pcap", "./nosuch"}, exitUsage,
 			`--pcap is "./nosuch": want a directory that exists`},
 		{"no captures of pfc", []string{"demo", "pfc", "--pcap", "./nosuch"}, exitUsage,
 			`--pcap is "./nosuch": want a directory that exists`},
-		{"no network", []string{"lab"}, exitUsage, "usage: weft lab NAME|FILE.yaml"},
+		{"figure1 by default", []string{"lab", "--pcap", "./nosuch"}, exitUsage,
+			`--pcap is "./nosuch": want a directory that exists`},
 		{"bytes", []string{"demo", "multicast", "--bytes", "0"}, exitUsage, "--bytes is 0"},
 		{"mode", []string{"demo", "multicast", "--mode", "x"}, exitUsage,
 			`--mode is "x": want provisioned or inband`},
 		{"unknown demo", []string{"demo", "x"}, exitUsage,
-			`demo: unknown command "x": want one of job, mrc, multicast, pfc`},
+			`demo: unknown command "x": want one of figure, job, mrc, multicast, pfc`},
+		{"unknown figure", []string{"demo", "figure", "mrc-figure9"}, exitUsage,
+			`no figure "mrc-figure9": want one of multicast-acks, `},
 		{"lab mode", []string{"lab", "clos", "--mode", "x"}, exitUsage,
 			`--mode "x", want one of [ecmp stev`},
 		{"mrc mode", []string{"demo", "mrc", "--mode", "x"}, exitUsage,
 			`--mode "x", want one of [ecmp stev`},
+		{"mrc over IPv4", []string{"demo", "mrc", "--ipv4"}, exitUsage,
+			"--ipv4 is given with --mode stev: want --mode ecmp"},
 		{"mrc tiers", []string{"demo", "mrc", "--tiers", "4"}, exitUsage, "--tiers is 4, want 2 to 3"},
 		{"mrc planes", []string{"demo", "mrc", "--planes", "0"}, exitUsage,
 			"--planes is 0: want 1 or more"},

@@ -23,10 +23,14 @@ Switches and hosts are then processes of their own, on interfaces of the Linux k
 says what each tool needs. Files of DIR with these names are replaced.`,
 		Example: `  weft lab export figure1 --to compose figure1
   weft lab export figure1 --to compose --controllers 3 cluster
-  weft lab export examples/fabric.yaml --to mininet fabric
-  weft lab export examples/fabric.yaml --to containerlab --switches linux fabric`,
-		Args: arguments(2, 2),
+  weft lab export docs/examples/fabric.yaml --to mininet fabric
+  weft lab export docs/examples/fabric.yaml --to containerlab --switches linux fabric`,
+		Args:              arguments(2, 2),
+		ValidArgsFunction: networkNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if tool == "" {
+				return usagef("lab export: --to is missing: want one of %s", strings.Join(export.Tools(), ", "))
+			}
 			network, err := findNetwork(args[0])
 			if err != nil {
 				return &usageError{err}
@@ -71,6 +75,17 @@ says what each tool needs. Files of DIR with these names are replaced.`,
 		"what switches run, other than the file says: p4, linux (kernels; mininet, containerlab), mixed "+
 			"(plane 1 p4, all others linux) or sonic (virtual machines; containerlab)")
 	flagValues(c, "switches", values(export.Switches()...))
-	_ = c.MarkFlagRequired("to") // it is there
+	flagValues(c, "to", values(export.Tools()...))
 	return c
+}
+
+// networkNames completes the first argument of commands that run or write a network: built-in ones,
+// and files.
+func networkNames(_ *cobra.Command, args []string, begun string) ([]string,
+	cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	names, _ := matching(lab.BuiltinNames(), begun)
+	return names, cobra.ShellCompDirectiveDefault
 }

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// checkListen reports, as a usage error, that nothing on this machine can listen at an
-// address, before anything is started for it. What names the flag or field. An empty
-// address is none, and an address in use is found when it is taken.
+// checkListen reports, as a usage error and before the command starts anything, that nothing on
+// this machine can listen at an address. what names the flag or field. checkListen accepts an empty
+// address. An address in use only shows when the command binds it.
 func checkListen(ctx context.Context, what, address string) error {
 	if address == "" {
 		return nil

@@ -23,8 +23,7 @@ import (
 	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
 
-// TestListenersOfSwitch: what a switch serves is open to the credentials that it is for, and to no
-// others.
+// TestListenersOfSwitch: each service of a switch is open only to the intended credentials.
 func TestListenersOfSwitch(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ours, theirs := certstest.New(t), certstest.New(t)

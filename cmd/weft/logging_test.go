@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestLogsAreLines: what others wrote neither begins a line of a log nor reaches a terminal as it
-// is.
+// TestLogsAreLines: foreign text can neither begin a log line nor reach a terminal unescaped.
 func TestLogsAreLines(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var out bytes.Buffer

@@ -17,8 +17,8 @@ import (
 	"github.com/weft-sdn/weft/store/etcd"
 )
 
-// bmv2Name is the name under which the command is its switch, so that it can be
-// put where a script looks for BMv2's.
+// bmv2Name is the name under which the command acts as the switch, so that a script that looks for
+// BMv2 finds the command.
 const bmv2Name = "simple_switch_grpc"
 
 func main() { os.Exit(weft()) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -21,9 +22,25 @@ is called man1.`,
 				return err
 			}
 			root := cmd.Root()
+			keepIndents(root)
 			root.DisableAutoGenTag = true // the same pages at any time
 			return doc.GenManTree(root, &doc.GenManHeader{Title: "WEFT", Section: "1", Source: "Weft",
 				Manual: "Weft"}, args[0])
 		},
+	}
+}
+
+// keepIndents indents by four spaces the blocks that the texts of commands indent by two. The pages
+// are made from Markdown, which changes no line of a block that is indented by four.
+func keepIndents(c *cobra.Command) {
+	lines := strings.Split(c.Long, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "  ") {
+			lines[i] = "  " + line
+		}
+	}
+	c.Long = strings.Join(lines, "\n")
+	for _, below := range c.Commands() {
+		keepIndents(below)
 	}
 }

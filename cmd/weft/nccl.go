@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/scheduler"
-	"github.com/weft-sdn/weft/scheduler/nccl"
+	"github.com/weft-sdn/weft/clients/scheduler"
+	"github.com/weft-sdn/weft/clients/scheduler/nccl"
 )
 
 // mostTopology bounds a topology file of NCCL, in octets.

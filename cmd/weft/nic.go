@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/cmd/weft/mrchost"
+	"github.com/weft-sdn/weft/host/mrchost"
 )
 
 // nicCommand is the flags of "weft nic".
@@ -35,8 +35,8 @@ and prints a report as a JSON document then.
 
   weft nic -i eth0,eth1 --address 2001:db8:1:1::1
 
-It reads and writes the memory of these programs in place, which needs root or CAP_SYS_PTRACE;
-the interfaces need CAP_NET_RAW, and the kernel must not have the address. See docs/libmrc.md.`,
+It needs no root: a program hands its memory over by a descriptor of its own. The interfaces need
+CAP_NET_RAW, and the kernel must not have the address. See docs/libmrc.md.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return n.run(cmd) },
 	}
@@ -53,7 +53,10 @@ the interfaces need CAP_NET_RAW, and the kernel must not have the address. See d
 	f.StringVar(&n.name, "name", "", "name for the controller (default the first interface's)")
 	f.StringVar(&n.address, "address", "", "IPv6 address of the NIC, which all ports share")
 	f.StringVar(&n.apps.Socket, "socket", mrchost.DefaultSocket, "Unix socket for programs")
-	f.StringVar(&n.apps.Group, "group", "", "group that may connect to it beside root")
+	f.StringVar(&n.apps.Group, "group", "",
+		"group that may connect to it beside the NIC's user and root")
+	f.StringVar(&n.apps.ControlGroup, "control-group", "",
+		"group that may connect to the socket with .control behind its name, for mrc_ctl")
 	f.StringVar(&n.apps.Device, "device", mrchost.DefaultDevice, "name of the RDMA device")
 	f.StringVar(&n.apps.State, "state", "",
 		"file that keeps what programs configure by mrc_ctl, for the next start")
@@ -78,7 +81,7 @@ func (n *nicCommand) run(cmd *cobra.Command) error {
 	return h.carryOutMRC(cmd, cfg, log)
 }
 
-// configuration is that of the file, or of the flags.
+// configuration returns the configuration from the file or from the flags.
 func (n *nicCommand) configuration(cmd *cobra.Command) (*mrchost.Config, error) {
 	text, err := configFile(cmd, n.config)
 	if err != nil {

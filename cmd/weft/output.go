@@ -149,8 +149,8 @@ func parsePath(query string) (*jsonpath.Path, error) {
 	return jsonpath.Parse(query)
 }
 
-// writeSelected writes what a JSONPath query selects of a document, one value a line: a string as
-// it is, all others in JSON, numbers with all of their digits.
+// writeSelected writes the values that a JSONPath query selects from a document, one value per
+// line: a string unquoted, any other value in JSON, numbers with all digits.
 func writeSelected(w io.Writer, document []byte, query string) error {
 	path, err := parsePath(query)
 	if err != nil {
@@ -199,7 +199,7 @@ const blank = " "
 // flat replaces what would break a row.
 var flat = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
 
-// inLine is text of others as a part of a line.
+// inLine returns foreign text in a form that fits within a line.
 func inLine(text string) string { return printable.Text(flat.Replace(text)) }
 
 // row adds a row. What is not known shows as "-".

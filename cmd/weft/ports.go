@@ -59,7 +59,7 @@ func switchPortTable(w io.Writer, ports []api.Port) error {
 	return g.writeTo(w)
 }
 
-// speedText is a speed, "" for one that is unknown.
+// speedText returns a speed as text, "" for an unknown speed.
 func speedText(bits uint64) string {
 	if bits == 0 {
 		return ""

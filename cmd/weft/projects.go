@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// ofLimit is a count, and its limit where there is one.
+// ofLimit returns a count as text, with its limit if a limit exists.
 func ofLimit(used int, limit *int) string {
 	if limit == nil {
 		return fmt.Sprint(used)

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// recorded is an API with an audit log of the changes that it has carried out, in one chain.
+// recorded is an API with an audit log of its changes, in one chain.
 type recorded struct {
 	http.Handler
 	mu      sync.Mutex

@@ -111,8 +111,8 @@ func (r *replayed) run(ctx context.Context) error {
 	return err
 }
 
-// startDevice makes a device from files. What cannot be used is wrong usage,
-// what the switch refuses is a refusal.
+// startDevice makes a device from files. An unusable file is wrong usage; a file that the switch
+// refuses is a refusal.
 func startDevice(files setup.Files, cfg p4rt.Config) (*p4rt.Device, error) {
 	d, err := setup.Device(files, cfg)
 	if err != nil && !errors.Is(err, setup.ErrRefused) {
@@ -121,7 +121,7 @@ func startDevice(files setup.Files, cfg p4rt.Config) (*p4rt.Device, error) {
 	return d, err
 }
 
-// unusable marks an error as one of an input that cannot be used.
+// unusable marks the errors of unusable input as wrong usage.
 func unusable(err error) error {
 	for _, what := range []error{replay.ErrInput, replay.ErrOverwrite, replay.ErrConfig,
 		fs.ErrNotExist, fs.ErrPermission} {

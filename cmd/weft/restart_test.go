@@ -116,7 +116,8 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	log := newLineWriter(t, strings.Join(cmd.Args, " "))
 	p := &process{t: t, cmd: cmd}
-	// A pipe of our own: its end is seen as soon as the process is gone, before anybody waits for it.
+	// The test makes the pipe itself: it sees the end of the pipe as soon as the process is gone,
+	// before anybody waits for the process.
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

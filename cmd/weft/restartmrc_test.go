@@ -10,10 +10,10 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/nscc"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/host/nscc"
 	"github.com/weft-sdn/weft/lab"
 )
 

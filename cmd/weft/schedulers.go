@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api/client"
-	"github.com/weft-sdn/weft/scheduler"
-	"github.com/weft-sdn/weft/scheduler/kubernetes"
-	"github.com/weft-sdn/weft/scheduler/slurm"
-	"github.com/weft-sdn/weft/scheduler/topograph"
+	"github.com/weft-sdn/weft/clients/scheduler"
+	"github.com/weft-sdn/weft/clients/scheduler/kubernetes"
+	"github.com/weft-sdn/weft/clients/scheduler/slurm"
+	"github.com/weft-sdn/weft/clients/scheduler/topograph"
 )
 
 // defaultLook is the time between two looks of "weft slurm watch".
@@ -28,6 +28,7 @@ var topologyFormats = []struct {
 	{"slurm-yaml", slurm.WriteYAML},
 	{"topograph", topograph.WriteGraph},
 	{"kueue", kubernetes.WriteKueue},
+	{"labels", kubernetes.WriteLabels},
 	{"taints", kubernetes.WriteTaints},
 }
 
@@ -98,6 +99,9 @@ func (v *viewer) topologyFor(ctx context.Context, form, nic string) error {
 		if len(tree.Unplaced) > 0 {
 			fmt.Fprintf(v.env.stderr, "weft: left out, since no switch is known that serves them: %s\n",
 				inLine(few(tree.Unplaced)))
+		}
+		if n := len(tree.Roots); n > 1 {
+			fmt.Fprintf(v.env.stderr, "weft: %d parts of the fabric, which no known link connects\n", n)
 		}
 		return f.write(v.env.stdout, tree)
 	}

@@ -38,8 +38,8 @@ func environmentOf(t *testing.T, api *httptest.Server, stdout, stderr io.Writer)
 		}}
 }
 
-// TestTopographServe: topograph's password is the token that the controller wants, and the command
-// has none of its own.
+// TestTopographServe: topograph's password is the controller's token; the command adds no separate
+// token.
 func TestTopographServe(t *testing.T) {
 	tokens := t.TempDir() + "/tokens"
 	if err := os.WriteFile(tokens, []byte("letmein\n"), 0o600); err != nil {

@@ -39,8 +39,8 @@ type (
 	fabricKey struct{}
 )
 
-// bmv2 is the path of BMv2's switch, empty if there is none: where there is a weft
-// beside one, it is our own of the name.
+// bmv2 returns the path of BMv2's switch, empty without BMv2. If weft lies in the same directory,
+// the program is Weft's own under that name.
 func bmv2() string {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		path := filepath.Join(dir, bmv2Name)

@@ -30,8 +30,8 @@ var (
 	fileHead = regexp.MustCompile(`^yaml\n# (\S+\.yaml)\n`)
 )
 
-// documentedCommands returns the "$ " lines of the code blocks of a text. A block of YAML that
-// begins with "# NAME.yaml" is a command that writes that file.
+// documentedCommands returns the "$ " lines in a text's code blocks. A YAML block that begins with
+// "# NAME.yaml" counts as a command that writes that file.
 func documentedCommands(text string) (out []documentedCommand) {
 	lab := ""
 	for i, block := range strings.Split(text, "```") {
@@ -76,7 +76,7 @@ func words(line string) (out []string) {
 	return out
 }
 
-// passing are lines that only a machine shows that is too slow.
+// passing matches lines that only a slow machine shows.
 var passing = regexp.MustCompile(`(?m)^ *The machine had too much to do.*$`)
 
 // volatile is what differs from run to run: times, the epochs and ids that are made of them,
@@ -91,8 +91,8 @@ var volatile = regexp.MustCompile(
 // measured: on a machine that is too slow, a demo may go on before there is a figure.
 var number = regexp.MustCompile(`\b[0-9]+(\.[0-9]+)?( %| ms)?|(?m: -( |$))`)
 
-// bare is output without what is volatile, and without whitespace, with all numbers alike
-// when they are figures of traffic.
+// bare returns output without volatile parts and whitespace; with figures, all numbers become
+// alike, because they count traffic.
 func bare(text string, figures bool) string {
 	text = volatile.ReplaceAllString(passing.ReplaceAllString(text, ""), "#")
 	if figures {
@@ -418,7 +418,8 @@ func TestDocumentedExamples(t *testing.T) {
 	}
 }
 
-// TestDiffers: what has to be the same is not taken for what may differ.
+// TestDiffers: differences count where the texts must agree, and do not count in values that may
+// differ.
 func TestDiffers(t *testing.T) {
 	for _, c := range []struct {
 		got, want string

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -60,7 +62,8 @@ func (s *storage) check() error {
 // shared reports whether other controllers can use the store too.
 func (s *storage) shared() bool { return s.peers != nil || s.store != "" && s.store != inMemory }
 
-// form has the store be a member of the etcd that the controllers of an inventory form, if they do.
+// form makes the store a member of the etcd that an inventory's controllers form, if they form an
+// etcd.
 func (s *storage) form(inv *inventory.Inventory) error {
 	c := &inv.Cluster
 	switch {
@@ -117,9 +120,16 @@ func (s *storage) open(
 		if err != nil {
 			return nil, &usageError{err}
 		}
-		return run.OpenStore(ctx, etcd.Config{
+		kept, err := run.OpenStore(ctx, etcd.Config{
 			Dir: dir, Release: release(), Log: log, Peers: s.peers, Apart: true,
 		})
+		switch {
+		case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+			err = fmt.Errorf("%w: want a directory that this user can write: --data-dir DIR", err)
+		case errors.Is(err, etcd.ErrLocked):
+			err = fmt.Errorf("%w: end it, or give this controller another directory: --data-dir DIR", err)
+		}
+		return kept, err
 	}
 	return run.ConnectStore(ctx, s.store, release(), log)
 }

@@ -290,6 +290,10 @@ func (s *embedded) serve(ctx context.Context, set setting) error {
 		forward = config.RunKernel
 	}
 	err := forward(ctx)
+	var shared *run.SharedError
+	if errors.As(err, &shared) {
+		return usagef("--interface: %w", err)
+	}
 	var twice *run.TwiceError
 	if errors.As(err, &twice) {
 		return &usageError{err}

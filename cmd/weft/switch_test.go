@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
 	"github.com/weft-sdn/weft/cmd/weft/run"
@@ -227,18 +226,6 @@ func TestQueueLimits(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-}
-
-// TestDocumentedSwitch: every option of the switch, its own and those it has no use
-// for, is in docs/cli.md.
-func TestDocumentedSwitch(t *testing.T) {
-	_, section, _ := strings.Cut(document(t, "docs/cli.md"), "\n## switch\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	newSwitch(environment{}).Flags().VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(section, "`--"+f.Name) && !strings.Contains(section, ", --"+f.Name) {
-			t.Errorf("docs/cli.md, switch: nothing about --%s", f.Name)
-		}
-	})
 }
 
 // TestSwitchTraces: a switch is asked for traces until it ends, and then ends at

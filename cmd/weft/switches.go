@@ -37,7 +37,8 @@ func switchTable(w io.Writer, switches []api.SwitchStatus) error {
 		if s.Reason != "" {
 			notes = append(notes, s.Reason)
 		}
-		for _, x := range []api.ConditionType{api.OrphansKept, api.InventoryDiffers, api.Miscabled} {
+		for _, x := range []api.ConditionType{api.OrphansKept, api.InventoryDiffers, api.Miscabled,
+			api.Undescribed} {
 			if c := s.Conditions.Find(x); c != nil && c.Status {
 				notes = append(notes, c.Message)
 			}

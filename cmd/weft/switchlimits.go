@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
-// clientLimits is the flags of "weft switch" that bound what clients of its gRPC server may take.
+// clientLimits holds the flags of "weft switch" that limit the clients of its gRPC server.
 type clientLimits struct {
 	connections, strangers, perClient int
 	message                           int // MiB
@@ -54,7 +54,7 @@ func (l *clientLimits) check() error {
 
 func (l *clientLimits) config(secured credentials.TransportCredentials,
 	log *slog.Logger) p4rt.ServerConfig {
-	return p4rt.ServerConfig{Credentials: secured, MaxMessage: l.message << 20,
+	return p4rt.ServerConfig{Credentials: secured, MaxMessage: l.message << 20, Log: log,
 		Limits: clientlimit.Config{
 			Connections: l.connections, Strangers: l.strangers, PerClient: l.perClient, Stall: l.stall,
 			Log: log,

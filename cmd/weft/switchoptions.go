@@ -15,8 +15,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
-// foreignOption is an option of simple_switch_grpc that this switch has no use
-// for.
+// foreignOption is an option of simple_switch_grpc that this switch does not use.
 type foreignOption struct {
 	name    string
 	flag    bool // it has no value
@@ -24,9 +23,8 @@ type foreignOption struct {
 	why     string
 }
 
-// foreign are the options of BMv2 that scripts pass as a matter of course, which
-// are taken, and those without which a switch would not do what was asked, which
-// are refused.
+// foreign lists options of BMv2. The switch accepts options that scripts pass as a matter of
+// course, and refuses options without which it would not do the requested work.
 var foreign = []foreignOption{
 	{name: "thrift-port", why: "connections are accepted and closed: there is no Thrift server, use " +
 		"P4Runtime, and --queue-depth and --queue-rate"},

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/scheduler"
-	"github.com/weft-sdn/weft/scheduler/topograph"
+	"github.com/weft-sdn/weft/clients/scheduler"
+	"github.com/weft-sdn/weft/clients/scheduler/topograph"
 )
 
 func newTopograph(env environment) *cobra.Command {

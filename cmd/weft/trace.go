@@ -36,6 +36,7 @@ type tracing struct {
 	tls     certs.Client
 	port    int64
 	count   int
+	wait    time.Duration
 
 	options trace.Options
 }
@@ -86,6 +87,8 @@ docs/dataplane.md explains the output.`,
 		"with --switch: only packets that arrive on this port (default any)")
 	f.IntVar(&t.count, "count", 0,
 		"with --switch: end after this many packets (default when interrupted)")
+	f.DurationVar(&t.wait, "wait", 0,
+		"with --switch: longest wait for a switch that does not answer yet")
 	f.BoolVar(&t.options.JSON, "json", false, "print one JSON object a line, always complete")
 	f.CountVarP(&t.options.Verbose, "verbose", "v",
 		"branches not taken, fields of headers, every assignment; -vv: the compiler's temporaries too")
@@ -104,8 +107,9 @@ func (t *tracing) run(cmd *cobra.Command) error {
 		return t.live(cmd.Context())
 	}
 	switch {
-	case set("port") || set("count") || t.tls != (certs.Client{}):
-		return usagef("trace: --port, --count, --ca, --cert, --key and --server-name go with --switch")
+	case set("port") || set("count") || set("wait") || t.tls != (certs.Client{}):
+		return usagef("trace: --port, --count, --wait, --ca, --cert, --key and --server-name go with " +
+			"--switch")
 	case t.files.Program == "":
 		return usagef("trace: want --program, or --switch")
 	case len(t.inputs) > 0 == (len(t.packets) > 0):
@@ -231,16 +235,18 @@ func (t *tracing) live(ctx context.Context) error {
 		t.tls.Enabled, t.tls.Kinds = true, certs.KindSwitch
 		url, client = "https://"+t.address, run.SecureClient(t.tls)
 	}
-	err := stream.Receive(ctx, client, url, want, func(i trace.Item) error {
-		if i.Record != nil {
-			return told.take(i.Record)
-		}
-		if t.options.JSON {
-			_, err := fmt.Fprintf(t.env.stdout, "{\"lost\":%d}\n", i.Lost)
-			return err
-		}
-		fmt.Fprintf(t.env.stderr, "weft: too slow: %d traces went by\n", i.Lost)
-		return nil
+	err := whileUnready(ctx, t.env, t.wait, func() error {
+		return stream.Receive(ctx, client, url, want, func(i trace.Item) error {
+			if i.Record != nil {
+				return told.take(i.Record)
+			}
+			if t.options.JSON {
+				_, err := fmt.Fprintf(t.env.stdout, "{\"lost\":%d}\n", i.Lost)
+				return err
+			}
+			fmt.Fprintf(t.env.stderr, "weft: too slow: %d traces went by\n", i.Lost)
+			return nil
+		})
 	})
 	if interrupted(ctx, err) {
 		return nil // what a trace without --count is ended by

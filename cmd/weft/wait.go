@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -14,9 +15,10 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/dataplane/trace/stream"
 )
 
-// waiter waits until a resource is as it should be.
+// waiter waits until a resource has reached the wanted state.
 type waiter struct {
 	env     environment
 	conn    connection
@@ -35,12 +37,13 @@ has the phase.`)
 	c.PersistentFlags().StringVar(&w.want, "for", "",
 		"condition that must be true, deleted, or phase=PHASE")
 	c.PersistentFlags().DurationVar(&w.timeout, "timeout", 0, "longest wait; 0 is for ever")
+	flagValues(c, "for", values("accepted", "programmed", "ready", forDeleted, "phase=Running"))
 	ofEach(c, completer{env, &w.conn}, "Wait for one of the",
 		func(k *kind) bool { return k.key != "" }, w.wait)
 	return c
 }
 
-// forDeleted is what --for has for a resource that is gone.
+// forDeleted is the --for value that waits for a resource's deletion.
 const forDeleted = "deleted"
 
 // wait waits for a resource of a kind.
@@ -86,29 +89,29 @@ func (w *waiter) wait(ctx context.Context, k *kind, name string) error {
 	return err
 }
 
-// awaited is what a command waits for.
+// awaited describes the condition that a command waits for.
 type awaited struct {
 	env  environment
 	what string // "job train"
-	// events are the families of the events after which it is looked at; none: all.
+	// events are the families of events after which the command looks again; none: all.
 	events []string
-	// longest is how long it waits; 0: for ever.
+	// longest is how long the command waits; 0: for ever.
 	longest time.Duration
-	// again is in place of lookAgain; 0: that.
+	// again replaces lookAgain; 0: the command uses lookAgain.
 	again time.Duration
-	// look reports whether it is as it should be, and else how it is.
+	// look reports whether the command may stop waiting, and otherwise describes the current state.
 	look func(ctx context.Context) (is bool, now string, err error)
 }
 
-// errWaited: it was not as it should be for as long as the command waits.
+// errWaited reports that the command waited for its longest time without success.
 var errWaited = errors.New("waited in vain")
 
-// lookAgain is how long nothing may be heard before it is looked at again: hosts acknowledge what
-// they hold without an event.
+// lookAgain is the longest time without an event before the command looks again: hosts acknowledge
+// their state without an event.
 const lookAgain = time.Second
 
-// await looks at something, then after each of its events, until it is as it should be. It prints
-// what changes meanwhile on standard error, and returns what it printed last.
+// await calls look, first at once and then after each event, until the condition holds. await
+// prints each new state on standard error, and returns the state printed last.
 func await(ctx context.Context, c *client.Client, a *awaited) (state string, err error) {
 	state = "nothing is known yet"
 	waiting, cancel := context.WithCancelCause(ctx)
@@ -197,7 +200,33 @@ func (a *awaited) follow(ctx context.Context, c *client.Client, changed chan<- s
 	})
 }
 
-// is reports whether a resource is as it should be, and else how it is.
+// whileUnready calls f again, for longest at most, while nothing answers, the controller does not
+// serve requests yet, or f returns errNotReady. whileUnready prints each new reason on standard
+// error.
+func whileUnready(ctx context.Context, env environment, longest time.Duration,
+	f func() error) error {
+	began, said := time.Now(), ""
+	for {
+		err := f()
+		unready := errors.Is(err, client.ErrUnreachable) || errors.Is(err, stream.ErrUnreachable) ||
+			errors.Is(err, errNotReady) || client.Status(err) == http.StatusServiceUnavailable
+		left := longest - time.Since(began)
+		if !unready || left <= 0 {
+			return err
+		}
+		if why := inLine(strings.ReplaceAll(err.Error(), "\n", "; ")); why != said {
+			fmt.Fprintf(env.stderr, "weft: %s; trying again for %v\n", why, left.Round(time.Second))
+			said = why
+		}
+		select {
+		case <-time.After(min(lookAgain, left)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// is reports whether a resource has reached the wanted state, and otherwise describes its state.
 func (w *waiter) is(item json.RawMessage) (is bool, now string, err error) {
 	o, err := objectOf(item)
 	if err != nil {

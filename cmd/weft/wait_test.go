@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/dataplane/trace/stream"
 )
 
 // TestWait: a wait ends with status 0 when a resource is as it should be, and else with 1.
@@ -123,6 +127,51 @@ func TestAwait(t *testing.T) {
 			if err := <-done; !errors.Is(err, x.err) {
 				t.Errorf("error %v, want %v", err, x.err)
 			}
+		})
+	}
+}
+
+// TestWhileUnready: what does not answer yet is asked again, for as long as the user waits.
+func TestWhileUnready(t *testing.T) {
+	gone := fmt.Errorf("%w at x", client.ErrUnreachable)
+	for _, c := range []struct {
+		name    string
+		longest time.Duration
+		fails   int // calls
+		with    error
+		calls   int
+		took    time.Duration
+		want    error
+	}{
+		{"it answers", 5 * time.Second, 0, gone, 1, 0, nil},
+		{"it answers later", 5 * time.Second, 2, gone, 3, 2 * time.Second, nil},
+		{"the controller does not serve yet", 5 * time.Second, 1,
+			&api.Problem{Status: http.StatusServiceUnavailable}, 2, time.Second, nil},
+		{"the controller is not ready", 5 * time.Second, 1, fmt.Errorf("%w: bgp", errNotReady), 2,
+			time.Second, nil},
+		{"a switch", 5 * time.Second, 1, stream.ErrUnreachable, 2, time.Second, nil},
+		{"it never answers", 5 * time.Second, 100, gone, 6, 5 * time.Second, gone},
+		{"nobody waits", 0, 1, gone, 1, 0, gone},
+		{"another error", 5 * time.Second, 1, io.ErrUnexpectedEOF, 1, 0, io.ErrUnexpectedEOF},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began, calls := time.Now(), 0
+				var said strings.Builder
+				err := whileUnready(t.Context(), environment{stderr: &said}, c.longest, func() error {
+					if calls++; calls <= c.fails {
+						return c.with
+					}
+					return nil
+				})
+				if !errors.Is(err, c.want) || calls != c.calls || time.Since(began) != c.took {
+					t.Errorf("%v after %d calls and %v, want %v after %d and %v", err, calls,
+						time.Since(began), c.want, c.calls, c.took)
+				}
+				if n := strings.Count(said.String(), "; trying again for 5s\n"); n != min(1, c.calls-1) {
+					t.Errorf("it says %q", said.String())
+				}
+			})
 		})
 	}
 }

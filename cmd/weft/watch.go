@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -52,6 +54,43 @@ prints one JSON object a line.`)
 	return watch
 }
 
+// addEvents adds "weft get events", which shows events that there were.
+func addEvents(v *viewer, add addFunc) {
+	var follow bool
+	var limit int
+	var object string
+	var types []string
+	c := add("events", "The latest events, the oldest first", 0, nil,
+		func(ctx context.Context, _ []string) error {
+			query := url.Values{}
+			if len(types) > 0 {
+				query.Set("type", strings.Join(types, ","))
+			}
+			if object != "" {
+				query.Set("object", object)
+			}
+			if follow {
+				return watchEvents(ctx, v, query)
+			}
+			query.Set("limit", strconv.Itoa(limit))
+			return list(ctx, v, client.Path("v1", "events", "latest"), query,
+				func(w io.Writer, events []api.Event) error {
+					for i := range events {
+						if _, err := fmt.Fprintln(w, eventLine(&events[i])); err != nil {
+							return err
+						}
+					}
+					return nil
+				})
+		})
+	f := c.Flags()
+	f.BoolVarP(&follow, "watch", "w", false, "follow what comes, as \"weft watch events\" does")
+	f.IntVar(&limit, "limit", 100, "events at most, 1 to 1000")
+	f.StringVar(&object, "object", "", "only events about this group, switch, host or other object")
+	f.StringSliceVar(&types, "type", nil,
+		"only events of these types, such as group.changed, or of families of them, such as group")
+}
+
 // watchEvents shows events until ctx ends.
 func watchEvents(ctx context.Context, v *viewer, query url.Values) error {
 	c, err := v.conn.open(v.env)
@@ -80,10 +119,13 @@ func (v *viewer) event(e client.Event) error {
 	if err := (&client.Answer{Body: e.Data}).Decode(&ev); err != nil {
 		return err
 	}
-	line := fmt.Sprintf("%-20s  %-18s  %-12s  %s", clockTime(ev.Time), inLine(string(ev.Type)),
-		inLine(ev.Object), eventText(&ev))
-	_, err := fmt.Fprintln(v.env.stdout, strings.TrimRight(line, " "))
+	_, err := fmt.Fprintln(v.env.stdout, eventLine(&ev))
 	return err
+}
+
+func eventLine(ev *api.Event) string {
+	return strings.TrimRight(fmt.Sprintf("%-20s  %-18s  %-12s  %s", clockTime(ev.Time),
+		inLine(string(ev.Type)), inLine(ev.Object), eventText(ev)), " ")
 }
 
 // eventText is what an event says, in a line.

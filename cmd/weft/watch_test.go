@@ -137,7 +137,7 @@ func TestWatch(t *testing.T) {
 			"2026-03-01T12:00:00Z  receiver.stalled    g2            2001:db8:1::1 holds it up",
 			"2026-03-01T12:00:00Z  topology.changed                  version 9",
 		}},
-		{"get events", []string{"get", "events", "-o", "json"}, []string{
+		{"get events", []string{"get", "events", "-w", "-o", "json"}, []string{
 			`{"seq":1,"time":"2026-03-01T12:00:00Z","type":"switch.changed","object":"n1","message":"connected"}`,
 		}},
 		{"groups", []string{"watch", "groups"}, []string{
@@ -173,7 +173,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestFollow: -w shows what is there, and then what changes of it.
+// TestFollow: -w shows the present resources, and then their changes.
 func TestFollow(t *testing.T) {
 	fake, err := newFakeAPI()
 	if err != nil {
@@ -222,7 +222,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowedDocuments: what -w shows as JSON or YAML can be applied, and what cannot has no kind.
+// TestFollowedDocuments: a document that -w shows as JSON or YAML can be applied; a document that
+// cannot be applied has no kind.
 func TestFollowedDocuments(t *testing.T) {
 	fake, err := newFakeAPI()
 	if err != nil {

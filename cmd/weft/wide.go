@@ -11,8 +11,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// beside is the columns that -o wide has beside those of a table. cells returns one for each of
-// heading.
+// beside holds the additional columns of -o wide. cells returns a value for each column of heading.
 type beside struct {
 	heading []string
 	cells   func(item json.RawMessage) ([]any, error)
@@ -171,7 +170,7 @@ func leaseMore(l *api.PathLease) []any {
 		between = append(between, fmt.Sprintf("%s>%s", p.From, p.To))
 	}
 	return []any{l.Version, clockTime(l.Created), clockTime(l.Status.Granted),
-		spanText(l.Spec.Heartbeat), len(l.Status.Former), strings.Join(between, " "), l.Status.Reason}
+		l.Spec.Priority, spanText(l.Spec.Heartbeat), len(l.Status.Former), strings.Join(between, " "), l.Status.Reason}
 }
 
 func maintenanceMore(m *api.Maintenance) []any {

@@ -51,25 +51,25 @@ type Feature struct {
 // gather is how long changes are gathered: a network that starts must not be planned for each link.
 const gather = 50 * time.Millisecond
 
-// Counts are the frames of discovery since the start.
+// Counts holds the numbers of discovery frames since the start.
 type Counts struct {
 	Sent, Accepted uint64
-	// Foreign are LLDP frames of others, Forged those whose digest is wrong, and Repeated those
-	// whose number has counted before or is too old.
+	// Foreign counts LLDP frames of other senders, Forged frames with a wrong digest, and Repeated
+	// frames whose number was counted before or is too old.
 	Foreign, Forged, Repeated uint64
 }
 
-// switchState is what is known of a switch.
+// switchState holds the known state of a switch.
 type switchState struct {
 	connected bool
 	since     time.Duration   // it is connected
 	next      time.Duration   // when it sends next
 	up        map[uint32]bool // the ports that it reports, and whether they are up
-	// senders are its ports that frames leave by, advertised the links of other sources by the port
-	// that they begin at.
+	// senders holds the ports of the switch that send frames. advertised holds the links from other
+	// sources, by the port where a link begins.
 	senders    map[uint32]*sender
 	advertised map[uint32]advertised
-	// told is what a switch without P4 hears by LLDP of its own, by interface.
+	// told holds the neighbors that a switch without P4 hears by its own LLDP, by interface.
 	told southbound.Neighbors
 }
 
@@ -304,7 +304,7 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// send sends a frame out of each port of a switch, and counts those that are missed.
+// send sends a frame out of each port of a switch, and counts missed frames.
 func (f *Feature) send(name string, st *switchState) {
 	sw := f.env.Net.Switch(name)
 	if sw == nil || !sw.RunsP4() { // frames go out as packet-outs

@@ -34,8 +34,8 @@ func (a *advertised) agrees(to end) bool {
 func isLLDP(source string) bool  { return source == topology.SourceLLDP }
 func isOther(source string) bool { return source != topology.SourceLLDP }
 
-// readAdvertised reads the links of other sources out of the network. What BGP-LS had before and
-// has no more is withdrawn while its nodes are there.
+// readAdvertised reads the links of other sources out of the network. A link that has disappeared
+// from BGP-LS counts as withdrawn while both nodes exist.
 func (f *Feature) readAdvertised() {
 	net := f.env.Net
 	before := make(map[string]map[uint32]advertised, len(f.switches))
@@ -164,7 +164,7 @@ func (f *Feature) Take() (sources []topology.Source, ok bool) {
 	return sources, true
 }
 
-// compare finds the ports whose cables are not what is known of them.
+// compare finds the ports whose cables differ from the known links.
 func (f *Feature) compare() {
 	faults := make(map[end]string)
 	arrivals := f.arrivals()
@@ -202,8 +202,8 @@ func (f *Feature) compare() {
 	f.setFaults(faults)
 }
 
-// silent reports whether frames of a port should have arrived at another one by now: both
-// switches have been connected for long enough, and its port is up.
+// silent reports whether frames of a port should have arrived at another port by now: both switches
+// have been connected for long enough, and the other port is up.
 func (f *Feature) silent(s *sender, at end) bool {
 	peer := f.switches[at.sw]
 	return peer != nil && peer.connected && s.sent > f.cfg().Missed && !f.isDown(at) &&

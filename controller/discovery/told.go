@@ -12,9 +12,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// SetNeighbors replaces what a switch without P4 hears by LLDP of its own. Anybody can have sent
-// that: it names cables that are not where they should be, confirms links that others know, and
-// neither makes a link nor takes one away.
+// SetNeighbors replaces the neighbors that a switch without P4 hears by its own LLDP. Anybody can
+// send LLDP frames. So these neighbors only name misplaced cables and confirm links of other
+// sources, and never create or remove a link.
 func (f *Feature) SetNeighbors(sw string, heard southbound.Neighbors) {
 	if !f.env.Switches.Exists(sw) {
 		return
@@ -45,8 +45,8 @@ func (f *Feature) eachTold(do func(at, to end)) {
 	}
 }
 
-// whoIs returns the port of the inventory's that a neighbor is: by its chassis, a MAC or the name
-// that Weft's frames have there, or by its system name, which may have a domain.
+// whoIs returns the inventory port of a neighbor. whoIs uses the chassis id, a MAC or the name in
+// Weft's frames, or the system name, with or without a domain.
 func (f *Feature) whoIs(n *southbound.Neighbor) (to end, ok bool) {
 	sw := f.byMAC[n.Chassis]
 	if mac, err := net.ParseMAC(n.Chassis); err == nil && len(mac) == len(packet.MAC{}) {

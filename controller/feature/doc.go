@@ -1,10 +1,10 @@
 // Package feature is the seam between the controller and its features.
 //
-// A [Feature] is a part of the controller that makes resources of its own, or what
-// it learns, into entities of switches: the underlay, multicast groups, tenants
-// with PFC policies. The controller composes features and knows none of their
-// details, and features do not import each other. What they share is in [Env].
+// A [Feature] is a part of the controller that turns resources or learned facts into entities of
+// switches: the underlay, multicast groups, tenants with PFC policies. The controller composes
+// features without knowing their details, and features do not import each other. Features share
+// data in [Env].
 //
-// Everything is synchronous. The controller calls a feature with what has changed,
-// then Settle of all features until none has more to do, then Report.
+// Everything is synchronous. The controller calls a feature with a change, then calls Settle of all
+// features until no feature has work left, then calls Report.
 package feature

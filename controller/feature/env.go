@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
@@ -19,10 +20,13 @@ type Env struct {
 	// Net is the topology matched with the inventory. The controller and the underlay
 	// replace it.
 	Net *plan.Network
+	// Fabric is the newest view of the MRC fabric. The controller replaces it.
+	Fabric *fabricview.View
 	// Renew has SetNetwork of all features called when the present input has been
 	// taken.
 	Renew bool
-	// Want is what switches should hold, Switches what they hold.
+	// Want sets the entities that switches should hold. Switches reports the entities that switches
+	// hold.
 	Want     reconcile.Want
 	Switches reconcile.State
 	// Versions are those of all resources.
@@ -36,17 +40,17 @@ type Env struct {
 	questions uint64 // ids given so far
 }
 
-// Underlay is the part that other features need of the one that connects the
-// switches.
+// Underlay is the interface of the underlay feature, which connects the switches, to other
+// features.
 type Underlay interface {
 	// Settled reports whether the topology is taken for the whole network.
 	Settled() bool
-	// Released reports whether switches may remove what no one wants.
+	// Released reports whether switches may remove unwanted entities.
 	Released() bool
-	// Settling reports whether a switch still keeps everything.
+	// Settling reports whether a switch still keeps every entity.
 	Settling(sw string) bool
-	// Linked reports whether a switch has its links, as far as it takes them, and Ready
-	// whether it also has its routes.
+	// Linked reports whether a switch holds all links, apart from refused links. Ready reports whether
+	// the switch also holds all routes.
 	Linked(sw string) bool
 	Ready(sw string) bool
 	// SetEdges reports which ports face tenants.

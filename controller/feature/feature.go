@@ -8,15 +8,15 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Feature is one part of the controller. [Base] has methods that do nothing, for
-// features that do not need all of them.
+// Feature is one part of the controller. [Base] implements all methods without effect, for features
+// that need only some methods.
 type Feature interface {
 	Records
 
-	// SetNetwork reports that Env.Net has been replaced: the topology or the inventory
-	// has changed. It is also called when the topology is taken for the whole network.
+	// SetNetwork reports a replacement of Env.Net: the topology or the inventory has changed. The
+	// controller also calls SetNetwork when it takes the topology for the whole network.
 	SetNetwork()
-	// SwitchEvent has what happened to a switch.
+	// SwitchEvent reports an event of a switch.
 	SwitchEvent(sw string, e SwitchEvent)
 	// Tick does what is due at Env.Now; Next is when something is due again.
 	Tick()
@@ -31,11 +31,12 @@ type Feature interface {
 	Frozen(sw string, o reconcile.Owner) bool
 	// Keeps reports whether an entity that no one wants stays in a switch for now.
 	Keeps(sw string, o reconcile.Owner, e entry.Entity) bool
-	// Object names the resources that the entities of an owner are of, as in "group g"; "" for an
+	// Object names the resources behind the entities of an owner, for example "group g"; "" for an
 	// owner of another feature.
 	Object(o reconcile.Owner) string
-	// Moving reports whether more entities of an owner are about to be removed. Removal returns why
-	// some were, "" for an owner of another feature; it is called once for each removal.
+	// Moving reports whether the feature is about to remove more entities of an owner. Removal returns
+	// the reason for a removal, "" for an owner of another feature. The controller calls Removal once
+	// for each removal.
 	Moving(o reconcile.Owner) bool
 	Removal(o reconcile.Owner) (reason string)
 	// Report brings the status of resources up to date, when nothing is left to settle.
@@ -53,9 +54,9 @@ type Records interface {
 	Changes() []store.Op
 	// Records returns the records of everything.
 	Records() []store.Record
-	// Fork returns a function that gives a copy of what the feature knows beside its
-	// records to another instance of it, before Start of that one. The function shares
-	// nothing that changes.
+	// Fork returns a function that copies the state of the feature, apart from the records, to another
+	// instance of the feature. The function must run before Start of the other instance. The function
+	// shares no mutable state.
 	Fork() func(to Feature)
 }
 
@@ -73,7 +74,7 @@ const (
 	OrphansChanged
 	// Progress: the updates that are left for Owner have been computed anew.
 	Progress
-	// Writing: the update of Entity, which is Owner's, is about to be written.
+	// Writing: the controller is about to write the update of Entity, which belongs to Owner.
 	Writing
 	// GotPacket: the switch sent PacketIn.
 	GotPacket

@@ -19,36 +19,28 @@ import (
 type Access struct {
 	// Certificates map client certificates (API.TLS.CA) to principals.
 	Certificates []access.CertificateRule `yaml:"certificates"`
-	OIDC         *OIDC                    `yaml:"oidc"`
+	OIDC         *OIDC                    `yaml:"oidc" doc:"OpenID Connect provider, and the name of this client there" default:"none"`
 	Sessions     Sessions                 `yaml:"sessions"`
 	Audit        Audit                    `yaml:"audit"`
 }
 
 // OIDC names an OpenID Connect provider; see package access/oidc.
 type OIDC struct {
-	Issuer   string `yaml:"issuer"`
-	ClientID string `yaml:"clientId"`
-	// ClientSecretFile has the secret of the client; none for a public client.
-	ClientSecretFile string `yaml:"clientSecretFile"`
-	// RedirectURL is that of /v1/oidc/callback for browsers.
-	RedirectURL string `yaml:"redirectUrl"`
-	// Scopes are asked for besides openid. Default profile and email.
-	Scopes []string `yaml:"scopes"`
-	// Name is the claim with the name of a principal. Default email.
-	Name  string      `yaml:"name"`
-	Roles []oidc.Rule `yaml:"roles"`
-	// Claims are those that projects name members by. Default those of roles.
-	Claims []string `yaml:"claims"`
-	// RoleLifetime is how long a role holds before its owner signs in again. Default 1h.
-	RoleLifetime api.Duration `yaml:"roleLifetime"`
-	// TrustedAudiences are clients of the provider that an ID token may be for as well.
-	TrustedAudiences []string `yaml:"trustedAudiences"`
-	// EmailVerifiedText takes "true" for email_verified, besides true.
-	EmailVerifiedText bool `yaml:"emailVerifiedText"`
+	Issuer            string       `yaml:"issuer" doc:"OpenID Connect provider, and the name of this client there" default:"none"`
+	ClientID          string       `yaml:"clientId" doc:"OpenID Connect provider, and the name of this client there" default:"none"`
+	ClientSecretFile  string       `yaml:"clientSecretFile" doc:"file with the secret of the client; others must not be able to read it" default:"a public client"`
+	RedirectURL       string       `yaml:"redirectUrl" doc:"https URL of '/v1/oidc/callback' for browsers, as registered at the provider" default:"none"`
+	Scopes            []string     `yaml:"scopes" doc:"scopes to ask for besides 'openid'; the claim with the name of a principal" default:"[profile, email]', 'email"`
+	Name              string       `yaml:"name" doc:"scopes to ask for besides 'openid'; the claim with the name of a principal" default:"[profile, email]', 'email"`
+	Roles             []oidc.Rule  `yaml:"roles" doc:"who gets which role: the first rule that holds" default:"required"`
+	Claims            []string     `yaml:"claims" doc:"claims whose values sessions keep: projects may name members by them ([access.md](access.md#projects))" default:"the claims of roles"`
+	RoleLifetime      api.Duration `yaml:"roleLifetime" doc:"how long a session by this provider lasts at most: then the role is asked for again. At least 1m" default:"1h"`
+	TrustedAudiences  []string     `yaml:"trustedAudiences" doc:"other clients of the provider that an ID token may be for as well; it must be issued to this client all the same ('azp')" default:"none"`
+	EmailVerifiedText bool         `yaml:"emailVerifiedText" doc:"take the text '\"true\"' for 'email_verified' as well, as some providers send it" default:"false"`
 }
 
-// Config returns the section with its defaults and the client's secret. A file that others can use
-// is refused.
+// Config returns the section with defaults and the client's secret. Config refuses a secret file
+// that other users can access.
 func (o *OIDC) Config() (oidc.Config, error) {
 	c := oidc.Config{
 		Issuer: o.Issuer, ClientID: o.ClientID, RedirectURL: o.RedirectURL, Scopes: o.Scopes,
@@ -77,20 +69,15 @@ func (o *OIDC) Config() (oidc.Config, error) {
 
 // Sessions are the times of sessions.
 type Sessions struct {
-	// Idle is how long a session lasts without a request, default 30m; Absolute how long at most,
-	// default 12h.
-	Idle     api.Duration `yaml:"idle"`
-	Absolute api.Duration `yaml:"absolute"`
+	Idle     api.Duration `yaml:"idle" doc:"how long a session lasts without a request, and at most"`
+	Absolute api.Duration `yaml:"absolute" doc:"how long a session lasts without a request, and at most"`
 }
 
 // Audit bounds the audit log.
 type Audit struct {
-	// Octets of the records of each chain; default 8 MiB.
-	Octets int `yaml:"octets"`
-	// Age of records; default 2160h.
-	Age api.Duration `yaml:"age"`
-	// Noted is a file where the newest record of each chain is noted, outside the store.
-	Noted string `yaml:"noted"`
+	Octets int          `yaml:"octets" doc:"bounds of each chain of the audit log: size of its records in octets, and their age"`
+	Age    api.Duration `yaml:"age" doc:"bounds of each chain of the audit log: size of its records in octets, and their age"`
+	Noted  string       `yaml:"noted" doc:"file to which the decider adds the newest record of each chain of the audit log, every 10 s if there is one; for 'weft audit verify --noted-file' ([access.md](access.md#audit-log))" default:"none"`
 }
 
 func defaultAccess() Access {
@@ -119,7 +106,7 @@ func (v *validator) access() {
 		case api.ValidatePrincipal(c.Name) != nil:
 			v.bad(at+"name", "is %.64q: want at most 253 printable characters", c.Name)
 		case seen[c.Name]:
-			v.bad(at+"name", "%q is there twice", c.Name)
+			v.bad(at+"name", "is %q, which is there twice: want each name once", c.Name)
 		}
 		seen[c.Name] = true
 		v.grant(at, c.Grant)
@@ -149,14 +136,14 @@ func (v *validator) oidc(o *OIDC) {
 	const at = "api.access.oidc."
 	if u, err := url.Parse(o.Issuer); err != nil || u.Host == "" || u.Scheme != "https" &&
 		!isLoopback(u) {
-		v.bad(at+"issuer", "%q is not the https URL of a provider", o.Issuer)
+		v.bad(at+"issuer", "is %q: want the https URL of a provider", o.Issuer)
 	}
 	if o.ClientID == "" {
 		v.bad(at+"clientId", "is missing")
 	}
 	if u, err := url.Parse(o.RedirectURL); o.RedirectURL != "" && (err != nil || u.Host == "" ||
 		u.Path != "/v1/oidc/callback" || u.Scheme != "https" && !isLoopback(u)) {
-		v.bad(at+"redirectUrl", "%q is not the https URL of this API with the path /v1/oidc/callback",
+		v.bad(at+"redirectUrl", "is %q: want the https URL of this API with the path /v1/oidc/callback",
 			o.RedirectURL)
 	}
 	if d := o.RoleLifetime.D(); d != 0 && d < time.Minute {
@@ -179,7 +166,7 @@ func (v *validator) oidc(o *OIDC) {
 	}
 }
 
-// isLoopback reports whether a URL is one of this machine, for which http will do.
+// isLoopback reports whether a URL points to this machine, where http is enough.
 func isLoopback(u *url.URL) bool {
 	a, err := netip.ParseAddr(u.Hostname())
 	return u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && a.IsLoopback())

@@ -24,12 +24,39 @@ func TestBGPPeers(t *testing.T) {
 			t.Errorf("%s: %v, want %q", peer, err, want)
 		}
 	}
-	for _, hold := range []string{"2s", "3500ms", "20h"} {
-		if _,
-			err := Load([]byte("bgp: {asn: 64512, routerId: 10.0.0.1, holdTime: " + hold +
-			", peers: [{address: 192.0.2.1}]}\n")); err == nil ||
-			!strings.Contains(err.Error(), "bgp.holdTime") {
-			t.Errorf("hold time %s: %v", hold, err)
+	// One peer has one session, however its address is written. Speakers that listen at several ports
+	// of an address are several peers; those that connect have no port.
+	for last, twice := range map[string]string{
+		`address: 192.0.2.1`:                                      "192.0.2.1",
+		`address: "::ffff:192.0.2.1", port: 179`:                  "::ffff:192.0.2.1",
+		`address: 192.0.2.1, port: 1790`:                          "",
+		`address: 192.0.2.1, passive: true`:                       "",
+		`address: 192.0.2.3, port: 1790, passive: true`:           "192.0.2.3",
+		`address: "::ffff:192.0.2.2", port: 179, passive: false `: "",
+	} {
+		_, err := Load([]byte("bgp: {asn: 64512, routerId: 10.0.0.1, peers: [{address: 192.0.2.1}, " +
+			"{address: 192.0.2.2, port: 1790}, {address: 192.0.2.3, passive: true}, {" + last + "}]}\n"))
+		want := "bgp.peers[3].address: is " + twice + ", the address of bgp.peers["
+		if twice == "" && err != nil || twice != "" && (err == nil ||
+			!strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", last, err)
+		}
+	}
+	for _, c := range []struct{ field, good, bad string }{
+		{"holdTime", "3s", "2s"}, {"holdTime", "65535s", "65536s"}, {"holdTime", "4s", "3500ms"},
+		{"stalePathTime", "1s", "999ms"}, {"stalePathTime", "1h", "1h1s"},
+		{"lossTime", "1s", "999ms"}, {"lossTime", "24h", "24h1s"},
+	} {
+		load := func(value string) error {
+			_, err := Load([]byte("bgp: {asn: 64512, routerId: 10.0.0.1, " + c.field + ": " + value +
+				", peers: [{address: 192.0.2.1}]}\n"))
+			return err
+		}
+		if err := load(c.good); err != nil {
+			t.Errorf("%s %s: %v", c.field, c.good, err)
+		}
+		if err := load(c.bad); err == nil || !strings.Contains(err.Error(), "bgp."+c.field) {
+			t.Errorf("%s %s: %v", c.field, c.bad, err)
 		}
 	}
 }

@@ -3,42 +3,31 @@ package inventory
 import (
 	"github.com/weft-sdn/weft/internal/strictyaml"
 	"github.com/weft-sdn/weft/packet"
-	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/southbound/target"
 )
 
 // Classes defines what switches do with the classes of MRC traffic (OCP MRC 1.0,
 // sections 7.5.3 and 7.5.5.1): the same at every port of a fabric.
 type Classes struct {
-	DSCP DSCPs `yaml:"dscp"`
-	// Priority queues of the classes, 0 the lowest of 8. simple_switch_grpc has
-	// one only unless it is told otherwise: 0 for both then. Defaults 0 and 7.
-	DataPriority    uint8 `yaml:"dataPriority"`
-	ControlPriority uint8 `yaml:"controlPriority"`
-	// Packets that may wait at a port. The target's own queues must be deeper.
-	// Defaults 256 and 2048.
-	DataPackets    uint32 `yaml:"dataPackets"`
-	ControlPackets uint32 `yaml:"controlPackets"`
-	// ECNMin and ECNMax are the packets of the data class that wait when marks
-	// begin, and when every packet gets one. Defaults 51 and 205.
-	ECNMin uint32 `yaml:"ecnMin"`
-	ECNMax uint32 `yaml:"ecnMax"`
-	// TrimSize is what is left of a trimmed packet, in octets from the Ethernet
-	// header on; 0: packets that find the data class full are dropped. Default:
-	// all headers up to the TSETH, in a tunnel with an SRH of one segment, and
-	// more where the hardware of switches trims to more.
-	TrimSize uint16 `yaml:"trimSize"`
-	// TrimLength makes IPv6 headers say the length that is left.
-	TrimLength bool `yaml:"trimLength"`
+	DSCP            DSCPs  `yaml:"dscp"`
+	DataPriority    uint8  `yaml:"dataPriority" doc:"queues of the switches for data and for control packets, 0 the lowest. 'simple_switch_grpc' has one queue by default: set both to 0 then" default:"0"`
+	ControlPriority uint8  `yaml:"controlPriority" doc:"queues of the switches for data and for control packets, 0 the lowest. 'simple_switch_grpc' has one queue by default: set both to 0 then"`
+	DataPackets     uint32 `yaml:"dataPackets" doc:"limit of waiting packets at a port; the switch's own queues must be deeper"`
+	ControlPackets  uint32 `yaml:"controlPackets" doc:"limit of waiting packets at a port; the switch's own queues must be deeper"`
+	ECNMin          uint32 `yaml:"ecnMin" doc:"number of waiting data packets at which ECN marks begin, and at which every packet is marked"`
+	ECNMax          uint32 `yaml:"ecnMax" doc:"number of waiting data packets at which ECN marks begin, and at which every packet is marked"`
+	TrimSize        uint16 `yaml:"trimSize" doc:"octets left of a trimmed packet, from the Ethernet header on; 0: no trimming. The default is the least that the hardware of all switches ('switches[].hardware') trims to, where that is more"`
+	TrimLength      bool   `yaml:"trimLength" doc:"trimmed packets get the new length in their IPv6 headers" default:"false"`
 }
 
 // DSCPs are the codepoints of the classes; see [packet.DSCPClasses].
 type DSCPs struct {
-	NoTrim         uint8 `yaml:"noTrim"`
-	Trimmable      uint8 `yaml:"trimmable"`
-	TrimmableRetx  uint8 `yaml:"trimmableRetx"`
-	Trimmed        uint8 `yaml:"trimmed"`
-	TrimmedLastHop uint8 `yaml:"trimmedLastHop"`
-	Control        uint8 `yaml:"control"`
+	NoTrim         uint8 `yaml:"noTrim" doc:"codepoints. Hosts receive them, and the UDP port 4791, with their state ([host-api.md](host-api.md)); a host that is configured differently refuses them by name"`
+	Trimmable      uint8 `yaml:"trimmable" doc:"codepoints. Hosts receive them, and the UDP port 4791, with their state ([host-api.md](host-api.md)); a host that is configured differently refuses them by name"`
+	TrimmableRetx  uint8 `yaml:"trimmableRetx" doc:"codepoints. Hosts receive them, and the UDP port 4791, with their state ([host-api.md](host-api.md)); a host that is configured differently refuses them by name"`
+	Trimmed        uint8 `yaml:"trimmed" doc:"codepoints. Hosts receive them, and the UDP port 4791, with their state ([host-api.md](host-api.md)); a host that is configured differently refuses them by name"`
+	TrimmedLastHop uint8 `yaml:"trimmedLastHop" doc:"codepoints. Hosts receive them, and the UDP port 4791, with their state ([host-api.md](host-api.md)); a host that is configured differently refuses them by name"`
+	Control        uint8 `yaml:"control" doc:"codepoints. Hosts receive them, and the UDP port 4791, with their state ([host-api.md](host-api.md)); a host that is configured differently refuses them by name"`
 }
 
 // Bounds of classes.

@@ -13,18 +13,11 @@ import (
 
 // Cluster defines how a controller works together with others that share its store.
 type Cluster struct {
-	// Name among the controllers; default the name of the machine.
-	Name string `yaml:"name"`
-	// Listen is address:port for other controllers. Default: none, and the controller is alone.
-	Listen string `yaml:"listen"`
-	// Advertise is the name or address of this machine for other controllers. Default: the address
-	// of Listen, or when that is all addresses, the name of the machine.
-	Advertise string `yaml:"advertise"`
-	// TLS has Cert, Key and CA, which signs the certificates of all controllers. Only a controller
-	// that listens on a loopback address needs none.
-	TLS *TLS `yaml:"tls"`
-	// TTL is how long a controller that fell silent is taken to be there. Default 2s.
-	TTL api.Duration `yaml:"ttl"`
+	Name      string       `yaml:"name" doc:"name among the controllers; '--name' overrides it" default:"the machine's name"`
+	Listen    string       `yaml:"listen" doc:"address:port for other controllers; '--peer-listen' overrides it" default:"nowhere"`
+	Advertise string       `yaml:"advertise" doc:"name or address of this machine for other controllers" default:"the address of 'listen', or the machine's name when that is all addresses"`
+	TLS       *TLS         `yaml:"tls" doc:"controllers show each other certificates that 'ca' has signed, for the name or address that they advertise ([certificates](#certificates))" default:"required unless 'listen' is a loopback address"`
+	TTL       api.Duration `yaml:"ttl" doc:"how long a controller that fell silent is taken to be there, 1s to 1m"`
 	// Etcd defines how the controllers form an etcd themselves. Default: they do not.
 	Etcd Etcd `yaml:"etcd"`
 }
@@ -32,13 +25,9 @@ type Cluster struct {
 // Etcd is an etcd that controllers form, each with a member in its data directory. Its TLS is that
 // of the cluster.
 type Etcd struct {
-	// Members are host:port of all members, by the names of their controllers.
-	Members map[string]string `yaml:"members"`
-	// Listen is address:port of this controller's member. Default: that of Members.
-	Listen string `yaml:"listen"`
-	// Election is how long the leader of the etcd may be silent before the others elect one; the same
-	// at all controllers. Default 500ms.
-	Election api.Duration `yaml:"election"`
+	Members  map[string]string `yaml:"members" doc:"the controllers form an etcd: the name of each controller, three or more, and host:port where the others reach its member of the etcd, '{c1: \"192.0.2.1:2380\", …}'. It uses 'tls'" default:"none"`
+	Listen   string            `yaml:"listen" doc:"address:port of this controller's member" default:"that of members"`
+	Election api.Duration      `yaml:"election" doc:"how long the leader of the etcd may be silent before the others elect one, which takes up to as long again; 100ms to half of 'ttl', the same at all controllers. Ten round trips between them, or more"`
 }
 
 // On reports whether the controllers form an etcd.
@@ -55,9 +44,7 @@ func defaultCluster() Cluster {
 func (v *validator) cluster() {
 	c := &v.inv.Cluster
 	if c.Name != "" {
-		if err := api.ValidateName(c.Name); err != nil {
-			v.bad("cluster.name", "%v", err)
-		}
+		v.name("cluster.name", c.Name)
 	}
 	if d := c.TTL.D(); d < time.Second || d > time.Minute {
 		v.bad("cluster.ttl", "is %v: want 1s to 1m", d)
@@ -68,7 +55,8 @@ func (v *validator) cluster() {
 	}
 	v.listener("cluster.listen", c.Listen)
 	if _, _, err := net.SplitHostPort(c.Advertise); err == nil {
-		v.bad("cluster.advertise", "%q has a port: want a name or an address alone", c.Advertise)
+		v.bad("cluster.advertise", "is %q, which has a port: want a name or an address alone",
+			c.Advertise)
 	}
 	v.tls("cluster.tls", c.TLS)
 	host, _, _ := net.SplitHostPort(c.Listen)
@@ -103,9 +91,7 @@ func (v *validator) etcd() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Etcd.Members)) {
 		field := "cluster.etcd.members." + name
-		if err := api.ValidateName(name); err != nil {
-			v.bad(field, "%v", err)
-		}
+		v.name(field, name)
 		v.listener(field, c.Etcd.Members[name])
 	}
 	if c.Etcd.Listen != "" {

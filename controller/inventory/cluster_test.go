@@ -28,28 +28,28 @@ cluster:
 	}
 }
 
-// TestBadCluster: what is wrong is named with its field, its value and what would be right.
+// TestBadCluster: the error names the wrong field, the value and the values that are allowed.
 func TestBadCluster(t *testing.T) {
 	three := `members: {a: "127.0.0.1:1", b: "127.0.0.1:2", c: "127.0.0.1:3"}`
 	for _, c := range []struct{ text, want string }{
 		{"{name: 'a b'}", "cluster.name: "},
 		{"{ttl: 500ms}", "cluster.ttl: is 500ms: want 1s to 1m"},
-		{"{listen: here}", `cluster.listen: "here" is not host:port`},
+		{"{listen: here}", `cluster.listen: is "here": want host:port`},
 		{"{listen: '192.0.2.1:1'}", "cluster.tls: is missing: want cert, key and ca"},
 		{"{listen: ':1', tls: {cert: c, key: k}}", "cluster.tls: want cert, key and ca"},
-		{"{listen: '127.0.0.1:1', advertise: 'c1:1'}", `cluster.advertise: "c1:1" has a port`},
+		{"{listen: '127.0.0.1:1', advertise: 'c1:1'}", `cluster.advertise: is "c1:1", which has a port`},
 		{"{etcd: {listen: '127.0.0.1:1'}}", "cluster.etcd.members: is missing"},
 		{"{etcd: {members: {a: '127.0.0.1:1', b: '127.0.0.1:2'}}}",
 			"cluster.etcd.members: has 2: want 3 or more"},
 		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", c: "127.0.0.1"}}}`,
-			`cluster.etcd.members.c: "127.0.0.1" is not host:port`},
+			`cluster.etcd.members.c: is "127.0.0.1": want host:port`},
 		{`{etcd: {members: {a: "127.0.0.1:1", b: "127.0.0.1:2", "c c": "127.0.0.1:3"}}}`,
 			"cluster.etcd.members.c c: "},
 		{"{etcd: {" + three + ", election: 50ms}}",
 			"cluster.etcd.election: is 50ms: want 100ms to 1s, half of cluster.ttl"},
 		{"{ttl: 1s, etcd: {" + three + ", election: 600ms}}",
 			"cluster.etcd.election: is 600ms: want 100ms to 500ms"},
-		{"{etcd: {" + three + ", listen: here}}", `cluster.etcd.listen: "here" is not host:port`},
+		{"{etcd: {" + three + ", listen: here}}", `cluster.etcd.listen: is "here": want host:port`},
 		{"{name: d, etcd: {" + three + "}}",
 			`cluster.name: is "d": want one of cluster.etcd.members: a, b, c`},
 	} {

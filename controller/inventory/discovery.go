@@ -8,12 +8,9 @@ import (
 
 // Discovery defines how the controller finds links by frames that switches send for it.
 type Discovery struct {
-	// Protocol is DiscoveryOff or DiscoveryLLDP. Default DiscoveryOff.
-	Protocol string `yaml:"protocol"`
-	// Interval is the time between two frames out of a port. Default 1s.
-	Interval api.Duration `yaml:"interval"`
-	// Missed is how many frames in a row must be missed before a link is gone. Default 3.
-	Missed int `yaml:"missed"`
+	Protocol string       `yaml:"protocol" doc:"'lldp': the controller finds links by LLDP, and names cables that are not where the other sources or 'hosts' have them ([discovery.md](discovery.md)). 'off': it does not"`
+	Interval api.Duration `yaml:"interval" doc:"time between two frames out of a port, 100ms to 1h"`
+	Missed   int          `yaml:"missed" doc:"frames in a row that must be missed before a link is gone, 1 to 100"`
 }
 
 // The protocols of discovery.

@@ -2,7 +2,7 @@
 // of the network, the BGP-LS peers, the listeners, and the defaults, limits and
 // intervals of everything the controller does.
 //
-// [Load] reads it from YAML, refusing unknown fields and naming the line of
-// whatever is wrong; [Inventory.Validate] checks one built by a program. What a
-// switch or host is called here is its name in the API.
+// [Load] reads the inventory from YAML, refuses unknown fields, and names the line of each error.
+// [Inventory.Validate] checks an inventory built by a program. The names of switches and hosts in
+// the inventory are also the names in the API.
 package inventory

@@ -1,10 +1,14 @@
 package inventory
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/p4"
 )
 
@@ -49,7 +53,7 @@ func TestLoad(t *testing.T) {
 		inv.Switch("router").Managed() {
 		t.Errorf("switches: %+v", inv.Switches)
 	}
-	// LinkID undoes Port, also for a port whose number is the identifier of another one.
+	// LinkID reverses Port, even for a port whose number is the link identifier of another port.
 	for _, port := range []uint32{2, 3, 11} {
 		if id := n6.LinkID(port); n6.Port(id, port) != port {
 			t.Errorf("port %d has identifier %d, which is port %d", port, id, n6.Port(id, port))
@@ -76,7 +80,7 @@ func TestLoadErrors(t *testing.T) {
 			"hostPorts: [1]\n  - name: router\n",
 			"mac: 02:00:00:00:00:06\n    ports: {11: 2}\n    hostPorts: [1]\n  - name: router\n    " +
 				"address: 127.0.0.1:9559\n    deviceId: 1\n",
-			"line 11: switches[1].deviceId: address and device are those of switches[0]"},
+			"line 11: switches[1].deviceId: is 1, that of switches[0] at the same address"},
 		{"unknown field", "deviceId: 6", "device: 6",
 			"switches[0].device: unknown field: want one of address, deviceId"},
 		{"unknown field line", "deviceId: 6", "device: 6", "line 6:"},
@@ -88,14 +92,18 @@ func TestLoadErrors(t *testing.T) {
 			`line 15: hosts[0].mac: is "02:00:00:00:01": want a MAC address`},
 		{"MAC missing", "    mac: 02:00:00:00:00:99\n", "", "line 10: switches[1].mac: is missing"},
 		{"multicast MAC", "02:00:00:00:01:01", "03:00:00:00:01:01",
-			"line 15: hosts[0].mac: 03:00:00:00:01:01 is a multicast address"},
+			"line 15: hosts[0].mac: is 03:00:00:00:01:01, a multicast address: want one of a single"},
 		{"MAC twice", "02:00:00:00:00:99", "02:00:00:00:00:06",
-			"line 11: switches[1].mac: 02:00:00:00:00:06 is also the MAC of switches[0]"},
+			"line 11: switches[1].mac: is 02:00:00:00:00:06, the MAC of switches[0] too: want another"},
 		{"name twice", "name: router", "name: n6",
-			`line 10: switches[1].name: "n6" is also the name of switches[0]`},
+			`line 10: switches[1].name: is "n6", the name of switches[0] too: want another`},
+		{"node twice", "name: router\n", "name: router\n    node: 10.0.0.6\n",
+			`line 11: switches[1].node: is "10.0.0.6", the node of switches[0] too: want another`},
+		{"node of a name", "node: 10.0.0.6", "node: router",
+			`line 10: switches[1].name: is "router", its node too for want of another, and the node`},
 		{"bad name", "name: router", "name: a/b", "line 10: switches[1].name"},
 		{"no port in address", "127.0.0.1:9559", "localhost",
-			`line 5: switches[0].address: "localhost" is not host:port`},
+			`line 5: switches[0].address: is "localhost": want host:port`},
 		{"port of the switch itself", "ports: {11: 2}", "ports: {11: 508}",
 			"line 8: switches[0].ports.11: is 508: want a port from 1 to 507"},
 		{"a system that is none", "deviceId: 6", "system: ios",
@@ -107,16 +115,16 @@ func TestLoadErrors(t *testing.T) {
 		{"a device of SONiC", "deviceId: 6", "deviceId: 6\n    system: sonic",
 			"line 6: switches[0].deviceId: is 6, of a switch without P4Runtime: want none"},
 		{"a release that is none", "deviceId: 6", "system: sonic\n    release: new",
-			`switches[0]: version: "new", want numbers`},
+			`switches[0].release: is "new": want numbers`},
 		{"hardware that is none", "deviceId: 6", "system: sonic\n    hardware: asic",
-			`switches[0]: hardware: "asic", want one of`},
+			`switches[0].hardware: is "asic": want one of`},
 		{"names of interfaces that are none", "deviceId: 6", "system: sonic\n    interfaces: eth",
-			`switches[0]: interfaces: "eth", want letters`},
+			`switches[0].interfaces: is "eth": want letters`},
 		{"two gNMI servers of SONiC", "deviceId: 6",
 			"system: sonic\n    gnmi: {address: '127.0.0.1:8080'}",
 			`switches[0].gnmi.address: is "127.0.0.1:8080": want none`},
 		{"no port in the address of gNMI", "deviceId: 6", "deviceId: 6\n    gnmi: {address: n6}",
-			`line 7: switches[0].gnmi.address: "n6" is not host:port`},
+			`line 7: switches[0].gnmi.address: is "n6": want host:port`},
 		{"a dialect that is none", "deviceId: 6", "deviceId: 6\n    gnmi: {dialect: cisco}",
 			`line 7: switches[0].gnmi.dialect: is "cisco"; want one of openconfig, sonic, stratum`},
 		{"samples too often", "deviceId: 6", "deviceId: 6\n    gnmi: {sample: 1ms}",
@@ -128,7 +136,7 @@ func TestLoadErrors(t *testing.T) {
 		{"a link for no missed frame", "bgp:\n", "discovery: {protocol: lldp, missed: 0}\nbgp:\n",
 			"discovery.missed: is 0: want 1 to 100"},
 		{"a port of hosts and links", "hostPorts: [1]", "hostPorts: [1]\n    linkPorts: [2, 1]",
-			"switches[0].linkPorts[1]: 1 is in hostPorts too"},
+			"switches[0].linkPorts[1]: is 1, which is in hostPorts too"},
 		{"a link port of the switch itself", "hostPorts: [1]", "hostPorts: [1]\n    linkPorts: [508]",
 			"switches[0].linkPorts[0]: is 508: want a port from 1 to 507"},
 		{"a hold of ports above its bound", "bgp:\n", "ports: {hold: 2m}\nbgp:\n",
@@ -136,7 +144,7 @@ func TestLoadErrors(t *testing.T) {
 		{"a collector nowhere", "bgp:\n", "telemetry: {otlp: {interval: 1s}}\nbgp:\n",
 			"telemetry.otlp.endpoint: is missing: want host:port of a collector"},
 		{"a collector without a port", "bgp:\n", "telemetry: {otlp: {endpoint: otel}}\nbgp:\n",
-			`telemetry.otlp.endpoint: "otel" is not host:port`},
+			`telemetry.otlp.endpoint: is "otel": want host:port`},
 		{"no such protocol", "bgp:\n", "telemetry: {otlp: {endpoint: 'otel:1', protocol: udp}}\nbgp:\n",
 			`telemetry.otlp.protocol: is "udp": want grpc or http`},
 		{"a path of gRPC", "bgp:\n", "telemetry: {otlp: {endpoint: 'otel:1', path: /v1/metrics}}\nbgp:\n",
@@ -159,17 +167,18 @@ func TestLoadErrors(t *testing.T) {
 			"planes: [{switch: router, port: 508, mac: 02:00:00:00:02:01}]\n    prefixes:",
 			"hosts[0].planes[0].port: is 508"},
 		{"host port 0", "port: 1\n", "port: 0\n", "line 17: hosts[0].port: is 0"},
-		{"unknown switch", "switch: n6", "switch: n7", `line 16: hosts[0].switch: "n7" is not a switch`},
+		{"unknown switch", "switch: n6", "switch: n7",
+			`line 16: hosts[0].switch: is "n7": want a switch`},
 		{"multicast host", "2001:db8:ffff::1", "224.0.0.1",
-			"line 14: hosts[0].address: 224.0.0.1 is not a global unicast address of IPv6 or IPv4"},
+			"line 14: hosts[0].address: is 224.0.0.1: want a global unicast address of IPv6 or IPv4"},
 		{"mapped host", "2001:db8:ffff::1", "::ffff:10.0.0.1",
-			"line 14: hosts[0].address: ::ffff:10.0.0.1 is not a global unicast address of IPv6 or IPv4"},
+			"line 14: hosts[0].address: is ::ffff:10.0.0.1: want a global unicast address of IPv6 or IPv4"},
 		{"prefix", "2001:db8:ffff:1::/64", "2001:db8:ffff:1::1/64", "line 18: hosts[0].prefixes[0]"},
 		{"plane at no switch", "prefixes:",
 			"planes: [{switch: n9, port: 1, mac: 02:00:00:00:02:01}]\n    prefixes:",
-			`hosts[0].planes[0].switch: "n9" is not a switch`},
+			`hosts[0].planes[0].switch: is "n9": want a switch`},
 		{"plane twice", "prefixes:", "planes: [{switch: n6, port: 2, mac: 02:00:00:00:02:01}]\n    " +
-			"prefixes:", `hosts[0].planes[0].switch: "n6" is that of another plane`},
+			"prefixes:", `hosts[0].planes[0].switch: is "n6", that of another plane`},
 		{"plane without a port", "prefixes:",
 			"planes: [{switch: router, mac: 02:00:00:00:02:01}]\n    prefixes:",
 			"hosts[0].planes[0].port: is 0"},
@@ -192,9 +201,19 @@ func TestLoadErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error:\n%v\nwant: %s", err, c.want)
 			}
+			var faults Faults
+			errors.As(err, &faults)
+			for _, f := range faults { // one form: FIELD: is VALUE: want WHAT
+				if !form.MatchString(f.Message) {
+					t.Errorf("%v: want what follows %s to begin as %v", f, f.Field, form)
+				}
+			}
 		})
 	}
 }
+
+// form is how what follows a field begins.
+var form = regexp.MustCompile(`^((is|has|needs|goes with) |want |unknown field: want )`)
 
 // TestLastPort: a link and a host may have the port before those of the program.
 func TestLastPort(t *testing.T) {
@@ -218,4 +237,19 @@ func FuzzLoad(f *testing.F) {
 			t.Error("loaded what is not valid")
 		}
 	})
+}
+
+// TestPFCBuffer: the buffer that PFC policies have by default is one that a PFC policy may have.
+func TestPFCBuffer(t *testing.T) {
+	for buffer, good := range map[int]bool{
+		1000: false, api.MinPFCBuffer - 1: false, api.MinPFCBuffer: true, api.MaxPFCBuffer: true,
+		api.MaxPFCBuffer + 1: false,
+	} {
+		_, err := Load(fmt.Appendf(nil, "pfc: {defaults: {buffer: %d}}\n", buffer))
+		want := fmt.Sprintf("pfc.defaults.buffer: is %d: want 4096 to 17179869184", buffer)
+		if is := err == nil || !strings.Contains(err.Error(), "pfc.defaults.buffer"); is != good ||
+			!good && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: %v", buffer, err)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -12,42 +13,22 @@ import (
 // MRC defines how the hosts of the network spray their packets over its paths (OCP
 // MRC 1.0). Without a mode the network has no MRC, and the rest means nothing.
 type MRC struct {
-	// Mode is how packets say their path: ecmp, stev, usid-f3216, usid-f1616, usid-srh or
-	// usid-structured.
-	Mode string `yaml:"mode"`
-	// Block of the uSIDs; default that of the locators, or else of RFC 9602.
-	Block netip.Prefix `yaml:"block"`
-	// Hops is what uSIDs stand for: links (default) or nodes.
-	Hops string `yaml:"hops"`
-	// Numbering of the uSIDs of mode usid-structured, T0s first; default that of
-	// ev.DefaultNumbering.
-	Numbering []TierNumbers `yaml:"numbering,omitempty"`
-	// Planes is what makes a plane: components (default), the connected parts of
-	// the network; or admin-groups, the lowest bit of a link's administrative group.
-	Planes string `yaml:"planes"`
-	// Profiles is which pairs of racks have EV profiles: all (default), or jobs, those of which hosts
-	// talk to each other in a job.
-	Profiles string `yaml:"profiles"`
+	Mode      string        `yaml:"mode" doc:"how packets carry their path: 'ecmp' (switches choose by a hash), 'stev' (structured EVs), 'usid-f3216', 'usid-f1616', 'usid-srh', 'usid-structured' (SRv6). A change of mode changes all EVs: hosts cannot send until they have applied the new ones" default:"required"`
+	Block     netip.Prefix  `yaml:"block" doc:"block of the uSIDs" default:"that of the locators, or '5f00:100::/32', with F1616 5f00::/16"`
+	Hops      string        `yaml:"hops" doc:"what a uSID names: 'links', a uA each, which distinguishes parallel links; or 'nodes', a uN each, as always with 'usid-structured'"`
+	Numbering []TierNumbers `yaml:"numbering,omitempty" doc:"where the uSIDs of 'usid-structured' have plane and index, a tier each, T0s first ([mrc.md](mrc.md#structured-usids))" default:"15 planes of 3 tiers of 1,024 switches"`
+	Planes    string        `yaml:"planes" doc:"the definition of a plane: 'components', the connected parts of the network; or 'admin-groups', the lowest bit of a link's administrative group"`
+	Profiles  string        `yaml:"profiles" doc:"which pairs of racks have EV profiles: 'all'; or 'jobs', those of which hosts talk to each other in a [job](jobs.md#profiles-of-the-pairs-that-talk) that has not ended, and those that clients have written. Hosts that talk outside of jobs have no EVs then"`
 
-	// MaxEVs of a profile; default 128. MinActive of them a host leaves active by
-	// itself; 0: a quarter. Explicit keeps EVs from being generated where they
-	// could be.
-	MaxEVs    int  `yaml:"maxEvs"`
-	MinActive int  `yaml:"minActive"`
-	Explicit  bool `yaml:"explicit"`
-	// CCProfile is the name of the CC profile of all queue pairs whose EV profile
-	// has no other; while there is none of that name, and by default, devices choose.
-	CCProfile string `yaml:"ccProfile"`
+	MaxEVs    int    `yaml:"maxEvs" doc:"EVs of a profile"`
+	MinActive int    `yaml:"minActive" doc:"EVs that a host keeps active when it finds paths bad by itself" default:"a quarter"`
+	Explicit  bool   `yaml:"explicit" doc:"list EVs explicitly, also where hosts could generate them" default:"false"`
+	CCProfile string `yaml:"ccProfile" doc:"name of the CC profile of queue pairs whose EV profile names none; while that profile does not exist, devices use their own parameters" default:"none"`
 
-	// Listen is address:port for the streams of hosts. TLS has Cert, Key and CA;
-	// without it hosts are who they say.
-	Listen string `yaml:"listen"`
-	TLS    *TLS   `yaml:"tls"`
-	// Counts is the pause between a host's reports of what its EVs carried, 0: none;
-	// LinkCounts that between the readings of the counters of switches' ports, 0:
-	// they are not read. Default 1s each.
-	Counts     api.Duration `yaml:"counts"`
-	LinkCounts api.Duration `yaml:"linkCounts"`
+	Listen     string       `yaml:"listen" doc:"address:port for the streams of hosts" default:"nowhere"`
+	TLS        *TLS         `yaml:"tls" doc:"PEM files 'cert' and 'key' of the controller, and 'ca' that signs hosts' certificates; without it hosts are not authenticated" default:"plain text"`
+	Counts     api.Duration `yaml:"counts" doc:"interval of a host's reports of packets by EV; 0: none"`
+	LinkCounts api.Duration `yaml:"linkCounts" doc:"interval at which port counters of switches are read; 0: never"`
 
 	Classes  Classes    `yaml:"classes"`
 	ICMP     ICMPErrors `yaml:"icmpErrors"`
@@ -56,78 +37,65 @@ type MRC struct {
 	Probes   Probes     `yaml:"probes"`
 }
 
-// TierNumbers are where the uSIDs of the switches of a tier have plane and index; see
+// TierNumbers defines the bit positions of plane and index in the uSIDs of a tier's switches; see
 // [ev.TierNumbers].
 type TierNumbers struct {
-	Base       uint16 `yaml:"base"`
-	PlaneShift uint8  `yaml:"planeShift"`
-	PlaneBits  uint8  `yaml:"planeBits"`
-	IndexShift uint8  `yaml:"indexShift"`
-	IndexBits  uint8  `yaml:"indexBits"`
+	Base       uint16 `yaml:"base" doc:"the bits that all uSIDs of the tier have alike" default:"0"`
+	PlaneShift uint8  `yaml:"planeShift" doc:"lowest bit and width of the plane, from 1" default:"0"`
+	PlaneBits  uint8  `yaml:"planeBits" doc:"lowest bit and width of the plane, from 1" default:"required"`
+	IndexShift uint8  `yaml:"indexShift" doc:"lowest bit and width of the index" default:"0"`
+	IndexBits  uint8  `yaml:"indexBits" doc:"lowest bit and width of the index" default:"required"`
 }
 
 // On reports whether the network has MRC.
 func (m *MRC) On() bool { return m.Mode != "" }
 
+// RoutesIPv4 reports whether switches route packets to IPv4 hosts, so that these may speak MRC:
+// where an entropy value is no more than the UDP source port (OCP MRC 1.0, §9.1), and all switches
+// run P4.
+func (inv *Inventory) RoutesIPv4() bool {
+	return inv.MRC.Mode == ev.ModeECMP.String() && !slices.ContainsFunc(inv.Switches,
+		func(s Switch) bool { return s.WithoutP4() })
+}
+
 // ICMPErrors bound the ICMPv6 errors that a switch sends (RFC 4443, section 2.4
 // f): one an interval on average, and Burst of them at once.
 type ICMPErrors struct {
-	Interval api.Duration `yaml:"interval"` // default 10ms; 0: none are sent
-	Burst    int          `yaml:"burst"`    // default 10
+	Interval api.Duration `yaml:"interval" doc:"ICMPv6 errors of a switch: average interval, and burst. An interval of 0: none"`
+	Burst    int          `yaml:"burst" doc:"ICMPv6 errors of a switch: average interval, and burst. An interval of 0: none"`
 }
 
 // Restore defines when what was down is used again.
 type Restore struct {
-	// Hold is how long a link or a host's port must be up before it is tried;
-	// default 1s. It doubles with every failure up to MaxHold, default 1m, and is
-	// Hold again after Calm without one, default 5m.
-	Hold    api.Duration `yaml:"hold"`
-	MaxHold api.Duration `yaml:"maxHold"`
-	Calm    api.Duration `yaml:"calm"`
-	// Every is how often hosts are notified of what is restored. Default 100ms.
-	Every api.Duration `yaml:"every"`
-	// FirstRound bounds the wait for probes over all links after a start, before
-	// hosts that hold what an earlier controller told them get something new.
-	// Default 10s.
-	FirstRound api.Duration `yaml:"firstRound"`
-	// Linger is how long a drained link continues after the last host has applied
-	// the denial, for packets on their way. Default 50ms.
-	Linger api.Duration `yaml:"linger"`
+	Hold       api.Duration `yaml:"hold" doc:"back-off of a returning link or port of a host; doubled with every failure up to 'maxHold', and reset after 'calm' without one"`
+	MaxHold    api.Duration `yaml:"maxHold" doc:"back-off of a returning link or port of a host; doubled with every failure up to 'maxHold', and reset after 'calm' without one"`
+	Calm       api.Duration `yaml:"calm" doc:"back-off of a returning link or port of a host; doubled with every failure up to 'maxHold', and reset after 'calm' without one"`
+	Every      api.Duration `yaml:"every" doc:"interval at which restored links are sent to hosts"`
+	FirstRound api.Duration `yaml:"firstRound" doc:"longest wait, after a start, for probes over all links before hosts with an earlier controller's state get a new one"`
+	Linger     api.Duration `yaml:"linger" doc:"time after the last host has applied the denial, and the last switch its routes, until the link counts as drained"`
 }
 
 // Suspects defines what becomes of links that lose packets without being down.
 type Suspects struct {
-	// Deny makes the controller deny links that lose as many as DenyLoss of their
-	// packets (of 1, default 0.001), as long as hosts have other paths; by
-	// default they are only named.
-	Deny     bool    `yaml:"deny"`
-	DenyLoss float64 `yaml:"denyLoss"`
-	// Every is how often the evidence is looked at. Default 500ms.
-	Every api.Duration `yaml:"every"`
-	// Confidence is the least that a link is named with, of 1. Default 0.99.
-	Confidence float64 `yaml:"confidence"`
-	// Hold is how long a denied link stays so, default 30s; it doubles up to
-	// MaxHold, default 30m, when it is found bad again. Then as many as Probes probes
-	// in a row must come through, default 512.
-	Hold    api.Duration `yaml:"hold"`
-	MaxHold api.Duration `yaml:"maxHold"`
-	Probes  int          `yaml:"probes"`
+	Deny       bool         `yaml:"deny" doc:"deny links that lose packets, while hosts have other paths; otherwise they are only reported. What one host reports is not enough for a link that other hosts use: without its reports the others must show the loss, or counters of switches" default:"false"`
+	DenyLoss   float64      `yaml:"denyLoss" doc:"least share of lost packets for a denial"`
+	Every      api.Duration `yaml:"every" doc:"interval of the analysis, and the confidence needed to name a link"`
+	Confidence float64      `yaml:"confidence" doc:"interval of the analysis, and the confidence needed to name a link"`
+	Hold       api.Duration `yaml:"hold" doc:"duration of such a denial; doubled when the link is found bad again"`
+	MaxHold    api.Duration `yaml:"maxHold" doc:"duration of such a denial; doubled when the link is found bad again"`
+	Probes     int          `yaml:"probes" doc:"successful probes in a row before the link is used again"`
 }
 
 // Probes bound the EV probes that hosts are asked for.
 type Probes struct {
-	// Rate and HostRate are probes a second, of all hosts and of each; 0: there
-	// are none, and links are restored by time alone. Defaults 2000 and 100.
-	Rate     int `yaml:"rate"`
-	HostRate int `yaml:"hostRate"`
-	// Timeout is what a host waits for an answer. Default 100ms.
-	Timeout api.Duration `yaml:"timeout"`
-	// DSCP of probes. Default that of control packets.
-	DSCP *uint8 `yaml:"dscp"`
+	Rate     int          `yaml:"rate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
+	HostRate int          `yaml:"hostRate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
+	Timeout  api.Duration `yaml:"timeout" doc:"timeout of a probe"`
+	DSCP     *uint8       `yaml:"dscp" doc:"codepoint of probes" default:"that of control packets"`
 }
 
-// DefaultMRC returns the configuration of a network that says no more of MRC than its mode, of
-// which "" is none: that network has no MRC.
+// DefaultMRC returns the configuration of a network that sets only the mode of MRC. The mode ""
+// means a network without MRC.
 func DefaultMRC(mode string) MRC {
 	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
 	return MRC{

@@ -44,11 +44,39 @@ mrc:
 	}
 }
 
-// TestBadMRC: what is wrong is named with its field, its value and what would be right.
+// TestIPv4Hosts: hosts with several planes have IPv4 addresses in mode ecmp alone, and where all
+// switches run P4.
+func TestIPv4Hosts(t *testing.T) {
+	const text = `
+switches:
+- {name: a, address: "a:1", mac: "02:00:00:00:00:01", deviceId: 1}
+- {name: b, address: "b:1", mac: "02:00:00:00:00:02", SYSTEM}
+hosts:
+- {name: h, address: 10.1.0.1, mac: "02:00:00:00:01:01", switch: a, port: 1,
+   PLANES}
+mrc: {mode: MODE}
+`
+	const want = "hosts[0].address: is 10.1.0.1: want one of IPv6"
+	const planes = `planes: [{switch: b, port: 1, mac: "02:00:00:00:01:02"}]`
+	for _, c := range []struct {
+		mode, system, planes string
+		ok                   bool
+	}{{"ecmp", "deviceId: 2", planes, true}, {"stev", "deviceId: 2", planes, false},
+		{"usid-f3216", "deviceId: 2", planes, false}, {"ecmp", "system: sonic", planes, false},
+		{"stev", "deviceId: 2", "", true}} { // it speaks RoCE
+		_, err := Load([]byte(strings.NewReplacer("SYSTEM", c.system, "MODE", c.mode, "PLANES",
+			c.planes).Replace(text)))
+		if refused := err != nil && strings.Contains(err.Error(), want); refused == c.ok {
+			t.Errorf("mode %s, %s: %v", c.mode, c.system, err)
+		}
+	}
+}
+
+// TestBadMRC: the error names the wrong field, the value and the values that are allowed.
 func TestBadMRC(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"maxEvs: 12", "mrc.mode: is missing: want ecmp"},
-		{"mode: srv6", `mrc.mode: "srv6" is not one of ecmp, stev`},
+		{"mode: srv6", `mrc.mode: is "srv6": want ecmp, stev`},
 		{"{mode: stev, block: '5f00::/16'}",
 			"mrc.block: is 5f00::/16: 5f00::/16 with mode stev, want none"},
 		{"{mode: usid-f3216, block: '5f00::/16'}", "mrc.block: is 5f00::/16"},
@@ -58,7 +86,7 @@ func TestBadMRC(t *testing.T) {
 		{"{mode: stev, maxEvs: 0}", "mrc.maxEvs: is 0: want 1 to 65536"},
 		{"{mode: stev, maxEvs: 4, minActive: 5}", "mrc.minActive: is 5: want 0 to 4"},
 		{"{mode: stev, ccProfile: 'a b'}", "mrc.ccProfile: "},
-		{"{mode: stev, listen: here}", `mrc.listen: "here" is not host:port`},
+		{"{mode: stev, listen: here}", `mrc.listen: is "here": want host:port`},
 		{"{mode: stev, tls: {cert: c, key: k}}", "mrc.tls.ca: is missing"},
 		{"{mode: stev, counts: -1s}", "mrc.counts: is -1s: want a positive duration"},
 		{"{mode: stev, classes: {dscp: {control: 64}}}",
@@ -105,7 +133,7 @@ func TestBadMRC(t *testing.T) {
 // TestStructuredNeedsP4: mode stev is refused where a switch runs no P4 program; others are not.
 func TestStructuredNeedsP4(t *testing.T) {
 	for mode, want := range map[string]string{"usid-f3216": "",
-		"stev": `mrc.mode: "stev" needs switches that run P4, and n6 runs SONiC: want another mode`} {
+		"stev": `mrc.mode: is "stev", which needs switches that run P4, and n6 runs SONiC: want another`} {
 		text := strings.Replace(good, "deviceId: 6", "system: sonic", 1) + "mrc: {mode: " + mode + "}\n"
 		_, err := Load([]byte(text))
 		if want == "" && err != nil || want != "" && (err == nil ||

@@ -10,16 +10,10 @@ import (
 
 // Neighbors define whether switches answer the neighbor discovery of hosts, and find hosts by it.
 type Neighbors struct {
-	// Protocol is NeighborsOff or NeighborsND. Default NeighborsOff: hosts need static neighbors, and
-	// the configuration their MACs.
-	Protocol string `yaml:"protocol"`
-	// Interval is the time between two router advertisements out of a port. Default 200s.
-	Interval api.Duration `yaml:"interval"`
-	// MTU is the largest IPv6 packet that the links between switches carry, in octets. Hosts are told
-	// of what is left of it without the largest encapsulation. 0, the default: they are told nothing.
-	MTU uint32 `yaml:"mtu"`
-	// Rate is how many messages of a port a switch hands over in a second. Default 20.
-	Rate int `yaml:"rate"`
+	Protocol string       `yaml:"protocol" doc:"'nd': switches answer the neighbor discovery of hosts, and the controller finds hosts by it ([neighbors.md](neighbors.md)). 'off': hosts need a static neighbor for their switch"`
+	Interval api.Duration `yaml:"interval" doc:"time between two router advertisements out of a port, 4s to 10m"`
+	MTU      uint32       `yaml:"mtu" doc:"octets of the largest IPv6 packet that links between switches carry; hosts are told of 176 less, what the largest encapsulation takes. Without it they are told of none" default:"–"`
+	Rate     int          `yaml:"rate" doc:"messages of a port that a switch hands over to the controller in a second, 1 to 1000"`
 }
 
 // The protocols of neighbors.
@@ -40,15 +34,13 @@ const (
 
 // A Subnet defines what hosts at a port may have without being in the configuration.
 type Subnet struct {
-	Port uint32 `yaml:"port"`
-	// Prefix of the port. Hosts make addresses of one of 64 bits by themselves (SLAAC).
-	Prefix netip.Prefix `yaml:"prefix"`
-	// Learn has the controller take hosts in that use an address of the prefix.
-	Learn bool `yaml:"learn"`
+	Port   uint32       `yaml:"port" doc:"a port that faces hosts, and has a prefix of its own, as in 'subnets: [{port: 3, prefix: \"2001:db8:0:3::/64\", learn: true}]' ([neighbors.md](neighbors.md)). Needs 'neighbors'" default:"required"`
+	Prefix netip.Prefix `yaml:"prefix" doc:"its prefix, one of IPv6 of 16 to 127 bits and one of IPv4 of 8 to 31; hosts make addresses of a /64 by themselves" default:"required"`
+	Learn  bool         `yaml:"learn" doc:"the port takes in hosts that are not in 'hosts', with addresses of the prefix" default:"false"`
 }
 
-// Gateway returns the address of the prefix that the switch has: the even one of a /127, and of a
-// /31 of IPv4, and the one after the first of every other.
+// Gateway returns the address of the switch in the prefix: the even address of a /127 or an IPv4
+// /31, and the second address of any other prefix.
 func (a *Subnet) Gateway() netip.Addr {
 	first := a.Prefix.Masked().Addr()
 	if a.Prefix.Bits() == a.Prefix.Addr().BitLen()-1 {
@@ -123,7 +115,7 @@ func (v *validator) subnets(at string, s *Switch) {
 		v.port(field+".port", a.Port)
 		of := family{a.Port, a.Prefix.Addr().Is4()}
 		if first, twice := seen[of]; twice {
-			v.bad(field+".port", "%d is also the port of subnets[%d]", a.Port, first)
+			v.bad(field+".port", "is %d, the port of subnets[%d] too: want another", a.Port, first)
 		}
 		seen[of] = i
 		p := a.Prefix
@@ -132,8 +124,8 @@ func (v *validator) subnets(at string, s *Switch) {
 			v.bad(field+".prefix", "is missing")
 		case p.Addr().Is4In6() || p != p.Masked() || !p.Addr().IsGlobalUnicast() ||
 			p.Bits() >= p.Addr().BitLen() || p.Addr().Is6() && p.Bits() < 16 || p.Bits() < 8:
-			v.bad(field+".prefix", "%v is not a global unicast prefix of 16 to 127 bits, of IPv4 8 to 31, "+
-				"with nothing set beyond its length", p)
+			v.bad(field+".prefix", "is %v: want a global unicast prefix of 16 to 127 bits, of IPv4 8 to "+
+				"31, with nothing set beyond its length", p)
 		}
 		if !v.inv.Neighbors.On() {
 			v.bad(field, "needs neighbors.protocol: %s", NeighborsND)
@@ -141,14 +133,15 @@ func (v *validator) subnets(at string, s *Switch) {
 	}
 }
 
-// hostMAC checks the MAC of a host, which may be missing where it can be found.
+// hostMAC checks the MAC of a host. The MAC may be missing if the controller can find the MAC.
 func (v *validator) hostMAC(at string, h *Host) {
 	if v.macFound(at+".mac", h.MAC, h.Switch) && len(h.Ports) > 1 {
 		v.bad(at+".mac", "is missing: it can be found where each port is at a switch of its own")
 	}
 }
 
-// macFound checks the MAC of a port of a host at a switch, and reports whether it is to be found.
+// macFound checks the MAC of a host port at a switch, and reports whether the controller must find
+// the MAC.
 func (v *validator) macFound(field string, m MAC, at string) bool {
 	if !m.IsZero() || !v.inv.Neighbors.On() {
 		v.mac(field, m)

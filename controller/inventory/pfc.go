@@ -13,42 +13,21 @@ import (
 type PFC struct {
 	Defaults api.PFCDefaults `yaml:"defaults"`
 
-	// SliceBits are how many low bits of the outer flow label are the slice's id,
-	// alike on all switches. Default 12.
-	SliceBits uint8 `yaml:"sliceBits"`
-	// DSCP of PFC frames in tunnels and of probes, which have the highest
-	// priority everywhere. Default 56 (CS7).
-	DSCP uint8 `yaml:"dscp"`
-	// Quanta of the pauses that switches send, each 512 bit times. Default 65535.
-	Quanta uint16 `yaml:"quanta"`
-	// MTU is the largest frame, in octets; WANQueue what may wait at each node
-	// between the ends of a tunnel. Defaults 9216 and 131072.
-	MTU      uint64 `yaml:"mtu"`
-	WANQueue uint64 `yaml:"wanQueue"`
-	// Share, in percent, is the part of a buffer above which a queue is never
-	// filled before it stops its upstream. Default 75.
-	Share uint64 `yaml:"share"`
-	// RTT of tunnels and HostRTT of hosts' links are assumed as long as nothing is
-	// measured or advertised, and Rate, in bit/s, of links that do not advertise
-	// theirs. Defaults 100ms, 20us, 100 Gbit/s.
-	RTT     api.Duration `yaml:"rtt"`
-	HostRTT api.Duration `yaml:"hostRtt"`
-	Rate    uint64       `yaml:"rate"`
-	// ProbeEvery is the pause between two probes of a tunnel; one is lost after
-	// ProbeTimeout and four round trips, and so is the tunnel after ProbeLoss of
-	// them in a row. Defaults 100ms, 100ms, 3.
-	ProbeEvery   api.Duration `yaml:"probeEvery"`
-	ProbeTimeout api.Duration `yaml:"probeTimeout"`
-	ProbeLoss    int          `yaml:"probeLoss"`
-	// QueryEvery is how often switches are asked for the state of queues. Default
-	// 1s.
-	QueryEvery api.Duration `yaml:"queryEvery"`
-	// Watchdog is what becomes of a queue that is paused for longer than its PFC
-	// policy allows and sends nothing: release (default), drop or report.
-	Watchdog string `yaml:"watchdog"`
-	// Learn is how long a switch does not report a segment list again (scenario
-	// 2). Default 1s.
-	Learn api.Duration `yaml:"learn"`
+	SliceBits    uint8        `yaml:"sliceBits" doc:"number of low bits of the outer flow label that carry the slice id, the same on all switches; 1 to 16"`
+	DSCP         uint8        `yaml:"dscp" doc:"codepoint of PFC frames in tunnels and of probes; they have the highest priority. With 'mrc', not one of its classes"`
+	Quanta       uint16       `yaml:"quanta" doc:"length of the pauses that switches send, in 512 bit times"`
+	MTU          uint64       `yaml:"mtu" doc:"largest frame in octets; headroom has room for one each way"`
+	WANQueue     uint64       `yaml:"wanQueue" doc:"octets that may wait at each node between the ends of a tunnel and arrive after a pause"`
+	Share        uint64       `yaml:"share" doc:"highest XOFF, in percent of the buffer"`
+	RTT          api.Duration `yaml:"rtt" doc:"round trip of tunnels that is neither measured nor advertised, and of hosts' links"`
+	HostRTT      api.Duration `yaml:"hostRtt" doc:"round trip of tunnels that is neither measured nor advertised, and of hosts' links"`
+	Rate         uint64       `yaml:"rate" doc:"rate, in bit/s, of links that advertise none"`
+	ProbeEvery   api.Duration `yaml:"probeEvery" doc:"interval of a tunnel's probes; time after four round trips at which a probe is lost; lost probes in a row that make a lost tunnel"`
+	ProbeTimeout api.Duration `yaml:"probeTimeout" doc:"interval of a tunnel's probes; time after four round trips at which a probe is lost; lost probes in a row that make a lost tunnel"`
+	ProbeLoss    int          `yaml:"probeLoss" doc:"interval of a tunnel's probes; time after four round trips at which a probe is lost; lost probes in a row that make a lost tunnel"`
+	QueryEvery   api.Duration `yaml:"queryEvery" doc:"interval at which the state of queues is read"`
+	Watchdog     string       `yaml:"watchdog" doc:"action on a storm: 'release' the queue, 'drop' its packets, or only 'report' it"`
+	Learn        api.Duration `yaml:"learn" doc:"time before a switch reports the same segment list again (scenario 2)"`
 }
 
 // The watchdog's actions.
@@ -114,7 +93,7 @@ func (v *validator) pfc() {
 	number("pfc.wanQueue", p.WANQueue, 0, 1<<34)
 	number("pfc.share", p.Share, 1, 100)
 	number("pfc.rate", p.Rate, 1, 1<<42)
-	number("pfc.defaults.buffer", p.Defaults.Buffer, 1, 1<<34)
+	number("pfc.defaults.buffer", p.Defaults.Buffer, api.MinPFCBuffer, api.MaxPFCBuffer)
 	if d := v.inv.MRC.Classes.DSCP; v.inv.MRC.On() &&
 		slices.Contains([]uint8{d.NoTrim, d.Trimmable, d.TrimmableRetx, d.Trimmed, d.TrimmedLastHop,
 			d.Control}, p.DSCP) {
@@ -129,7 +108,7 @@ func (v *validator) pfc() {
 	v.positive("pfc.queryEvery", p.QueryEvery, false)
 	v.positive("pfc.learn", p.Learn, false)
 	if p.Watchdog != WatchdogRelease && p.Watchdog != WatchdogDrop && p.Watchdog != WatchdogReport {
-		v.bad("pfc.watchdog", "%q is not one of %s, %s and %s", p.Watchdog, WatchdogRelease, WatchdogDrop,
+		v.bad("pfc.watchdog", "is %q: want %s, %s or %s", p.Watchdog, WatchdogRelease, WatchdogDrop,
 			WatchdogReport)
 	}
 	seen := map[uint16]string{v.inv.SIDs.EndMT: "endMt"}

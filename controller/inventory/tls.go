@@ -8,17 +8,17 @@ import (
 
 // TLS names PEM files. With Cert and Key the controller authenticates itself.
 type TLS struct {
-	CA         string `yaml:"ca"` // default: the system's authorities
-	Cert       string `yaml:"cert"`
-	Key        string `yaml:"key"`
-	ServerName string `yaml:"serverName"` // default: the host of the switch's address
+	CA         string `yaml:"ca" doc:"PEM file of the authorities that sign the other side's certificate" default:"the system's authorities (switch); none (API)"`
+	Cert       string `yaml:"cert" doc:"PEM files of the controller's own certificate and key" default:"–"`
+	Key        string `yaml:"key" doc:"PEM files of the controller's own certificate and key" default:"–"`
+	ServerName string `yaml:"serverName" doc:"name in the switch's certificate" default:"host of address"`
 
 	place string       // of the section
 	cache *certs.Cache // of the inventory; nil when it was not loaded
 }
 
-// Client is the files as those of a client whose servers are of some kinds; without TLS it is the
-// zero value.
+// Client returns the TLS files for a client that accepts servers of the given kinds; without TLS,
+// Client returns the zero value.
 func (t *TLS) Client(kinds certs.Kind) certs.Client {
 	if t == nil {
 		return certs.Client{}
@@ -27,8 +27,8 @@ func (t *TLS) Client(kinds certs.Kind) certs.Client {
 		ServerName: t.ServerName, Kinds: kinds, Place: t.place, Cache: t.cache}
 }
 
-// Server is the files as those of a server whose clients are of some kinds, with certificates that
-// CA signs; without TLS it is the zero value.
+// Server returns the TLS files for a server that accepts clients of the given kinds, with
+// certificates signed by CA; without TLS, Server returns the zero value.
 func (t *TLS) Server(kinds certs.Kind) certs.Server {
 	if t == nil {
 		return certs.Server{}

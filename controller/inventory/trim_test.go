@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTrimSize: without a size of its own a fabric trims to what the hardware of all its switches
-// trims to, and to the default where there is no such size.
+// TestTrimSize: a fabric without a configured size trims to the size that the hardware of all
+// switches uses, or to the default if no common size exists.
 func TestTrimSize(t *testing.T) {
 	for _, c := range []struct {
 		hardware string // of its switches

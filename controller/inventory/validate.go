@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -15,7 +17,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/gnmi"
-	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/southbound/target"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -29,7 +31,7 @@ const (
 type Fault struct {
 	Field   string // "switches[2].mac"
 	Line    int    // of the YAML text, 0 when there is none
-	Message string
+	Message string // what follows the field's name: "is VALUE: want WHAT", or "is missing"
 }
 
 func (f Fault) Error() string {
@@ -88,31 +90,48 @@ func (v *validator) bad(field, format string, args ...any) {
 	v.faults = append(v.faults, Fault{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
+// name reports whether a name keeps the rule of names.
+func (v *validator) name(field, name string) bool {
+	var refused *api.Error
+	if !errors.As(api.ValidateName(name), &refused) {
+		return true
+	}
+	v.bad(field, "is %.64q: want %s", name, refused.Fields[0].Want)
+	return false
+}
+
 func (v *validator) switches() {
 	names := make(map[string]int)
 	devices := make(map[string]int)
 	macs := make(map[MAC]int)
+	nodes := make(map[string]int)
 	for i := range v.inv.Switches {
 		s := &v.inv.Switches[i]
 		at := fmt.Sprintf("switches[%d]", i)
-		if err := api.ValidateName(s.Name); err != nil {
-			v.bad(at+".name", "%v", err)
-		} else if first, twice := names[s.Name]; twice {
-			v.bad(at+".name", "%q is also the name of switches[%d]", s.Name, first)
+		if first, twice := names[s.Name]; v.name(at+".name", s.Name) && twice {
+			v.bad(at+".name", "is %q, the name of switches[%d] too: want another", s.Name, first)
 		} else {
 			names[s.Name] = i
 		}
+		if first, twice := nodes[cmp.Or(s.Node, s.Name)]; twice && s.Node != "" {
+			v.bad(at+".node", "is %q, the node of switches[%d] too: want another", s.Node, first)
+		} else if twice && v.inv.Switches[first].Node != "" {
+			v.bad(at+".name", "is %q, its node too for want of another, and the node of switches[%d]",
+				s.Name, first)
+		}
+		nodes[cmp.Or(s.Node, s.Name)] = i
 		v.system(at, s)
 		v.mac(at+".mac", s.MAC)
 		if first, twice := macs[s.MAC]; twice && !s.MAC.IsZero() {
-			v.bad(at+".mac", "%v is also the MAC of switches[%d]", s.MAC, first)
+			v.bad(at+".mac", "is %v, the MAC of switches[%d] too: want another", s.MAC, first)
 		}
 		macs[s.MAC] = i
 		if s.Managed() {
 			v.listener(at+".address", s.Address)
 			device := s.Address + "#" + strconv.FormatUint(s.Device(), 10)
 			if first, twice := devices[device]; twice {
-				v.bad(at+".deviceId", "address and device are those of switches[%d]", first)
+				v.bad(at+".deviceId", "is %d, that of switches[%d] at the same "+
+					"address: want another", s.Device(), first)
 			}
 			devices[device] = i
 		}
@@ -139,7 +158,7 @@ func (v *validator) switches() {
 			field := fmt.Sprintf("%s.ports.%d", at, id)
 			v.port(field, p)
 			if other, twice := used[p]; twice {
-				v.bad(field, "port %d is that of link %d too", p, other)
+				v.bad(field, "is %d, the port of link %d too: want another", p, other)
 			}
 			used[p] = id
 		}
@@ -150,7 +169,7 @@ func (v *validator) switches() {
 			field := fmt.Sprintf("%s.linkPorts[%d]", at, j)
 			v.port(field, p)
 			if slices.Contains(s.HostPorts, p) {
-				v.bad(field, "%d is in hostPorts too", p)
+				v.bad(field, "is %d, which is in hostPorts too: want one of them", p)
 			}
 		}
 	}
@@ -177,7 +196,11 @@ func (v *validator) system(at string, s *Switch) {
 	}
 	d := s.Target()
 	if err := d.Validate(); err != nil {
-		v.bad(at, "%v", err)
+		field, what, _ := strings.Cut(err.Error(), " ")
+		if field == "version" {
+			field = "release"
+		}
+		v.bad(at+"."+field, "%s", what)
 	}
 	switch {
 	case s.DeviceID != 0:
@@ -200,7 +223,7 @@ func (v *validator) mac(field string, m MAC) {
 	case m.IsZero():
 		v.bad(field, "is missing")
 	case m[0]&1 != 0:
-		v.bad(field, "%v is a multicast address", m)
+		v.bad(field, "is %v, a multicast address: want one of a single interface", m)
 	}
 }
 
@@ -210,10 +233,8 @@ func (v *validator) hosts() {
 	for i := range v.inv.Hosts {
 		h := &v.inv.Hosts[i]
 		at := fmt.Sprintf("hosts[%d]", i)
-		if err := api.ValidateName(h.Name); err != nil {
-			v.bad(at+".name", "%v", err)
-		} else if first, twice := names[h.Name]; twice {
-			v.bad(at+".name", "%q is also the name of hosts[%d]", h.Name, first)
+		if first, twice := names[h.Name]; v.name(at+".name", h.Name) && twice {
+			v.bad(at+".name", "is %q, the name of hosts[%d] too: want another", h.Name, first)
 		} else {
 			names[h.Name] = i
 		}
@@ -221,17 +242,18 @@ func (v *validator) hosts() {
 		case !h.Address.IsValid():
 			v.bad(at+".address", "is missing")
 		case h.Address.Is4In6() || h.Address.Zone() != "" || !h.Address.IsGlobalUnicast():
-			v.bad(at+".address", "%v is not a global unicast address of IPv6 or IPv4", h.Address)
-		case h.Address.Is4() && len(h.Planes) > 0:
-			v.bad(at+".address", "%v is not IPv6, which a host with several planes needs", h.Address)
+			v.bad(at+".address", "is %v: want a global unicast address of IPv6 or IPv4", h.Address)
+		case h.Address.Is4() && len(h.Planes) > 0 && !v.inv.RoutesIPv4():
+			v.bad(at+".address", "is %v: want one of IPv6, which a host with several planes needs where "+
+				"mrc.mode is not ecmp or a switch runs no P4", h.Address)
 		case twice:
-			v.bad(at+".address", "%v is also the address of hosts[%d]", h.Address, first)
+			v.bad(at+".address", "is %v, the address of hosts[%d] too: want another", h.Address, first)
 		default:
 			addresses[h.Address] = i
 		}
 		v.hostMAC(at, h)
 		if v.inv.Switch(h.Switch) == nil {
-			v.bad(at+".switch", "%q is not a switch of the inventory", h.Switch)
+			v.bad(at+".switch", "is %q: want a switch of the inventory", h.Switch)
 		}
 		if h.Port != 0 && len(h.Ports) != 0 {
 			v.bad(at+".ports", "is given beside port: want one of them")
@@ -248,9 +270,9 @@ func (v *validator) hosts() {
 			field := fmt.Sprintf("%s.planes[%d]", at, j)
 			switch {
 			case v.inv.Switch(a.Switch) == nil:
-				v.bad(field+".switch", "%q is not a switch of the inventory", a.Switch)
+				v.bad(field+".switch", "is %q: want a switch of the inventory", a.Switch)
 			case planes[a.Switch]:
-				v.bad(field+".switch", "%q is that of another plane: want a switch a plane", a.Switch)
+				v.bad(field+".switch", "is %q, that of another plane: want a switch a plane", a.Switch)
 			}
 			planes[a.Switch] = true
 			v.port(field+".port", a.Port)
@@ -259,7 +281,7 @@ func (v *validator) hosts() {
 		for j, p := range h.Prefixes {
 			if !p.IsValid() || p.Addr().Is4In6() || p != p.Masked() {
 				v.bad(fmt.Sprintf("%s.prefixes[%d]", at, j),
-					"%v is not a prefix of IPv6 or IPv4 with nothing set beyond its length", p)
+					"is %v: want a prefix of IPv6 or IPv4 with nothing set beyond its length", p)
 			}
 		}
 	}
@@ -277,20 +299,38 @@ func (v *validator) bgp() {
 	if used && b.ASN == 0 {
 		v.bad("bgp.asn", "is missing")
 	}
-	if used && !b.RouterID.Is4() {
-		v.bad("bgp.routerId", "%v is not an IPv4 address", b.RouterID)
+	switch {
+	case used && !b.RouterID.IsValid():
+		v.bad("bgp.routerId", "is missing: want an IPv4 address such as 10.0.0.1")
+	case used && !b.RouterID.Is4():
+		v.bad("bgp.routerId", "is %v: want an IPv4 address such as 10.0.0.1", b.RouterID)
 	}
 	if h := b.HoldTime.D(); h != 0 && (h < 3*time.Second || h > 65535*time.Second ||
 		h%time.Second != 0) {
 		v.bad("bgp.holdTime", "is %v: want whole seconds from 3s to 65535s", h)
 	}
+	for _, f := range []struct {
+		field string
+		value api.Duration
+		most  time.Duration
+	}{{"stalePathTime", b.StalePathTime, time.Hour}, {"lossTime", b.LossTime, 24 * time.Hour}} {
+		if d := f.value.D(); d != 0 && (d < time.Second || d > f.most) {
+			v.bad("bgp."+f.field, "is %v: want 1s to %v", d, f.most)
+		}
+	}
+	peers := make(map[netip.AddrPort]int)
 	for i, p := range b.Peers {
+		at := topology.PeerEndpoint(p.Address, p.Port, p.Passive)
 		if !p.Address.IsValid() {
 			v.bad(fmt.Sprintf("bgp.peers[%d].address", i), "is missing")
+		} else if first, twice := peers[at]; twice {
+			v.bad(fmt.Sprintf("bgp.peers[%d].address", i), "is %v, the address of bgp.peers[%d] too: "+
+				"want peers that differ in address or port", p.Address, first)
 		}
+		peers[at] = i
 		if l := p.LocalAddress; l.IsValid() && l.Unmap().Is4() != p.Address.Unmap().Is4() {
 			v.bad(fmt.Sprintf("bgp.peers[%d].localAddress", i),
-				"%v and address %v are not both IPv4 or both IPv6", l, p.Address)
+				"is %v, and address %v: want both IPv4 or both IPv6", l, p.Address)
 		}
 		if p.Password != "" && p.PasswordFile != "" {
 			v.bad(fmt.Sprintf("bgp.peers[%d].passwordFile", i), "goes with no password: want one of the two")
@@ -322,7 +362,7 @@ func (v *validator) listener(field, address string) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		v.bad(field, "%q is not host:port", address)
+		v.bad(field, "is %q: want host:port", address)
 	}
 }
 
@@ -364,7 +404,7 @@ func (v *validator) tls(field string, t *TLS) {
 func (v *validator) apiURL(s string) {
 	if u, err := url.Parse(s); s != "" && (err != nil || u.Host == "" || u.User != nil ||
 		u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "") {
-		v.bad("api.url", "%q is not the http or https URL of this API", s)
+		v.bad("api.url", "is %q: want the http or https URL of this API", s)
 	}
 }
 
@@ -414,7 +454,7 @@ func (v *validator) numbers() {
 	v.positive("ports.maxHold", inv.Ports.MaxHold, false)
 	v.positive("ports.calm", inv.Ports.Calm, false)
 	if inv.Ports.MaxHold < inv.Ports.Hold {
-		v.bad("ports.maxHold", "is %v, below hold", inv.Ports.MaxHold)
+		v.bad("ports.maxHold", "is %v, below hold: want hold or more", inv.Ports.MaxHold)
 	}
 	iv := &inv.Intervals
 	v.positive("intervals.cnpTick", iv.CNPTick, false)
@@ -423,7 +463,7 @@ func (v *validator) numbers() {
 	v.positive("intervals.retryMin", iv.RetryMin, false)
 	v.positive("intervals.retryMax", iv.RetryMax, false)
 	if iv.RetryMax < iv.RetryMin {
-		v.bad("intervals.retryMax", "is %v, below retryMin", iv.RetryMax)
+		v.bad("intervals.retryMax", "is %v, below retryMin: want retryMin or more", iv.RetryMax)
 	}
 	v.positive("intervals.stateTimeout", iv.StateTimeout, false)
 	v.positive("intervals.stall", iv.Stall, true)

@@ -4,9 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 )
 
 // mostProbes a second.
@@ -34,7 +33,7 @@ func (v *validator) mrc(m *MRC) {
 		return
 	}
 	if _, err := ev.ParseMode(m.Mode); err != nil {
-		v.bad("mrc.mode", "%q is not one of %s and %s", m.Mode, modes, lastMode)
+		v.bad("mrc.mode", "is %q: want %s or %s", m.Mode, modes, lastMode)
 	} else {
 		f := m.Format()
 		switch err := f.Validate(); {
@@ -49,8 +48,8 @@ func (v *validator) mrc(m *MRC) {
 	if mode, err := ev.ParseMode(m.Mode); err == nil && mode == ev.ModeStructured && v.inv != nil {
 		for i := range v.inv.Switches {
 			if s := &v.inv.Switches[i]; s.WithoutP4() {
-				v.bad("mrc.mode", "%q needs switches that run P4, and %s runs %v: want another mode", m.Mode,
-					s.Name, s.System)
+				v.bad("mrc.mode", "is %q, which needs switches that run P4, and %s runs %v: want another "+
+					"mode", m.Mode, s.Name, s.System)
 				break
 			}
 		}
@@ -61,9 +60,7 @@ func (v *validator) mrc(m *MRC) {
 	v.count("mrc.maxEvs", m.MaxEVs, 1, hostapi.MaxProfileEVs)
 	v.count("mrc.minActive", m.MinActive, 0, m.MaxEVs)
 	if m.CCProfile != "" {
-		if err := api.ValidateName(m.CCProfile); err != nil {
-			v.bad("mrc.ccProfile", "%v", err)
-		}
+		v.name("mrc.ccProfile", m.CCProfile)
 	}
 	if m.Listen != "" {
 		v.listener("mrc.listen", m.Listen)
@@ -102,7 +99,7 @@ func (v *validator) restore(r *Restore) {
 	v.positive("mrc.restore.firstRound", r.FirstRound, false)
 	v.positive("mrc.restore.linger", r.Linger, true)
 	if r.MaxHold < r.Hold {
-		v.bad("mrc.restore.maxHold", "is %v, below hold", r.MaxHold)
+		v.bad("mrc.restore.maxHold", "is %v, below hold: want hold or more", r.MaxHold)
 	}
 }
 
@@ -117,7 +114,7 @@ func (v *validator) suspects(s *Suspects) {
 	v.positive("mrc.suspects.hold", s.Hold, false)
 	v.positive("mrc.suspects.maxHold", s.MaxHold, false)
 	if s.MaxHold < s.Hold {
-		v.bad("mrc.suspects.maxHold", "is %v, below hold", s.MaxHold)
+		v.bad("mrc.suspects.maxHold", "is %v, below hold: want hold or more", s.MaxHold)
 	}
 	v.count("mrc.suspects.probes", s.Probes, 1, mostProbes)
 }

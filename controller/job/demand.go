@@ -8,15 +8,15 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/layout"
 	"github.com/weft-sdn/weft/controller/job/ready"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/hostlist"
 )
 
-// Demand is what follows from the spec of a job and from where the inventory has its NICs. It does
-// not change.
+// Demand follows from the spec of a job and the location of its NICs in the inventory. It does not
+// change.
 type Demand struct {
 	ready.Need
 	Follows api.JobFollows
@@ -34,8 +34,8 @@ func rackOf(h *inventory.Host) string {
 	return name
 }
 
-// newDemand returns the demand of a job whose spec is valid. nic returns a host of the inventory,
-// nil for one that is not there any more.
+// newDemand returns the demand of a job with a valid spec. nic returns a host of the inventory, nil
+// for a host that is gone.
 func newDemand(s *api.JobSpec, nic func(name string) *inventory.Host) (*Demand, error) {
 	places, err := s.Places(expand)
 	if err != nil {
@@ -98,7 +98,8 @@ func newDemand(s *api.JobSpec, nic func(name string) *inventory.Host) (*Demand, 
 	return d, nil
 }
 
-// hintsOf returns what the host of a NIC is told of its queue pairs: nothing if it talks to none.
+// hintsOf returns the queue-pair hints for the host of a NIC: empty hints if the NIC talks to no
+// NIC.
 func hintsOf(s *api.JobSpec, p layout.Peers) (h hostapi.QPHints) {
 	if p.Send+p.Receive > 0 {
 		h = hostapi.QPHints{QPsPerPeer: uint32(max(1, s.QPsPerPeer)), SendPeers: uint32(p.Send),
@@ -161,8 +162,8 @@ func (d *Demand) pair(t *layout.Traffic, ranks []layout.Rank) {
 	})
 }
 
-// racksOf returns the racks of some points, each with the one host that it has of them; -1: it has
-// several.
+// racksOf returns the racks of some points. The value is the host when all points in the rack are
+// on one host, else -1.
 func (d *Demand) racksOf(points []int32, ranks []layout.Rank) map[int32]int {
 	out := make(map[int32]int)
 	for _, p := range points {
@@ -175,7 +176,7 @@ func (d *Demand) racksOf(points []int32, ranks []layout.Rank) map[int32]int {
 	return out
 }
 
-// named implements [api.Namer]: a job names its NICs, each of which is a host of the inventory.
+// named implements [api.Namer]: a job names its NICs, and each NIC is a host of the inventory.
 type named []api.Named
 
 // Named implements [api.Namer].

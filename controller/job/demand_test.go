@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/layout"
-	"github.com/weft-sdn/weft/hostapi"
 )
 
 // inventoryOf has hosts n1 and so on with some NICs each, n1-0 and so on; so many hosts have the
@@ -32,8 +32,8 @@ func inventoryOf(hosts, nics, perRack int, rails bool) map[string]*inventory.Hos
 	return out
 }
 
-// TestDemandAgainstAllPairs: the pairs of racks are those of all pairs of NICs that talk, no more
-// and no fewer.
+// TestDemandAgainstAllPairs: the pairs of racks are exactly the pairs derived from all talking
+// pairs of NICs.
 func TestDemandAgainstAllPairs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -91,8 +91,8 @@ func TestDemandAgainstAllPairs(t *testing.T) {
 	}
 }
 
-// TestDemandFollowsTheInventory: racks are hosts at the same leaves, and NICs that are not there
-// are named.
+// TestDemandFollowsTheInventory: a rack groups hosts at the same leaves, and missing NICs are
+// named.
 func TestDemandFollowsTheInventory(t *testing.T) {
 	inv := inventoryOf(4, 2, 2, true)
 	delete(inv, "n4-1")

@@ -168,7 +168,7 @@ type Task struct {
 	Over bool
 }
 
-// Changed reports whether there are other jobs, or what they need has changed, since the last call.
+// Changed reports whether jobs or their needs have changed since the last call.
 func (f *Feature) Changed() bool {
 	changed := f.changed
 	f.changed = false
@@ -217,7 +217,7 @@ func (f *Feature) Switches() map[string]ready.Fact {
 	return out
 }
 
-// programmed returns whether a switch holds all that it should, as it was read back.
+// programmed reports whether a switch holds all its entries, according to the last read-back.
 func (f *Feature) programmed(sw string) ready.Fact {
 	d, ok := f.env.Switches.Status(sw)
 	fact := ready.Fact{State: ready.Bad, Since: f.env.Start.Add(d.Since).UTC()}
@@ -238,9 +238,9 @@ func (f *Feature) programmed(sw string) ready.Fact {
 	return fact
 }
 
-// SetReadiness reports the readiness of a job as it was asked for. behind: hosts that are connected
-// do not hold all that they were told. That of another version counts for nothing, nor does one of
-// before the job has ended.
+// SetReadiness reports the readiness of a job for a task. behind: connected hosts do not hold all
+// the state sent to them. SetReadiness ignores a result for another version of the job, and a
+// result from before the end of the job.
 func (f *Feature) SetReadiness(t *Task, r api.JobReadiness, behind bool) {
 	name, version := t.Name, t.Version
 	j := f.all.Get(name)

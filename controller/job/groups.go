@@ -12,13 +12,13 @@ import (
 	"github.com/weft-sdn/weft/controller/job/ready"
 )
 
-// Groups are the multicast groups of a controller, as far as jobs make them.
+// Groups gives access to the multicast groups of a controller that jobs make.
 type Groups interface {
 	// Made returns those that jobs have made.
 	Made() []Group
 	// Put makes a group for a job, or changes the job's. The error is an *api.Error.
 	Put(job, name string, spec api.MulticastGroupSpec) error
-	// Delete deletes a group of a job, and Own makes it that of another job.
+	// Delete deletes a group of a job; Own gives the group to another job.
 	Delete(name string)
 	Own(name, job string)
 	// Complete returns a spec with its defaults.
@@ -33,7 +33,7 @@ type Group struct {
 	Spec      api.MulticastGroupSpec
 }
 
-// groupsAgain is the pause before groups are tried again that could not be made.
+// groupsAgain is the pause before the next try to make refused groups.
 const groupsAgain = 2 * time.Second
 
 // grouping are the groups of all jobs.
@@ -109,8 +109,8 @@ func (f *Feature) wants(j *item) (out []*wanted) {
 	return out
 }
 
-// Settle implements feature.Feature: it makes the groups of jobs, and takes back those that none
-// wants any more. Groups whose members are equal are one.
+// Settle implements feature.Feature: it makes the groups of jobs, and removes groups that no job
+// wants any more. Groups with equal members are one group.
 func (f *Feature) Settle() (more bool) {
 	g := &f.groups
 	if !g.due || g.made == nil {
@@ -150,8 +150,8 @@ func (f *Feature) Settle() (more bool) {
 	return more
 }
 
-// match finds the groups that there are already for what jobs want, and returns the jobs that use
-// each, by its name.
+// match finds existing groups for the requests of jobs, and returns the jobs that use each group,
+// by group name.
 func (g *grouping) match(all []*wanted, made []Group) map[string][]string {
 	users := make(map[string][]string)
 	byName := make(map[string]*Group, len(made))
@@ -213,7 +213,7 @@ func (g *grouping) make(w *wanted, all []*wanted) (changed bool) {
 	return false
 }
 
-// tellRefused has an event for each group that is refused now, and was not before for that.
+// tellRefused emits an event for each group that is refused for a new reason.
 func (f *Feature) tellRefused(before map[string][]*wanted) {
 	was := make(map[[2]string]string)
 	for _, list := range before {
@@ -258,9 +258,9 @@ func (f *Feature) groupsOf(name string) (out []api.JobGroup) {
 	return out
 }
 
-// GroupFacts returns what is known of the groups that a job depends on. Before a job runs nobody
-// can know the queue pairs that its program makes: a group that waits for them is in the way of a
-// running job alone.
+// GroupFacts returns the facts about the groups that a job depends on. Before a job runs, the queue
+// pairs of its program are unknown, so a group that waits for queue pairs blocks only a running
+// job.
 func (f *Feature) GroupFacts(t *Task) (out []ready.Other) {
 	for _, w := range f.groups.of[t.Name] {
 		s, why := f.state(w)

@@ -76,7 +76,7 @@ func (f jobs) validation() api.JobEnv {
 		HasNIC: func(name string) bool { return f.nics[name] != nil }}
 }
 
-// apart refuses a job that has NICs of another one, where one of them is exclusive.
+// apart refuses a job that shares NICs with another job if either job is exclusive.
 func (f jobs) apart(j *item, pre resource.Precondition) error {
 	if over(j) || j.Decided.demand == nil {
 		return nil

@@ -26,9 +26,9 @@ type Handle[S, V any] interface {
 	) (v V, created bool, err error)
 	// Delete removes a resource that no other resource refers to.
 	Delete(ctx context.Context, name string, pre resource.Precondition) error
-	// Ask answers a question about a resource, or carries out an action on it. A question is a type
-	// of package api, which also says what the answer is. [ErrNoQuestion] wraps the error of a kind
-	// that does not have the question.
+	// Ask answers a question about a resource, or carries out an action on the resource. A question is
+	// a type of package api, which also defines the type of the answer. A kind without the question
+	// returns an error with [ErrNoQuestion].
 	Ask(ctx context.Context, name string, question any, pre resource.Precondition) (any, error)
 }
 
@@ -55,12 +55,12 @@ type Page[V any] struct {
 var (
 	// ErrNoQuestion is the error of a question that a kind does not have.
 	ErrNoQuestion = errors.New("the kind does not have the question")
-	// ErrReadOnly is the error of a write of a kind that clients only read.
+	// ErrReadOnly is the error for a write to a kind that clients only read.
 	ErrReadOnly = errors.New("clients do not write the kind")
 )
 
 // Select returns the page of a list that a query selects, in the order of the names. match applies
-// the filter of a query, and is only called when there is one.
+// the filter of a query. Select calls match only if the query has a filter.
 func Select[V any](
 	all []V, q Query, name func(*V) string, match func(v *V, filter any) bool,
 ) Page[V] {
@@ -106,8 +106,8 @@ func Ask[A, S, V any](
 	return a, nil
 }
 
-// Base is a handle that has nothing and refuses everything. A handle that embeds it needs only the
-// methods that its kind has.
+// Base is a handle without resources that refuses all operations. A handle that embeds Base defines
+// only the methods for the operations of the kind.
 type Base[S, V any] struct{}
 
 // List implements [Handle].
@@ -162,7 +162,7 @@ func (e erased[S, V]) Put(
 	return e.Handle.Put(ctx, name, spec.(S), pre)
 }
 
-// Of returns the handle of the kind in a list that has the types; nil: there is none.
+// Of returns the handle of the kind with the types S and V in a list, or nil.
 func Of[S, V any](all []*Kind) Handle[S, V] {
 	for _, k := range all {
 		if e, ok := k.Handle.(erased[S, V]); ok {
@@ -172,13 +172,13 @@ func Of[S, V any](all []*Kind) Handle[S, V] {
 	return nil
 }
 
-// Views returns all resources of the kind in a list that has V as its view; none for a list
-// without that kind.
+// Views returns all resources of the kind with the view V in a list of kinds. For a list without
+// such a kind, Views returns nothing.
 func Views[V any](ctx context.Context, all []*Kind) ([]V, error) {
 	return ViewsOf[V](ctx, all, Query{})
 }
 
-// ViewsOf is Views of what a query selects.
+// ViewsOf is Views for the resources that a query selects.
 func ViewsOf[V any](ctx context.Context, all []*Kind, q Query) ([]V, error) {
 	for _, k := range all {
 		if h, ok := k.Handle.(viewer[V]); ok {

@@ -43,10 +43,10 @@ type About struct {
 	Prefix string
 	// Heading is that of the operations in the document of the API.
 	Heading string
-	// Reads and Writes are the scopes of the operations. With TenantRead and TenantWrite a member
-	// of projects has them for resources of these projects.
+	// Reads and Writes are the scopes of the operations. With TenantRead and TenantWrite, a member of
+	// a project may read and write the resources of the project.
 	Reads, Writes access.Scope
-	// Creates: clients create and delete the resources. Else these exist by themselves.
+	// Creates: clients create and delete the resources. Otherwise the resources exist by themselves.
 	Creates bool
 	// Example is a merge patch of a spec.
 	Example any
@@ -62,16 +62,16 @@ type About struct {
 	Filter any
 	// Whole: a list has no pages.
 	Whole bool
-	// Refusals are statuses of refusals of writes that not every kind has.
+	// Refusals lists the HTTP statuses of write refusals that only some kinds return.
 	Refusals []int
 	// Needs is the refusal when the controller has no handle of the kind; "": it always has one. With
 	// Plain a controller without what it needs has a handle to read by.
 	Needs string
 	Plain bool
 
-	// Lists, Gets, Puts, Patches and Deletes are the headlines of operations in the document of the
-	// API; "": they are made of the names. Listed, Created, Written, Patched and Deleted are what the
-	// document has about them beside; "": nothing, or what holds for all kinds.
+	// Lists, Gets, Puts, Patches and Deletes are the headlines of operations in the API document; "":
+	// the names make the headline. Listed, Created, Written, Patched and Deleted are further text
+	// about the operations in the API document; "": no text, or the text for all kinds.
 	Lists, Gets, Puts, Patches, Deletes        string
 	Listed, Created, Written, Patched, Deleted string
 }
@@ -111,7 +111,8 @@ type Kind struct {
 	stored func(r store.Record) (any, error)
 	hide   func(view any) any
 
-	name, changes []int // fields of View; changes is nil where it has none
+	// fields of View; changes and takes are nil where it has none
+	name, changes, takes []int
 }
 
 // Draft is a body whose spec has the type Kind.Spec.
@@ -153,6 +154,9 @@ func newKind[V any](about About) *Kind {
 	k.Record = resource.Kind{Name: k.Noun, Prefix: k.Prefix}
 	if f, ok := k.View.FieldByName("Changes"); ok {
 		k.changes = f.Index
+	}
+	if f, ok := k.View.FieldByName("Takes"); ok {
+		k.takes = f.Index
 	}
 	return k
 }
@@ -207,8 +211,8 @@ func New[S any, V api.Intended](about About) *Kind {
 	return k
 }
 
-// Hiding has a kind take out of a view what it tells of others, for clients that may not know of
-// them.
+// Hiding makes a kind remove details of other projects from a view, for clients that may not see
+// these projects.
 func Hiding[V any](k *Kind, hide func(*V)) *Kind {
 	k.hide = func(view any) any {
 		v := view.(V)
@@ -225,8 +229,8 @@ func Bind[S, V any](k *Kind, h Handle[S, V]) *Kind {
 	return &bound
 }
 
-// Reading returns the kind of a controller that lacks what the kind needs, and has resources to
-// read.
+// Reading returns a kind for a controller that can read the resources of the kind, but lacks the
+// means to write them.
 func Reading(k *Kind) *Kind {
 	fixed := *k
 	fixed.Fixed = true
@@ -289,23 +293,30 @@ func (k *Kind) DraftOf(view any) Draft {
 // Decode reads a body, JSON of the type Request.
 func (k *Kind) Decode(body []byte) (Draft, error) { return k.decode(body) }
 
-// Bare returns a draft as a body that has its name and spec alone.
+// Bare returns a draft as a body with only the name and the spec.
 func (k *Kind) Bare(d Draft) any { return k.bare(d) }
 
 // Make returns a resource that was created at a time, without a status.
 func (k *Kind) Make(d Draft, created time.Time) any { return k.make(d, created) }
 
-// Stored returns a resource as its record has it: without what the controller decided about it.
+// Stored returns a resource in the form of the record, without the controller's decisions about the
+// resource.
 func (k *Kind) Stored(r store.Record) (any, error) { return k.stored(r) }
 
-// WithChanges returns a resource with the changes of switches that a dry run has found.
-func (k *Kind) WithChanges(view any, changes []api.SwitchChange) any {
-	if k.changes == nil {
+// WithChanges returns a resource with what a dry run has found: changes of switches, and what
+// others would lose.
+func (k *Kind) WithChanges(view any, changes []api.SwitchChange, takes []api.Taken) any {
+	if k.changes == nil && k.takes == nil {
 		return view
 	}
 	v := reflect.New(k.View).Elem()
 	v.Set(reflect.ValueOf(view))
-	v.FieldByIndex(k.changes).Set(reflect.ValueOf(changes))
+	if k.changes != nil {
+		v.FieldByIndex(k.changes).Set(reflect.ValueOf(changes))
+	}
+	if k.takes != nil {
+		v.FieldByIndex(k.takes).Set(reflect.ValueOf(takes))
+	}
 	return v.Interface()
 }
 

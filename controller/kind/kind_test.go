@@ -88,8 +88,10 @@ func TestStored(t *testing.T) {
 // TestWithChanges: the changes of a dry run are in the answer, and not in the resource.
 func TestWithChanges(t *testing.T) {
 	before := api.Tenant{Name: "blue"}
-	after := tenants.WithChanges(before, []api.SwitchChange{{Switch: "n1"}}).(api.Tenant)
-	if len(after.Changes) != 1 || after.Name != "blue" || before.Changes != nil {
+	after := tenants.WithChanges(before, []api.SwitchChange{{Switch: "n1"}},
+		[]api.Taken{{Name: "g"}}).(api.Tenant)
+	if len(after.Changes) != 1 || len(after.Takes) != 1 || before.Takes != nil ||
+		after.Name != "blue" || before.Changes != nil {
 		t.Errorf("%+v, %+v", before, after)
 	}
 }
@@ -133,8 +135,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestAsk: an answer of another type than the question's is an error, and so is a question that a
-// kind does not have.
+// TestAsk: an answer with a different type than the question's answer type is an error. A question
+// unknown to the kind is an error, too.
 func TestAsk(t *testing.T) {
 	m := kindtest.New[api.TenantSpec, api.Tenant](&kindtest.State{}, tenants, nil)
 	ask := func() (string, error) {
@@ -169,8 +171,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestKnown: a value of a filter that names nothing is refused on the first page of an empty list,
-// with what it may name; no other value is.
+// TestKnown: the kind refuses a filter value that names nothing on the first page of an empty list,
+// and lists the valid values. The kind refuses no other value.
 func TestKnown(t *testing.T) {
 	names := func(of string) []string {
 		return map[string][]string{"nodes": {"a1", "64512:10.0.0.1"}, "planes": {"1", "2"}}[of]
@@ -207,7 +209,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestDrainable: clients write what can be drained without a name, and read it by that of its view.
+// TestDrainable: clients write drainable objects without a name, and read drainable objects by the
+// name of the view.
 func TestDrainable(t *testing.T) {
 	links := kind.NewDrainable(kind.About{
 		Names: kind.Names{One: "link", Noun: "link"}, Verbs: kind.List | kind.Put, At: "/v1/x/{id}",
@@ -236,7 +239,7 @@ func TestDrainable(t *testing.T) {
 	}
 }
 
-// TestViewWithoutFields: a view that lacks a field is a fault of the program, found when it starts.
+// TestViewWithoutFields: a view without a needed field is a program error, found at the start.
 func TestViewWithoutFields(t *testing.T) {
 	defer func() {
 		if r := recover(); r == nil || !strings.Contains(r.(string), "has no field Name") {

@@ -9,15 +9,15 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Bounds of the error of a filter that names nothing: values that would be right, and octets of the
-// value that is not.
+// Bounds of the error for a filter that names nothing: the number of valid values, and the octets
+// of the invalid value.
 const (
 	mostNames = 40
 	mostValue = 64
 )
 
-// Unknown returns the error of a parameter of a query whose value names nothing; valid are the
-// values that do.
+// Unknown returns the error for a query parameter whose value names nothing; valid lists the valid
+// values.
 func Unknown(parameter, value string, valid []string) *api.Error {
 	want := "one of " + strings.Join(valid[:min(len(valid), mostNames)], ", ")
 	switch {

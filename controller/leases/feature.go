@@ -1,9 +1,9 @@
-// Package leases has the leases of paths: which paths of an MRC fabric are held for whom, and until
-// when.
+// Package leases offers leases of paths: it records which paths of an MRC fabric are held for whom,
+// and until when.
 //
-// It keeps the resources, and a ledger (package job/lease) decides. What the ledger is of, the
-// paths between NICs and the links that must not be crossed, the controller of the MRC fabric
-// knows: see [Feature.SetFabric]. Until then nothing is granted, and leases keep what they have.
+// It keeps the resources, and a ledger (package job/lease) decides. The controller of the MRC
+// fabric publishes the paths between NICs and the links that must not be crossed
+// (feature.Env.Fabric). Until then the ledger grants nothing, and leases keep their paths.
 package leases
 
 import (
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/lease"
@@ -23,7 +24,11 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// keepEnded is how long a lease is there after its end, for its client to read why.
+// followEvery is the least time between two views of the fabric that leases follow, unless a change
+// of a lease needs the newest.
+const followEvery = 250 * time.Millisecond
+
+// keepEnded is how long a lease remains readable after its end, to let its client read why.
 const keepEnded = time.Hour
 
 // decided is what the feature made of a lease.
@@ -47,10 +52,42 @@ type Feature struct {
 	// network is what the ledger is of; nil: it is not known, and why has the reason.
 	network *lease.Network
 	why     string
-	nics    map[string]bool // of known
+	seen    *fabricview.View // the last that leases have followed; nil: none
+	next    time.Duration    // when they follow another
+	nics    map[string]bool  // of known
 	known   *inventory.Inventory
-	changed bool // since the last call of Changed
 	gone    []string
+
+	// Terms returns what the project of a lease may have; nil: everything.
+	Terms func(name string) Terms
+	// Project returns the project of a resource by its name; nil: all are of one.
+	Project func(name string) string
+	running []*Running
+}
+
+// Terms are what the project of a lease may have.
+type Terms struct {
+	Project   string // "": there is none, and the rest does not count
+	Exclusive bool
+	Priority  int
+	Longest   time.Duration
+	// Links are those that it may hold beside its other leases; nil: any number.
+	Links *int
+}
+
+func (f *Feature) terms(name string) Terms {
+	if f.Terms == nil {
+		return Terms{}
+	}
+	return f.Terms(name)
+}
+
+// Held returns the links that a lease holds, and the bit/s of its paths.
+func (f *Feature) Held(name string) (links int, bandwidth uint64) {
+	if j := f.all.Get(name); j != nil && j.Decided.Has != nil {
+		return j.Decided.Has.Links(), j.Spec.Reserves()
+	}
+	return 0, 0
 }
 
 // New returns the feature without leases.
@@ -63,6 +100,7 @@ func New(env *feature.Env) *Feature {
 		}
 		return f.network.Paths(from, to)
 	})
+	f.ledger.Spares, f.ledger.Keeps, f.ledger.Name = f.spares, f.keeps, f.linkName
 	return f
 }
 
@@ -80,7 +118,6 @@ func (f *Feature) Start() {
 	}
 	f.ledger.Restore(has)
 	f.SetNetwork()
-	f.changed = true
 	if f.network != nil {
 		f.setLinks()
 	}
@@ -94,8 +131,11 @@ func (f *Feature) Records() []store.Record { return f.all.Records() }
 
 // Fork implements feature.Feature.
 func (f *Feature) Fork() func(feature.Feature) {
-	network, why := f.network, f.why
-	return func(to feature.Feature) { to.(*Feature).network, to.(*Feature).why = network, why }
+	network, why, seen, running := f.network, f.why, f.seen, f.running
+	return func(to feature.Feature) {
+		f := to.(*Feature)
+		f.network, f.why, f.seen, f.running = network, why, seen, running
+	}
 }
 
 // SetNetwork implements feature.Feature: the inventory has the NICs.
@@ -110,13 +150,6 @@ func (f *Feature) SetNetwork() {
 	}
 }
 
-// Changed reports whether there are other leases since the last call.
-func (f *Feature) Changed() bool {
-	changed := f.changed
-	f.changed = false
-	return changed
-}
-
 // Gone returns the leases that the feature has removed by itself since the last call.
 func (f *Feature) Gone() []string {
 	gone := f.gone
@@ -124,41 +157,42 @@ func (f *Feature) Gone() []string {
 	return gone
 }
 
-// NICs returns the NICs of all leases that have not ended, in order.
-func (f *Feature) NICs() []string {
-	out := make(map[string]bool)
-	for _, j := range f.all.All() {
-		if j.Decided.Has != nil {
-			for _, p := range j.Spec.Pairs {
-				out[p.From], out[p.To] = true, true
-			}
-		}
+// Settle implements feature.Feature: leases follow the fabric.
+func (f *Feature) Settle() (more bool) {
+	if f.env.Now >= f.next && f.behind() {
+		f.Follow()
 	}
-	return slices.Sorted(maps.Keys(out))
+	return false
 }
 
-// SetFabric takes what leases are of; nil: that is not known, and why has the reason. One that was
-// made for fewer NICs than the leases have counts for nothing.
-func (f *Feature) SetFabric(n *lease.Network, why string) {
-	if n == nil {
-		if f.network == nil {
-			f.why = why
-		}
-		return // what was known last is the best that there is
-	}
-	if n == f.network {
+// behind reports whether there are leases that have not followed the newest view of the fabric.
+func (f *Feature) behind() bool {
+	return f.env.Fabric != f.seen && slices.ContainsFunc(f.all.All(), func(j *item) bool {
+		return j.Decided.Has != nil
+	})
+}
+
+// Follow has leases follow the newest view of the fabric now. The last known network remains in use
+// while the newest view has none.
+func (f *Feature) Follow() {
+	v := f.env.Fabric
+	if v == f.seen {
 		return
 	}
-	for _, name := range f.NICs() {
-		if !n.Of[name] {
-			f.changed = true
-			return
-		}
-	}
+	f.seen = v
 	before := f.network
-	f.network = n
+	switch {
+	case v.Leases == nil:
+		if before == nil {
+			f.why = v.Why
+		}
+		return
+	case v.Leases == before:
+		return
+	}
+	f.network, f.next = v.Leases, f.env.Now+followEvery
 	f.setLinks()
-	if before == nil || !sameMap(before.Links, n.Links) {
+	if before == nil || !sameMap(before.Links(), f.network.Links()) {
 		f.ledger.Relabel()
 	}
 	f.settle()
@@ -171,7 +205,7 @@ func sameMap[K comparable, V any](a, b map[K]V) bool {
 
 // setLinks has the ledger know the links.
 func (f *Feature) setLinks() {
-	links := maps.Clone(f.network.Links)
+	links := maps.Clone(f.network.Links())
 	ends := make(map[topology.LinkID]bool)
 	for id, down := range f.network.Down {
 		if !down {
@@ -210,11 +244,10 @@ func (f *Feature) took(changes []lease.Change) {
 			f.all.Save(c.Name)
 			f.env.Event(api.EventLeaseChanged, c.Name, "ended: "+c.Reason, nil)
 		case lease.Moves:
-			f.env.Event(api.EventLeaseChanged, c.Name,
-				"moves to other paths: part of the network was lost", nil)
+			f.env.Event(api.EventLeaseChanged, c.Name, "moves to other paths: "+f.lost(c.Name), nil)
 		case lease.Breaks:
 			f.env.Event(api.EventLeaseBroken, c.Name,
-				"broken: part of the network was lost, and there are no other paths", nil)
+				"broken: "+f.lost(c.Name)+", and there are no other paths", nil)
 		case lease.Restored:
 			f.env.Event(api.EventLeaseChanged, c.Name, "it has paths again", nil)
 		}
@@ -224,7 +257,15 @@ func (f *Feature) took(changes []lease.Change) {
 	}
 }
 
-// note has the record of a lease have what the ledger has of it.
+// lost returns why a lease has lost a path, without the name of another lease.
+func (f *Feature) lost(name string) string {
+	if l, _ := f.ledger.Lease(name); l.Taken != nil {
+		return fmt.Sprintf("a lease of priority %d has taken its links", l.Taken.Priority)
+	}
+	return "part of the network was lost"
+}
+
+// note updates the record of a lease from the ledger.
 func (f *Feature) note(j *item) {
 	if j.Decided.Has == nil {
 		return
@@ -261,6 +302,9 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 	if end, some := f.ledger.Next(); some {
 		soonest(end)
 	}
+	if f.behind() && (!ok || f.next < at) {
+		at, ok = f.next, true
+	}
 	for _, j := range f.all.All() {
 		if e := j.Decided.Ended; !e.IsZero() {
 			soonest(e.Add(keepEnded))
@@ -269,8 +313,8 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Blocking returns the exclusive leases that hold links which a job depends on, but those for the
-// job itself.
+// Blocking returns the exclusive leases on links that a job depends on, except leases for the job
+// itself.
 func (f *Feature) Blocking(job string, fabric *ready.Fabric) (out []ready.Other) {
 	held := make(map[string]*item)
 	for _, j := range f.all.All() {
@@ -308,8 +352,8 @@ func (f *Feature) Blocking(job string, fabric *ready.Fabric) (out []ready.Other)
 	return out
 }
 
-// blocker returns a lease as what is in the way of a job: the ranks at the leaves of its links are
-// behind it, all where none is.
+// blocker returns a lease as a blocker of a job. The affected ranks are the ranks at the leaves of
+// its links, or all ranks if no rank is there.
 func (f *Feature) blocker(j *item, links []*ready.Link, fabric *ready.Fabric) ready.Other {
 	ends := make(map[string]bool)
 	for _, l := range links {
@@ -321,8 +365,8 @@ func (f *Feature) blocker(j *item, links []*ready.Link, fabric *ready.Fabric) re
 	}
 	o := ready.Other{Kind: ready.KindLease, Object: j.Name, NICs: behind, Fact: ready.Fact{
 		State: ready.Bad, Since: j.Decided.Granted, Why: fmt.Sprintf(
-			"it has %d of the links that the paths of the job cross for itself, as link %s", len(links),
-			links[0].ID)}}
+			"it has %d of the links that the paths of the job cross for itself, as %s", len(links),
+			f.linkName(topology.LinkID(links[0].ID)))}}
 	if o.Want = "that it is deleted"; !endsAt(j).IsZero() {
 		o.Want = "its end at " + endsAt(j).UTC().Format(time.RFC3339) + ", or that it is deleted"
 	}

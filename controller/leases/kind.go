@@ -6,8 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of leases of paths. The record of a lease has its paths and when it ends beside the
-// spec.
+// Kind is the kind of path leases. The record of a lease keeps paths and end beside the spec.
 var Kind = kind.Hiding(kind.New[api.PathLeaseSpec, api.PathLease](kind.About{
 	Names: kind.Names{One: "lease", Noun: "lease"}, Prefix: "leases/", Creates: true,
 	Heading: kind.HeadingJobs, Reads: access.TenantRead, Writes: access.TenantWrite,
@@ -22,8 +21,12 @@ var Kind = kind.Hiding(kind.New[api.PathLeaseSpec, api.PathLease](kind.About{
 // network by their names.
 func hide(r *api.PathLease) {
 	s := &r.Status
-	if s.Reason = ""; s.Phase == api.LeaseMoving || s.Phase == api.LeaseBroken {
+	s.TookFrom, s.Reason = nil, ""
+	if s.Phase == api.LeaseMoving || s.Phase == api.LeaseBroken {
 		s.Reason = "part of the network was lost: the administrators see which"
+		if c := s.Conditions.Find(api.Ready); c != nil && c.Reason == api.ReasonPreempted {
+			s.Reason = c.Message + ": the administrators see which"
+		}
 	}
 	for _, paths := range []*[]api.LeasedPath{&s.Paths, &s.Former} {
 		hidden := make([]api.LeasedPath, 0, len(*paths))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -29,7 +30,7 @@ func (f leases) Get(name string) (api.PathLease, error) {
 func requestOf(name string, s *api.PathLeaseSpec) lease.Request {
 	r := lease.Request{Name: name, Paths: s.Paths, Disjointness: lease.Disjointness(s.Disjointness),
 		Sharing: lease.Sharing(s.Sharing), Bandwidth: s.Bandwidth, Duration: s.Duration.D(),
-		Heartbeat: s.Heartbeat.D()}
+		Heartbeat: s.Heartbeat.D(), Priority: s.Priority, Job: s.Job}
 	for _, p := range s.Pairs {
 		r.Pairs = append(r.Pairs, lease.Endpoints{From: p.From, To: p.To})
 	}
@@ -41,13 +42,21 @@ func (f leases) Put(
 	name string, spec api.PathLeaseSpec, pre resource.Precondition,
 ) (v api.PathLease, created bool, err error) {
 	spec = spec.Complete()
+	terms := f.terms(name)
+	if terms.Project != "" && spec.Duration == 0 {
+		spec.Duration = api.Duration(terms.Longest)
+	}
 	j, err := f.all.CheckPut(name, pre)
 	if err == nil {
 		err = spec.Validate(func(name string) bool { return f.nics[name] })
 	}
+	if err == nil && (j == nil || j.Decided.Has == nil || !j.Spec.Equal(&spec)) {
+		err = terms.check(&spec)
+	}
 	if err != nil {
 		return v, false, err
 	}
+	f.Follow()
 	f.took(f.ledger.Expire(f.env.Wall()))
 	if j != nil && j.Decided.Has != nil {
 		err = f.amend(j, &spec)
@@ -68,17 +77,23 @@ func (f leases) Put(
 		return v, false, &api.Error{Code: api.CodeUnavailable,
 			Message: "no lease can be granted: " + f.why}
 	}
-	granted, err := f.ledger.Request(f.env.Wall(), requestOf(name, &spec))
+	request := requestOf(name, &spec)
+	if terms.Links != nil {
+		request.MostLinks = *terms.Links
+	}
+	granted, err := f.ledger.Request(f.env.Wall(), request)
 	f.settle() // the request may have ended others
 	if err != nil {
-		return v, false, refusal(&spec, err, pre)
+		return v, false, refusal(&spec, &terms, err, pre)
 	}
 	created = j == nil
 	j = f.all.Put(name, spec, f.env.Wall())
 	j.Decided = decided{Granted: granted.Granted, Has: &granted}
-	f.changed = true
-	f.env.Event(api.EventLeaseChanged, name, fmt.Sprintf("granted: %d paths",
-		len(spec.Pairs)*spec.Paths), nil)
+	what := fmt.Sprintf("granted: %d paths", len(spec.Pairs)*spec.Paths)
+	if n := len(granted.From); n > 0 {
+		what += fmt.Sprintf(", with links that %d leases of lower priorities have given up", n)
+	}
+	f.env.Event(api.EventLeaseChanged, name, what, nil)
 	return f.view(j), created, nil
 }
 
@@ -87,11 +102,43 @@ func (f leases) amend(j *item, spec *api.PathLeaseSpec) error {
 	if err := api.Refuse(j.Spec.Fixed(spec)); err != nil || j.Spec.Equal(spec) {
 		return err
 	}
-	return f.ledger.Amend(f.env.Wall(), j.Name, spec.Duration.D(), spec.Heartbeat.D())
+	if err := f.ledger.Amend(f.env.Wall(), j.Name, spec.Duration.D(), spec.Heartbeat.D()); err != nil {
+		return err
+	}
+	f.ledger.For(j.Name, spec.Job)
+	return nil
+}
+
+// check returns what of a lease its project may not have.
+func (t *Terms) check(s *api.PathLeaseSpec) error {
+	if t.Project == "" {
+		return nil
+	}
+	var found []api.FieldError
+	if s.Sharing == api.LeaseExclusive && !t.Exclusive {
+		found = append(found, api.FieldError{Field: "spec.sharing", Code: api.CodeForbidden,
+			Value: string(s.Sharing), Want: fmt.Sprintf(
+				"shared: exclusiveLeases is not assigned to project %s", t.Project)})
+	}
+	if s.Priority > t.Priority {
+		found = append(found, api.FieldError{Field: "spec.priority", Code: api.CodeForbidden,
+			Value: fmt.Sprint(s.Priority), Want: fmt.Sprintf(
+				"at most %d, the leasePriority that is assigned to project %s", t.Priority, t.Project)})
+	}
+	if s.Duration.D() > t.Longest {
+		found = append(found, api.FieldError{Field: "spec.duration", Code: api.CodeLimit,
+			Value: s.Duration.String(), Want: fmt.Sprintf("at most %v, quotas.leaseDuration of project %s",
+				t.Longest, t.Project)})
+	}
+	if t.Links != nil && *t.Links <= 0 {
+		found = append(found, api.FieldError{Field: "name", Code: api.CodeLimit, Value: "one more lease",
+			Want: fmt.Sprintf("none: project %s holds as many links as quotas.leaseLinks has", t.Project)})
+	}
+	return api.Refuse(found)
 }
 
 // refusal returns why a lease was not granted, as the client may know it.
-func refusal(s *api.PathLeaseSpec, err error, pre resource.Precondition) error {
+func refusal(s *api.PathLeaseSpec, t *Terms, err error, pre resource.Precondition) error {
 	var r *lease.Refusal
 	if !errors.As(err, &r) {
 		return err
@@ -116,6 +163,15 @@ func refusal(s *api.PathLeaseSpec, err error, pre resource.Precondition) error {
 		if s.Disjointness != api.DisjointNone {
 			f.Field, f.Value = "spec.disjointness", string(s.Disjointness)
 		}
+	case lease.Needed:
+		f.Field, f.Value, f.Code = "spec.sharing", string(s.Sharing), api.CodeConflict
+		if job := pre.Visible(r.Job); job != "" {
+			f.Want += fmt.Sprintf("; job %q would have none", job)
+		}
+	case lease.Beyond:
+		f.Field, f.Value, f.Code = "spec.paths", fmt.Sprint(s.Paths), api.CodeLimit
+		f.Limit = api.Limit(r.MostLinks)
+		f.Want += ": that is left of quotas.leaseLinks of project " + t.Project
 	default:
 		f.Field, f.Value, f.Code = "spec.pairs", fmt.Sprint(len(s.Pairs)), api.CodeLimit
 	}
@@ -149,7 +205,6 @@ func (f leases) Delete(name string, pre resource.Precondition) error {
 		}
 	}
 	f.all.Delete(name)
-	f.changed = true
 	f.env.Event(api.EventLeaseDeleted, name, "deleted", nil)
 	f.settle()
 	return nil
@@ -177,6 +232,7 @@ func (f *Feature) act(name string, pre resource.Precondition, do func() error) e
 	if _, err := f.all.CheckDelete(name, pre); err != nil {
 		return err
 	}
+	f.Follow()
 	f.took(f.ledger.Expire(f.env.Wall()))
 	j := f.all.Get(name)
 	if j.Decided.Has == nil {
@@ -222,16 +278,28 @@ func (f *Feature) view(j *item) api.PathLease {
 		s.Conditions.Set(api.Ready, false, api.ReasonEnded, "the lease has ended", j.Decided.Ended)
 		return v
 	}
-	s.Phase, s.Reason = phases[l.Phase], l.Reason
+	s.Phase, s.Reason, s.Took, s.TookFrom = phases[l.Phase], l.Reason, len(l.From), l.From
+	why, what := api.ReasonPlanned, ""
+	if l.Taken != nil {
+		why, what = api.ReasonPreempted, fmt.Sprintf("a lease of priority %d has taken links from it",
+			l.Taken.Priority)
+	}
 	switch l.Phase {
 	case lease.Broken:
-		s.Conditions.Set(api.Ready, false, api.ReasonUnreachable, "it has no paths", time.Time{})
+		if l.Taken == nil {
+			why, what = api.ReasonUnreachable, "it has no paths"
+		}
+		s.Conditions.Set(api.Ready, false, why, what, time.Time{})
 		return v
 	case lease.Moving:
 		s.Reason = "some of the paths that it had were lost"
+		if l.Taken != nil {
+			s.Reason = fmt.Sprintf("lease %q of priority %d has taken links of paths that it had",
+				l.Taken.Name, l.Taken.Priority)
+		}
 		s.Former = f.paths(j, l.Former)
 	}
-	s.Conditions.Set(api.Ready, true, api.ReasonPlanned, "", j.Decided.Granted)
+	s.Conditions.Set(api.Ready, true, why, what, j.Decided.Granted)
 	s.Paths = f.paths(j, l.Paths)
 	return v
 }
@@ -253,6 +321,14 @@ func (f *Feature) paths(j *item, of [][]lease.Path) (out []api.LeasedPath) {
 		}
 	}
 	return out
+}
+
+// linkName names a link, or the port of a host, for people.
+func (f *Feature) linkName(id topology.LinkID) string {
+	if at := strings.LastIndexByte(string(id), '/'); at > 0 && f.nics[string(id[:at])] {
+		return fmt.Sprintf("port %s of host %s", id[at+1:], id[:at])
+	}
+	return "link " + f.env.Net.Snapshot.LinkName(id)
 }
 
 // nodeName returns what a node shows as its name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -93,8 +94,7 @@ type held struct {
 // New returns a ledger. Run must be called.
 func New(o Options) *Ledger {
 	l := &Ledger{o: o, loop: loop.New(o.Start)}
-	// The call itself does nothing: a step follows.
-	l.writer = store.NewWriter(o.Store, func() { l.loop.Post(nil, func() {}) })
+	l.writer = store.NewWriter(o.Store, l.loop.Wake)
 	return l
 }
 
@@ -224,13 +224,25 @@ func (l *Ledger) Do(ctx context.Context, f func()) error {
 // Post has something done by the owner unless stop is closed before, and does not wait for it.
 func (l *Ledger) Post(stop <-chan struct{}, f func()) { l.loop.Post(stop, f) }
 
+// Wake has a step taken, and never waits.
+func (l *Ledger) Wake() { l.loop.Wake() }
+
 // Read has the owner give an answer, and returns when it may be released: the store has everything
 // that it can rest on, and after that this process still speaks for the store.
 func (l *Ledger) Read(ctx context.Context, f func()) error {
 	if err := l.Do(ctx, f); err != nil {
 		return err
 	}
-	return l.answer(ctx, l.writer.Added())
+	return Unread(l.answer(ctx, l.writer.Added()))
+}
+
+// Unread is an error of a call that only reads: it asks for no room on a disk that has none.
+func Unread(err error) error {
+	if !errors.Is(err, store.ErrNoRoom) {
+		return err
+	}
+	return fmt.Errorf("%w: what it was asked to keep last it has not kept: %s", ErrStore,
+		strings.TrimPrefix(err.Error(), ErrStore.Error()+": "))
 }
 
 // answer waits until an answer that rests on writes up to a number may be given.

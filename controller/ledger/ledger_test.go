@@ -341,6 +341,8 @@ func TestOutcome(t *testing.T) {
 				if err := core.Read(t.Context(), func() {}); !errors.Is(err, ledger.ErrStore) &&
 					!(errors.Is(c.err, store.ErrFenced) && errors.Is(err, ledger.ErrStopped)) {
 					t.Errorf("a reading after that: %v", err)
+				} else if errors.Is(err, store.ErrNoRoom) {
+					t.Errorf("a reading after that is refused for want of room: %v", err)
 				}
 				end()
 				core.ended.Wait()

@@ -11,17 +11,17 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/prove"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A bed is a fabric, its hosts, and a core, in virtual time. Hosts apply what
-// they are told after a delay, and answer probes by what the links truly are.
+// A bed is a fabric, its hosts, and a core, in virtual time. Hosts apply their states after a
+// delay, and answer probes by the true state of the links.
 type bed struct {
 	virtual.Clock
 	t      testing.TB
@@ -37,7 +37,7 @@ type bed struct {
 
 	sets   map[string][]time.Duration // when a host was told something
 	probes []sentProbe
-	// nic is the share of packets that the link between a host and its leaf loses; nil: none.
+	// nic returns the share of packets lost on the link between a host and its leaf; nil: no loss.
 	nic    func(host string, port uint8, receiving bool) float64
 	hinted func(host string) bool // takes hints; nil: none does
 	events []api.Event

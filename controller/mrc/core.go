@@ -7,22 +7,22 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/prove"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Config is what a Core starts with: the configuration of the network, whose defaults are those of
-// [inventory.DefaultMRC], and what a process adds to it.
+// Config configures a Core: the configuration of the network, with the defaults of
+// [inventory.DefaultMRC], and the additions of the process.
 type Config struct {
 	// MRC has a mode.
 	inventory.MRC
-	// Epoch is the epoch of the versions that hosts are sent. A host that holds a version of another
-	// epoch has the state of an earlier controller.
+	// Epoch is the epoch of the state versions sent to hosts. A version with another epoch comes from
+	// an earlier controller.
 	Epoch uint64
 	// Start is the wall-clock time at which the core's time is 0: statuses and events have wall-clock
 	// times.
@@ -65,6 +65,7 @@ type Core struct {
 	profiles *profileSet
 	drains   *drainSet
 	prover   *prove.Prover
+	viewer   viewer
 }
 
 // New returns a core that knows no topology and no host.
@@ -105,22 +106,22 @@ func (c *Core) Tick(now time.Duration) {
 	c.runDrains()
 }
 
-// Now returns the time of the last Tick, and Wall the wall-clock time at it.
+// Now returns the time of the last Tick.
 func (c *Core) Now() time.Duration { return c.now }
 
-// Wall is described at Now.
+// Wall returns the wall-clock time of the last Tick.
 func (c *Core) Wall() time.Time { return c.wall(c.now) }
 
-// Event adds an event of the user of the core to those of the next Ready.
+// Event adds an event from the user of the core to the events of the next Ready.
 func (c *Core) Event(t api.EventType, object, message string) { c.event(t, object, message) }
 
-// Network returns the present fabric, nil before there is one, and what of it is advertised.
+// Network returns the present fabric, nil before the first fabric, and the advertised topology.
 func (c *Core) Network() (f *fabric.Fabric, now *topology.Snapshot) {
 	return c.state.Fabric(), c.state.Advertised()
 }
 
-// Uplinks returns the links up from tier 0 that are advertised now, with the names and ports of
-// switches that they advertise.
+// Uplinks returns the advertised links up from tier 0, with the advertised names and ports of their
+// switches.
 func (c *Core) Uplinks() []fabric.Uplink {
 	c.settle()
 	return c.state.Fabric().Uplinks(c.state.Advertised(), nil)
@@ -135,7 +136,7 @@ func (c *Core) Next() (at time.Duration, ok bool) {
 	return max(c.prover.Next(c.drains.next(at)), c.now), true
 }
 
-// Ready returns what is to be done now, and counts on its being done.
+// Ready returns the actions to take now, and assumes that the caller takes them.
 func (c *Core) Ready() Ready {
 	c.settle()
 	r := c.out
@@ -146,24 +147,24 @@ func (c *Core) Ready() Ready {
 // SetTopology sets what is advertised now; see [fabric.State.SetTopology].
 func (c *Core) SetTopology(s *topology.Snapshot) { c.state.SetTopology(s) }
 
-// InSync records that every peer has sent all it knows (End-of-RIB): from now on
-// what is missing is down. Nothing is told to hosts before.
+// InSync records that every peer has sent all it knows (End-of-RIB). From now on missing elements
+// count as down. Before InSync, hosts learn nothing.
 func (c *Core) InSync() { c.state.InSync() }
 
 // SetPorts records all that a switch reports of its ports; see [fabric.State.SetPorts].
 func (c *Core) SetPorts(node topology.NodeID, isUp map[uint32]bool) { c.state.SetPorts(node, isUp) }
 
-// SetPortNumbers sets at which P4Runtime ports the links of a switch are, by
-// their identifiers (TLV 258), where these are others than advertised.
+// SetPortNumbers sets the P4Runtime ports of the links of a switch, by link identifier (TLV 258),
+// where the ports differ from the advertised ports.
 func (c *Core) SetPortNumbers(node topology.NodeID, numbers map[uint32]uint32) {
 	c.state.SetPortNumbers(node, numbers)
 }
 
-// Assignment returns the numbers of links that EVs are made of, which switches
-// must be programmed with; nil before the topology is in sync.
+// Assignment returns the link numbers in EVs, for the programming of switches; nil before the
+// topology is in sync.
 func (c *Core) Assignment() *ev.Assignment { return c.state.Assignment() }
 
-// PutHost adds a host, or replaces the one of its name.
+// PutHost adds a host, or replaces the host of the same name.
 func (c *Core) PutHost(h fabric.Host) error {
 	at, err := c.state.PutHost(h)
 	if err == nil {
@@ -182,7 +183,7 @@ func (c *Core) RemoveHost(name string) error {
 	return nil
 }
 
-// PortStatus records which ports of a host are up, as the host has it.
+// PortStatus records which ports of a host are up, according to the host.
 func (c *Core) PortStatus(name string, up hostapi.PortMask) error {
 	if _, err := c.hosts.find(name); err != nil {
 		return err
@@ -194,7 +195,7 @@ func (c *Core) PortStatus(name string, up hostapi.PortMask) error {
 	return err
 }
 
-// QueuePairs records what applications have made on a host.
+// QueuePairs records the queue pairs that applications have made on a host.
 func (c *Core) QueuePairs(name string, q *hostapi.QueuePairs) error {
 	h, err := c.hosts.find(name)
 	if err != nil {
@@ -204,8 +205,8 @@ func (c *Core) QueuePairs(name string, q *hostapi.QueuePairs) error {
 	return nil
 }
 
-// EVEvents records EVs that a host found bad, or good again. What is wrong is an
-// error, is counted and changes nothing; the rest counts.
+// EVEvents records EVs that a host found bad, or good again. EVEvents counts a wrong entry and
+// returns it as an error without any change; the remaining entries count.
 func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
 	h, err := c.hosts.find(name)
 	if err != nil {
@@ -234,9 +235,9 @@ func (c *Core) ProbeResult(name string, r *hostapi.ProbeResult) error {
 	return c.prover.Result(h.Host, r)
 }
 
-// LinkCounts records how many packets one end of a link has sent and the other has
-// received, since both count. Read what was received after what was sent: otherwise
-// packets that came in between seem lost.
+// LinkCounts records the packets sent at one end of a link and received at the other, since both
+// ends began to count. Read the sent count before the received count: otherwise packets that arrive
+// between the two readings seem lost.
 func (c *Core) LinkCounts(id topology.LinkID, sent, received uint64) error {
 	if f := c.state.Fabric(); f == nil || f.Snapshot().Link(id) == nil {
 		return fmt.Errorf("link %s: %w", id, ErrUnknownTarget)
@@ -245,12 +246,12 @@ func (c *Core) LinkCounts(id topology.LinkID, sent, received uint64) error {
 	return nil
 }
 
-// Suspects returns the links that lose packets, the surest first, and after them
-// those that are denied for it.
+// Suspects returns the links that lose packets, the surest first, followed by the links denied for
+// packet loss.
 func (c *Core) Suspects() []api.Suspect { return c.prover.Suspects(c.wall) }
 
-// lastPath returns why a link must not be denied that is the last path of some hosts; empty: it is
-// none.
+// lastPath returns why a link must not be denied because some hosts have no other path; empty: the
+// link may be denied.
 func (c *Core) lastPath(place int32) string {
 	edge := c.state.Fabric().Edge(place)
 	before := c.state.Denial()
@@ -272,6 +273,7 @@ func (c *Core) settle() {
 		return
 	}
 	changes := c.state.Take()
+	c.viewer.note(&changes)
 	if changes.Racks || c.hosts.regroup || c.profiles.talk.changed {
 		senders := c.hosts.tidy()
 		c.profiles.renew(senders, c.state.Racks(), changes.Stale, c.hosts.rackOf)

@@ -8,16 +8,16 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
 var pathModes = []ev.Mode{ev.ModeStructured, ev.ModeF3216, ev.ModeF1616, ev.ModeSRH,
 	ev.ModeUSIDStructured}
 
-// TestDeny: what fails or is drained is denied at once, in every profile that
-// crosses it, and nothing else; only hosts whose profiles do are told.
+// TestDeny: a failure or drain is denied at once, in every profile across the lost element, and in
+// no other profile; only the hosts of these profiles get new states.
 func TestDeny(t *testing.T) {
 	type outage struct {
 		name  string
@@ -166,9 +166,9 @@ func TestUntouchedStaysTheSame(t *testing.T) {
 	}
 }
 
-// TestReplace: when too few EVs are left, others of surviving paths take their
-// places; the rest stays where it was, and the profile says that it is degraded.
-// With everything back it is as it was.
+// TestReplace: when too few EVs are left, EVs of surviving paths replace the lost EVs. The
+// remaining EVs keep their places, and the profile is reported as degraded. After recovery the
+// profile is as before.
 func TestReplace(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.MaxEVs, c.MinActive, c.Explicit = 4, 3, true }).clos(1, 2, 8,
 		1).start()
@@ -223,9 +223,8 @@ func TestReplace(t *testing.T) {
 	w.valid()
 }
 
-// TestGeneratedBecomesExplicit: where the device would generate too few EVs that
-// still lead somewhere, they are listed instead; a device that takes no list
-// keeps what it has, and the profile says why.
+// TestGeneratedBecomesExplicit: if the device would generate too few working EVs, the profile lists
+// EVs instead. A device that takes no list keeps its profile, and the profile says why.
 func TestGeneratedBecomesExplicit(t *testing.T) {
 	for _, c := range []struct {
 		name  string

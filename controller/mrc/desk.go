@@ -29,7 +29,7 @@ type Serializer interface {
 	Stream(host string) (s Stream, ok bool)
 }
 
-// Stream is what is known of the stream to a host, StreamCounts what became of all streams.
+// Stream is the state of the stream to a host; StreamCounts counts the outcomes of all streams.
 type (
 	Stream       = hosts.Status
 	StreamCounts = hosts.Counters
@@ -45,15 +45,15 @@ func Offer(core *Core, now func() time.Time, by Serializer) ([]*kind.Kind, error
 	return (&desk{core, w, keeper{by, w}}).kinds(), nil
 }
 
-// Desk has clients read and change a core, and what they want of it kept. Its owner calls its
-// methods, as a ledger does.
+// Desk lets clients read and change a core, and keeps their requests. Its owner calls its methods,
+// as a ledger does.
 type Desk struct {
 	*wanted
 	kinds []*kind.Kind
 }
 
-// NewDesk returns the desk of a core that knows no topology yet, and has it do what the records
-// want, which have the prefix RecordPrefix. now returns the time of changes.
+// NewDesk returns the desk of a core without a topology, and applies the requests in records with
+// the prefix RecordPrefix. now returns the time of changes.
 func NewDesk(
 	core *Core, now func() time.Time, records []store.Record, by Serializer,
 ) (*Desk, error) {
@@ -115,8 +115,7 @@ func (d *desk) ask(ctx context.Context, f func() error) error {
 	return err
 }
 
-// early makes the error of what is not there one for the time being, while what there is follows
-// from a topology that is not known whole yet.
+// early turns a not-found error into a temporary error while the topology is not complete yet.
 func (d *desk) early(err error) error {
 	var refused *api.Error
 	if d.core.state.Synced() || !errors.As(err, &refused) {
@@ -130,8 +129,8 @@ func (d *desk) early(err error) error {
 	return err
 }
 
-// names returns what a field of a filter may name: the names of a kind, for nodes those that they
-// show and their ids.
+// names returns the valid values for a field of a filter: the names of a kind; for nodes, displayed
+// names and ids.
 func (d *desk) names(of string) (out []string) {
 	switch of {
 	case "nodes":
@@ -253,7 +252,7 @@ func (d *desk) host(name string) (api.Host, error) {
 	return h, nil
 }
 
-// fillHost adds what clients want of the ports of a host, and what its stream reports.
+// fillHost adds the port settings that clients requested for a host, and the state of its stream.
 func (d *desk) fillHost(v *api.Host) {
 	d.wanted.host(v)
 	if known, ok := d.by.Stream(v.Name); ok {
@@ -432,9 +431,8 @@ func wholeProfile(p api.EVProfile, s *ProfileState) api.EVProfile {
 	return p
 }
 
-// Put implements kind.Handle. A spec with which the profile could not be built, of the fabric as it
-// is when nothing is lost, is refused. What is wanted outlives the pair of leaves: it is there
-// again when they are.
+// Put implements kind.Handle. It refuses a spec for which the profile cannot be built on the fabric
+// without losses. The request outlives the pair of leaves: it applies again when the leaves return.
 func (h evHandle) Put(
 	ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition,
 ) (p api.EVProfile, created bool, err error) {

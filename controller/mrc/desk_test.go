@@ -26,13 +26,13 @@ func (direct) Change(
 
 func (direct) Stream(string) (Stream, bool) { return Stream{}, false }
 
-// kindOf returns the kind of a list that is another one with a handle.
+// kindOf returns the kind in a list that matches k but has a handle.
 func kindOf(kinds []*kind.Kind, k *kind.Kind) *kind.Kind {
 	return kinds[slices.IndexFunc(kinds, func(b *kind.Kind) bool { return b.One == k.One })]
 }
 
-// TestPortTarget: the port of a host follows the last slash; a name without one, or with what is no
-// port there, is that of a host, as an error has it.
+// TestPortTarget: the port of a host follows the last slash. A name without a slash, or without a
+// valid port after the slash, is the name of a host, for the error text.
 func TestPortTarget(t *testing.T) {
 	for name, want := range map[string]Target{
 		"h1/2":     {Host: "h1", Port: 2},
@@ -51,8 +51,9 @@ func TestPortTarget(t *testing.T) {
 	}
 }
 
-// TestNamesOfResources: each resource is found by its name, the first and the last too, and no
-// other one; before the topology is known whole there may be one.
+// TestNamesOfResources: each resource, the first and the last included, is found by its name, and
+// an unknown name finds no resource. Before the topology is complete, the answer is that the
+// resource may exist.
 func TestNamesOfResources(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
 	kinds, err := Offer(w.core, time.Now, direct{})

@@ -1,12 +1,11 @@
-// Package mrc decides what the hosts of an MRC fabric hold (OCP MRC 1.0, sections
-// 9.3, 9.4, 10.2.2 and 11.2): EV profiles, CC profiles and the ports of peers. It keeps
-// the states of entropy values (EVs) right while links, switches, planes and ports
-// fail, flap, are drained, or lose packets silently.
+// Package mrc decides the states of the hosts of an MRC fabric (OCP MRC 1.0, sections 9.3, 9.4,
+// 10.2.2 and 11.2): EV profiles, CC profiles and the ports of peers. It keeps the states of entropy
+// values (EVs) correct while links, switches, planes and ports fail, flap, are drained, or lose
+// packets silently.
 //
-// [Core] is a state machine in the style of the controller's: no goroutine,
-// clock, socket or logger. Inputs are method calls, and [Ready] returns what follows.
-// The same inputs in the same order give the same outputs. Package runner has the goroutine
-// that owns one.
+// [Core] is a state machine like the controller's: no goroutine, clock, socket or logger. Inputs
+// are method calls, and [Ready] returns the actions that follow. The same inputs in the same order
+// give the same outputs. Package runner has the goroutine that owns a Core.
 //
 //	core, err := mrc.New(cfg)
 //	core.Tick(now)                    // the inputs below happen now
@@ -24,20 +23,18 @@
 //	}
 //	next, ok := core.Next()           // Tick again then, if not before
 //
-// What the fabric is, what of it is up, and everything that is denied therefore is in package
-// fabric; probes, and which links lose packets, in package prove. The core has a part for each
-// other thing that changes by rules of its own. All share env: the time, the state of the fabric,
-// counters and what goes out.
+// Package fabric has the fabric, its states, and all denials that follow. Package prove has probes
+// and the links that lose packets. The core has a part for each further thing that changes by rules
+// of its own. All parts share env: the time, the state of the fabric, counters and output.
 //
 //	part         holds                                     file
 //	hostSet      hosts, what they share and were told      host.go
 //	profileSet   EV profiles and their overrides           profile.go
 //	drainSet     drains and the hosts that they wait for   drain.go
 //
-// What hosts must hold follows from the state of links. Every input ends in
-// looking at the links that it changed: an index leads from a link to the EVs
-// that cross it. A link that fails is denied at once; one that comes back is
-// restored when it was up for as long as its past demands and a probe has come
-// through (see fabric/link.go). States that are not touched stay the same pointers, so
-// that whoever sends them compares little.
+// The state of links determines what hosts must hold. After every input the core looks at the
+// changed links: an index leads from a link to the EVs that cross it. The core denies a failed link
+// at once. It restores a link after the up time that the link's past demands and a successful probe
+// (see fabric/link.go). Untouched states keep their pointers, so that the sender of the states
+// compares little.
 package mrc

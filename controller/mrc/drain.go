@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -253,7 +253,7 @@ func (ds *drainSet) views(of func(*drain) bool) (out []api.Drain) {
 	return out
 }
 
-// Drains returns what is drained, in the order in which it was asked for.
+// Drains returns the drains in the order of their requests.
 func (c *Core) Drains() []api.Drain { return c.drains.views(func(*drain) bool { return true }) }
 
 // Drained returns what switches should leave alone.
@@ -276,8 +276,8 @@ func (c *Core) Drained() Drained {
 	return ds.drained
 }
 
-// Behind takes which switches are still to leave alone what [Core.Drained] returned under a Seq:
-// switches have been told that, and nothing older is on its way to them.
+// Behind records which switches have not yet applied the links that [Core.Drained] returned under a
+// Seq. Switches were sent this Seq, and no older message is under way to them.
 func (c *Core) Behind(seq uint64, switches []string) {
 	c.drains.told, c.drains.behind = seq, switches
 	c.runDrains()
@@ -301,9 +301,9 @@ func (c *Core) find(t Target) ([]int32, error) {
 	return t.links(f)
 }
 
-// Drain takes a target out of use. It is refused ([ErrLastPath]) when some hosts
-// could not reach each other then that can now. The target is drained when no
-// host may use it any more; see [Core.Drains].
+// Drain takes a target out of use. It fails with [ErrLastPath] when the drain would cut off hosts
+// that can reach each other now. The target is drained when hosts may not use it any more; see
+// [Core.Drains].
 func (c *Core) Drain(t Target) error {
 	if _, err := c.checkDrain(t); err != nil {
 		return err
@@ -336,7 +336,7 @@ func (c *Core) setDrained(t Target, drained bool) {
 	c.runDrains()
 }
 
-// checkDrain returns the links that a drain of a target covers, or why it is refused.
+// checkDrain returns the links that a drain of a target covers, or why the drain is refused.
 func (c *Core) checkDrain(t Target) ([]int32, error) {
 	c.settle()
 	places, err := c.find(t)
@@ -388,10 +388,8 @@ func (c *Core) applyDrain(d *drain) {
 	}
 }
 
-// leavesAPath checks that all hosts that can reach each other still can without a
-// target.
-func (c *Core) leavesAPath(t Target, places []int32) error {
-	var lost topology.Losses
+// lossesOf returns what the network is without a target whose links have these places.
+func (c *Core) lossesOf(t Target, places []int32) (lost topology.Losses) {
 	for _, i := range places {
 		lost.Directed = append(lost.Directed, c.state.Fabric().Edge(i).ID)
 	}
@@ -401,7 +399,13 @@ func (c *Core) leavesAPath(t Target, places []int32) error {
 	if t.Plane != 0 {
 		lost.Planes = append(lost.Planes, t.Plane)
 	}
-	before, after := c.state.Denial(), c.state.Denial(lost)
+	return lost
+}
+
+// leavesAPath checks that all hosts that can reach each other still can without a
+// target.
+func (c *Core) leavesAPath(t Target, places []int32) error {
+	before, after := c.state.Denial(), c.state.Denial(c.lossesOf(t, places))
 	var without func(*fabric.Attached) hostapi.PortMask
 	var at *fabric.Rack // whose paths alone are concerned; nil: all
 	if t.Host != "" {
@@ -447,8 +451,8 @@ func (c *Core) canonical(t Target) Target {
 	return t
 }
 
-// TargetOf returns what can be drained as a maintenance has it: a switch may be named by what it
-// shows. Of the two directions of a link it is the one that stands for both.
+// TargetOf returns the drain target of a maintenance object. A switch may be given by its displayed
+// name. For a link, the target is the one direction that stands for both.
 func (c *Core) TargetOf(o api.MaintenanceObject) Target {
 	t := Target{Link: o.Link, Node: topology.NodeID(o.Node), Plane: o.Plane, Host: o.Host,
 		Port: o.Port}
@@ -466,7 +470,8 @@ func (c *Core) TargetOf(o api.MaintenanceObject) Target {
 	return c.canonical(t)
 }
 
-// Losses are what jobs lose without targets, to be counted outside of the core. They do not change.
+// Losses is the basis for counting, outside of the core, what jobs lose without targets. It does
+// not change.
 type Losses struct {
 	fabric  *fabric.Fabric
 	targets []Target
@@ -474,8 +479,8 @@ type Losses struct {
 	at [][]ev.Attachment
 }
 
-// Losses returns what is needed to count what some needs lose without objects, and for each object
-// why there is none; why is why nothing is known.
+// Losses returns the data to count the losses of some needs without objects, and for each object
+// why it is unknown; why says why no answer is possible.
 func (c *Core) Losses(
 	objects []api.MaintenanceObject, needs []*ready.Need,
 ) (l *Losses, unknown []string, why string) {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -69,8 +69,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainAwaits: a host that is not connected may use the link still, and so may
-// one that was never heard of; who is removed may not.
+// TestDrainAwaits: a host without a connection may still use the link, and so may a host that never
+// connected; a removed host may not.
 func TestDrainAwaits(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	w.run(time.Second)
@@ -182,8 +182,8 @@ func TestDrainLastPath(t *testing.T) {
 	}
 }
 
-// TestDrainOfLinkThatIsDown: nobody uses it, so it is drained at once, and stays so
-// when it comes back.
+// TestDrainOfLinkThatIsDown: a link that is down carries no packets. So the link is drained at
+// once, and remains drained when it comes up.
 func TestDrainOfLinkThatIsDown(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	w.run(time.Second)
@@ -236,8 +236,8 @@ func TestBadTargets(t *testing.T) {
 	}
 }
 
-// TestHostPort: a host's port that is down is a mask in its peers' states, above
-// profiles that stay as they are; flapping is told once.
+// TestHostPort: a host port that goes down becomes a mask in the states of the host's peers, and
+// profiles do not change. Flapping is sent once.
 func TestHostPort(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 2).start()
 	w.run(time.Second)
@@ -356,8 +356,8 @@ func TestDrainBetweenHostsThatAreParted(t *testing.T) {
 	}
 }
 
-// TestTargetsOfMaintenances: a maintenance names switches by id or by what they show, and a link by
-// either of its directions, of which one stands for both.
+// TestTargetsOfMaintenances: a maintenance names a switch by its id or its displayed name, and a
+// link by either direction; one direction stands for both.
 func TestTargetsOfMaintenances(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 1)
 	w.net.SetNode(topology.Node{ID: spineID(1, 1), Name: "a spine"})
@@ -387,8 +387,8 @@ func TestTargetsOfMaintenances(t *testing.T) {
 	}
 }
 
-// TestDrainedLinks: switches are told both directions of what is drained, each once, something new
-// only when that changes, and again of what a new fabric has of a plane.
+// TestDrainedLinks: switches get both directions of each drained link once, an update only after a
+// change, and the links of a drained plane again after a new fabric.
 func TestDrainedLinks(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
 	w.core.ResumeDrain(Target{Node: spineID(1, 2)})

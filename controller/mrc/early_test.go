@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -48,9 +48,9 @@ func TestProbesBeforeSwitches(t *testing.T) {
 	}
 }
 
-// TestFirstRoundOfNewFabric: links that carry nothing at a first start, as their switches are still
-// being programmed, are not denied when they come to; one that goes on so is, when the round is
-// over.
+// TestFirstRoundOfNewFabric: at a first start, links that carry nothing because their switches are
+// still being programmed are not denied once they carry packets. A link that never carries packets
+// is denied at the end of the round.
 func TestFirstRoundOfNewFabric(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4,
 		2)
@@ -76,8 +76,8 @@ func TestFirstRoundOfNewFabric(t *testing.T) {
 	}
 }
 
-// TestCountsBeforeController: what hosts have lost under an earlier controller accuses nobody, what
-// they lose from then on does; and all that hosts have lost which have just started.
+// TestCountsBeforeController: losses under an earlier controller accuse no link; later losses do,
+// and so do all losses of freshly started hosts.
 func TestCountsBeforeController(t *testing.T) {
 	for name, version := range map[string]hostapi.Version{"earlier controller": {Epoch: epoch - 1,
 		Number: 5}, "just started": {}} {
@@ -110,8 +110,8 @@ func TestCountsBeforeController(t *testing.T) {
 	}
 }
 
-// TestDenialsBeforeProbes: when hosts are told something, EVs are probed in turn again only after
-// they have had the time to take it.
+// TestDenialsBeforeProbes: after new states for hosts, the prober resumes EV probes in turn only
+// when hosts have had time to apply the states.
 func TestDenialsBeforeProbes(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 2000, 100 }).clos(2, 4, 4,
 		2)

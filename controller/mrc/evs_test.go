@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestEVsOfProfile: the EVs of a profile are in pages by port, state and index, those that are
-// denied and those that hosts found bad among them, each with its path.
+// TestEVsOfProfile: the EVs of a profile come in pages by port, state and index, each with its
+// path. Denied EVs and EVs that hosts found bad are included.
 func TestEVsOfProfile(t *testing.T) {
 	for _, explicit := range []bool{true, false} {
 		w := newBed(t, 1, func(c *Config) { c.Explicit = explicit }).clos(2, 2, 4, 2)
@@ -121,8 +121,8 @@ func TestEVsOfProfile(t *testing.T) {
 	}
 }
 
-// TestCountsOfFabric: the fabric counts hosts that are connected and that hold all that they were
-// told, ports that are usable, profiles that are degraded, and links that are denied.
+// TestCountsOfFabric: the fabric counts connected hosts, hosts with all their state, usable ports,
+// degraded profiles and denied links.
 func TestCountsOfFabric(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 2).start()
 	w.run(2 * time.Second)
@@ -185,8 +185,8 @@ func TestPlainHosts(t *testing.T) {
 	}
 }
 
-// TestHelloAgain: a host that is put again keeps its profiles, one that has not said Hello has
-// none.
+// TestHelloAgain: a host that is put again keeps its profiles; a host that has not said Hello has
+// no profiles.
 func TestHelloAgain(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 2, 2, 2).start()
 	w.run(time.Second)

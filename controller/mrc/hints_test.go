@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/job/ready"
-	"github.com/weft-sdn/weft/hostapi"
 )
 
 // hints returns the hints that hosts were told, of those that have some.
@@ -22,15 +22,15 @@ func (w *bed) hints() map[string]hostapi.QPHints {
 	return out
 }
 
-// hintedNeed is a job of the first hosts of two leaves, with the same hints for both.
+// hintedNeed returns the need of a job on the first hosts of two leaves, with equal hints for both.
 func hintedNeed(from, to int, h hostapi.QPHints) *ready.Need {
 	n := needOf(from, to)
 	n.Hints = []hostapi.QPHints{h, h, h}
 	return n
 }
 
-// TestHints: the hosts of jobs are told their hints, those of several jobs have the peers of all,
-// and at the end they lose them. Others are told nothing, nor are hosts that take none.
+// TestHints: the hosts of jobs get hints, a host in several jobs gets the peers of all its jobs,
+// and hints end with the job. Hosts outside jobs get no hints, nor do hosts that take none.
 func TestHints(t *testing.T) {
 	for _, mode := range []func(*Config){nil, ofJobs} {
 		w := newBed(t, 1, mode).clos(2, 4, 2, 2)
@@ -97,8 +97,8 @@ func TestHintsShareStates(t *testing.T) {
 	}
 }
 
-// TestHintsOutliveTheCore: the next controller tells a host that has hints nothing before it knows
-// the jobs, so that no hints are taken back to be given again.
+// TestHintsOutliveTheCore: the next controller sends a host with hints nothing before it knows the
+// jobs, to avoid taking hints back and giving them again.
 func TestHintsOutliveTheCore(t *testing.T) {
 	w := newBed(t, 2, nil).clos(2, 2, 2, 1)
 	w.hinted = func(host string) bool { return host == hostName(1, 1) }

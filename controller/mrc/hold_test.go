@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestHold: what maintenances hold and what clients drain is drained while one of them wants it,
-// and no longer; records have both. The last path is not taken.
+// TestHold: a target is drained exactly while a maintenance holds it or a client drains it, and
+// records show both. The last path is never drained.
 func TestHold(t *testing.T) {
 	b := newBed(t, 1, nil).clos(1, 2, 2, 2)
 	b.start()
@@ -91,7 +91,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestHoldOfALink: a link is drained once, by whichever of its directions a maintenance names it.
+// TestHoldOfALink: a link is drained once, whichever direction a maintenance names.
 func TestHoldOfALink(t *testing.T) {
 	b := newBed(t, 1, nil).clos(2, 2, 2, 1).start()
 	w := b.want()

@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/prove"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -34,8 +34,7 @@ type session struct {
 	queuePairs hostapi.QueuePairs
 }
 
-// A sender is the hosts of a rack whose devices can hold the same: they share a
-// state.
+// A sender groups the hosts of a rack whose devices have equal capabilities: they share a state.
 type sender struct {
 	key      string
 	group    *prove.Group
@@ -51,7 +50,7 @@ type sender struct {
 	ordered []*profile // by name
 }
 
-// hostSet holds all hosts, grouped by what they share, and what they were told.
+// hostSet holds all hosts, grouped by shared state, and the states sent to them.
 type hostSet struct {
 	*env
 	wire hostapi.Wire
@@ -89,7 +88,7 @@ func (s *hostSet) find(name string) (*host, error) {
 	return nil, fmt.Errorf("%.80s: %w", name, fabric.ErrUnknownHost)
 }
 
-// put adds a host that was attached, or takes another attachment of one that is there.
+// put adds an attached host, or changes the attachment of a known host.
 func (s *hostSet) put(at *fabric.Attached, p *prove.Prover) {
 	h := s.byName[at.Name]
 	if h == nil {
@@ -102,7 +101,7 @@ func (s *hostSet) put(at *fabric.Attached, p *prove.Prover) {
 	}
 }
 
-// remove removes a host: it is told to hold nothing.
+// remove removes a host and tells it to hold no state.
 func (s *hostSet) remove(name string, p *prove.Prover) {
 	h := s.byName[name]
 	s.delist(h)
@@ -212,7 +211,7 @@ func (s *sender) profileTo(r *fabric.Rack) string {
 	return name
 }
 
-// Hello records that a host has opened a stream, and what it is and has.
+// Hello records that a host has opened a stream, with the identity and capabilities in its Hello.
 func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	h, err := c.hosts.find(name)
 	if err != nil {
@@ -250,7 +249,7 @@ func (c *Core) Gone(name string) error {
 	return nil
 }
 
-// Applied records that a host holds what the Set of a number said, or a later one.
+// Applied records that a host holds the state of the Set with a number, or of a later Set.
 func (c *Core) Applied(name string, seq uint64) error {
 	h, err := c.hosts.find(name)
 	if err != nil {
@@ -297,8 +296,8 @@ type holding struct {
 // current reports whether the host holds all that it was told.
 func (h *holding) current() bool { return h.told && h.applied >= h.seq && h.refusal == "" }
 
-// behind returns the number of the Set that a host has yet to apply, and whether there
-// is one. A host that was told nothing may hold anything.
+// behind returns the number of the Set that a host has not applied yet; ok is false without such a
+// Set. A host without any Set may hold any state.
 func (h *holding) behind() (seq uint64, ok bool) {
 	if !h.told {
 		return 1, true
@@ -355,8 +354,8 @@ func (x *sender) with(hints hostapi.QPHints) *hostapi.State {
 	return x.hinted[hints]
 }
 
-// makeStates makes the states of senders whose parts have changed. The parts are in
-// order and valid as they are made, so the state is.
+// makeStates makes the states of senders with changed parts. Since the parts are made sorted and
+// valid, so is the state.
 func (s *hostSet) makeStates(cc []*hostapi.CCProfile) {
 	for _, x := range s.senders {
 		if !x.dirty {
@@ -408,9 +407,9 @@ func (s *hostSet) takeDirty() []*host {
 	return out
 }
 
-// tell sends hosts their states, if these are others than before. With tested, all links have been
-// tried: until then a host with the state of an earlier controller keeps that, as EVs may be denied
-// there that would seem good. told reports whether any was sent one.
+// tell sends hosts their changed states. With tested, all links have been tried. Until then a host
+// with a state from an earlier controller keeps this state, because it may deny EVs that would seem
+// good. told reports whether tell has sent any state.
 func (s *hostSet) tell(tested bool) (told bool) {
 	dirty := s.takeDirty()
 	s.out.Sets = slices.Grow(s.out.Sets, len(dirty))

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 )
 
 // The instance of a host has 64 bits, and JSON clients keep 53 of a number.
@@ -23,8 +23,8 @@ func TestHostInstanceIsText(t *testing.T) {
 	}
 }
 
-// TestHostQueuePairs: what applications have made on a host is seen, with the names of peers, while
-// it has a stream.
+// TestHostQueuePairs: while a host has a stream, its view lists the queue pairs of applications
+// with the names of peers.
 func TestHostQueuePairs(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	peer, _ := w.core.Host("h2-1")
@@ -49,7 +49,7 @@ func TestHostQueuePairs(t *testing.T) {
 	if got := w.core.Fabric().QPs; got != counts {
 		t.Errorf("%+v, want %+v", got, counts)
 	}
-	// A host that gets another address is no more the one at the old.
+	// After a host has changed its address, the old address no longer refers to this host.
 	moved := w.made["h2-1"]
 	moved.Address = netip.MustParseAddr("2001:db8:ffff::2")
 	if err := w.core.PutHost(moved); err != nil {
@@ -69,7 +69,8 @@ func TestHostQueuePairs(t *testing.T) {
 	}
 }
 
-// TestRefusal: a host that refuses something is behind, and says so once, until it refuses nothing.
+// TestRefusal: a host that refuses part of its state counts as behind until it accepts everything.
+// Each new refusal gives one event, and so does the end.
 func TestRefusal(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	w.run(time.Second)

@@ -4,25 +4,29 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// talk is which racks talk to each other. Only these have EV profiles, unless all have.
+// talk records which racks talk to each other. Only pairs of these racks have EV profiles, unless
+// the configuration makes profiles for all pairs.
 type talk struct {
 	all bool // the configuration has profiles for all pairs
-	// needs are those of jobs that have not ended; nil: nobody knows them yet.
+	// needs are the needs of jobs that have not ended; nil: not known yet.
 	needs   []*ready.Need
 	changed bool // profiles are to be made again
 
-	// pairs are what the needs come to, and leaves those of racks that talk to another one.
+	// pairs are the pairs of racks that the needs require; leaves are the leaves of racks that talk to
+	// another rack.
 	pairs  map[*fabric.Rack]map[*fabric.Rack]bool
 	leaves map[topology.NodeID]bool
 }
@@ -30,8 +34,8 @@ type talk struct {
 // known reports whether it is known which racks talk.
 func (t *talk) known() bool { return t.all || t.needs != nil }
 
-// find finds the pairs of racks: in both directions, as who is sent to answers. rackOf returns
-// where a host is attached.
+// find finds the pairs of racks, in both directions because a receiver answers. rackOf returns the
+// rack of a host.
 func (t *talk) find(racks []*fabric.Rack, rackOf func(host string) *fabric.Rack) {
 	t.changed = false
 	if t.all {
@@ -69,8 +73,8 @@ func (t *talk) add(from, to *fabric.Rack) {
 	t.pairs[from][to] = true
 }
 
-// from returns those of the racks that a sender has profiles to: in jobs it talks to them, or a
-// client has written the profile, whose names are own.
+// from returns the racks that a sender has profiles to: its peers in jobs, and the racks in
+// profiles that clients have written, listed by name in own.
 func (t *talk) from(s *sender, own map[string]bool, racks []*fabric.Rack) (out []*fabric.Rack) {
 	pairs := t.pairs[s.rack]
 	if len(pairs)+len(own) == 0 {
@@ -84,8 +88,8 @@ func (t *talk) from(s *sender, own map[string]bool, racks []*fabric.Rack) (out [
 	return out
 }
 
-// overridden returns the names of the profiles that clients have written, by that of the rack that
-// sends.
+// overridden returns the names of the profiles that clients have written, by the name of the
+// sending rack.
 func (ps *profileSet) overridden() map[string]map[string]bool {
 	out := make(map[string]map[string]bool)
 	for name := range ps.overrides {
@@ -98,8 +102,8 @@ func (ps *profileSet) overridden() map[string]map[string]bool {
 	return out
 }
 
-// named returns the profile of a name, also one that hosts do not have as no job needs it; nil:
-// there are no such racks.
+// named returns the profile with a name, even if hosts do not have the profile because no job needs
+// it; nil: no such racks.
 func (ps *profileSet) named(name string) *profile {
 	if p := ps.byName[name]; p != nil || ps.talk.all {
 		return p
@@ -123,9 +127,9 @@ func (ps *profileSet) Needed(leaves []topology.NodeID) bool {
 		func(leaf topology.NodeID) bool { return ps.talk.leaves[leaf] })
 }
 
-// SetTalk sets what the jobs need that have not ended: hosts are told the hints that follow. Where
-// the configuration has profiles for the pairs of racks that talk in jobs, hosts are told nothing
-// before the first call. Elsewhere those that may have the hints of an earlier core wait for it.
+// SetTalk sets the needs of the jobs that have not ended; the hosts get the resulting hints. If the
+// configuration limits profiles to racks that talk in jobs, hosts get no state before the first
+// call. Otherwise, only hosts that may have hints of an earlier core wait for the first call.
 func (c *Core) SetTalk(needs []*ready.Need) {
 	t := &c.profiles.talk
 	if t.needs != nil && slices.Equal(t.needs, needs) {
@@ -142,16 +146,16 @@ func (c *Core) SetTalk(needs []*ready.Need) {
 	}
 }
 
-// beginRound begins the first round of probes once the topology is in sync and it is known which
-// profiles there are.
+// beginRound begins the first round of probes once the topology is in sync and the profiles are
+// known.
 func (c *Core) beginRound() {
 	if c.profiles.talk.known() {
 		c.prover.Begin()
 	}
 }
 
-// JobReading is a reading of what a job depends on, in parts, so that a denial waits for none of a
-// large job. The owner of the core calls its methods.
+// JobReading reads the facts that a job depends on, in parts, so that no denial waits for a large
+// job. The owner of the core calls its methods.
 type JobReading struct {
 	core   *Core
 	need   *ready.Need
@@ -166,9 +170,9 @@ type JobReading struct {
 	at      []ev.Attachment
 }
 
-// ReadJob begins a reading into out, whose slices the caller makes. names are those of switches,
-// and stream returns what is known of the stream to a host. The result is nil when there is no
-// fabric, and out says why.
+// ReadJob begins a reading into out, whose slices the caller makes. names has the names of
+// switches; stream returns the state of the stream to a host. Without a fabric the result is nil,
+// and out says why.
 func (c *Core) ReadJob(
 	need *ready.Need, names map[topology.NodeID]string, stream func(string) (Stream, bool),
 	out *ready.Fabric,
@@ -199,12 +203,7 @@ func (c *Core) ReadJob(
 	return j
 }
 
-// Wiring returns the present fabric, and whether it can be read.
-func (c *Core) Wiring() (f *fabric.Fabric, known bool) {
-	return c.state.Fabric(), c.state.Synced() && c.state.Failure() == nil
-}
-
-// Current reports whether the fabric of the reading is still that of the core.
+// Current reports whether the core still has the fabric of the reading.
 func (j *JobReading) Current() bool { return j.core.state.Fabric() == j.fabric }
 
 // Fabric returns the fabric of the reading, and the attachments of the racks of the need whose NICs
@@ -386,52 +385,172 @@ func (j *JobReading) Link(i int, place int32) {
 	j.core.prover.Want(place)
 }
 
-// LeaseFacts are what leases between some hosts are of. They do not change.
-type LeaseFacts struct {
-	Fabric *fabric.Fabric
-	// Advertised has the present capacities.
-	Advertised *topology.Snapshot
-	// At are the attachments of the hosts that have one.
-	At map[string]ev.Attachment
-	// Down are links that must not be crossed, and ends of paths that are known to be down.
-	Down map[topology.LinkID]bool
+// viewer makes the views of the fabric that a core publishes.
+type viewer struct {
+	last *fabricview.View // nil: none so far
+	from viewSource       // of last
+	// links and paths are those of the fabric in from; nil: to be made.
+	links func() map[topology.LinkID]lease.Link
+	paths *leasePaths
+	at    map[string]ev.Attachment // of all hosts; nil: to be read again
+	moved bool                     // links, hosts or their ports have changed since last
+	// nodes are those of the last view, and wired counts how often they or the racks have changed.
+	nodes []*topology.Node
+	wired uint64
 }
 
-// LeaseFacts reads what leases between some hosts are of; why is why there is nothing.
-func (c *Core) LeaseFacts(hosts []string) (out LeaseFacts, why string) {
+// wiring is [fabricview.View.Wiring].
+type wiring struct {
+	fabric *fabric.Fabric
+	wired  uint64
+}
+
+// viewSource is what a view follows from, apart from links, hosts and their ports.
+type viewSource struct {
+	fabric     *fabric.Fabric
+	advertised *topology.Snapshot
+	why        string
+}
+
+// note notes what has changed in the fabric.
+func (v *viewer) note(c *fabric.Changes) {
+	v.moved = v.moved || len(c.Links) > 0 || c.Peers || c.Racks
+	if c.Racks {
+		v.at = nil
+		v.wired++
+	}
+}
+
+// View returns what is known of the fabric: the same as before if nothing has changed.
+func (c *Core) View() *fabricview.View {
 	c.settle()
-	out = LeaseFacts{Fabric: c.state.Fabric(), Advertised: c.state.Advertised(),
-		At: make(map[string]ev.Attachment, len(hosts)), Down: make(map[topology.LinkID]bool)}
+	v, from := &c.viewer, viewSource{c.state.Fabric(), c.state.Advertised(), c.unleasable()}
+	if v.last != nil && v.from == from && !v.moved {
+		return v.last
+	}
+	if v.from.advertised != from.advertised {
+		v.links = nil
+	}
+	next := &fabricview.View{Revision: 1, Why: from.why}
+	if v.last != nil {
+		next.Revision += v.last.Revision
+	}
+	if !slices.Equal(v.nodes, from.advertised.Nodes) {
+		v.nodes = from.advertised.Nodes
+		v.wired++
+	}
+	if c.state.Synced() && c.state.Failure() == nil {
+		next.Wiring = wiring{from.fabric, v.wired}
+	}
+	if from.why == "" {
+		next.Leases = c.leases(from)
+	}
+	v.last, v.from, v.moved = next, from, false
+	return next
+}
+
+// unleasable returns why no paths can be leased; "": they can.
+func (c *Core) unleasable() string {
 	switch {
 	case c.mode == ev.ModeECMP:
-		return out, "in mode ecmp nobody knows the paths of packets"
+		return "in mode ecmp nobody knows the paths of packets"
 	case !c.state.Synced():
-		return out, "the topology is not in sync"
+		return "the topology is not in sync"
 	case c.state.Failure() != nil:
-		return out, c.state.Failure().Error()
-	case out.Fabric == nil:
-		return out, "no fabric was found yet"
+		return c.state.Failure().Error()
+	case c.state.Fabric() == nil:
+		return "no fabric was found yet"
 	}
-	links := c.state.Links()
-	for i := range int32(out.Fabric.Len()) {
-		if links.At(i).Denied() {
-			out.Down[out.Fabric.Edge(i).ID] = true
+	return ""
+}
+
+// leases returns the links and the paths for leases.
+func (c *Core) leases(from viewSource) *lease.Network {
+	v := &c.viewer
+	if v.paths == nil || v.paths.fabric != from.fabric {
+		v.paths = &leasePaths{fabric: from.fabric, known: make(map[leasePathsKey][]lease.Path)}
+		v.links = nil
+	}
+	if v.links == nil {
+		v.links = sync.OnceValue(func() map[topology.LinkID]lease.Link { return leaseLinks(from) })
+	}
+	if v.at == nil {
+		v.at = make(map[string]ev.Attachment, c.state.HostCount())
+		for h := range c.state.Hosts() {
+			v.at[h.Name] = h.Rack().At()
 		}
 	}
-	for _, name := range hosts {
-		h := c.hosts.byName[name]
-		if h == nil {
-			continue
-		}
-		out.At[name] = h.Rack().At()
+	down := c.state.Links().Denied()
+	// A host that is not connected is not known to be down: a lease stays where it is.
+	for _, p := range c.state.Peers() {
+		h := c.state.HostAt(p.Peer)
 		for i := range h.At {
-			// A host that is not connected is not known to be down: a lease stays where it is.
-			if p, ok := h.Port(uint8(i + 1)); ok && (p.Drained || p.Held) { // while it is down, too
-				out.Down[hostPortID(name, uint8(i+1))] = true
+			if h.At[i] != "" && !p.Ports.Has(i+1) {
+				down[hostPortID(h.Name, uint8(i+1))] = true
 			}
 		}
 	}
-	return out, ""
+	paths, at := v.paths, v.at
+	return &lease.Network{Links: v.links, Down: down, Paths: func(from, to string) []lease.Path {
+		return paths.of(from, to, at[from], at[to])
+	}}
+}
+
+// leaseLinks returns the links of a fabric, with the capacities that are advertised now.
+func leaseLinks(from viewSource) map[topology.LinkID]lease.Link {
+	links := make(map[topology.LinkID]lease.Link, from.fabric.Len())
+	for i := range int32(from.fabric.Len()) {
+		e := from.fabric.Edge(i)
+		capacity := e.MaxBandwidth
+		if now := from.advertised.Link(e.ID); now != nil {
+			capacity = now.MaxBandwidth
+		}
+		links[e.ID] = lease.Link{Capacity: capacity, Up: true}
+	}
+	return links
+}
+
+// leasePaths keeps the paths of a fabric between attachments.
+type leasePaths struct {
+	fabric *fabric.Fabric
+	mu     sync.Mutex
+	known  map[leasePathsKey][]lease.Path
+}
+
+type leasePathsKey struct {
+	from, to string
+	port     uint8
+}
+
+// mostLeasePaths bounds the pairs of attachments whose paths are kept.
+const mostLeasePaths = 4096
+
+// of returns the paths between two NICs by all ports.
+func (p *leasePaths) of(from, to string, src, dst ev.Attachment) (out []lease.Path) {
+	for i := range min(len(src), len(dst)) {
+		port := uint8(i + 1)
+		ends := leaseEnds(from, to, port)
+		for _, path := range p.between(src, dst, port) {
+			path.Ends = ends
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+func (p *leasePaths) between(src, dst ev.Attachment, port uint8) []lease.Path {
+	key := leasePathsKey{fabric.AttachmentKey(src), fabric.AttachmentKey(dst), port}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known, ok := p.known[key]
+	if !ok {
+		if len(p.known) >= mostLeasePaths {
+			clear(p.known)
+		}
+		known = leasePathsBy(p.fabric, src, dst, port)
+		p.known[key] = known
+	}
+	return known
 }
 
 // hostPortID names the link of a NIC in leases.
@@ -439,9 +558,9 @@ func hostPortID(host string, port uint8) topology.LinkID {
 	return topology.LinkID(fmt.Sprintf("%s/%d", host, port))
 }
 
-// LeasePaths returns the paths that packets of one port may take from an attachment to another,
+// leasePathsBy returns the paths that packets of one port may take from an attachment to another,
 // without their ends.
-func LeasePaths(f *fabric.Fabric, from, to ev.Attachment, port uint8) []lease.Path {
+func leasePathsBy(f *fabric.Fabric, from, to ev.Attachment, port uint8) []lease.Path {
 	set, ok := f.PathSet(from, to, port)
 	if !ok {
 		return nil
@@ -478,7 +597,7 @@ func leaseEV(f *fabric.Fabric, v ev.Value, port uint8) api.LeaseEV {
 		Packet: viewPacket(r, v)}
 }
 
-// LeaseEnds returns the ends of a path of a port between two hosts.
-func LeaseEnds(from, to string, port uint8) []topology.LinkID {
+// leaseEnds returns the ends of a path of a port between two hosts.
+func leaseEnds(from, to string, port uint8) []topology.LinkID {
 	return []topology.LinkID{hostPortID(from, port), hostPortID(to, port)}
 }

@@ -33,8 +33,8 @@ func (w *bed) read(need *ready.Need, names map[topology.NodeID]string) *ready.Fa
 	return out
 }
 
-// TestJobReading: a job learns why nothing is known of its fabric, or of its paths and links, and
-// else what is known, with the names of switches as the inventory has them, or the network.
+// TestJobReading: a job learns why its fabric, paths or links are unknown; otherwise it gets the
+// facts, with switch names from the inventory or the network.
 func TestJobReading(t *testing.T) {
 	need := needOf(1, 2)
 	known := func(w *bed, want string, wiring bool) {
@@ -43,8 +43,8 @@ func TestJobReading(t *testing.T) {
 			(want == "") != (got.Known == ready.IsGood()) {
 			t.Errorf("%+v is known, want %q", got.Known, want)
 		}
-		if f, ok := w.core.Wiring(); ok != wiring || ok && f == nil {
-			t.Errorf("the wiring is %v, known: %v", f, ok)
+		if v := w.core.View(); (v.Wiring != nil) != wiring {
+			t.Errorf("the wiring is %v", v.Wiring)
 		}
 	}
 	w := newBed(t, 1, nil).clos(2, 3, 2, 2)

@@ -12,7 +12,7 @@ import (
 // needs is the refusal of a controller without an MRC fabric.
 const needs = "the controller has no MRC fabric: its configuration has no mrc section with a mode"
 
-// drainNote is what the document has of the writes of what can be drained.
+// drainNote documents the writes of resources that can be drained.
 const drainNote = "drained: hosts stop using it, and nothing is lost on the way; refused (409) " +
 	"when it is the last path between two ends. up: it is used again once it is up and a probe " +
 	"has come through."
@@ -47,8 +47,8 @@ var HostKind = kind.NewView[api.Host](kind.About{
 	Listed: "Without an MRC fabric: those of the inventory.",
 })
 
-// drainable returns what is known of a kind of what can be drained; address has the parameters of
-// its path.
+// drainable returns the About of a kind that can be drained; address has the parameters of its
+// path.
 func drainable(n kind.Names, verbs kind.Verbs, at string, address any, listed string) kind.About {
 	return kind.About{
 		Names: n, Verbs: verbs, At: at, Address: address,
@@ -58,8 +58,8 @@ func drainable(n kind.Names, verbs kind.Verbs, at string, address any, listed st
 	}
 }
 
-// HostPortKind is the kind of ports of hosts. The name of one is the host's, a slash and its
-// number.
+// HostPortKind is the kind of ports of hosts. The name of a port is the name of the host, a slash
+// and the port number.
 var HostPortKind = kind.NewDrainable[api.HostPort](drainable(
 	kind.Names{One: "host-port", Noun: "port of a host", Nouns: "ports of hosts"},
 	kind.Get|kind.Put, "/v1/hosts/{name}/ports/{port}", struct {
@@ -77,7 +77,7 @@ var LinkKind = kind.NewDrainable(filtered(api.LinkFilter{}, drainable(
 	"One direction each, of those that paths cross. Without an MRC fabric: those of the topology.",
 )), func(l *api.Link) string { return string(l.ID) })
 
-// NodeKind is the kind of switches of the fabric, as nodes of the topology.
+// NodeKind is the kind of fabric switches, shown as topology nodes.
 var NodeKind = kind.NewDrainable(drainable(
 	kind.Names{One: "node", Noun: "node", Nouns: "switches of the fabric"},
 	kind.List|kind.Get|kind.Put, "/v1/nodes/{id}", struct {
@@ -98,8 +98,8 @@ func filtered(filter any, a kind.About) kind.About {
 	return a
 }
 
-// always returns what is known of a kind whose lists have no pages, and of which there is none
-// without an MRC fabric.
+// always returns the About of a kind whose lists have no pages, and which is empty without an MRC
+// fabric.
 func always(a kind.About) kind.About {
 	a.Whole, a.Plain = true, false
 	return a

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/prove"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// evKey is an EV of a profile, and evCount what it carried, in packets.
+// evKey is an EV of a profile, and evCount the packets that the EV carried.
 type evKey struct {
 	profile string
 	ev      hostapi.EV
@@ -26,8 +26,8 @@ type evKey struct {
 
 type evCount struct{ sent, lost uint64 }
 
-// traffic makes hosts send over all EVs that they may use, and report what came of
-// it: packets an EV and report, of which links lose their share.
+// traffic makes hosts send over all usable EVs and report the outcome: a number of packets for each
+// EV and report, and links that lose their share.
 type traffic struct {
 	w       *bed
 	packets int
@@ -106,8 +106,8 @@ func (tr *traffic) report() {
 	}
 }
 
-// TestGreyLink: a link that loses 1 % in one direction is named alone, with its
-// direction, within 5 s in 99 of 100 seeds, and denied where that is wanted.
+// TestGreyLink: a link that loses 1 % in one direction is the only suspect, with its direction,
+// within 5 s in 99 of 100 seeds, and is denied if so configured.
 func TestGreyLink(t *testing.T) {
 	failed := 0
 	for seed := range uint64(100) {
@@ -189,9 +189,9 @@ func TestGreyHost(t *testing.T) {
 	w.check(never, none)
 }
 
-// TestGreyNIC: the link between a host and its leaf that loses 3 % of its packets in one direction
-// is named, with the host and its port, and no link besides: within 30 s in each of the seeds. EVs
-// do not say who receives, so probes tell the hosts of the last leaf apart.
+// TestGreyNIC: a host link that loses 3 % of its packets in one direction is the only suspect, with
+// the host and its port, within 30 s in each seed. EVs do not name the receiver, so probes tell the
+// hosts of the last leaf apart.
 func TestGreyNIC(t *testing.T) {
 	for seed := range uint64(12) {
 		hosts := 3
@@ -325,8 +325,8 @@ func TestSuspectIsSpared(t *testing.T) {
 	w.check(never, none)
 }
 
-// TestAssumedBad: events of hosts that count nothing else are enough to name a dead
-// link, once other EVs are known to be good; and those EVs are probed first.
+// TestAssumedBad: EV events from hosts without counts suffice to name a dead link, once the
+// remaining EVs are known to be good. The prober probes the EVs in events first.
 func TestAssumedBad(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.Probes.Rate, c.Probes.HostRate = 200, 100 }).clos(1, 4, 4,
 		1).start()
@@ -374,8 +374,8 @@ func TestAssumedBad(t *testing.T) {
 	}
 }
 
-// TestProbes: every EV of every pair is probed in turn, within the budgets, and what
-// comes of it can be read.
+// TestProbes: the prober probes every EV of every pair in turn, within the budgets, and the results
+// can be read.
 func TestProbes(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) {
 		c.Probes.Rate, c.Probes.HostRate, c.Classes.DSCP.Control = 40, 4, 26
@@ -570,8 +570,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestLyingHosts: what one host says takes no link from others, however much it says; two hosts, or
-// the counters of switches, are enough, and so is a true failure.
+// TestLyingHosts: the reports of one host take no link from other hosts, however many reports. Two
+// hosts or the counters of switches suffice, and so does a true failure.
 func TestLyingHosts(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -651,9 +651,9 @@ func TestLyingHosts(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers: hosts of the inventory that never connect, as those that speak no MRC, make no
-// link look bad: others are probed in their place, and a probe that nobody may have answered says
-// nothing of the links.
+// TestNobodyAnswers: inventory hosts that never connect, for example hosts without MRC, make no
+// link look bad. The prober probes other hosts in their place, and a probe that perhaps no host
+// could answer says nothing about links.
 func TestNobodyAnswers(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
 	alone := make(map[string]bool)

@@ -3,11 +3,11 @@ package mrc
 import (
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// TestEVsOnPort: a job counts the EVs by a port that are left, and how many of them a host keeps
-// active: its share of MinActive, rounded up, at least one, and no more than there are.
+// TestEVsOnPort: a job counts the EVs left on a port, and the EVs that a host keeps active there:
+// the port's share of MinActive, rounded up, at least one, and at most the EVs left.
 func TestEVsOnPort(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 4, 1).start()
 	p := w.core.profiles.byName["leaf1-1:leaf1-2"]

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -80,8 +80,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesInNaturalOrder: lists are in the order in which people count, and go on behind any name
-// of it.
+// TestPagesInNaturalOrder: lists are in natural order (numbers by value), and a page can continue
+// behind any name.
 func TestPagesInNaturalOrder(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 11, 1, 1)
 	w.start()
@@ -276,8 +276,8 @@ func TestWhyDegraded(t *testing.T) {
 	}
 }
 
-// TestBehind: a host is behind until it has applied what it was told last, or anything where it was
-// told nothing.
+// TestBehind: a host is behind until it has applied the last Set sent to it, or any state if no Set
+// was sent.
 func TestBehind(t *testing.T) {
 	for _, c := range []struct {
 		h       holding
@@ -296,8 +296,8 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestProfilesInOrder: a host has its profiles in the order of their names, as texts, whichever
-// order racks are in.
+// TestProfilesInOrder: a host gets its profiles in text order of their names, whatever the order of
+// racks.
 func TestProfilesInOrder(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 11, 1, 1).start()
 	other := w.capabilities() // of another kind of device, whose profiles have names with a number

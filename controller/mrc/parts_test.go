@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestDrainWaits: a drain is over when each host has applied its Set or is gone, and the
-// last packets have left.
+// TestDrainWaits: a drain is over when each host has applied its Set or has gone, and the last
+// packets have left.
 func TestDrainWaits(t *testing.T) {
 	s := &drainSet{env: &env{}, linger: 50 * time.Millisecond}
 	d := s.add(Target{Plane: 2}, nil)
@@ -62,9 +62,9 @@ func TestUndrainBeforeFabric(t *testing.T) {
 	}
 }
 
-// TestDrainAwaitsSwitches: where switches are told what is drained, a drain is over when all that
-// were told of it leave it alone and the last packets have left, whatever they were told before.
-// Those of a host's port do not wait: switches choose nothing there.
+// TestDrainAwaitsSwitches: if switches are informed of drains, a drain is over when all informed
+// switches avoid the drained links and the last packets have left, whatever the switches got
+// before. A drain of a host port does not wait, because switches choose nothing there.
 func TestDrainAwaitsSwitches(t *testing.T) {
 	s := &drainSet{env: &env{}, linger: 50 * time.Millisecond, switches: true}
 	port := s.add(Target{Host: "a", Port: 1}, nil)

@@ -21,9 +21,9 @@ type Network interface {
 	Hosts(ctx context.Context) ([]inventory.Found, error)
 }
 
-// Plain returns the kinds of this package for a network without an MRC fabric. It has hosts, links
-// and nodes too: views of its topology and its inventory, of which nothing can be drained, and no
-// host has a stream. Of the other kinds it has no resources, and the kinds no handles.
+// Plain returns the kinds of this package for a network without an MRC fabric. Hosts, links and
+// nodes are views of the topology and the inventory; they cannot be drained, and no host has a
+// stream. The remaining kinds have no resources and no handles.
 func Plain(n Network) []*kind.Kind {
 	bound := []*kind.Kind{
 		kind.Bind(HostKind, plain[struct{}, api.Host]{n: n, noun: "host",

@@ -25,9 +25,8 @@ func (w *bed) status(id topology.LinkID) api.LinkStatus {
 	return api.LinkStatus{}
 }
 
-// TestPorts: a link that is advertised all the while is denied, both ways, while
-// the switch at one end says that its port is down. That the port is up again, or
-// nothing known of it, does not bring the link back by itself.
+// TestPorts: an advertised link is denied in both directions while the switch at one end reports
+// its port down. A port that is up again, or unknown, does not restore the link by itself.
 func TestPorts(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -85,8 +84,7 @@ func TestPortsBeforeTopology(t *testing.T) {
 	}
 }
 
-// TestPortNumbers: where links have identifiers that are no ports, the ports are
-// those that the inventory says.
+// TestPortNumbers: if link identifiers are not port numbers, the ports come from the inventory.
 func TestPortNumbers(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 4, 2, 2).start()
 	w.run(time.Second)
@@ -101,9 +99,9 @@ func TestPortNumbers(t *testing.T) {
 	w.check(never, none)
 }
 
-// TestPortStorm checks that hosts learn once of ports that flap ten times a second, and of their
-// return after the hold. It is a minute of 1,024 ports with WEFT_SIEGE, and five seconds of 256
-// without.
+// TestPortStorm checks that hosts learn only once of ports that flap ten times a second, and of
+// their return after the hold. With WEFT_SIEGE it runs a minute of 1,024 ports, otherwise five
+// seconds of 256 ports.
 func TestPortStorm(t *testing.T) {
 	planes, leaves, spines, flaps := 2, 8, uint32(32), 50
 	if os.Getenv("WEFT_SIEGE") != "" {

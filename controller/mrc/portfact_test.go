@@ -5,14 +5,15 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 )
 
-// TestPortFact: a job is told whether a port of its hosts may be sent to, and the first reason why
-// not: of what its switch says, its host, a drain, and the time that it is held after being down.
+// TestPortFact: a job learns whether packets may be sent to a port of its hosts. If not, it gets
+// the first reason: the report of the switch, the report of the host, a drain, or the hold after an
+// outage.
 func TestPortFact(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 2)
 	const one = "one port"

@@ -4,17 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/prove"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -143,8 +144,8 @@ func (ps *profileSet) after(name string) int {
 		func(i int) bool { return natural.Compare(ps.all[i].name, name) > 0 })
 }
 
-// crossing are the profiles with EVs that may cross a link: those of hosts below
-// it that send, when paths climb by it, and else that are sent to.
+// crossing returns the profiles with EVs that may cross a link. If paths climb by the link, these
+// are the profiles of senders below it, else the profiles to receivers below it.
 func (ps *profileSet) crossing(
 	e *fabric.Edge,
 ) (at map[topology.NodeID][]*profile, leaves []topology.NodeID) {
@@ -294,8 +295,8 @@ func (p *profile) Held() *hostapi.Profile {
 	return p.outcome.Profile
 }
 
-// With implements prove.EVs: it returns the profile that has an EV, the present one or one that
-// hosts had or may have otherwise.
+// With implements prove.EVs: it returns the profile that contains an EV: the present profile, or a
+// profile that hosts had or may have.
 func (p *profile) With(v hostapi.EV) *hostapi.Profile {
 	switch {
 	case p.outcome.Profile != nil && p.outcome.Profile.Has(v):
@@ -336,20 +337,64 @@ func (p *profile) severed(
 	return nil, nil
 }
 
-// An Override is what one profile has that is not as the Config says. The zero
-// value is nothing.
+// takes returns what a drain of a target takes from hosts and EV profiles: the ports, as planes,
+// by which they have no path left. It lists at most [api.MostTaken].
+func (c *Core) takes(t Target, places []int32) (out []api.Taken) {
+	if c.state.Fabric() == nil || c.drains.index(t) >= 0 {
+		return nil
+	}
+	if h := c.hosts.byName[t.Host]; h != nil {
+		usable := h.Usable()
+		if usable&hostapi.Ports(int(t.Port)) == 0 {
+			return nil
+		}
+		return []api.Taken{{Kind: "host", Name: t.Host, Object: "hosts/" + t.Host,
+			Reason: api.ReasonTaken, Message: fmt.Sprintf("it keeps %d of %d usable ports",
+				bits.OnesCount32(uint32(usable))-1, bits.OnesCount32(uint32(usable)))}}
+	}
+	before, after := c.state.Denial(), c.state.Denial(c.lossesOf(t, places))
+	for _, p := range c.profiles.all {
+		now := before.PortsLeft(p.from.rack, p.to)
+		then := after.PortsLeft(p.from.rack, p.to)
+		if now == then || len(out) == api.MostTaken {
+			continue
+		}
+		out = append(out, api.Taken{Kind: EVProfileKind.Noun, Name: p.name,
+			Object: "ev-profiles/" + p.name, Reason: api.ReasonTaken,
+			Message: fmt.Sprintf("it keeps paths in %d of %d planes", bits.OnesCount32(uint32(then)),
+				bits.OnesCount32(uint32(now)))})
+	}
+	return out
+}
+
+// fewer returns what a write of the settings of an EV profile takes from its hosts.
+func (c *Core) fewer(name string, o Override) []api.Taken {
+	p := c.profiles.named(name)
+	if p == nil || p.Built() == nil {
+		return nil
+	}
+	then, err := c.countOf(name, o)
+	if now := p.Built().Count; err == nil && then < now {
+		return []api.Taken{{Kind: "hosts of EV profile", Name: name, Object: "ev-profiles/" + name,
+			Reason: api.ReasonTaken, Message: fmt.Sprintf("they keep %d of %d EVs", then, now)}}
+	}
+	return nil
+}
+
+// An Override holds the settings of one profile that differ from the Config. The zero value changes
+// nothing.
 type Override struct {
-	// Mode is who makes the EVs; 0: the choice of [ev.Assignment.Build].
+	// Mode defines who makes the EVs; 0: [ev.Assignment.Build] chooses.
 	Mode hostapi.Mode
-	// MaxEVs and MinActive; 0: those of the Config.
+	// MaxEVs and MinActive; 0: the values of the Config.
 	MaxEVs, MinActive int
-	// CC is the name of the CC profile; empty: that of the Config.
+	// CC is the name of the CC profile; empty: the name in the Config.
 	CC string
 }
 
-// SetOverride sets what a profile has of its own, whether or not it is there
-// now. It is an error, and changes nothing, when the profile could not be made
-// so of the fabric as it is when nothing is lost.
+// SetOverride sets the override of a profile, even of a profile that does not exist now. It fails,
+// and changes nothing, when the fabric without losses does not allow the profile with this
+// override.
 func (c *Core) SetOverride(name string, o Override) error {
 	c.settle()
 	if c.profiles.named(name) != nil && o != (Override{}) {
@@ -361,8 +406,8 @@ func (c *Core) SetOverride(name string, o Override) error {
 	return nil
 }
 
-// putOverride is SetOverride of one that was accepted. A profile that cannot be made with it now
-// shows that in its status.
+// putOverride sets an override that was accepted. If the profile cannot be made with the override
+// now, its status says so.
 func (c *Core) putOverride(name string, o Override) {
 	c.settle()
 	c.profiles.setOverride(name, o)
@@ -375,7 +420,7 @@ func (c *Core) SetCC(all []*hostapi.CCProfile) {
 	c.hosts.dirtyAll()
 }
 
-// countOf is the number of EVs that a profile would have with an override.
+// countOf returns the number of EVs in a profile with an override.
 func (c *Core) countOf(name string, o Override) (int, error) {
 	c.settle()
 	b, err := c.profiles.buildAs(c.profiles.named(name), o)

@@ -9,34 +9,33 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// ProfileState is an EV profile and what it has come to.
+// ProfileState is an EV profile and its present outcome.
 type ProfileState struct {
 	Name                string
 	Source, Destination ev.Attachment
 	Hosts               []string // that hold it
-	// Built is the profile when nothing is lost, Outcome what hosts hold now.
-	// Built is nil when there is none, and Outcome.Degraded says why.
+	// Built is the profile without losses, Outcome the profile that hosts hold now. Built is nil when
+	// there is no profile; Outcome.Degraded says why.
 	Built   *ev.Built
 	Outcome ev.Outcome
 	// Note reports whether the paths of its EVs are not known.
 	Note string
 	// Since is when Outcome.Degraded began or ended.
 	Since time.Duration
-	// Explicit is what has taken the place of a generated profile, nil: nothing.
+	// Explicit is the profile that replaces a generated profile, nil: not replaced.
 	Explicit *ev.Built
-	// Behind are those of Hosts that do not hold all that they are to hold: they have
-	// not answered yet, refuse it, or are not connected.
+	// Behind lists the Hosts that do not yet hold all their state: they have not answered yet, refuse
+	// the state, or are not connected.
 	Behind []string
-	// Lost are the links that its paths would cross, and over which EVs are denied;
-	// of [Core.Profile] alone.
+	// Lost lists the denied links that its paths would cross; only [Core.Profile] sets it.
 	Lost []topology.LinkID
-	// AssumedBad are the EVs that hosts have found bad, with how many hosts.
+	// AssumedBad counts, for each EV, the hosts that found the EV bad.
 	AssumedBad map[hostapi.EV]int
 
 	began    time.Time          // of the core's time
@@ -234,9 +233,8 @@ func (s *ProfileState) conditions() api.Conditions {
 	return api.Conditions{accepted, programmed, degraded}
 }
 
-// EVs are the EVs of a profile: those of an explicit one in their order; of
-// a generated one those that a device makes which has no order of its own, and
-// then what else is denied.
+// EVs returns the EVs of a profile. An explicit profile has its own order. A generated profile has
+// the EVs that a device without an order of its own makes, followed by the remaining denied EVs.
 func (s *ProfileState) EVs() iter.Seq[api.EV] {
 	return func(yield func(api.EV) bool) {
 		p := s.Outcome.Profile
@@ -314,8 +312,8 @@ func (s *ProfileState) EVPage(q api.ReadEVs) (out []api.EV) {
 	return out
 }
 
-// Path describes the path of an EV. The error is an *[api.Error] when the profile has no such EV,
-// or nobody knows its path.
+// Path describes the path of an EV. It returns an *[api.Error] when the profile has no such EV, or
+// the path is unknown.
 func (s *ProfileState) Path(e hostapi.EV) (api.EVPath, error) {
 	none := func(detail string) (api.EVPath, error) {
 		return api.EVPath{}, &api.Error{Code: api.CodeNotFound, Message: detail}
@@ -406,18 +404,18 @@ func viewPacket(r *ev.Route, wire ev.Value) (p api.EVPacket) {
 	return p
 }
 
-// ProfileSample is what the EVs of a profile carried so far, and how many of them can be used.
+// ProfileSample counts the packets that the EVs of a profile carried so far, and the usable EVs.
 type ProfileSample struct {
 	Name string
 	// Sent and Lost are packets since the controller began to decide, as all hosts of the profile
 	// count them. A packet that a switch trimmed is not lost.
 	Sent, Lost uint64
-	// Active EVs are those that are left, Denied those that hosts must not use, AssumedBad those that
-	// some host has found bad by itself.
+	// Active counts the EVs left, Denied the EVs that hosts must not use, AssumedBad the EVs that some
+	// host has found bad by itself.
 	Active, Denied, AssumedBad int
 }
 
-// Samples returns what is known of the EVs of each profile that hosts hold, by name.
+// Samples returns a sample of each profile that hosts hold, by name.
 func (c *Core) Samples() []ProfileSample {
 	c.settle()
 	type key struct {

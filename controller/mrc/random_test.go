@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/test/seeds"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A model is what should be true of a world, as dumbly as can be said.
+// A model states the expected state of a world as simply as possible.
 type model struct {
 	*bed
 	links   map[topology.LinkID]topology.Link // all there ever were
@@ -36,8 +36,8 @@ func (m *model) nodeOut(id topology.NodeID) bool {
 		id[:4] == "leaf"
 }
 
-// linkOut reports whether no EV may cross a link, by what is advertised, up and
-// drained.
+// linkOut reports whether EVs must not cross a link, given the advertised topology, the port states
+// and the drains.
 func (m *model) linkOut(id topology.LinkID) bool {
 	l := m.links[id]
 	for i := range m.links {
@@ -235,8 +235,8 @@ func (m *model) wish(rng *rand.Rand) string {
 	return fmt.Sprintf("want %+v of %s: %v", o, before.Name, err)
 }
 
-// granted checks that hosts hold what is wanted of their profiles, but where that
-// cannot be any more, and is said.
+// granted checks that hosts hold the requested settings of their profiles, except where these
+// became impossible and the status says so.
 func (m *model) granted() {
 	m.t.Helper()
 	for _, h := range m.core.Hosts() {
@@ -280,10 +280,9 @@ func ccProfiles(names []string) (out []*hostapi.CCProfile) {
 	return out
 }
 
-// TestRandom: whatever happens, no EV that crosses something out is ever GOOD in
-// what hosts are told; and when nothing happens any more, exactly those are denied
-// that a walk through the switches finds out, every host that is there holds what
-// the core has for it, and drains are over.
+// TestRandom: whatever happens, no EV across a lost element is ever GOOD in the states sent to
+// hosts. When events cease, exactly the EVs are denied that a walk through the switches finds lost,
+// every attached host holds the state that the core has for it, and drains are over.
 func TestRandom(t *testing.T) {
 	start, count := seeds.Range(t, 0, 10)
 	for seed := start; seed < start+count; seed++ {

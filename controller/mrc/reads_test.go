@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -33,7 +33,7 @@ func TestLinksThatPathsCross(t *testing.T) {
 	}
 }
 
-// TestWrongLinks: a link is wrong that is denied, or with a port that its switch says is down.
+// TestWrongLinks: a denied link is wrong, and so is a link with a port reported down by the switch.
 func TestWrongLinks(t *testing.T) {
 	for name, change := range map[string]func(w *bed, l topology.Link){
 		"drained": func(w *bed, l topology.Link) { _ = w.core.Drain(Target{Link: l.ID}) },
@@ -77,8 +77,8 @@ func TestStreamOfHost(t *testing.T) {
 	}
 }
 
-// TestKeptInOrder: what a client wants is done when the writes are kept that have it, and not
-// before: not with those of before, nor before they are under way.
+// TestKeptInOrder: the core carries out a client's request when the store has kept the writes of
+// this request: not with earlier writes, and not before the writes are under way.
 func TestKeptInOrder(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	want := w.want()
@@ -163,8 +163,8 @@ func TestDrainedOnceAfterRestart(t *testing.T) {
 	}
 }
 
-// TestHoldBeforeSync: maintenances hold nothing before there is a fabric, nor while another change
-// is being kept.
+// TestHoldBeforeSync: maintenances hold nothing before the first fabric, nor while the store is
+// keeping another change.
 func TestHoldBeforeSync(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 1)
 	want := w.want()
@@ -196,7 +196,7 @@ func TestHoldBeforeSync(t *testing.T) {
 	}
 }
 
-// TestFilledViews: what the core does not know is added to views that are found, and to no others.
+// TestFilledViews: facts from outside the core are added only to views that are found.
 func TestFilledViews(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 2, 1, 1).start()
 	wrong := errors.New("there is none")
@@ -227,8 +227,8 @@ func TestFilledViews(t *testing.T) {
 	}
 }
 
-// TestSetsOfHosts: a host that is removed is told to hold nothing, if it was told something; states
-// are shared by hosts, but for the ports that one must not send by.
+// TestSetsOfHosts: a removed host with a state gets a Set to hold nothing. Hosts share states,
+// except for the ports that a single host must not send by.
 func TestSetsOfHosts(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 2).start()
 	w.run(time.Second)

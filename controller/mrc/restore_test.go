@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -26,8 +26,8 @@ func isOf(links []topology.Link) func(topology.LinkID) bool {
 	}
 }
 
-// TestRestore: a link that is back stays denied for its back-off, and until a probe
-// has come through in its direction.
+// TestRestore: a link that comes back stays denied for its back-off, and until a probe has come
+// through in its direction.
 func TestRestore(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 4, 2, 2).start()
 	w.run(time.Second)
@@ -61,8 +61,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreOfLeaf: a leaf that is gone takes the paths between its own hosts
-// with it; they are held as well.
+// TestRestoreOfLeaf: a lost leaf takes down the paths between its own hosts; these paths are held
+// too when the leaf returns.
 func TestRestoreOfLeaf(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 2).start()
 	w.run(time.Second)
@@ -84,8 +84,8 @@ func TestRestoreOfLeaf(t *testing.T) {
 	w.check(never, none)
 }
 
-// TestFlap: however fast a link flaps, hosts are told a few times, and it comes
-// back when it has been calm for as long as it deserves.
+// TestFlap: however fast a link flaps, hosts get only a few updates, and the link comes back after
+// a calm period that matches its past.
 func TestFlap(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 4, 2, 2).start()
 	w.run(time.Second)
@@ -218,9 +218,9 @@ func TestWithoutProbes(t *testing.T) {
 	}
 }
 
-// TestRestart: a core that has just started tells hosts nothing before it is in sync.
-// Those that hold what an earlier one told them keep it until every link was probed: a
-// link that carries nothing is denied then, and was never allowed.
+// TestRestart: a freshly started core sends hosts nothing before it is in sync. Hosts with a state
+// from an earlier core keep this state until every link was probed. The core then denies a link
+// that carries nothing, and never allowed this link.
 func TestRestart(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 4, 2, 2)
 	bad := w.both("leaf1-1", "spine1-1")
@@ -296,8 +296,8 @@ func TestFirstRoundEnds(t *testing.T) {
 	w.check(never, none)
 }
 
-// TestGrowth: links and leaves that are new are tried before EVs over them are
-// allowed; what is there goes on meanwhile.
+// TestGrowth: new links and leaves are tried before EVs over them are allowed; present links remain
+// in use meanwhile.
 func TestGrowth(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.Explicit = true }).clos(1, 3, 2, 1).start()
 	w.run(time.Second)
@@ -341,8 +341,8 @@ func TestGrowth(t *testing.T) {
 	w.valid()
 }
 
-// TestProbeAcrossGrowth: a probe that was sent before the fabric grew says nothing of the links
-// that have the places of those that it crossed.
+// TestProbeAcrossGrowth: a probe sent before the fabric grew says nothing about the links that now
+// have the places of the probed links.
 func TestProbeAcrossGrowth(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 3, 2, 1).start()
 	w.run(time.Second)
@@ -405,8 +405,8 @@ func TestIncompleteTopologyDeniesNothing(t *testing.T) {
 	}
 }
 
-// TestStaleTopologyDenies: a session that is lost is no link that is; but a switch that dies takes
-// its session with it, and what its neighbours withdraw, then and later, is.
+// TestStaleTopologyDenies: the loss of a session alone does not mean lost links. But a dead switch
+// takes its session down, and elements withdrawn by its neighbors, then and later, are lost.
 func TestStaleTopologyDenies(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 3, 3, 1).start()
 	clear(w.sets)

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestWhatDrainsCover: a drain covers the very node, plane, port, or link in both directions, that
-// it is of.
+// TestWhatDrainsCover: a drain covers exactly its own node, plane, port, or link in both
+// directions.
 func TestWhatDrainsCover(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 1).start()
 	f, ds := w.core.state.Fabric(), w.core.drains
@@ -91,7 +91,7 @@ func TestDrainThatNoneAwaits(t *testing.T) {
 	}
 }
 
-// TestLossesOfUnknownNICs: a rack of a need is where the first of its NICs is that is known.
+// TestLossesOfUnknownNICs: the first known NIC of a rack determines where the rack is attached.
 func TestLossesOfUnknownNICs(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 2).start()
 	need := &ready.Need{NICs: []string{"nosuch", "h1-1", "h1-2", "nosuch", "h2-2", "nosuch"},
@@ -114,8 +114,8 @@ func TestLossesOfUnknownNICs(t *testing.T) {
 	}
 }
 
-// TestLeavesOfTalk: links of a rack are needed where it talks to another one, and not where its
-// hosts talk among themselves alone.
+// TestLeavesOfTalk: a rack needs its links if it talks to another rack, but not if its hosts talk
+// only among themselves.
 func TestLeavesOfTalk(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 3, 2, 2).start()
 	for _, c := range []struct {
@@ -137,8 +137,8 @@ func TestLeavesOfTalk(t *testing.T) {
 	}
 }
 
-// TestKindsOfDevices: hosts of a rack whose devices differ have profiles of their own, numbered
-// from the second kind of the rack on; a number is free again when its hosts are gone.
+// TestKindsOfDevices: hosts of a rack with different devices have separate profiles, numbered from
+// the second kind of the rack on. A number is free again when its hosts are gone.
 func TestKindsOfDevices(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 2, 2, 3).start()
 	hello := func(name string, width int) {
@@ -180,8 +180,8 @@ func TestKindsOfDevices(t *testing.T) {
 	}
 }
 
-// TestWhatHostsHold: a job is told whether each of its hosts holds what it was told, and if not
-// why.
+// TestWhatHostsHold: a job learns for each of its hosts whether the host holds the state sent to
+// it, and if not why.
 func TestWhatHostsHold(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 2).start()
 	w.run(time.Second)
@@ -235,8 +235,8 @@ func TestWhatHostsHold(t *testing.T) {
 	}
 }
 
-// TestNothingToRead: before there is a fabric a job learns that there is none, also when the
-// topology is in sync.
+// TestNothingToRead: before the first fabric, a job learns that no fabric exists, even with the
+// topology in sync.
 func TestNothingToRead(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 2, 1, 1)
 	out := &ready.Fabric{}
@@ -247,13 +247,13 @@ func TestNothingToRead(t *testing.T) {
 		}
 		w.core.InSync()
 	}
-	if _, known := newBed(t, 1, nil).core.Wiring(); known {
+	if newBed(t, 1, nil).core.View().Wiring != nil {
 		t.Error("the wiring is known before the topology is in sync")
 	}
 }
 
-// TestDownEndsOfLeases: the end of a path at a port is down that its switch or its host reports so,
-// that is drained, or held; not one whose host is not connected.
+// TestDownEndsOfLeases: the end of a path at a port is down if the switch or the host reports the
+// port down, or if the port is drained or held. An unconnected host does not make an end down.
 func TestDownEndsOfLeases(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 2).start()
 	port := func(up bool) {
@@ -275,7 +275,7 @@ func TestDownEndsOfLeases(t *testing.T) {
 		{"drained", func() { _ = w.core.Drain(Target{Host: "h1-1", Port: 2}) }, true},
 	} {
 		c.change()
-		facts, why := w.core.LeaseFacts([]string{"h1-1", "h2-1"})
+		facts, why := leaseFacts(w.core, "h1-1", "h2-1")
 		if why != "" || facts.Down["h1-1/2"] != c.down || len(facts.Down) > 1 || len(facts.At) != 2 {
 			t.Errorf("%s: %q, down %v, want %v", c.name, why, facts.Down, c.down)
 		}
@@ -319,8 +319,8 @@ func TestOverrideOfNewProfile(t *testing.T) {
 	}
 }
 
-// TestFinishedProfiles: a profile has events where its hosts can, the CC profile where there is
-// one, and no more EVs active than it has.
+// TestFinishedProfiles: a profile has events if its hosts support them, the configured CC profile
+// if any, and at most as many active EVs as EVs.
 func TestFinishedProfiles(t *testing.T) {
 	const name = "leaf1-1:leaf1-2"
 	for _, c := range []struct {
@@ -369,8 +369,8 @@ func TestFinishedProfiles(t *testing.T) {
 	}
 }
 
-// TestEvidenceFollowsEVs: what a host says of an EV is of the links that the EV has in the fabric
-// that was made last.
+// TestEvidenceFollowsEVs: a host's reports about an EV apply to the links of the EV in the latest
+// fabric.
 func TestEvidenceFollowsEVs(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.Explicit, c.Probes.Rate = true, 0 }).clos(1, 2, 2, 2).start()
 	w.run(time.Second)

@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// TestSamples: a profile has what the EVs of all its hosts carried, however often a host counts
-// anew, and the EVs that are denied or that some host found bad.
+// TestSamples: a sample counts the packets carried by a profile's EVs on all its hosts, however
+// often a host restarts its counts, the denied EVs, and the EVs that some host found bad.
 func TestSamples(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.Probes.Rate = 0 }).clos(1, 3, 2, 2).start()
 	w.run(time.Second)

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/job/ready"
-	"github.com/weft-sdn/weft/hostapi"
 )
 
 func ofJobs(c *Config) { c.Profiles = "jobs" }
 
-// needOf is a job with the first host of each of some leaves, and of which leaf from sends to leaf
-// to.
+// needOf returns the need of a job on the first host of each of some leaves, with traffic from leaf
+// from to leaf to.
 func needOf(from, to int) *ready.Need {
 	return &ready.Need{
 		NICs:  []string{"nosuch", hostName(from, 1), hostName(to, 1)},
@@ -24,7 +24,7 @@ func needOf(from, to int) *ready.Need {
 	}
 }
 
-// pairOf is the name of the profile from the hosts of a leaf to those of another.
+// pairOf names the profile from the hosts at one leaf to the hosts at another.
 func pairOf(from, to int) string { return fmt.Sprintf("%s:%s", leafID(1, from), leafID(1, to)) }
 
 // held returns what hosts were told to hold, by profile, and how many profiles of each host.
@@ -46,8 +46,8 @@ func (w *bed) held() (profiles map[string]*hostapi.Profile, hosts map[string]int
 	return profiles, hosts
 }
 
-// talk sets what the jobs need, and expects these profiles, and that hosts at these leaves alone
-// are told something.
+// talk sets the needs of jobs, and expects these profiles, and new states only for hosts at these
+// leaves.
 func (w *bed) talk(needs []*ready.Need, profiles []string, leaves ...int) {
 	w.t.Helper()
 	clear(w.sets)
@@ -75,9 +75,9 @@ func (w *bed) talk(needs []*ready.Need, profiles []string, leaves ...int) {
 	w.valid()
 }
 
-// TestProfilesOfJobs: hosts have the profiles of the pairs of racks that talk in a job, in both
-// directions, until its last job has ended, and those that clients have written. Those that stay
-// are not told again.
+// TestProfilesOfJobs: hosts have the profiles of racks that talk in a job, in both directions,
+// until the last such job has ended, and the profiles that clients have written. Unchanged profiles
+// are not sent again.
 func TestProfilesOfJobs(t *testing.T) {
 	w := newBed(t, 1, ofJobs).clos(2, 4, 2, 2).start()
 	w.run(time.Second)

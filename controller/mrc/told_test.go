@@ -5,11 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// TestTold: hosts whose state is another are told by name, each once, few of them or all; also
-// those that have come since, and none that has gone but to hold nothing.
+// TestTold: Sets name each host with a changed state once, whether few hosts or all. New hosts are
+// included; a removed host gets only a Set to hold nothing.
 func TestTold(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 4, 2, 6).start()
 	w.run(0)

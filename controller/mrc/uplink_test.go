@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestUplinks: the uplinks are the links from leaves to spines that are advertised, by the
-// names and ports of the inventory where it has the switch.
+// TestUplinks: the uplinks are the advertised links from leaves to spines, with the inventory's
+// names and ports for switches in the inventory.
 func TestUplinks(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
 	if len(w.core.Uplinks()) > 0 {

@@ -8,9 +8,10 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
+	words "github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -128,11 +129,11 @@ func (c *Core) Planes() []api.Plane {
 	return out
 }
 
-// adminUp is the spec of what no client has written.
+// adminUp is the spec of a resource that no client has written.
 var adminUp = api.AdminSpec{Admin: api.AdminUp}
 
-// viewLink describes one direction of a link. The specs of this and of other views of a core are
-// those of a core that no client has written to: see wanted.
+// viewLink describes one direction of a link. Views of a core show the specs of a core without
+// client writes; see wanted.
 func (c *Core) viewLink(l *fabric.Link) api.Link {
 	f, now := c.state.Fabric(), c.state.Advertised()
 	v := api.Link{ID: l.ID, Spec: adminUp, Status: api.LinkStatus{
@@ -140,7 +141,7 @@ func (c *Core) viewLink(l *fabric.Link) api.Link {
 		ToName: fabric.NameOf(now, l.Remote),
 		Plane:  f.Clos().LinkPlane(l.ID), Phase: l.Phase().String(), Cause: l.Cause(),
 		Since: c.wall(l.Since()), Sources: now.Link(l.ID).KnownFrom(),
-		Drained: l.Drained(), Denied: l.Denied(),
+		Drained: l.Drained(), Denied: l.Denied(), Returning: l.Returning(),
 		Drains: c.drains.views(func(d *drain) bool { return d.covers(f, l.Edge) }),
 	}}
 	v.Status.FromPort, v.Status.ToPort = c.state.LinkPorts(l.Link)
@@ -150,7 +151,7 @@ func (c *Core) viewLink(l *fabric.Link) api.Link {
 	return v
 }
 
-// Links returns the links of the fabric in its order, as far as paths cross them.
+// Links returns the links of the fabric that paths cross, in fabric order.
 func (c *Core) Links() (out []api.Link) {
 	links := c.state.Links()
 	for i := range int32(links.Len()) {
@@ -219,9 +220,9 @@ type HostState struct {
 	// Usable are the ports that peers may send to, Denied those that the host must
 	// not send by.
 	Usable, Denied hostapi.PortMask
-	// Set is the number of the last Set, Applied of the last that the host holds.
+	// Set is the number of the last Set, Applied the number of the last Set that the host has applied.
 	Set, Applied uint64
-	// Refusal is why it does not hold all that it is to hold.
+	// Refusal reports why the host does not hold all its state.
 	Refusal string
 	State   *hostapi.State
 }
@@ -350,7 +351,7 @@ func SetStream(v *api.Host, s *Stream) {
 		v.Since = v.Since.UTC()
 	}
 	if s.Err != nil {
-		v.Error = s.Err.Error()
+		v.Error = words.Error(s.Err)
 	}
 	v.Versions.Held, v.Versions.Current = viewVersion(s.Applied), s.Current
 	for i := range s.Refusals {
@@ -367,8 +368,8 @@ func viewVersion(v hostapi.Version) *api.HostVersion {
 	return &api.HostVersion{Epoch: hexadecimal(v.Epoch), Number: v.Number}
 }
 
-// instanceText writes the instance of an agent, "" for none. It is random in all its 64
-// bits, of which JSON clients keep 53 of a number.
+// instanceText writes the instance of an agent, "" for none. The instance is a string because it is
+// random in all 64 bits, and JSON clients keep only 53 bits of a number.
 func instanceText(n uint64) string {
 	if n == 0 {
 		return ""
@@ -470,8 +471,8 @@ func (c *Core) Probes() []api.EVProbe {
 // ProbeKey is what EVs are ordered and continued by.
 func ProbeKey(p *api.EVProbe) string { return p.Profile + " " + p.EV }
 
-// ProbePage returns what probes have shown by profile and EV, and whether there is more. A key of
-// an EV that is gone is the place where it was.
+// ProbePage returns probe results by profile and EV, and whether more follow. The key of a removed
+// EV marks its former place.
 func (c *Core) ProbePage(f api.EVProbeFilter, page Page) (out []api.EVProbe, more bool) {
 	out = []api.EVProbe{}
 	name, text, _ := strings.Cut(page.After, " ")

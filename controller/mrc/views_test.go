@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -41,8 +41,7 @@ func TestViewsAreCurrent(t *testing.T) {
 			return c.Uplinks()
 		},
 		"leases": func(c *Core) any {
-			v, _ := c.LeaseFacts([]string{hostName(1, 1)})
-			return v.Fabric != nil
+			return c.View().Leases != nil
 		},
 	} {
 		w := newBed(t, 1, nil).clos(2, 2, 2, 1)
@@ -61,8 +60,8 @@ func TestViewsAreCurrent(t *testing.T) {
 	}
 }
 
-// TestCCBesideHostsWithoutPath: a CC profile that comes is that of all EV profiles, but of those
-// that cannot be made as their racks share no plane.
+// TestCCBesideHostsWithoutPath: a new CC profile applies to all EV profiles, except profiles that
+// cannot be made because their racks share no plane.
 func TestCCBesideHostsWithoutPath(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.CCProfile = "cc" }).clos(2, 2, 2, 1)
 	for i, at := range []ev.Attachment{{leafID(1, 1), ""}, {"", leafID(2, 2)}} {
@@ -94,8 +93,8 @@ func TestCCBesideHostsWithoutPath(t *testing.T) {
 	}
 }
 
-// TestDrainsOfNodes: a node shows the drains of itself and of the plane that it is in, and of none
-// other; a leaf of several planes is still in use by the others.
+// TestDrainsOfNodes: a node shows only its own drains and the drains of its plane. A leaf of
+// several planes remains in use by the planes that are not drained.
 func TestDrainsOfNodes(t *testing.T) {
 	apart := newBed(t, 1, nil).clos(3, 2, 2, 1)
 	shared := newBed(t, 1, func(c *Config) { c.Planes = "admin-groups" })
@@ -147,7 +146,7 @@ func TestDrainsOfNodes(t *testing.T) {
 	}
 }
 
-// TestLinkOfID: there is a link of an id when there is a fabric, and paths cross it.
+// TestLinkOfID: a link is found by its id if a fabric exists and paths cross the link.
 func TestLinkOfID(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 2, 2, 1)
 	id := w.both(leafID(1, 1), spineID(1, 1))[0].ID

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -18,8 +18,8 @@ import (
 // made of what is kept. Until then no other change may be made, see busy.
 type wanted struct {
 	core *Core
-	// pending has the core do what is not kept yet, which is under the number keeping; 0: it is in
-	// no Ready yet.
+	// pending applies requests to the core once the store has kept them under the number keeping; 0:
+	// the requests are in no Ready yet.
 	pending  []func()
 	keeping  uint64
 	now      func() time.Time
@@ -36,7 +36,7 @@ type target struct {
 	Of Target `json:"of"`
 }
 
-// RecordPrefix is the prefix of the keys of all records, and versionsKey the key of one of them.
+// RecordPrefix is the key prefix of all records, and versionsKey the key of the versions record.
 const (
 	RecordPrefix = "mrc/"
 	versionsKey  = RecordPrefix + "versions"
@@ -136,17 +136,18 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 	t = w.core.canonical(t)
 	before, err := w.admins.Check(t.String(), pre)
 	if before == nil && err != nil {
-		// A precondition of what is not there does not count (RFC 9110 section 13.2.1).
+		// A precondition on a missing resource does not count (RFC 9110 section 13.2.1).
 		if _, unknown := w.core.find(t); unknown != nil {
 			err = unknown
 		}
 	}
+	var places []int32
 	switch {
 	case err != nil:
 	case before != nil && before.Spec == spec:
 		return nil
 	case spec.Admin == api.AdminDrained:
-		_, err = w.core.checkDrain(t)
+		places, err = w.core.checkDrain(t)
 	case w.core.drains.index(t) < 0:
 		_, err = w.core.find(t)
 	}
@@ -161,6 +162,9 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 	case err != nil:
 		return notFound("%v", err)
 	case pre.Trial != nil:
+		if spec.Admin == api.AdminDrained {
+			pre.Trial.Takes = w.core.takes(t, places)
+		}
 		return nil
 	}
 	w.admins.Put(t.String(), spec, w.now()).Decided.Of = t
@@ -174,9 +178,9 @@ func (w *wanted) settleDrain(t Target) {
 	w.core.setDrained(t, a != nil && a.Spec.Admin == api.AdminDrained || w.held.Get(t.String()) != nil)
 }
 
-// hold has exactly these objects drained for maintenances, beside what clients have drained, and
-// returns how far each is. What would take the last path between two hosts is not drained. why is
-// why nothing was done.
+// hold drains exactly these objects for maintenances, in addition to the drains of clients, and
+// returns the progress of each object. It does not drain the last path between two hosts. why says
+// why hold did nothing.
 func (w *wanted) hold(
 	objects []api.MaintenanceObject,
 ) (states []api.MaintenanceObjectState, why string) {
@@ -277,6 +281,7 @@ func (w *wanted) putProfile(
 		return api.EVProfile{}, api.Refuse([]api.FieldError{f})
 	}
 	if pre.Trial != nil {
+		pre.Trial.Takes = w.core.fewer(name, overrideOf(spec))
 		return evProfile(w.profiles.Try(name, spec, w.now())), nil
 	}
 	if _, err := w.core.countOf(name, overrideOf(spec)); err != nil {
@@ -292,6 +297,9 @@ func (w *wanted) deleteProfile(name string, pre resource.Precondition) error {
 	before, err := w.profiles.Check(name, pre)
 	if _, there := w.core.Profile(name); !there && before == nil {
 		return notFound("there is no EV profile %q", name)
+	}
+	if pre.Trial != nil {
+		pre.Trial.Takes = w.core.fewer(name, Override{})
 	}
 	if err != nil || before == nil || pre.Trial != nil {
 		return err

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -37,8 +37,8 @@ func ccSpec() api.CCProfileSpec {
 	return api.CCProfileSpecOf(ccProfiles([]string{"x"})[0])
 }
 
-// TestBadWishes: what is wrong is refused with a code and, where there is one, the field and what
-// would be right; and changes nothing.
+// TestBadWishes: a wrong request is refused with a code and, where possible, the field and the
+// expected value; it changes nothing.
 func TestBadWishes(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1)
 	unsynced := w.want()
@@ -186,7 +186,7 @@ func TestWishesStay(t *testing.T) {
 	do(want.deleteCC("gone", none))
 	before := admins(want)
 	wishes()
-	if saves := keepAll(want); len(saves) != 0 || !slices.Equal(before, admins(want)) ||
+	if saves := keepAll(want); len(saves) != 0 || !reflect.DeepEqual(before, admins(want)) ||
 		len(before) != 3 {
 		t.Errorf("wanting the same again changes something: %v, was %v", admins(want), before)
 	}
@@ -201,9 +201,9 @@ func TestWishesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	next.start()
-	if !slices.Equal(admins(again), admins(want)) || !slices.Equal(values(again.profiles.All()),
-		values(want.profiles.All())) ||
-		!slices.Equal(values(again.cc.All()), values(want.cc.All())) ||
+	if !reflect.DeepEqual(admins(again), admins(want)) ||
+		!reflect.DeepEqual(values(again.profiles.All()), values(want.profiles.All())) ||
+		!reflect.DeepEqual(values(again.cc.All()), values(want.cc.All())) ||
 		again.versions.Next() != want.versions.Next() {
 		t.Errorf("wanted is\n%+v, was\n%+v", again, want)
 	}
@@ -318,8 +318,8 @@ func TestDryWishes(t *testing.T) {
 	}
 }
 
-// TestUseOfWhatHasGone: the drain of a port whose host has gone is taken back, and a dry run says
-// so.
+// TestUseOfWhatHasGone: a client can take back the drain of a port after its host has gone, and a
+// dry run agrees.
 func TestUseOfWhatHasGone(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	want, real := w.want(), resource.Precondition{}

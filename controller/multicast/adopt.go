@@ -10,9 +10,9 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// A group that switches hold and that no record explains is an orphan: the records of an earlier
-// controller are lost, perhaps. A group that is applied with the proxy address of an orphan goes
-// on at its index, with its tree where that is the same.
+// A group on switches without a record is an orphan: perhaps the records of an earlier controller
+// are lost. A group that a client applies with the proxy address of an orphan continues at the
+// orphan's index, and with the orphan's tree if the tree is the same.
 
 // Frozen implements feature.Feature: switches keep the tree that an adopted group had until the
 // group's own carries data.
@@ -105,8 +105,8 @@ func (f *Feature) adoptLate(sw string) {
 	}
 }
 
-// turnBeside returns the turn for an adopted group: that of the tree which is in
-// the switches when the new one is the same, or else the other.
+// turnBeside returns the turn for an adopted group: the turn of the tree in the switches if the new
+// tree is the same, otherwise the other turn.
 func (f *Feature) turnBeside(g *group, r tree.Request) uint8 {
 	for r.Turn = range uint8(2) {
 		if p, err := tree.Place(f.env.Net, r); err == nil && f.holds(p) {
@@ -151,7 +151,7 @@ func (f *Feature) holds(p *tree.Placement) bool {
 	return true
 }
 
-// disown removes what is left of the tree that an adopted group had before.
+// disown removes the remains of the former tree of an adopted group.
 func (f *Feature) disown(g *group) {
 	if !g.adopted {
 		return

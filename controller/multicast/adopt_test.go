@@ -13,7 +13,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// reads has switches be read that hold the tree of a group which no record explains.
+// reads makes the controller read switches that hold the tree of a group without a record.
 func (d *desk) reads(p *tree.Placement, switches ...string) {
 	d.Helper()
 	for _, sw := range switches {
@@ -36,8 +36,8 @@ func (d *desk) orphans(sw string) (n int) {
 	return n
 }
 
-// TestFrozen: what switches hold for an adopted group is frozen, also for the one of index 0; what
-// belongs to all groups is not.
+// TestFrozen: the entities of an adopted group are frozen on switches, including the group of index
+// 0. Entities shared by all groups are not frozen.
 func TestFrozen(t *testing.T) {
 	d := newDesk(t)
 	for _, c := range []struct {
@@ -96,8 +96,9 @@ func TestAdoptWithinLimits(t *testing.T) {
 	}
 }
 
-// TestAdoptedTurn: a group that is adopted keeps the turn of the tree in the switches where its own
-// is the same, and else takes the other one; where both are in use, that of the tree it had.
+// TestAdoptedTurn: an adopted group keeps the turn of the tree in the switches if the group's tree
+// is the same, otherwise takes the other turn. If both turns are in use, the group takes the turn
+// of the tree that the group had.
 func TestAdoptedTurn(t *testing.T) {
 	for _, c := range []struct {
 		inUse []uint8
@@ -166,8 +167,8 @@ func TestTurnOfAdopted(t *testing.T) {
 	}
 }
 
-// TestAdoptedTreeGoes: what is left of the tree that an adopted group had goes when its own carries
-// data.
+// TestAdoptedTreeGoes: the controller removes the remains of the adopted tree when the group's own
+// tree carries data.
 func TestAdoptedTreeGoes(t *testing.T) {
 	d := newDesk(t)
 	spec := d.net.Spec(1, "s1", "r1", "r4")
@@ -188,9 +189,9 @@ func TestAdoptedTreeGoes(t *testing.T) {
 	}
 }
 
-// TestWhichOrphans: of orphans with one proxy address at several indexes, a group goes on at that
-// with the highest epoch; not at one in use, nor where the epochs are used up, nor at those of
-// another address.
+// TestWhichOrphans: if orphans with one proxy address exist at several indexes, a group continues
+// at the index with the highest epoch. The group takes no index in use, no index without a free
+// epoch, and no orphan with another address.
 func TestWhichOrphans(t *testing.T) {
 	d := newDesk(t)
 	spec := d.net.Spec(1, "s1", "r1")
@@ -234,8 +235,8 @@ func TestWhichOrphans(t *testing.T) {
 	}
 }
 
-// TestNames: what the reconciler asks of an owner is about the group of this index, the first too;
-// what belongs to no group has no name.
+// TestNames: the reconciler's questions about an owner concern the group with the same index,
+// including index 0. An owner without a group has no name.
 func TestNames(t *testing.T) {
 	for _, index := range []uint16{0, 5} {
 		d := newDesk(t)

@@ -55,8 +55,9 @@ func TestDeletedWhileAsked(t *testing.T) {
 	}
 }
 
-// TestQuestionEnds: a question is answered when all branches have, or after the time for it with
-// what there is; it waits for no answer after that, and two at once are answered each.
+// TestQuestionEnds: a question gets its answer when all branches have answered, or at the timeout
+// with the answers so far. After that, the question waits for no branch. Two questions at the same
+// time each get an answer.
 func TestQuestionEnds(t *testing.T) {
 	d := newDesk(t)
 	d.inv().Intervals.Stall = 0
@@ -136,7 +137,7 @@ func TestQuestionEnds(t *testing.T) {
 	}
 }
 
-// TestAskedAway: a group none of whose switches is connected is answered at once.
+// TestAskedAway: a query of a group whose switches are all disconnected gets an answer at once.
 func TestAskedAway(t *testing.T) {
 	d := newDesk(t)
 	d.inv().Intervals.Stall = 0
@@ -151,8 +152,9 @@ func TestAskedAway(t *testing.T) {
 	}
 }
 
-// TestSamples: the switch of the source of each group that is established is asked for one branch;
-// the answer has what it knows, and which did not answer.
+// TestSamples: for each established group, the controller asks the switch of the source for one
+// branch. The answer contains the state of each switch that answered, and marks the switches that
+// did not answer.
 func TestSamples(t *testing.T) {
 	d := newDesk(t)
 	d.inv().Intervals.Stall = 0
@@ -191,8 +193,9 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestWindow: when the window of CNPs that a switch has opened is over, and a tick more, the switch
-// is polled, once. A window of another epoch, or of what has no tree there, is not waited for.
+// TestWindow: the controller polls a switch once, one tick after the CNP window that the switch
+// opened. The controller does not wait for a window of another epoch, or of a group without a tree
+// on the switch.
 func TestWindow(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*desk, *group, *entry.PacketIn) (sw string)
@@ -338,8 +341,8 @@ func TestEvictGuests(t *testing.T) {
 	}
 }
 
-// TestGroupsOn: a switch is of concern to groups that may have something there or are to have it;
-// others are forgotten.
+// TestGroupsOn: an event of a switch concerns the groups that may have entries on the switch or
+// will get entries. The controller forgets other groups.
 func TestGroupsOn(t *testing.T) {
 	for _, c := range []struct {
 		sw      string

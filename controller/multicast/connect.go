@@ -17,13 +17,13 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Source and receivers of a group with spec.connect connect by RDMA CM: the controller is the other
-// end of each, at the proxy address. What the applications say of their queue pairs is put in the
-// place of what a spec has elsewhere, and who is not connected is left out of the tree, as one that
-// was evicted.
+// Source and receivers of a group with spec.connect connect by RDMA CM. The controller is the peer
+// of each connection, at the proxy address. The queue pairs from the applications replace the queue
+// pairs of the spec. The tree leaves out hosts without a connection, like evicted hosts.
 
-// Who listens is asked again after redial, or soon where its switch is not ready; its answer, and
-// that of the tree to a source, is awaited for 4.096 us times 2^waitExponent (17 s).
+// The controller asks a listening host again after redial, or after soon if the switch of the host
+// is not ready. The controller waits 4.096 us times 2^waitExponent (17 s) for the answer of the
+// host, and a source waits as long for the answer of the tree.
 const (
 	redial       = 5 * time.Second
 	soon         = 10 * time.Millisecond
@@ -45,24 +45,25 @@ type place struct {
 	Known bool   `json:"known,omitempty"`
 }
 
-// connections are those of a group.
+// connections holds the RDMA CM connections of a group.
 type connections struct {
 	cm     *rdmacm.Manager // nil: the group has no spec.connect
 	source uint32          // the connection of the source, 0 for none
-	// sourceAt is the address of the source, or that of the last one, where any host may be it.
+	// sourceAt is the address of the present or last source, if any host may be the source.
 	sourceAt netip.Addr
 	// first is the first PSN of the source that is connected.
 	first     uint32
 	reached   place // what the source has got to, as far as it was asked for
 	beginning bool  // first is being asked for
 	receivers map[netip.Addr]joined
-	// late are receivers that come after the source, and are not known to have missed nothing.
+	// late holds receivers that joined after the source and may have missed packets.
 	late    map[netip.Addr]*lateJoin
 	refused map[netip.Addr]string
 	psn     uint32 // of frames
 }
 
-// startConnections makes the manager of a group that has none and is to have one.
+// startConnections starts RDMA CM for a group with spec.connect, unless RDMA CM already runs for
+// the group.
 func (f *Feature) startConnections(g *group) {
 	if g.item == nil || g.item.Spec.Connect == nil || g.cm != nil {
 		return
@@ -80,7 +81,7 @@ func (f *Feature) startConnections(g *group) {
 	f.dial(g)
 }
 
-// resume goes on with those that an earlier controller has not answered.
+// resume continues with the connections that an earlier controller has not answered.
 func (f *Feature) resume(g *group) {
 	for _, c := range g.cm.Conns() {
 		switch {
@@ -112,15 +113,15 @@ func (g *group) conns() []rdmacm.Conn {
 	return g.cm.Conns()
 }
 
-// guid is the CA GUID of a group: hosts tell the groups apart by it, which may have the same
+// guid returns the CA GUID of a group. Hosts use the GUID to distinguish groups with the same
 // designated queue pair.
 func guid(proxy netip.Addr) uint64 {
 	sum := sha256.Sum256(proxy.AsSlice())
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// filled returns the spec with the queue pairs of those that are connected, and those that are not
-// or that without has.
+// filled returns the spec with the queue pairs of the connected receivers, and the set of receivers
+// without a connection or listed in without.
 func (g *group) filled(spec *api.MulticastGroupSpec, without map[netip.Addr]bool) (
 	*api.MulticastGroupSpec, map[netip.Addr]bool,
 ) {
@@ -160,7 +161,7 @@ func (g *group) filled(spec *api.MulticastGroupSpec, without map[netip.Addr]bool
 	return &s, left
 }
 
-// guests are the receivers that are connected and that the spec does not name, in order.
+// guests returns the connected receivers that the spec does not name, in order.
 func (g *group) guests(spec *api.MulticastGroupSpec) (out []netip.Addr) {
 	for a := range g.receivers {
 		if !spec.HasReceiver(a) {
@@ -171,7 +172,7 @@ func (g *group) guests(spec *api.MulticastGroupSpec) (out []netip.Addr) {
 	return out
 }
 
-// memory returns what an application says of itself, zero where it says nothing.
+// memory returns the private data of an application (memory and token), or zero values.
 func memory(c *rdmacm.Conn) cm.Join {
 	var b [cm.JoinLen]byte
 	copy(b[:], c.Private)
@@ -245,7 +246,7 @@ func (f *Feature) tickConnections(g *group) {
 	}
 }
 
-// sendMessage has the switch of a host send it a message of a group.
+// sendMessage makes the switch of a host send a message of a group to the host.
 func (f *Feature) sendMessage(g *group, p rdmacm.Packet) {
 	h := f.env.Net.Host(p.To)
 	if h == nil || h.At == nil || len(h.Ingress) == 0 || h.MAC.IsZero() || g.item == nil {
@@ -426,8 +427,8 @@ func (f *Feature) beginSource(g *group) {
 	f.begin(g, func(psn, _ uint32, _ bool) { g.first, g.beginning = psn, false })
 }
 
-// begin finds the PSN and MSN that the group has got to, at once for one that has not begun. idle:
-// all receivers have acknowledged what the source has sent.
+// begin finds the present PSN and MSN of the group, at once for a group that has not begun. idle:
+// all receivers have acknowledged all packets of the source.
 func (f *Feature) begin(g *group, with func(psn, msn uint32, idle bool)) {
 	spec := &g.item.Spec
 	if g.installed == nil || len(g.installed.Nodes[0].Branches) == 0 {
@@ -480,7 +481,7 @@ func (f *Feature) join(g *group, c *rdmacm.Conn) bool {
 		delete(g.receivers, c.Peer)
 	}
 	delete(g.refused, c.Peer)
-	// A source may send once it has its answer, also when its RTU has not come.
+	// A source may send after the answer, even if the RTU of the source has not arrived.
 	if s, ok := g.cm.Conn(g.source); ok && s.State != rdmacm.Asked {
 		g.cm.Wait(c.LocalID, waitExponent)
 		f.joinLate(g, c)
@@ -492,8 +493,8 @@ func (f *Feature) join(g *group, c *rdmacm.Conn) bool {
 	return true
 }
 
-// acceptReceiver answers a receiver: the request of one that has connected by itself, or the answer
-// of one that listens.
+// acceptReceiver answers the request of a receiver that connected by itself, or confirms the answer
+// of a receiver that listens.
 func (f *Feature) acceptReceiver(g *group, id uint32) {
 	c, ok := g.cm.Conn(id)
 	switch {
@@ -531,7 +532,7 @@ func (f *Feature) offer(g *group) cm.Offer {
 	return o
 }
 
-// missing are the receivers of the spec that a source waits for.
+// missing returns the receivers of the spec that a source waits for.
 func (g *group) missing() (out []string) {
 	for _, r := range g.item.Spec.Receivers {
 		if _, ok := g.receivers[r.Address]; !ok && !g.evicted[r.Address] {
@@ -585,8 +586,8 @@ func (f *Feature) dial(g *group) {
 		if busy || h == nil {
 			continue
 		}
-		// An answer that comes before the switch has what lets it pass is lost, and comes again after
-		// seconds.
+		// The switch drops an answer that arrives before the entities that let the answer pass. The host
+		// repeats the answer only after seconds.
 		if f.env.Switches.Connected(h.Switch) && f.env.Switches.Of(h.Switch, g.owner()).Lacks() {
 			again = soon
 			continue
@@ -604,8 +605,9 @@ func (f *Feature) dial(g *group) {
 // request asks a receiver that may listen for a connection.
 func (f *Feature) request(g *group, to netip.Addr) {
 	spec := &g.item.Spec
-	// With the GUID of answers a host that connects by itself meanwhile would find the request stale,
-	// and end the connection that it has (IBTA chapter 12).
+	// The request uses another GUID than the answers. With the GUID of the answers, a host that
+	// connects by itself meanwhile would treat the request as stale and end the present connection
+	// (IBTA chapter 12).
 	r := cm.REQ{CAGUID: ^guid(spec.ProxyAddress), QPN: spec.DesignatedQPN,
 		StartingPSN: spec.InitialPSN, RemoteTimeout: rdmacm.ResponseExponent,
 		LocalTimeout: rdmacm.ResponseExponent, RetryCount: 7, RNRRetryCount: 7,

@@ -15,13 +15,13 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// memoryOf is the rest of a request of a receiver that has memory.
+// memoryOf returns the private data for the request of a receiver with memory.
 func memoryOf(rkey uint32, va, length uint64) (r cm.REQ) {
 	copy(r.Private[:], cm.Join{HasMemory: true, RKey: rkey, VA: va, Length: length}.Append(nil))
 	return r
 }
 
-// fromS1 has s1 be the source of a group, also before it connects.
+// fromS1 makes s1 the source of a group, even before s1 connects.
 func fromS1(s *api.MulticastGroupSpec) {
 	s.Connect.Source, s.Source.Address = api.SourceSpec, sample.HostAddress(1)
 }
@@ -44,7 +44,8 @@ func (d *desk) happened() (out []string) {
 	return out
 }
 
-// TestConnectionEvents has those of a group whose source and receivers come and go, by their roles.
+// TestConnectionEvents: the source and the receivers of a group come and go, and each event names
+// the role of the host.
 func TestConnectionEvents(t *testing.T) {
 	d := newDesk(t)
 	g := d.group(1, nil)
@@ -118,8 +119,8 @@ func TestListenerIsAskedQuietly(t *testing.T) {
 	}
 }
 
-// TestListenerWaitsForItsSwitch: a host that listens is asked as soon as its switch lets the answer
-// pass, and else every few seconds, also behind a switch that is away.
+// TestListenerWaitsForItsSwitch: the controller asks a listening host as soon as the host's switch
+// lets the answer pass, otherwise every few seconds, even behind a disconnected switch.
 func TestListenerWaitsForItsSwitch(t *testing.T) {
 	d := newDesk(t)
 	start := d.env.Now
@@ -152,7 +153,7 @@ func TestListenerWaitsForItsSwitch(t *testing.T) {
 	}
 }
 
-// TestRefusedAnew: a host that was taken meanwhile has an event again when it is refused.
+// TestRefusedAnew: a host that was accepted in between gets a new event at the next refusal.
 func TestRefusedAnew(t *testing.T) {
 	d := newDesk(t)
 	g := d.group(1, func(s *api.MulticastGroupSpec) { s.Connect.Token = "sesame" })
@@ -210,8 +211,9 @@ func TestReceiverBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestLeft: a connection that is over is the source's, that of a receiver, or that of one which is
-// late, and of no other of the same host. The tree follows the first two.
+// TestLeft: the end of a connection removes the source, the receiver or the late receiver with this
+// connection, and no other connection of the host. The tree changes for a source and for a
+// receiver.
 func TestLeft(t *testing.T) {
 	d := newDesk(t)
 	a := d.net.Address("r1")
@@ -338,8 +340,9 @@ func TestConnectionStatus(t *testing.T) {
 	}
 }
 
-// TestSpecLeavesConnections: those that a new spec does not have any more are disconnected and
-// leave the tree; when the spec changes what applications have agreed on all are.
+// TestSpecLeavesConnections: the controller disconnects hosts that a new spec no longer names, and
+// the hosts leave the tree. If the spec changes the agreed parameters, the controller disconnects
+// all hosts.
 func TestSpecLeavesConnections(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*desk, *api.MulticastGroupSpec)
@@ -390,7 +393,8 @@ func TestSpecLeavesConnections(t *testing.T) {
 	}
 }
 
-// TestMissing are the receivers of the spec that have not connected, apart from those evicted.
+// TestMissing: missing lists the receivers of the spec without a connection, apart from evicted
+// receivers.
 func TestMissing(t *testing.T) {
 	d := newDesk(t)
 	g := d.group(1, func(s *api.MulticastGroupSpec) {
@@ -405,8 +409,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestAskedAnew: after a change of what applications have agreed on a host that listens is asked at
-// once, and then as often as before; also one whose connection has just ended.
+// TestAskedAnew: after a change of the agreed parameters, the controller asks a listening host at
+// once, and then as often as before. This includes a host whose connection has just ended.
 func TestAskedAnew(t *testing.T) {
 	d := newDesk(t)
 	g, _ := d.listener(1)
@@ -492,8 +496,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSourceWaitsForWhereItIs: a source whose tree is ready is answered as soon as switches have
-// said where the group has got to.
+// TestSourceWaitsForWhereItIs: once the tree is ready, the controller answers the source as soon as
+// switches have reported the position of the group.
 func TestSourceWaitsForWhereItIs(t *testing.T) {
 	d := newDesk(t)
 	last, idle := uint32(1234), true
@@ -517,8 +521,9 @@ func TestSourceWaitsForWhereItIs(t *testing.T) {
 	}
 }
 
-// TestSourceIsAdmitted: a source is answered when where it begins is known, the tree carries all
-// receivers that are connected and that it waits for, for its queue pair, and all switches hold it.
+// TestSourceIsAdmitted: the controller answers a source when the start position is known, the tree
+// is for the source's queue pair and carries all connected and awaited receivers, and all switches
+// hold the tree.
 func TestSourceIsAdmitted(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*desk, *group)

@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// anyAddress returns the prefix that has all hosts of the family of an address.
+// anyAddress returns the prefix of all hosts in the family of an address.
 func anyAddress(of netip.Addr) netip.Prefix {
 	if of.Is4() {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
@@ -32,7 +32,7 @@ func (g *group) from() (out []netip.Prefix) {
 	return append(out, spec.Connect.Receivers...)
 }
 
-// connectEntities are what a switch needs so that its hosts can connect.
+// connectEntities returns the entities that a switch needs to let hosts connect.
 func (f *Feature) connectEntities(g *group, sw string) (out []entry.Entity) {
 	if g.item == nil || g.item.Spec.Connect == nil {
 		return nil
@@ -46,7 +46,8 @@ func (f *Feature) connectEntities(g *group, sw string) (out []entry.Entity) {
 	return out
 }
 
-// connectSwitches are those that have connectEntities, one for each host that may connect.
+// connectSwitches returns the switches with connectEntities, one entry for each host that may
+// connect.
 func (f *Feature) connectSwitches(g *group) (out []string) {
 	if g.item == nil || g.item.Spec.Connect == nil {
 		return nil

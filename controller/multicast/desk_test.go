@@ -76,7 +76,7 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-// carry has the switches take what they should hold, and send what they should send.
+// carry makes the switches take the wanted entities, and send the requested packets.
 func (d *desk) carry() {
 	for d.step() {
 	}
@@ -252,7 +252,8 @@ func (d *desk) heard(host string) []cm.Message {
 	return out
 }
 
-// refusal returns the one answer of a host's request, which must be REJ, and its text.
+// refusal returns the only answer to a host's request, which must be a REJ, and the text of the
+// REJ.
 func (d *desk) refusal(host string) (r cm.REJ, text string) {
 	d.Helper()
 	got := d.heard(host)
@@ -313,8 +314,7 @@ func (d *desk) put(g *group, change func(*api.MulticastGroupSpec)) api.Multicast
 // saved reports whether a group is to be written to the store.
 func (d *desk) saved(g *group) bool { return d.writes()[Kind.Prefix+g.name] }
 
-// writes are the keys that are to be written to the store since the last call, and false for those
-// to be deleted.
+// writes returns the keys to write to the store since the last call, with false for keys to delete.
 func (d *desk) writes() map[string]bool {
 	out := make(map[string]bool)
 	for _, op := range d.Changes() {

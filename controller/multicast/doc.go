@@ -1,15 +1,13 @@
-// Package multicast makes multicast groups into what the switches of their trees
-// hold.
+// Package multicast turns multicast groups into entities of the switches in their trees.
 //
-// A change of a group's tree goes in phases, each of which begins when every
-// connected switch has finished the one before: what is new is added beside what is
-// in use, responses move to the new epoch, data moves at the switch of the source,
-// and, after the packets on their way have drained, what is left is removed. So no
-// receiver misses a packet because of a change, and none gets one twice.
+// A change of a group's tree goes in phases. Each phase begins when every connected switch has
+// finished the previous phase. The controller adds the new entities beside the entities in use,
+// moves responses to the new epoch, moves data at the switch of the source, and, after the packets
+// in flight have drained, removes the old entities. So no receiver misses a packet because of a
+// change, and no receiver gets a packet twice.
 //
-// Where a tree goes is decided by package tree. This package keeps epochs, which
-// are never used twice at an index (epoch.go); finds receivers that hold up a group,
-// and evicts them (stall.go); answers questions for the state of a group in its
-// switches (query.go); and goes on with trees that an earlier controller left in
-// the switches (adopt.go).
+// Package tree decides the path of a tree. This package keeps epochs, and never uses an epoch twice
+// at an index (epoch.go); finds and evicts receivers that stall a group (stall.go); answers
+// questions for the state of a group in the switches (query.go); and continues with trees that an
+// earlier controller left in the switches (adopt.go).
 package multicast

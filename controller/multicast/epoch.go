@@ -21,13 +21,12 @@ func errNoEpoch(index uint16) *api.Error {
 			"apply it again, which gives it another index", index, uint32(lastEpoch))}
 }
 
-// nextEpoch returns an epoch that no register of an index has seen: greater
-// than every one that this controller, or an earlier one on the same store, has
-// given to the index or found in a switch, and at least the number of seconds
-// since 1970. An earlier controller whose store is lost cannot have got past
-// that unless it raised the epoch of one group more than once a second all the
-// time. Its low 16 bits, which the responses carry, differ from those of the
-// epoch before. 0, which is no epoch, reports that none is left.
+// nextEpoch returns an epoch that no register of an index has seen. The epoch is greater than every
+// epoch that this controller, or an earlier controller on the same store, has given to the index or
+// found in a switch, and at least the number of seconds since 1970. An earlier controller with a
+// lost store cannot have passed this number unless it raised the epoch of one group more than once
+// a second all the time. The low 16 bits, which the responses carry, differ from the previous
+// epoch. 0, which is no epoch, means that no epoch is left.
 func (f *Feature) nextEpoch(index uint16, prev *tree.Placement) uint32 {
 	e := uint64(f.epochs[index]) + 1
 	if s := f.env.Wall().Unix(); s > int64(e) && s < 1<<32-1<<16 {
@@ -50,7 +49,8 @@ func (f *Feature) noteEpoch(index uint16, epoch uint32) {
 	}
 }
 
-// learnEpochs learns from a switch which epochs were used, so that none is used again.
+// learnEpochs learns the used epochs from a switch, so that the controller never uses an epoch
+// again.
 func (f *Feature) learnEpochs(sw string, contents entry.Contents) {
 	highest := make(map[uint16]uint32)
 	for _, e := range contents.Entities {
@@ -62,8 +62,7 @@ func (f *Feature) learnEpochs(sw string, contents entry.Contents) {
 	for _, i := range slices.Sorted(maps.Keys(highest)) {
 		epoch := highest[i]
 		f.noteEpoch(i, epoch)
-		// The registers behind an epoch that this core did not write may speak of
-		// another membership.
+		// Registers with an epoch from another core may reflect another membership.
 		g := f.byIndex[i]
 		if g == nil || g.target == nil || epoch < g.target.Epoch || g.wrote(sw, epoch) {
 			continue

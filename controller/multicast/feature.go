@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"time"
 
@@ -18,8 +19,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Feature has the multicast groups of a controller. The owner of what switches hold
-// for a group is the index of the group.
+// Feature holds the multicast groups of a controller. The owner of a group's entities on switches
+// is the index of the group.
 type Feature struct {
 	feature.Base
 	env *feature.Env
@@ -45,10 +46,12 @@ type Feature struct {
 
 	pairs map[api.QueuePair][]*group // who has a queue pair; see pairs.go
 
-	switches []string // that there were at the last SetNetwork
+	switches []string   // that there were at the last SetNetwork
+	edges    plan.Edges // that there were at the last Report
 
-	// on are the groups, by index, that may have something on a switch; noted when they may, and
-	// left out when they are found to have nothing.
+	// on holds the groups, by index, that may have entries on a switch. The controller adds a group
+	// when the group may have entries, and removes the group when the switch is found to hold no
+	// entries.
 	on map[string]map[uint16]bool
 }
 
@@ -154,7 +157,7 @@ func (f *Feature) touch(sw string) {
 	}
 }
 
-// groupsOn yields the groups that have, or are to have, something on a switch.
+// groupsOn yields the groups that have entries on a switch, or will get entries.
 func (f *Feature) groupsOn(sw string) iter.Seq[*group] {
 	return func(yield func(*group) bool) {
 		for i := range f.on[sw] {
@@ -215,6 +218,12 @@ func (f *Feature) Settle() (more bool) {
 
 // Report implements feature.Feature.
 func (f *Feature) Report() {
+	if edges := f.env.Net.Edges(); !reflect.DeepEqual(edges, f.edges) {
+		f.edges = edges
+		for i := range f.byIndex {
+			f.status[i] = struct{}{}
+		}
+	}
 	for _, i := range slices.Sorted(maps.Keys(f.status)) {
 		if g := f.byIndex[i]; g != nil {
 			f.updateStatus(g)

@@ -25,8 +25,9 @@ type unsettled struct{ ready }
 
 func (unsettled) Settled() bool { return false }
 
-// TestNewNetworkPlaces: a new network has groups placed anew. Those of a record wait until it is
-// known, and those that go are left alone.
+// TestNewNetworkPlaces: a new network makes the controller place the groups again. Groups loaded
+// from a record wait until the network has settled. The controller does not place groups that are
+// being removed.
 func TestNewNetworkPlaces(t *testing.T) {
 	for _, c := range []struct{ settled, loaded, want bool }{
 		{true, false, true}, {true, true, true}, {false, false, true}, {false, true, false},
@@ -51,8 +52,8 @@ func TestNewNetworkPlaces(t *testing.T) {
 	}
 }
 
-// TestPlacedAnew: a group that is placed takes an epoch of its index, and stays as it is where
-// there is none.
+// TestPlacedAnew: placing a group takes the next epoch of the group's index. If no epoch is left,
+// the group stays as it is.
 func TestPlacedAnew(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")
@@ -87,8 +88,8 @@ func TestPlacedAnew(t *testing.T) {
 	}
 }
 
-// TestUnaskedMessages: a message to a group that is not there, goes or connects none is dropped,
-// and one that is no frame.
+// TestUnaskedMessages: the controller drops a message to an unknown group, to a group under removal
+// and to a group without spec.connect, and a message that is no frame.
 func TestUnaskedMessages(t *testing.T) {
 	d := newDesk(t)
 	typed := d.typed("s1", "r1")
@@ -107,8 +108,9 @@ func TestUnaskedMessages(t *testing.T) {
 	}
 }
 
-// TestUnknownEpoch: a group whose switch holds a higher epoch than its own, or one that this
-// controller has not written, is raised over it; what it has written itself is no reason.
+// TestUnknownEpoch: the controller raises the epoch of a group above an epoch on a switch that is
+// higher, or that this controller has not written. The controller's own writes do not raise the
+// epoch.
 func TestUnknownEpoch(t *testing.T) {
 	for what, c := range map[string]struct {
 		more  int64 // over the epoch of the group
@@ -148,7 +150,8 @@ func TestUnknownEpoch(t *testing.T) {
 	}
 }
 
-// TestProgrammed: a group is programmed when its target carries the data and all switches have it.
+// TestProgrammed: a group is programmed when the target carries the data and all switches hold the
+// target.
 func TestProgrammed(t *testing.T) {
 	for p := steady; p <= cleaning; p++ {
 		for _, queued := range []bool{false, true} {
@@ -167,7 +170,7 @@ func TestProgrammed(t *testing.T) {
 	}
 }
 
-// TestInstalled: the tree that was complete last is the old one until the new one carries data.
+// TestInstalled: the old tree stays the last complete tree until the new tree carries data.
 func TestInstalled(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")
@@ -186,8 +189,9 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// TestLayers: what switches hold in each phase of a change: the new tree beside the old one, then
-// its responses, then its start, and the old one until its packets have arrived.
+// TestLayers: the layers on switches in each phase of a change. The new tree comes beside the old
+// tree, then the responses of the new tree, then the start of the new tree. The old tree stays
+// until the packets of the old tree have arrived.
 func TestLayers(t *testing.T) {
 	target, resp, data := new(tree.Placement), new(tree.Placement), new(tree.Placement)
 	oldResp, oldData := new(tree.Placement), new(tree.Placement)
@@ -299,8 +303,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestFirstID: the ids of connections follow from the time, so that another controller, whose
-// records are lost, uses others.
+// TestFirstID: connection ids start from the time, so a controller that has lost its records uses
+// new ids.
 func TestFirstID(t *testing.T) {
 	d := newDesk(t)
 	first := uint32(d.env.Wall().Unix()) << 6
@@ -334,8 +338,8 @@ func TestQuietConnections(t *testing.T) {
 	}
 }
 
-// TestListenersOnce: a host that is connected, or is being asked, is not asked again, and one that
-// is not in the inventory any more is not.
+// TestListenersOnce: the controller does not ask a host again that is connected or already being
+// asked, and does not ask a host that has left the inventory.
 func TestListenersOnce(t *testing.T) {
 	d := newDesk(t)
 	g, req := d.listener(1)
@@ -367,8 +371,9 @@ func TestListenersOnce(t *testing.T) {
 	}
 }
 
-// TestWhatPhasesHold: of a tree that is made a switch has what carries data and responses before
-// anything leads into it, and of an old one only what is still on its way.
+// TestWhatPhasesHold: a switch holds the data and response entities of a new tree before any
+// traffic enters the tree. For an old tree, a switch holds only the entities for traffic still in
+// flight.
 func TestWhatPhasesHold(t *testing.T) {
 	d := newDesk(t)
 	p := d.typed("s1", "r1", "r3").target

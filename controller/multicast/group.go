@@ -14,8 +14,8 @@ import (
 	"github.com/weft-sdn/weft/internal/rdmacm"
 )
 
-// group is a multicast group: what the controller decided about the resource, and how
-// far it is with that.
+// group is a multicast group: the decisions of the controller about the resource, and their
+// progress.
 type group struct {
 	name  string
 	index uint16
@@ -39,7 +39,7 @@ type group struct {
 	// installed is the placement that was complete last.
 	installed *tree.Placement
 
-	// touches are the switches whose unit of this group is not known to be empty.
+	// touches holds the switches that may hold entries of the group.
 	touches map[string]bool
 	// loaded: the placements come from the store, so that an earlier core may
 	// have written their epochs. writes are those this core wrote, by switch.
@@ -110,7 +110,7 @@ func (g *group) latest() *tree.Placement {
 // note remembers an epoch that is being written to a switch.
 func (g *group) note(sw string, epoch uint32) { g.writes[sw] = max(g.writes[sw], epoch) }
 
-// wrote reports whether an epoch found in a switch can be one of this group's.
+// wrote reports whether an epoch found in a switch can come from this group.
 func (g *group) wrote(sw string, epoch uint32) bool {
 	if g.writes[sw] >= epoch {
 		return true
@@ -168,7 +168,7 @@ func (f *Feature) place(g *group, reset bool) {
 	}
 }
 
-// placeAll is place for several groups, none of which is being removed.
+// placeAll places several groups. No group may be under removal.
 func (f *Feature) placeAll(groups []*group, reset bool) {
 	requests := make([]tree.Request, len(groups))
 	for i, g := range groups {
@@ -256,8 +256,7 @@ func (f *Feature) raise(g *group) {
 	f.aim(g, &p)
 }
 
-// advance enters the next phase of a group, and those after it, as far as the
-// switches have got.
+// advance enters the next phases of a group, as far as the switches have progressed.
 func (f *Feature) advance(g *group) {
 	for g.phase != steady && f.finished(g) {
 		if g.phase == responding && g.leaves() {
@@ -296,7 +295,7 @@ func (f *Feature) finished(g *group) bool {
 	for sw := range g.touches {
 		switch {
 		case !f.env.Switches.Connected(sw):
-			// What is being left need not be reached, what is needed must be.
+			// The group waits for a needed switch, but not for a switch that the tree leaves.
 			if g.phase != cleaning && g.phase != draining && g.target.Node(sw) != nil {
 				return false
 			}

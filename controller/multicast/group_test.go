@@ -48,8 +48,8 @@ func TestNewTargetWaits(t *testing.T) {
 	}
 }
 
-// TestBetweenTrees: a switch of a source that is connected and not finished is between two trees,
-// the new one or the one whose data it leaves.
+// TestBetweenTrees: a connected, unfinished source switch is between two trees. This applies to the
+// source switch of the new tree and of the old tree with data.
 func TestBetweenTrees(t *testing.T) {
 	for _, c := range []struct {
 		busy, away string
@@ -84,9 +84,9 @@ type slow struct {
 
 func (s slow) Ready(sw string) bool { return sw != s.sw }
 
-// TestPhaseEnds: a phase is over when each connected switch has finished it. One that is away is
-// waited for if the target needs it, until the old tree is left. Making waits for the underlay of
-// the target's switches too.
+// TestPhaseEnds: a phase ends when each connected switch has finished the phase. Until the old tree
+// is left, the controller also waits for disconnected switches that the target needs. The phase
+// making also waits for the underlay of the target's switches.
 func TestPhaseEnds(t *testing.T) {
 	const inTree, left = "n1", "n3"
 	late := func(p phase) bool { return p == draining || p == cleaning }
@@ -162,9 +162,9 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestNextEpoch: an epoch is above all that its index has seen, the time in seconds where that is
-// more, and other than the one before in its low 16 bits. The last 65,536 are not given by a clock,
-// which may be wrong; 0: none is left.
+// TestNextEpoch: a new epoch is above all epochs of the index, is the time in seconds if the time
+// is higher, and differs from the previous epoch in the low 16 bits. The clock never gives one of
+// the last 65,536 epochs, because the clock may be wrong. 0: no epoch is left.
 func TestNextEpoch(t *testing.T) {
 	const now, late = 1e9, 1<<32 - 1<<16
 	for _, c := range []struct {
@@ -221,8 +221,8 @@ func TestEpochIsTaken(t *testing.T) {
 	}
 }
 
-// TestRaise: a group goes on in a new epoch with the same tree, and stays as it is where there is
-// none.
+// TestRaise: a group continues in a new epoch with the same tree. If no epoch is left, the group
+// does not change.
 func TestRaise(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")
@@ -286,7 +286,7 @@ func TestProxyInUse(t *testing.T) {
 	}
 }
 
-// TestHighestEpoch is that of all trees of a group that are in use.
+// TestHighestEpoch: the highest epoch counts all trees of a group in use.
 func TestHighestEpoch(t *testing.T) {
 	p := func(epoch uint32) *tree.Placement { return &tree.Placement{Epoch: epoch} }
 	for i, c := range []change{{target: p(9), resp: p(3), data: p(3)}, {target: p(3), oldResp: p(9)},
@@ -307,8 +307,8 @@ func TestHighestEpoch(t *testing.T) {
 	}
 }
 
-// TestWrote: an epoch in a switch is a group's own if the controller wrote it there, or one as
-// high; that of a record may have been written by the controller before.
+// TestWrote: an epoch in a switch belongs to a group if the controller wrote the epoch, or a higher
+// epoch, to the switch. An earlier controller may have written the epoch of a record.
 func TestWrote(t *testing.T) {
 	g := newGroup("g", 1)
 	g.target = &tree.Placement{Epoch: 20}
@@ -331,8 +331,8 @@ func TestWrote(t *testing.T) {
 	}
 }
 
-// TestTouchesWhatItLeaves: a group has to do with a switch outside its tree until it is known to
-// have nothing there.
+// TestTouchesWhatItLeaves: a group touches a switch outside the tree until the controller knows
+// that the switch holds no entries of the group.
 func TestTouchesWhatItLeaves(t *testing.T) {
 	const sw = "n3"
 	for what, c := range map[string]struct {
@@ -401,8 +401,8 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// TestMarkReady: when a switch has what every group needs, the groups are looked at that are being
-// made there.
+// TestMarkReady: when a switch has the entities that every group needs, the controller checks the
+// groups that are being made on the switch.
 func TestMarkReady(t *testing.T) {
 	for p := steady; p <= cleaning; p++ {
 		for _, touches := range []bool{false, true} {

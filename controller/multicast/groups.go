@@ -45,7 +45,7 @@ func (f groups) Put(
 	return f.put("", name, spec, pre)
 }
 
-// PutOf is Put of [Feature.Groups] for a job, whose group it is from now on.
+// PutOf is Put of [Feature.Groups] for a job. From then on, the group belongs to the job.
 func (f *Feature) PutOf(
 	job, name string, spec api.MulticastGroupSpec, pre resource.Precondition,
 ) error {
@@ -243,9 +243,9 @@ func (f *Feature) free(index uint16) bool {
 	return f.byIndex[index] == nil && f.epochs[index] < lastEpoch
 }
 
-// freeIndex returns the lowest index that is free and at which no switch holds an orphan. Until
-// every switch has been read once no one knows where there are orphans, and it returns the highest,
-// as they are low.
+// freeIndex returns the lowest free index without orphans on any switch. Until every switch has
+// been read once, the controller does not know the indexes of orphans. freeIndex then returns the
+// highest free index, because orphans have low indexes.
 func (f *Feature) freeIndex() (uint16, error) {
 	most := f.inv().Limits.Groups
 	unread, orphans := !f.env.Switches.EverRead(), 0

@@ -17,8 +17,8 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// TestMadeAgain: a group that is made while it is being removed keeps its index, and the record of
-// its removal goes.
+// TestMadeAgain: a group that is created again during its removal keeps its index. The controller
+// deletes the record of the removal.
 func TestMadeAgain(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")
@@ -59,8 +59,8 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// TestTokenOfSpec: the spec of a group, written without a token or with the one it has, changes
-// nothing; another one does, and a group that is made anew has none.
+// TestTokenOfSpec: writing the spec of a group without a token, or with the present token, changes
+// nothing. A different token changes the group. A group that is created again has no token.
 func TestTokenOfSpec(t *testing.T) {
 	d := newDesk(t)
 	g := d.group(1, func(s *api.MulticastGroupSpec) { s.Connect.Token = "sesame" })
@@ -133,7 +133,7 @@ func TestOwn(t *testing.T) {
 	d.DeleteOf("other")
 }
 
-// TestReset: a group is given a new epoch, all its receivers, and a plan that is sound.
+// TestReset: a reset gives a group a new epoch, all receivers, and a sound plan.
 func TestReset(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")

@@ -9,9 +9,10 @@ import (
 	"github.com/weft-sdn/weft/internal/rdmacm"
 )
 
-// A lateJoin is a receiver that comes while there is a source. The fabric does not hold packets, so
-// the receiver begins where the source pauses: it is taken into the tree when all is acknowledged,
-// and answered when the source has sent nothing since. Otherwise it is taken out, and tried again.
+// A lateJoin is a receiver that joins while the group has a source. The fabric does not hold
+// packets, so the receiver begins at a pause of the source. The controller adds the receiver to the
+// tree when all packets are acknowledged, and answers the receiver if the source has sent nothing
+// since. Otherwise the controller removes the receiver from the tree and tries again.
 type lateJoin struct {
 	conn  uint32
 	psn   uint32
@@ -61,7 +62,8 @@ func (f *Feature) tryLate(g *group) {
 	f.timers.Set(f.env.Now+lateGap, func() { f.tryLate(g) })
 }
 
-// hasIn reports whether the tree that was complete last has a receiver as it is connected.
+// hasIn reports whether the last complete tree contains a receiver with the queue pair and PSN of
+// the connection.
 func (g *group) hasIn(a netip.Addr) bool {
 	_, b := g.installed.FindReceiver(a)
 	c, ok := g.cm.Conn(g.receivers[a].Conn)

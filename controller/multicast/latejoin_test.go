@@ -214,7 +214,7 @@ func TestLateOfAnotherSource(t *testing.T) {
 	}
 }
 
-// TestListenerIsUp: a host that listens is told to be connected once, when it has answered.
+// TestListenerIsUp: a listening host sends one connection event, when the host has answered.
 func TestListenerIsUp(t *testing.T) {
 	d := newDesk(t)
 	g, req := d.listener(1)
@@ -248,8 +248,8 @@ func TestListenerIsUp(t *testing.T) {
 	}
 }
 
-// TestSourceWaitsForSwitches: a source that connects again is answered when all switches of the
-// tree hold it.
+// TestSourceWaitsForSwitches: a source that connects again gets an answer when all switches of the
+// tree hold the tree.
 func TestSourceWaitsForSwitches(t *testing.T) {
 	d := newDesk(t)
 	last, idle := uint32(1234), true

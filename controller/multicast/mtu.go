@@ -13,8 +13,8 @@ import (
 const groupHeaders = packet.IPv6Len + packet.IPv6Len + packet.UDPLen + packet.BTHLen +
 	packet.RETHLen + packet.ImmDtLen + packet.ICRCLen
 
-// groupMTU returns the code of the largest path MTU of a group: that of the spec, or of what the
-// ports of the tree carry where that is known and less. 0: they do not even carry 256 octets.
+// groupMTU returns the code of the largest path MTU of a group: the MTU of the spec, or the MTU of
+// the tree's ports if known and smaller. 0: the ports do not even carry 256 octets.
 func (f *Feature) groupMTU(g *group, t *tree.Placement) cm.MTU {
 	most := int(g.item.Spec.Connect.MTU)
 	if p := f.pathMTU(t); p != 0 {
@@ -27,8 +27,8 @@ func (f *Feature) groupMTU(g *group, t *tree.Placement) cm.MTU {
 	return m
 }
 
-// treeWith returns the tree of a group with one more host, or the one that it has where there is
-// none.
+// treeWith returns the tree of a group with one more host, or the present tree if no tree reaches
+// the host.
 func (f *Feature) treeWith(g *group, a netip.Addr, isSource bool) *tree.Placement {
 	spec, without := g.filled(&g.item.Spec, g.evicted)
 	switch {

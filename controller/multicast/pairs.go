@@ -9,12 +9,12 @@ import (
 	"github.com/weft-sdn/weft/internal/rdmacm"
 )
 
-// A queue pair belongs to one group: as the source's or as a receiver's, until the group has left
-// the switches with it. Records of before that rule may break it: their groups go on, and are
-// Degraded.
+// A queue pair belongs to one group, as the queue pair of the source or of a receiver, until the
+// group has left the switches with the queue pair. Records from before this rule may break the
+// rule: the groups continue, and are Degraded.
 
-// takePairs notes the queue pairs that a group has: those of its spec, and those of trees that may
-// still carry data.
+// takePairs notes the queue pairs of a group: the queue pairs in the spec, and the queue pairs of
+// trees that may still carry data.
 func (f *Feature) takePairs(g *group) {
 	now := make(map[api.QueuePair]struct{})
 	for _, p := range g.specPairs() {
@@ -61,8 +61,8 @@ func (f *Feature) notePair(p api.QueuePair) {
 	}
 }
 
-// specPairs returns the queue pairs of a group's spec and of those that are connected, none when it
-// was deleted.
+// specPairs returns the queue pairs of the spec and of the connections of a group. A deleted group
+// returns no queue pairs.
 func (g *group) specPairs() []api.QueuePair {
 	if g.item == nil {
 		return nil
@@ -80,8 +80,9 @@ func (g *group) specPairs() []api.QueuePair {
 	return slices.DeleteFunc(out, func(p api.QueuePair) bool { return p.QPN == 0 })
 }
 
-// shared reports which queue pair of a group another one has too; "": none. It does not name the
-// other, which clients of this group may not know.
+// shared describes a queue pair of a group that another group uses too; "" means no shared queue
+// pair. The text does not name the other group, because clients of this group may not see the other
+// group.
 func (f *Feature) shared(g *group) string {
 	for _, p := range g.specPairs() {
 		others := slices.ContainsFunc(f.pairs[p],

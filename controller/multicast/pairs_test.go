@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// TestSharedPairIsKept: of groups that share a queue pair, as records of before the rule have it,
-// one that leaves it takes it from no other.
+// TestSharedPairIsKept: records from before the rule may hold groups that share a queue pair. If
+// one group leaves the queue pair, the other group keeps it.
 func TestSharedPairIsKept(t *testing.T) {
 	d := newDesk(t)
 	var groups []*group
@@ -47,7 +47,8 @@ func TestSharedPairIsKept(t *testing.T) {
 	}
 }
 
-// TestPairsOfTheOldTree: a group has the queue pairs of its old tree until that carries no data.
+// TestPairsOfTheOldTree: a group keeps the queue pairs of the old tree until the old tree carries
+// no data.
 func TestPairsOfTheOldTree(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")
@@ -76,8 +77,9 @@ func TestPairsOfTheOldTree(t *testing.T) {
 	}
 }
 
-// TestSharedBySpecs: groups share a queue pair while the specs of both have it. One whose spec has
-// left it is no trouble to the other, though its old tree may still carry data.
+// TestSharedBySpecs: groups share a queue pair while both specs name the queue pair. A group whose
+// spec no longer names the queue pair does not degrade the other group, though the old tree may
+// still carry data.
 func TestSharedBySpecs(t *testing.T) {
 	d := newDesk(t)
 	a, b := d.typedAs("a", 1, "s1", "r1"), d.typedAs("b", 2, "s1", "r1")
@@ -96,8 +98,8 @@ func TestSharedBySpecs(t *testing.T) {
 	}
 }
 
-// TestNoPairOfSourceToBe: a source that is not connected has no queue pair yet that another could
-// have.
+// TestNoPairOfSourceToBe: a source without a connection has no queue pair yet, so the controller
+// notes no queue pair for the source.
 func TestNoPairOfSourceToBe(t *testing.T) {
 	d := newDesk(t)
 	g := d.typedAs("a", 1, "s1", "r1")

@@ -13,8 +13,8 @@ type phase uint8
 const (
 	// steady: every switch of the tree has what it needs, and nothing else.
 	steady phase = iota
-	// making: what is new is added beside what is in use, without leading
-	// anything to it.
+	// making: the controller adds the new entities beside the entities in use, without leading traffic
+	// into them.
 	making
 	// responding: the aggregation moves to the new epoch, or leaves removed
 	// branches out.
@@ -33,10 +33,9 @@ func (p phase) String() string { return phaseNames[p] }
 
 // change is a group's tree on its way from one placement to another.
 //
-// Three placements are in use: the one whose responses are being aggregated,
-// the one that carries data, and the target of both. The old ones are those
-// they had before the present phase or the one before, whose remains stay in
-// place until cleaning.
+// Three placements are in use: resp, whose responses the switches aggregate, data, which carries
+// data, and target, the target of both. oldResp and oldData are the placements before the present
+// or the previous phase. The remains of old placements stay in place until cleaning.
 type change struct {
 	phase            phase
 	target           *tree.Placement // nil: the group is being removed
@@ -44,9 +43,9 @@ type change struct {
 	oldResp, oldData *tree.Placement
 }
 
-// begin turns to a new target; nil removes the group. It must not be called
-// while switching is under way at a switch that is connected, because then
-// no one knows which tree has the data.
+// begin turns to a new target; nil removes the group. The caller must not call begin while a
+// connected switch is still switching, because then the controller does not know the tree with the
+// data.
 func (c *change) begin(target *tree.Placement) {
 	resp, data := c.target, c.target
 	switch c.phase {
@@ -91,8 +90,8 @@ const (
 	allClasses    = dataClass | responseClass | startClass
 )
 
-// layer is a part of what a switch holds for a group. Of two layers that have
-// the same key, the later one's content counts.
+// layer is a part of the entities that a switch holds for a group. If two layers contain the same
+// key, the content of the later layer counts.
 type layer struct {
 	placement *tree.Placement
 	classes   classes

@@ -42,9 +42,9 @@ func (f *Feature) poll(sw string, group uint16) {
 
 func (f *Feature) packetOut(sw string, p entry.PacketOut) bool { return f.env.Want.Send(sw, p) }
 
-// pollLeaves polls every switch of a group after a removal, which may have made
-// an ACK due that no packet will bring: from the leaves up, one step for each
-// depth, so that each switch has heard from its children.
+// pollLeaves polls every switch of a group after a removal, because the removal may have made an
+// ACK due that no packet triggers. pollLeaves starts at the leaves and takes one step for each
+// depth, so that each switch has heard from the child switches.
 func (f *Feature) pollLeaves(g *group) {
 	depths := g.target.Depths()
 	deepest := slices.Max(depths)

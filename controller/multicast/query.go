@@ -18,7 +18,7 @@ type branchKey struct {
 	branch uint8
 }
 
-// query is a question for the state of a group that is under way.
+// query is a pending question for the state of a group.
 type query struct {
 	id       uint64
 	group    *group

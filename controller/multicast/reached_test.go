@@ -8,9 +8,9 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// TestWhereTheSourceIs: a group has got to the last PSN that its source's switch knows, and to the
-// lowest MSN that branches report, modulo 2^24; it is idle when all branches of that switch are as
-// far.
+// TestWhereTheSourceIs: the position of a group is the last PSN that the switch of the source
+// knows, and the lowest MSN that branches report, modulo 2^24. The group is idle when all branches
+// of the switch have reached this position.
 func TestWhereTheSourceIs(t *testing.T) {
 	type report struct {
 		invalid bool
@@ -108,7 +108,7 @@ func TestSourceIsAskedAgain(t *testing.T) {
 	d.pass(time.Minute)
 }
 
-// TestSourceAtZero: PSNs go on at 0, which a source may have got to as to any other.
+// TestSourceAtZero: PSNs wrap to 0, and a source may be at PSN 0 like at any PSN.
 func TestSourceAtZero(t *testing.T) {
 	for _, last := range []uint32{maxPSN, 0, 1} {
 		d := newDesk(t)
@@ -146,8 +146,8 @@ func TestNotBegun(t *testing.T) {
 	}
 }
 
-// TestLateIsInTheTree: a late receiver is in the tree that was complete last when that has its
-// queue pair and where it begins.
+// TestLateIsInTheTree: a late receiver is in the last complete tree if the tree has the receiver's
+// queue pair and start position.
 func TestLateIsInTheTree(t *testing.T) {
 	d := newDesk(t)
 	last, idle := uint32(1234), true

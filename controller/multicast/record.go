@@ -17,15 +17,21 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Keys of the other records. A group that is being removed is no resource any more:
-// its tree has a record of its own until it has left the switches.
+// Keys of the other records. A group under removal is no longer a resource. A separate record keeps
+// the tree of the group until the tree has left the switches.
 const (
 	leavingPrefix = "leaving-groups/"
 	epochPrefix   = "epochs/"
 )
 
-// treeRecord is what the controller decided about a group. Placements that are the
-// same are kept once; the other fields are places in Placements, -1 for none.
+// The decisions about a group that is not under removal also use the form of the first.
+var (
+	_ = store.Form[treeRecord](leavingPrefix)
+	_ = store.Form[uint32](epochPrefix)
+)
+
+// treeRecord holds the decisions of the controller about a group. Placements holds equal placements
+// only once; the other fields are indexes into Placements, -1 for no placement.
 type treeRecord struct {
 	Index   uint16       `json:"index"`
 	Job     string       `json:"job,omitempty"`

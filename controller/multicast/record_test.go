@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestRecords: another controller goes on with what the records have, in each phase, and refuses
-// those that are damaged.
+// TestRecords: in each phase, another controller continues from the records, and refuses damaged
+// records.
 func TestRecords(t *testing.T) {
 	d := newDesk(t)
 	d.typed("s1", "r1", "r3")
@@ -108,9 +108,9 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestBothRecords: a group that has the record of its removal too was being made again, or about to
-// be removed: the resource counts, and the other record is written off. Two groups of one index are
-// damage.
+// TestBothRecords: a group with both a resource and a removal record was being created again, or
+// about to be removed. The resource counts, and the controller deletes the removal record. Two
+// groups with the same index mean damage.
 func TestBothRecords(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1")

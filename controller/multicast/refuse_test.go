@@ -39,8 +39,9 @@ func TestNetworkLeavesGroups(t *testing.T) {
 	}
 }
 
-// TestRefusals: who may not connect is refused with the reason, is no part of the group, and has
-// one event however often it asks; the same request without the fault is taken.
+// TestRefusals: the controller refuses a host that may not connect, with the reason. The host does
+// not join the group, and sends one event however often the host asks. The controller accepts the
+// same request without the fault.
 func TestRefusals(t *testing.T) {
 	typed := func(d *desk) {
 		spec := d.net.Spec(9, "s1", "r1", "r4")
@@ -224,8 +225,9 @@ func TestWrongPort(t *testing.T) {
 	}
 }
 
-// TestStalePair: a pair of CA GUID and queue pair that is connected is refused as stale, and the
-// connection ends, as IBTA has it; after that it is taken. With another GUID it has begun anew.
+// TestStalePair: the controller refuses a connected pair of CA GUID and queue pair as stale and
+// ends the connection (IBTA). After that, the controller accepts the pair. With another GUID, the
+// host has started again.
 func TestStalePair(t *testing.T) {
 	d := newDesk(t)
 	g := d.group(1, nil)
@@ -245,7 +247,7 @@ func TestStalePair(t *testing.T) {
 		t.Errorf("receivers %v", g.receivers)
 	}
 	_, id = d.joins(g, "r1", 50)
-	// The same communication id under another transaction is another life of the host.
+	// The same communication id with another transaction id means that the host has restarted.
 	d.asks(g, call{host: "r1", qpn: 51, port: door + 1, req: cm.REQ{LocalID: id}, tid: 99})
 	if r, _ := d.refusal("r1"); r.Reason != cm.StaleConnection || len(g.receivers) != 0 {
 		t.Errorf("%v, receivers %v", r.Reason, g.receivers)
@@ -265,8 +267,9 @@ func TestStalePair(t *testing.T) {
 	}
 }
 
-// TestGUIDs: each group has a CA GUID of its own: a host that has the designated queue pair of one
-// takes that of another, and does not refuse it as stale.
+// TestGUIDs: each group has a separate CA GUID, so that a host with the designated queue pair of
+// one group accepts the designated queue pair of the next group and does not refuse the queue pair
+// as stale.
 func TestGUIDs(t *testing.T) {
 	d := newDesk(t)
 	a, b := d.group(1, nil), d.group(2, nil)
@@ -277,8 +280,9 @@ func TestGUIDs(t *testing.T) {
 	}
 }
 
-// TestGUIDOfRequests: a request of a group has another CA GUID than its answers: one that is late
-// reaches a host that has connected by itself, which would end its connection as stale.
+// TestGUIDOfRequests: the requests and the answers of a group use different CA GUIDs. With the same
+// GUID, a late request to a host that has connected by itself would make the host end the
+// connection as stale.
 func TestGUIDOfRequests(t *testing.T) {
 	d := newDesk(t)
 	g, req := d.listener(1)
@@ -288,7 +292,7 @@ func TestGUIDOfRequests(t *testing.T) {
 	}
 }
 
-// TestQueuePairOfListener: a host that listens may not answer with a queue pair of another group.
+// TestQueuePairOfListener: a listening host may not answer with a queue pair of another group.
 func TestQueuePairOfListener(t *testing.T) {
 	d := newDesk(t)
 	d.joins(d.group(1, nil), "r1", 50)
@@ -324,7 +328,8 @@ func TestQueuePairIsFree(t *testing.T) {
 	d.joins(b, "r1", 50)
 }
 
-// TestQueuePairOfTwoLate: of two groups that a receiver joins late with one queue pair, one has it.
+// TestQueuePairOfTwoLate: a receiver joins two groups late with the same queue pair. One group
+// accepts the queue pair, the other group refuses it.
 func TestQueuePairOfTwoLate(t *testing.T) {
 	d := newDesk(t)
 	var groups []*group

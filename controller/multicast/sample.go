@@ -2,17 +2,17 @@ package multicast
 
 import "time"
 
-// Sample is what the root of a group's tree, the switch of its source, has seen.
+// Sample holds the counters of the root of a group's tree, the switch of the source.
 type Sample struct {
 	Group string
 	// Switch and Port are where the packets of the source come in.
 	Switch string
 	Port   uint32
-	// At is when the switch answered, within the state timeout; zero: it did not, and the three below
-	// do not count.
+	// At is the time of the switch's answer within the state timeout. Zero: the switch did not answer,
+	// and the three fields below do not count.
 	At time.Time
-	// PSN is the one before which everything was acknowledged to the source in this epoch, modulo
-	// 2^24; -1: nothing was yet.
+	// PSN: in this epoch, all packets before PSN were acknowledged to the source, modulo 2^24. -1: no
+	// packet was acknowledged yet.
 	PSN   int64
 	Epoch uint32
 	// CNPs are those sent to the source, modulo 2^32.

@@ -7,14 +7,13 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// probe is what the core remembers of a group's receivers to find those that
-// hold it up.
+// probe holds the progress of a group's receivers, to find receivers that stall the group.
 type probe struct {
 	running   bool
 	receivers []progress // those that are behind, ordered by address
 }
 
-// progress is where a receiver stood when it was last seen to move.
+// progress is the position of a receiver at the last observed move.
 type progress struct {
 	api.StalledReceiver
 	since time.Duration
@@ -34,7 +33,7 @@ func (p *probe) stalled() []api.StalledReceiver {
 	return out
 }
 
-// watchStalls asks a group for its state now and then, as often as it wants.
+// watchStalls asks a group for its state repeatedly, at the interval of the group.
 func (f *Feature) watchStalls(g *group) {
 	if g.probe.running || g.item == nil {
 		return
@@ -65,8 +64,8 @@ func (f *Feature) stallInterval(g *group) time.Duration {
 	return every
 }
 
-// findStalls looks for receivers that others have left behind and that do not
-// move: what they hold up is the whole group.
+// findStalls looks for receivers that are behind other receivers and do not move: such receivers
+// stall the whole group.
 func (f *Feature) findStalls(g *group, r *api.GroupState) {
 	if g.item == nil {
 		return // deleted while it was asked

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestBefore has PSNs in their order modulo 2^24, half of them ahead of each.
+// TestBefore: PSNs are ordered modulo 2^24, with half of all PSNs ahead of each PSN.
 func TestBefore(t *testing.T) {
 	for _, c := range []struct {
 		a, b int64
@@ -46,7 +46,7 @@ func TestStallInterval(t *testing.T) {
 	}
 }
 
-// TestReconnects has applications connect anew once what they have agreed on is another.
+// TestReconnects: applications must connect again when the agreed parameters change.
 func TestReconnects(t *testing.T) {
 	one := func() *api.MulticastGroupSpec {
 		return &api.MulticastGroupSpec{ProxyAddress: netip.MustParseAddr("2001:db8::1"), DesignatedQPN: 7,
@@ -74,8 +74,8 @@ func TestReconnects(t *testing.T) {
 	}
 }
 
-// TestStallIsOfOneReceiver: a receiver that falls back to where another one was has not stood there
-// since then.
+// TestStallIsOfOneReceiver: a receiver that falls back to the former position of another receiver
+// does not inherit the stall time of the other receiver.
 func TestStallIsOfOneReceiver(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3", "r4")
@@ -153,9 +153,9 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// TestBehindAReceiver: a receiver holds a group up that is behind another one, or has acknowledged
-// nothing in the epoch while another has. What switches have acknowledged is not asked, nor is
-// anyone behind who has not answered.
+// TestBehindAReceiver: a receiver stalls a group if the receiver is behind another receiver, or has
+// acknowledged nothing in the epoch while another receiver has. Acknowledgements of switches do not
+// count, and a receiver without an answer is not behind.
 func TestBehindAReceiver(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3", "r4")
@@ -229,7 +229,8 @@ func TestBehindAReceiver(t *testing.T) {
 	}
 }
 
-// TestStallEvents: a receiver that stalls has one event, and one when it goes on.
+// TestStallEvents: a receiver that stalls sends one event, and one event when the receiver
+// continues.
 func TestStallEvents(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3", "r4")

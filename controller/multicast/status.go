@@ -1,6 +1,8 @@
 package multicast
 
 import (
+	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -67,8 +69,8 @@ func (g *group) serves(want *api.GroupReceiver) bool {
 		g.installed.InitialPSN == g.item.Spec.InitialPSN
 }
 
-// obstacles returns the switches of a group's target that are not connected, and reports whether
-// others are not finished with it.
+// obstacles returns the disconnected switches of a group's target, and reports whether any
+// connected switch is unfinished.
 func (f *Feature) obstacles(g *group) (offline []string, unfinished bool) {
 	for _, sw := range g.target.Switches() {
 		switch {
@@ -101,6 +103,8 @@ func (f *Feature) degraded(g *group, s *api.MulticastGroupStatus, offline []stri
 	switch {
 	case g.planErr != nil:
 		s.Set(api.Degraded, true, feature.Reason(g.planErr.Code), g.planErr.Error(), now)
+	case f.outside(g) != "":
+		s.Set(api.Degraded, true, api.ReasonPortTaken, f.outside(g), now)
 	case f.shared(g) != "":
 		s.Set(api.Degraded, true, api.ReasonQueuePairShared, f.shared(g), now)
 	case len(refused) > 0:
@@ -117,4 +121,36 @@ func (f *Feature) degraded(g *group, s *api.MulticastGroupStatus, offline []stri
 	default:
 		s.Set(api.Degraded, false, api.ReasonHealthy, "", now)
 	}
+}
+
+// outside names the ports of a group's source or receivers that belong to a tenant, because hosts
+// of tenants are outside the VRF of groups; "": no port belongs to a tenant.
+func (f *Feature) outside(g *group) string {
+	edges := f.env.Net.Edges()
+	if len(edges) == 0 {
+		return ""
+	}
+	all := []netip.Addr{g.item.Spec.Source.Address}
+	for _, r := range g.item.Spec.Receivers {
+		all = append(all, r.Address)
+	}
+	var texts []string
+	for _, a := range all {
+		h := f.env.Net.Host(a)
+		if h == nil || h.At == nil {
+			continue
+		}
+		if e, ok := edges[h.At.Name][h.Hop.Port]; ok {
+			who := "an orphan of a tenant"
+			if e.Tenant != "" {
+				who = "tenant " + e.Tenant
+			}
+			texts = append(texts, fmt.Sprintf("%s has port %d of %s, where %s is", who, h.Hop.Port,
+				h.At.Name, h.Name))
+		}
+	}
+	if more := len(texts) - 3; more > 0 {
+		texts = append(texts[:3], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
 }

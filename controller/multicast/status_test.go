@@ -41,8 +41,8 @@ func (g *group) condition(kind api.ConditionType) api.Condition {
 	return g.status.Conditions[i]
 }
 
-// TestGroupNamesWhatItWaitsFor: the conditions of a group name the switches of its tree that are
-// not connected, in natural order.
+// TestGroupNamesWhatItWaitsFor: the conditions of a group name the disconnected switches of the
+// tree, in natural order.
 func TestGroupNamesWhatItWaitsFor(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3", "r4")
@@ -82,8 +82,8 @@ func TestOneSwitchIsAway(t *testing.T) {
 	}
 }
 
-// TestReceiverIsTakenIn: a receiver of a spec is programmed as it is in the tree that was complete
-// last, with its queue pair and first PSN.
+// TestReceiverIsTakenIn: a receiver of a spec counts as programmed if the last complete tree
+// contains the receiver with the same queue pair and first PSN.
 func TestReceiverIsTakenIn(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")
@@ -131,7 +131,8 @@ func TestNotCreated(t *testing.T) {
 	}
 }
 
-// TestUnknownState: of a branch that has not reported in its epoch nothing is told.
+// TestUnknownState: the controller reports no state for a branch that has not reported in the
+// present epoch.
 func TestUnknownState(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1")
@@ -156,8 +157,8 @@ func TestUnknownState(t *testing.T) {
 	}
 }
 
-// TestFork: a copy of the controller knows which epochs it has written, and does not take those of
-// the records for its own beside them.
+// TestFork: a copy of the controller knows the epochs that the controller has written, and does not
+// count the epochs in the records as written.
 func TestFork(t *testing.T) {
 	from, to := newDesk(t), newDesk(t)
 	g, copied := from.typed("s1", "r1"), to.typed("s1", "r1")
@@ -174,8 +175,8 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// TestTurns: a new group is in the first turn, and each tree of another epoch in the other one than
-// the data is in.
+// TestTurns: a new group uses the first turn. Each tree of a new epoch uses the turn that the data
+// does not use.
 func TestTurns(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")
@@ -192,8 +193,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTouches: a group has something on the switches of its tree, as far as they are in the
-// inventory.
+// TestTouches: a group has entries on the switches of the tree that are in the inventory.
 func TestTouches(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")
@@ -265,8 +265,8 @@ func TestHoldsTheTree(t *testing.T) {
 	}
 }
 
-// TestSourceBeginsAnew: a source that connects again, as it lost its connection, keeps the
-// receivers; when another host is the source they connect again.
+// TestSourceBeginsAnew: a source that connects again after losing the connection keeps the
+// receivers. If another host becomes the source, the receivers must connect again.
 func TestSourceBeginsAnew(t *testing.T) {
 	d := newDesk(t)
 	g := d.group(1, nil)
@@ -336,7 +336,7 @@ func TestStallQuestions(t *testing.T) {
 	}
 }
 
-// TestDegraded: a group that is not as it should be gives the most serious reason.
+// TestDegraded: a degraded group reports the most serious reason.
 func TestDegraded(t *testing.T) {
 	d := newDesk(t)
 	connects := d.group(1, func(s *api.MulticastGroupSpec) {
@@ -405,7 +405,7 @@ func TestDegraded(t *testing.T) {
 	check("not planned", typed, feature.Reason(api.CodeUnreachable), typed.planErr.Error())
 }
 
-// TestRefusedUpdate: a switch that has refused one update of a tree is not finished with it.
+// TestRefusedUpdate: a switch that has refused an update of a tree counts as unfinished.
 func TestRefusedUpdate(t *testing.T) {
 	for refused, want := range map[int]bool{0: false, 1: true, 2: true} {
 		d := newDesk(t)

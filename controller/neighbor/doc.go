@@ -2,11 +2,12 @@
 // program leaves that to the controller.
 //
 // An address that a host uses is bound to the port of a switch, first come, first served (FCFS
-// SAVI, RFC 6620): a [Table] decides, as a function of the messages and the time. What it has bound
-// is a host of the network like those of the configuration, by [Feature.Complete]: it has routes,
-// an entry in the source guard of its port, and a neighbor entry. Each binding is a record; a
-// controller that starts has those of the one before it.
+// SAVI, RFC 6620): a [Table] decides, as a function of the messages and the time.
+// [Feature.Complete] makes a bound address a host of the network, like the hosts in the
+// configuration: the host gets routes, an entry in the source guard of the port, and a neighbor
+// entry. Each binding is a record. A controller that starts loads the bindings of the controller
+// before it.
 //
-// What the configuration says comes first: an address that it gives to a port is bound to no other
-// one, and where it has the MAC too, nothing is learned.
+// The configuration comes first. An address that the configuration gives to a port is never bound
+// to another port. If the configuration also has the MAC, the table learns nothing.
 package neighbor

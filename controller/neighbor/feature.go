@@ -17,15 +17,15 @@ import (
 
 // Times of the feature.
 const (
-	// gather is how long bindings are gathered before the network is planned with them.
+	// gather is the time to collect bindings before the controller plans the network with the
+	// bindings.
 	gather = 20 * time.Millisecond
 	// answerGap lies between two advertisements to a port that asks for them.
 	answerGap = 100 * time.Millisecond
-	// askMin and askMax bound the growing pauses between questions after a host that has not been
-	// heard.
+	// askMin and askMax bound the growing pauses between questions for a silent host.
 	askMin = time.Second
 	askMax = 30 * time.Second
-	// eventGap lies between two events of a port that say the same of what it was refused.
+	// eventGap is the pause between two events of a port with the same refusal.
 	eventGap = time.Minute
 )
 
@@ -36,12 +36,12 @@ const maxElsewhere = 64
 type Feature struct {
 	feature.Base
 	env *feature.Env
-	// tables have the bindings of the first ports of hosts, of their second ports, and so on: hosts of
-	// several planes have one address at all of them.
+	// tables holds the bindings of the first ports of hosts, of the second ports, and so on: a host of
+	// several planes has one address at all ports.
 	tables []*Table
-	// Reserved reports whether a group has an address, which no host may have then.
+	// Reserved reports whether a group has an address. No host may have a reserved address.
 	Reserved func(netip.Addr) bool
-	// PortMTU returns the largest packet of a port as its switch reports it, 0: unknown. May be nil.
+	// PortMTU returns the largest packet of a port, as reported by the switch. 0: unknown. May be nil.
 	PortMTU func(sw string, port uint32) uint32
 
 	switches map[string]*switchState
@@ -61,15 +61,15 @@ type Feature struct {
 
 // Counts are messages since the start.
 type Counts struct {
-	// Advertised are advertisements of routers that were sent, Asked solicitations, and Defended
-	// answers for an address that somebody else has.
+	// Advertised counts sent Router Advertisements, Asked solicitations, and Defended answers for an
+	// address of another host.
 	Advertised, Asked, Defended uint64
-	// Heard are messages of hosts that count, Invalid those that receivers must discard, and Forged
-	// those that name another MAC than theirs.
+	// Heard counts valid messages of hosts, Invalid messages that receivers must discard, and Forged
+	// messages that name a MAC other than the sender's.
 	Heard, Invalid, Forged uint64
-	// Refused are claims that bind nothing.
+	// Refused counts claims that bind nothing.
 	Refused map[Refusal]uint64
-	// Bindings are those that there are.
+	// Bindings is the present number of bindings.
 	Bindings int
 }
 
@@ -81,7 +81,7 @@ type switchState struct {
 	answered  map[uint32]time.Duration // when a port was advertised to
 }
 
-// bound is a binding: an address, and which port of its host it is at, from 0.
+// bound is a binding: an address and the index of the host port with the address, from 0.
 type bound struct {
 	address netip.Addr
 	port    int
@@ -271,7 +271,7 @@ func (f *Feature) advertise(at At, mtu uint32) {
 }
 
 // hostMTU returns the largest packet that hosts may send, 0: unknown. Packets of hosts may take any
-// link between switches, so the least of what is configured and what switches report counts.
+// link between switches, so the lowest configured or reported MTU counts.
 func (f *Feature) hostMTU() uint32 {
 	n := *f.cfg()
 	if f.PortMTU != nil {
@@ -329,8 +329,8 @@ func (f *Feature) ask(at At, a netip.Addr) {
 	}
 }
 
-// asking returns the address of a switch that asks for an IPv4 address: the gateway of its port. Of
-// a port without one it is none, as of a probe (RFC 5227 §2.1.1).
+// asking returns the sender address for an ARP request of a switch: the gateway of the port. For a
+// port without a gateway, asking returns no address, like an ARP probe (RFC 5227 §2.1.1).
 func (f *Feature) asking(at At, a netip.Addr) netip.Addr {
 	sw := f.env.Net.Switch(at.Switch)
 	if !a.Is4() || sw == nil {

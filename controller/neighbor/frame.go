@@ -6,10 +6,10 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// routerHopLimit is the Hop Limit that hosts are told to use, and of what they are sent.
+// routerHopLimit is the Hop Limit that Router Advertisements tell hosts to use.
 const routerHopLimit = 64
 
-// Lifetimes of prefixes that hosts make addresses of, in seconds.
+// Lifetimes of prefixes for host addresses (SLAAC), in seconds.
 const (
 	prefixValid     = 86400
 	prefixPreferred = 14400
@@ -23,9 +23,10 @@ func message(mac packet.MAC, src, dst netip.Addr, m packet.ND) []byte {
 	}.Append(nil)
 }
 
-// advertisement returns what tells hosts of their router: its MAC, for how many seconds it is one,
-// the MTU of its paths and the prefix of the link, which is not on it: other hosts of the prefix
-// are reached by the router. 0 is no MTU, and an invalid prefix none.
+// advertisement returns the Router Advertisement for hosts: the MAC and the lifetime of the router
+// in seconds, the MTU of the paths and the prefix of the link. The prefix is not on-link: hosts
+// reach other hosts of the prefix through the router. An MTU of 0 means no MTU, an invalid prefix
+// means no prefix.
 func advertisement(mac packet.MAC, lifetime uint16, mtu uint32, prefix netip.Prefix) []byte {
 	m := packet.ND{Type: packet.ICMPv6RouterAdvertisement, HopLimit: routerHopLimit,
 		Lifetime: lifetime, SourceMAC: mac, MTU: mtu}
@@ -36,8 +37,8 @@ func advertisement(mac packet.MAC, lifetime uint16, mtu uint32, prefix netip.Pre
 	return message(mac, packet.LinkLocal(mac), packet.AllNodes, m)
 }
 
-// solicitation asks who has an address, from one of the switch. An IPv4 address is asked for by
-// ARP.
+// solicitation asks for the host with an address, from an address of the switch. For an IPv4
+// address, solicitation returns an ARP request.
 func solicitation(mac packet.MAC, from, target netip.Addr) []byte {
 	if target.Is4() {
 		return arp(packet.BroadcastMAC, packet.ARP{Operation: packet.ARPRequest, SenderMAC: mac,
@@ -47,9 +48,9 @@ func solicitation(mac packet.MAC, from, target netip.Addr) []byte {
 		packet.ND{Type: packet.ICMPv6NeighborSolicitation, Target: target, SourceMAC: mac})
 }
 
-// defense returns what has all hosts of a link know that an address is taken (RFC 4862 §5.4.4).
-// The MAC is that of the switch, by which it is reached.
-// Of an IPv4 address it is a reply of ARP to all (RFC 5227 §2.1.1).
+// defense returns the message that tells all hosts of a link that an address is taken (RFC 4862
+// §5.4.4). The MAC in the message is the MAC of the switch, because hosts reach the address through
+// the switch. For an IPv4 address the message is an ARP reply to all hosts (RFC 5227 §2.1.1).
 func defense(mac packet.MAC, target netip.Addr) []byte {
 	if target.Is4() {
 		return arp(packet.BroadcastMAC, packet.ARP{Operation: packet.ARPReply, SenderMAC: mac,

@@ -138,7 +138,7 @@ func (s *street) arrives(at At, frame []byte) {
 		Reason: entry.Neighbor, IngressPort: uint16(at.Port), Payload: frame}})
 }
 
-// bind has a host claim an address that is free, and wait until it has it.
+// bind makes a host claim a free address, and waits until the table has bound the address.
 func (s *street) bind(at At, mac packet.MAC, a netip.Addr) {
 	s.Helper()
 	s.says(at, mac, a, Detects)
@@ -241,8 +241,8 @@ func TestHostileHost(t *testing.T) {
 	}
 }
 
-// TestHostileLimit: a port has as many addresses as it may, by claims and by moves; more are
-// refused and counted one by one, and those of other ports stay.
+// TestHostileLimit: claims and moves bind at most BindingsMax addresses to a port. The table
+// refuses and counts each further claim, and the bindings of other ports stay.
 func TestHostileLimit(t *testing.T) {
 	s := newStreet(t, nil)
 	victim := addr("2001:db8:0:8::5")
@@ -269,7 +269,8 @@ func TestHostileLimit(t *testing.T) {
 		t.Errorf("%d bindings", c.Bindings)
 	}
 	s.bind(common, decent, addr("2001:db8:0:8::6"))
-	// Nor is one taken whose port is down, which is not asked.
+	// The table does not give away an address whose port is down either. The table does not ask a port
+	// that is down.
 	s.SetPorts(common.Switch, map[uint32]bool{common.Port: false})
 	s.says(across, hostile, victim, Detects)
 	s.pass(2 * Wait)
@@ -279,8 +280,7 @@ func TestHostileLimit(t *testing.T) {
 	}
 }
 
-// TestGivenMAC: a host behind the port of one with a MAC in the configuration changes nothing by
-// what it says.
+// TestGivenMAC: messages change nothing at the port of a host whose MAC is in the configuration.
 func TestGivenMAC(t *testing.T) {
 	s := newStreet(t, nil)
 	a := sample.HostAddress(2)
@@ -477,5 +477,40 @@ func TestConfiguredLater(t *testing.T) {
 				t.Errorf("the host is %+v", h)
 			}
 		})
+	}
+}
+
+// TestMulticastSource: a frame whose source is a group address claims nothing, whether it carries a
+// neighbor discovery message or ARP.
+func TestMulticastSource(t *testing.T) {
+	s := newStreet(t, nil)
+	before, group := s.held(), packet.MAC{3, 0, 0, 0, 0xbb, 1}
+	for i, how := range []How{Solicits, Detects, Advertises} {
+		s.says(own, group, addr("2001:db8:0:7::9"), how)
+		if c, _ := s.Counts(); c.Forged != uint64(i+1) || c.Heard != 0 {
+			t.Errorf("%v: %+v", how, c)
+		}
+	}
+	s.pass(2 * Wait)
+	if after := s.held(); after != before {
+		t.Errorf("before\n%s\nafter\n%s", before, after)
+	}
+}
+
+// TestRouterSolicitations: the switch answers those of a port at most once in answerGap.
+func TestRouterSolicitations(t *testing.T) {
+	s := newStreet(t, nil)
+	f := packet.NDFrame{Ethernet: packet.Ethernet{Src: decent,
+		Dst: packet.MulticastMAC(packet.AllRouters)},
+		IP: packet.IPv6{Src: addr("fe80::9"), Dst: packet.AllRouters},
+		ND: packet.ND{Type: packet.ICMPv6RouterSolicitation, SourceMAC: decent}}
+	s.pass(answerGap) // after what the switch sends by itself at its start
+	before, _ := s.Counts()
+	for i, after := range []time.Duration{0, answerGap - 1, 1} {
+		s.env.Now += after
+		s.arrives(own, f.Append(nil))
+		if c, _ := s.Counts(); c.Advertised-before.Advertised != uint64([]int{1, 1, 2}[i]) {
+			t.Errorf("solicitation %d: %d advertisements", i, c.Advertised-before.Advertised)
+		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/store"
 )
@@ -28,6 +28,8 @@ type record struct {
 	MAC    string    `json:"mac"`
 	Since  time.Time `json:"since"`
 }
+
+var _ = store.Form[record](recordPrefix)
 
 // Load implements feature.Feature.
 func (f *Feature) Load(r store.Record) (ok bool, err error) {

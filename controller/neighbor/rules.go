@@ -79,8 +79,8 @@ func (f *Feature) configured(a netip.Addr) *inventory.Host {
 	return nil
 }
 
-// given reports whether a binding of the table of a port has nothing to add to the configuration:
-// that has the MAC, or the binding is at another port of the host.
+// given reports whether a binding in the table of a port adds nothing to the configuration: the
+// configuration has the MAC, or the binding is at another port of the host.
 func (f *Feature) given(port int, b *Binding) bool {
 	h := f.configured(b.Address)
 	return h != nil && attached(h, b.At) &&
@@ -92,8 +92,8 @@ func attached(h *inventory.Host, at At) bool {
 	return h.Switch == at.Switch && slices.Contains(h.AllPorts(), at.Port) || portOf(h, at) > 0
 }
 
-// portOf returns which port of a host is at a port of a switch: 0, the first, where none beyond it
-// is.
+// portOf returns the index of the host port at a switch port: 0, the first port, if no further host
+// port is at the switch port.
 func portOf(h *inventory.Host, at At) int {
 	return 1 + slices.IndexFunc(h.Planes, func(p inventory.Attachment) bool {
 		return p.Switch == at.Switch && p.Port == at.Port
@@ -109,8 +109,8 @@ func (f *Feature) nameOf(a netip.Addr) string {
 	return "host-" + strings.NewReplacer(":", "-", ".", "-").Replace(a.String())
 }
 
-// Complete returns the inventory with the hosts and the MACs that were found. Nothing can be sent
-// to a port of a host whose MAC is unknown. As long as nothing changes it is the same one.
+// Complete returns the inventory with the found hosts and MACs. Switches cannot send packets to a
+// host port with an unknown MAC. While nothing changes, Complete returns the same inventory.
 func (f *Feature) Complete(inv *inventory.Inventory) *inventory.Inventory {
 	if f.of == inv && f.completed != nil && !f.stale {
 		return f.completed
@@ -177,7 +177,7 @@ func setMAC(h *inventory.Host, port int, mac inventory.MAC) {
 	}
 }
 
-// Hosts returns the hosts of the configuration and those that were found, in this order.
+// Hosts returns the hosts of the configuration, followed by the found hosts.
 func (f *Feature) Hosts() []inventory.Found {
 	inv := f.of
 	if inv == nil {

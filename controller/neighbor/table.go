@@ -25,9 +25,9 @@ type How uint8
 const (
 	// Solicits: it has sent from the address.
 	Solicits How = iota
-	// Detects: it has asked for duplicates of the address, and does not use it yet.
+	// Detects: the host has asked for duplicates of the address, and does not use the address yet.
 	Detects
-	// Advertises: it has said that it has the address.
+	// Advertises: the host has advertised the address.
 	Advertises
 )
 
@@ -240,7 +240,7 @@ func (t *Table) Heard(now time.Duration, c Claim) {
 	case b.At == c.At:
 		t.again(now, b, c)
 	case b.phase == tentative:
-		// Of two that want an address, it is the one's that says that it has it (RFC 6620 §3.2.4).
+		// If two hosts claim an address, the host that advertises the address gets it (RFC 6620 §3.2.4).
 		if c.How != Advertises {
 			t.refuse(c, RefusedInUse)
 			return

@@ -64,7 +64,7 @@ func (b *bed) pass(d time.Duration) {
 	}
 }
 
-// want compares what has followed with the kinds of changes, and the ports that were asked.
+// want compares the output with the kinds of changes and the asked ports.
 func (b *bed) want(what string, kinds []ChangeKind, asks ...At) Output {
 	b.Helper()
 	out := b.Take()
@@ -195,7 +195,8 @@ func TestRenewed(t *testing.T) {
 	b.at("another MAC", p1, m2)
 }
 
-// TestRefused: what the rules refuse is not bound, and only who has it is defended.
+// TestRefused: the table does not bind an address that the rules refuse, and defends the address
+// only if another host has the address.
 func TestRefused(t *testing.T) {
 	for _, why := range Refusals {
 		b := newBed(t)
@@ -258,7 +259,7 @@ func TestLoad(t *testing.T) {
 	b.at("moved", p2, m2)
 }
 
-// TestRandom: whatever is said, an address is at one port, no port has more than it may, and the
+// TestRandom: for any messages, an address is at one port, no port exceeds its limit, and the
 // counts are right.
 func TestRandom(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())

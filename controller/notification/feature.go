@@ -1,10 +1,11 @@
-// Package notification has who is told of causes by webhooks: which messages there are for each
-// receiver, which of them are sent when, and what became of them.
+// Package notification tells receivers of causes by webhooks. The package creates the messages for
+// each receiver, decides when to send each message, and records the outcome.
 //
-// It posts nothing. Whoever runs the core posts what [Feature.Posts] returns once the records of it
-// are kept, and reports what the receiver has answered ([Feature.Posted]). A message has a record
-// from before the first attempt until the receiver has taken it, so that the next controller goes
-// on with the same messages under the same ids.
+// The package posts nothing. The code that runs the core stores the records first, then posts the
+// messages that [Feature.Posts] returns, and reports the answers of the receivers
+// ([Feature.Posted]). A message has a record from before the first attempt until the receiver has
+// accepted the message. The next controller therefore continues with the same messages under the
+// same ids.
 package notification
 
 import (
@@ -19,13 +20,14 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/internal/webhook"
 	"github.com/weft-sdn/weft/store"
 )
 
 const (
-	// grace is how long nothing is sent of causes after the first were found: a controller that
-	// begins does not know everything at once.
+	// grace is how long the controller sends no messages about causes after it has found the first
+	// causes: a controller that starts does not know everything at once.
 	grace = 30 * time.Second
 	// giveUp is the age at which a message is given up.
 	giveUp = 24 * time.Hour
@@ -39,7 +41,7 @@ const (
 // decided is what the feature made of a notification.
 type decided struct {
 	Secret string `json:"secret,omitempty"`
-	// Told are the causes that the receiver knows of, or will by messages that wait.
+	// Told lists the causes that the receiver knows, or will know from waiting messages.
 	Told []api.Finding `json:"told,omitempty"`
 	// Serial is the number of the last message.
 	Serial    uint64    `json:"serial,omitempty"`
@@ -99,6 +101,8 @@ func New(env *feature.Env) *Feature {
 // messages is what the keys of the records of messages begin with: the name of the notification and
 // the number of the message follow.
 const messages = "messages/"
+
+var _ = store.Form[message](messages)
 
 func messageKey(name string, serial uint64) string {
 	return fmt.Sprintf("%s%s/%020d", messages, name, serial)
@@ -343,7 +347,7 @@ func (f *Feature) enqueue(n *item, l *live, c change) {
 	f.all.Save(n.Name)
 }
 
-// messageID returns the id of a message, which no other message of any controller has.
+// messageID returns the id of a message, unique among the messages of all controllers.
 func messageID(n *item, serial uint64) string {
 	return "msg_" + digest(fmt.Sprintf("%s %d %d", n.Name, n.Created.UnixNano(), serial))[:32]
 }
@@ -361,7 +365,7 @@ func (f *Feature) remove(n *item, l *live, at int) {
 	f.all.Save(n.Name)
 }
 
-// Posts returns the messages that are to be posted now, at most one of each notification.
+// Posts returns the messages to post now, at most one for each notification.
 func (f *Feature) Posts() (out []Post) {
 	for _, n := range f.all.All() {
 		l := f.of(n.Name)
@@ -383,8 +387,8 @@ func (f *Feature) post(n *item, id string, body []byte) Post {
 	return Post{Name: n.Name, Message: webhook.Message{URL: n.Spec.URL, Key: key, ID: id, Body: body}}
 }
 
-// Posted reports what became of a message that was posted: failed is why the receiver has not taken
-// it, nil when it has.
+// Posted reports the outcome of a posted message: failed says why the receiver has not accepted the
+// message, nil means accepted.
 func (f *Feature) Posted(name, id string, failed error) {
 	n, l := f.all.Get(name), f.live[name]
 	if n == nil || l == nil || l.sending != id {
@@ -411,7 +415,7 @@ func (f *Feature) failed(n *item, l *live, id string, why error) {
 		l.failing = f.env.Now
 	}
 	l.failures++
-	l.lastError, l.errorAt = why.Error(), f.env.Wall()
+	l.lastError, l.errorAt = plain.Error(why), f.env.Wall()
 	l.next = f.env.Now + pause(id, l.failures)
 }
 

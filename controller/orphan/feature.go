@@ -1,8 +1,8 @@
-// Package orphan shows what switches hold and no resource explains, and removes it when a client
-// or the configuration says so.
+// Package orphan lists entities in switches that no resource explains, and removes them on request
+// of a client or by configuration.
 //
-// Package reconcile finds orphans and keeps them. This package puts their entities together by what
-// they were part of, gives that a name, and reports when it was found and when it is gone.
+// Package reconcile finds orphans and keeps them. This package groups their entities into the
+// original things, names each thing, and reports when it was found and when it is gone.
 package orphan
 
 import (
@@ -149,7 +149,7 @@ func (f *Feature) things(sw string) map[string]thing {
 	return out
 }
 
-// detail returns what an entity says of the thing that it is part of.
+// detail describes the part of an entity in its thing: a proxy address or segments; "" otherwise.
 func detail(e entry.Entity) string {
 	if proxy, ok := plan.ProxyOf(e); ok {
 		return "proxy address " + proxy.String()

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// class is the cell that PFC frames in tunnels and probes are counted in,
-	// and the priority they have.
+	// class is the counter cell for PFC frames in tunnels and for probes, and the priority of these
+	// frames.
 	class = 7
 	// returnVRF routes probes that have come back to the controller.
 	returnVRF = math.MaxUint16
@@ -56,7 +56,7 @@ func (w *work) add(e ...entry.Entity) { w.out = append(w.out, e...) }
 // port returns the device port of a port as advertised.
 func (w *work) port(p uint32) uint32 { return w.sw.Port(p, p) }
 
-// slices emits the queues of slices, and that of the frames which control them.
+// slices emits the queues of slices, and the queue for the control frames of slices.
 func (w *work) slices() {
 	settings := &w.n.Inventory.PFC
 	if m := &w.n.Inventory.MRC; !m.On() {
@@ -110,8 +110,8 @@ func (w *work) lists() {
 	}
 }
 
-// services emits the tenants' VRFs: their SIDs, what is behind their ports, and
-// what is at their other sites.
+// services emits the VRFs of tenants: the SIDs, the prefixes behind the ports, and the prefixes at
+// other sites.
 func (w *work) services() {
 	for _, x := range w.s.Services {
 		end, service := p4.ActionEndDt6, p4.ActionServiceDt6

@@ -155,7 +155,8 @@ func TestProbesBack(t *testing.T) {
 	}
 }
 
-// TestServiceFamilies: the SID of a tenant takes what its prefixes at the switch are.
+// TestServiceFamilies: the SID of a tenant takes the address families of the tenant's prefixes at
+// the switch.
 func TestServiceFamilies(t *testing.T) {
 	net := sample.Figure1()
 	n := plan.NewNetwork(net.Topology.Build(), &net.Inventory)
@@ -180,8 +181,7 @@ func TestServiceFamilies(t *testing.T) {
 	}
 }
 
-// TestLearningLifetime: switches count the time for which they keep what they have learned in
-// microseconds, 1 at least.
+// TestLearningLifetime: switches count the lifetime of learned entries in microseconds, at least 1.
 func TestLearningLifetime(t *testing.T) {
 	net := sample.Figure1()
 	for learn, want := range map[time.Duration]string{0: "1", time.Nanosecond: "1",

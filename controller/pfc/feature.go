@@ -59,7 +59,7 @@ type Feature struct {
 	pfcPolicies  *resource.Collection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]]
 
 	// found are the ports that switches report face a tenant, by switch; see orphan.go.
-	found plan.Edges
+	found map[string]map[uint32]uint16
 
 	deleted []string // resources whose entries leave switches
 
@@ -72,7 +72,8 @@ func New(env *feature.Env) (*Feature, error) {
 	config := env.Inventory().PFCConfig()
 	core, err := tunnel.New(config)
 	return &Feature{
-		env: env, core: core, config: config, inventory: env.Inventory(), found: make(plan.Edges),
+		env: env, core: core, config: config, inventory: env.Inventory(),
+		found: make(map[string]map[uint32]uint16),
 		srv6Policies: resource.NewCollection[api.SRv6PolicySpec,
 			decided[api.SRv6PolicyStatus]](SRv6Kind.Record, env.Versions),
 		tenants: resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](TenantKind.Record,
@@ -188,8 +189,8 @@ func (f *Feature) waiting() bool {
 	return false
 }
 
-// putWaiting gives the core of PFC what it has not got yet. Switches hold it
-// already, or else nobody depends on it, so that it is not phased in.
+// putWaiting gives the PFC core the resources that the core still lacks. The switches already hold
+// the resources, or no traffic depends on them, so the core does not phase the resources in.
 func (f *Feature) putWaiting() {
 	loaded := false
 	for _, p := range f.srv6Policies.All() {
@@ -247,15 +248,16 @@ func (f *Feature) reload() {
 	f.core.TouchAll()
 }
 
-// setEdges gives the underlay the ports that face tenants, and those that orphans of tenants need.
+// setEdges gives the underlay the ports that face tenants, and the ports that orphans of tenants
+// need.
 func (f *Feature) setEdges() {
 	edges := f.orphanEdges()
 	for _, t := range f.tenants.All() {
 		for _, s := range t.Spec.Sites {
 			if edges[s.Switch] == nil {
-				edges[s.Switch] = make(map[uint32]uint16)
+				edges[s.Switch] = make(map[uint32]plan.Edge)
 			}
-			edges[s.Switch][s.Port] = t.Decided.VRF
+			edges[s.Switch][s.Port] = plan.Edge{VRF: t.Decided.VRF, Tenant: t.Name}
 		}
 	}
 	f.env.Underlay.SetEdges(edges)
@@ -301,8 +303,8 @@ func (f *Feature) Settle() bool {
 	return again
 }
 
-// heldBy reports whether switches hold what they should for tenants and PFC
-// policies, as far as they are there. Those that are not are not waited for.
+// heldBy reports whether the connected switches hold all entities for tenants and PFC policies.
+// heldBy does not wait for disconnected switches.
 func (f *Feature) heldBy(nodes []topology.NodeID) bool {
 	for _, id := range nodes {
 		sw, ok := f.env.Net.SwitchOf(id)

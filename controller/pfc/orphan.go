@@ -10,9 +10,10 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Orphans of tenants go on working. The VRF of a port is in an entry of the underlay, which would
-// take the port from them: an orphan keeps the ports that the switch reports are in its VRF. New
-// tenants and segment lists get other numbers than orphans have, unless they are the same.
+// Orphans of tenants continue to work. The VRF of a port is in an entry of the underlay, which
+// would take the port away from the orphan. So an orphan keeps the ports that the switch reports in
+// the orphan's VRF. New tenants and segment lists never get the numbers of orphans, unless the
+// tenant or list is the same.
 
 // Object implements feature.Feature.
 func (f *Feature) Object(o reconcile.Owner) string {
@@ -35,8 +36,9 @@ func (f *Feature) Removal(o reconcile.Owner) string {
 	return reason
 }
 
-// Keeps implements feature.Feature: what orphans on a switch lead to stays, though a resource that
-// shared it has gone, and so does the class of PFC frames, which is in a table of the underlay.
+// Keeps implements feature.Feature: an entity that orphans on a switch lead to stays, even after
+// the removal of a resource that shared the entity. The class of PFC frames, in a table of the
+// underlay, also stays.
 func (f *Feature) Keeps(sw string, _ reconcile.Owner, e entry.Entity) bool {
 	class := plan.IsPFCClass(e, f.env.Inventory().PFC.DSCP)
 	for orphan := range f.env.Switches.Of(sw, owner).Orphans() {
@@ -114,9 +116,9 @@ func (f *Feature) orphanEdges() plan.Edges {
 				continue
 			}
 			if edges[sw] == nil {
-				edges[sw] = make(map[uint32]uint16)
+				edges[sw] = make(map[uint32]plan.Edge)
 			}
-			edges[sw][port] = vrf
+			edges[sw][port] = plan.Edge{VRF: vrf}
 		}
 	}
 	return edges

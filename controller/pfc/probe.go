@@ -21,9 +21,9 @@ const (
 	probeHopLimit = 64
 )
 
-// probeFrame returns the frame of a probe and the port it leaves by: along the
-// tunnel's segments, the last of which sends it on to the SID that ends it at
-// the switch it came from. ok is false while there is no way.
+// probeFrame returns the frame of a probe and the egress port. The probe follows the tunnel's
+// segments. The last segment forwards the probe to the SID that ends the probe at the sending
+// switch. ok is false while no path exists.
 func probeFrame(
 	n *plan.Network, p tunnel.Probe, sent time.Duration,
 ) (sw string, port uint32, frame []byte, ok bool) {

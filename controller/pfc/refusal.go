@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// refusalFor is refusal for a client that may not know of the queues of others.
+// refusalFor is refusal for a client that may not see the queues of other projects.
 func (f *Feature) refusalFor(pre resource.Precondition, field string, err error) error {
 	err = f.refusal(field, err)
 	var known *api.Error

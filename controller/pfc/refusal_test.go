@@ -69,8 +69,8 @@ func TestOnePFCPolicyOfATenant(t *testing.T) {
 	}
 }
 
-// TestRefusals: each error of package tunnel has its code; the queues of a circle are named to who
-// may know of them.
+// TestRefusals: each error of package tunnel has a code. Only clients that may see the queues of a
+// circle get their names.
 func TestRefusals(t *testing.T) {
 	f, net := newFeature(t)
 	circle := &tunnel.CycleError{Cycle: []tunnel.Queue{{Node: net.Node("n1"), Port: 2, Priority: 3},
@@ -148,8 +148,8 @@ func TestAdvertises(t *testing.T) {
 	}
 }
 
-// TestStatusIsStale: what a switch has told, that it has gone, and what was written of this feature
-// has statuses made anew.
+// TestStatusIsStale: the feature renews the statuses after a read of a switch, a disconnect, or a
+// write for this feature.
 func TestStatusIsStale(t *testing.T) {
 	f, _ := newFeature(t)
 	for what, c := range map[string]struct {
@@ -197,8 +197,8 @@ func TestPutOnce(t *testing.T) {
 	}
 }
 
-// TestWaitsForTopology: whatever the store had, be it one thing, is not put before the topology is
-// taken for the whole network.
+// TestWaitsForTopology: the feature puts no stored resource, not even a single one, before the
+// controller takes the topology for the whole network.
 func TestWaitsForTopology(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for what, load := range map[string]func(*Feature, *sample.Net){
@@ -229,7 +229,8 @@ type unsettled struct{ deaf }
 
 func (unsettled) Settled() bool { return false }
 
-// specs are those of an SRv6 policy from n6 over n4 to n1, and of a tenant on it, which is to be p.
+// specs returns the specs of an SRv6 policy from n6 over n4 to n1, and of a tenant on the policy,
+// which the test must name p.
 func specs(net *sample.Net) (api.SRv6PolicySpec, api.TenantSpec) {
 	source, sink := net.Inventory.Hosts[0], net.Inventory.Hosts[1]
 	return api.SRv6PolicySpec{Headend: source.Switch, Endpoint: sink.Switch},
@@ -281,8 +282,8 @@ func TestPutByClients(t *testing.T) {
 	}
 }
 
-// TestHideCycle: who may not see all does not learn the queues of a circle, be it one, and that
-// there is one stays.
+// TestHideCycle: clients without access to all resources do not see the queues of a circle, even of
+// a single queue. The fact of a circle stays visible.
 func TestHideCycle(t *testing.T) {
 	for n := range 3 {
 		told := api.Condition{Type: api.Degraded, Reason: api.ReasonDeadlock, Message: "n1, port 2"}

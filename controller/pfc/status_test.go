@@ -42,8 +42,9 @@ func carried(t *testing.T) (*Feature, *sample.Net, reconcile.Events) {
 	return f, net, events
 }
 
-// TestProgrammed: an SRv6 policy is programmed when those of its nodes that are switches hold it:
-// one that is not connected is waited for, a node that the controller does not program is not.
+// TestProgrammed: an SRv6 policy is programmed when every managed switch on the path holds the
+// policy. The controller waits for a disconnected switch, but not for a node that the controller
+// does not program.
 func TestProgrammed(t *testing.T) {
 	f, _, events := carried(t)
 	for _, c := range []struct {
@@ -71,8 +72,8 @@ func TestProgrammed(t *testing.T) {
 	}
 }
 
-// TestInstalling: an SRv6 policy is not programmed while one of its switches, whichever it is, is
-// to be written.
+// TestInstalling: an SRv6 policy is not programmed while any switch on the path still waits for a
+// write.
 func TestInstalling(t *testing.T) {
 	names := []string{"n1", "n4", "n6"}
 	for _, busy := range append([]string{""}, names...) {
@@ -96,7 +97,7 @@ func TestInstalling(t *testing.T) {
 	}
 }
 
-// TestStatusWaits: what the store had is not accepted before the topology has its switches.
+// TestStatusWaits: stored resources are not accepted until the topology contains their switches.
 func TestStatusWaits(t *testing.T) {
 	f, net := newFeature(t)
 	makeCapable(f, net)
@@ -125,7 +126,8 @@ func TestStatusWaits(t *testing.T) {
 	}
 }
 
-// TestSitePrefixes: behind a site is what its tenant says, and else what hosts at its port have.
+// TestSitePrefixes: the prefixes behind a site come from the tenant, otherwise from the hosts at
+// the port of the site.
 func TestSitePrefixes(t *testing.T) {
 	f, net := newFeature(t)
 	h := net.Inventory.Hosts[0]
@@ -143,8 +145,9 @@ func TestSitePrefixes(t *testing.T) {
 	}
 }
 
-// TestStatusOfPFCPolicy: one that waits is not programmed, though its SRv6 policy is; one that is
-// deployed shows which node each of its queues stops, and whether one downstream stops it.
+// TestStatusOfPFCPolicy: a waiting PFC policy is not programmed, even if the SRv6 policy is. A
+// deployed PFC policy shows which node each queue stops, and whether a downstream node stops the
+// queue.
 func TestStatusOfPFCPolicy(t *testing.T) {
 	f, _, _ := carried(t)
 	f.pfcPolicies.Put("waits", api.PFCPolicySpec{SRv6Policy: "p", Tenant: "none"}, time.Unix(1e9, 0))
@@ -174,8 +177,8 @@ func TestStatusOfPFCPolicy(t *testing.T) {
 	}
 }
 
-// TestProbesCount: a probe that is back at the switch that it came from says that the tunnel is up.
-// One for another address, or at a switch that the topology lacks, says nothing.
+// TestProbesCount: a probe that returns to the sending switch shows that the tunnel is up. The
+// controller ignores a probe for another address, or from a switch outside the topology.
 func TestProbesCount(t *testing.T) {
 	f, _, _ := carried(t)
 	state := func() (out []api.TunnelState) {
@@ -225,8 +228,8 @@ func TestProbesCount(t *testing.T) {
 	}
 }
 
-// TestLearnedPolicyStays: a PFC policy of scenario 2 has tunnels once a packet of its tenant was
-// seen, and keeps them when it is changed, unless it is for another tenant.
+// TestLearnedPolicyStays: a PFC policy of scenario 2 gets tunnels after the first packet of the
+// tenant. A changed policy keeps the tunnels, unless the tenant changes.
 func TestLearnedPolicyStays(t *testing.T) {
 	f, net, _ := carried(t)
 	net.Hosts("n6", "s2")
@@ -270,7 +273,8 @@ func TestLearnedPolicyStays(t *testing.T) {
 	}
 }
 
-// TestOtherSettings: a PFC policy is planned anew when the settings of an inventory are others.
+// TestOtherSettings: the controller plans a PFC policy again when the settings of the inventory
+// change.
 func TestOtherSettings(t *testing.T) {
 	f, net, _ := carried(t)
 	rtt := func() time.Duration {
@@ -338,8 +342,8 @@ func TestTenantIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestChangesAreTold: each change of the state of a resource is an event of its kind, and there are
-// none where nothing has changed.
+// TestChangesAreTold: each change to the state of a resource sends an event for the kind. No change
+// sends no event.
 func TestChangesAreTold(t *testing.T) {
 	f, _, _ := carried(t)
 	for _, want := range [][]string{
@@ -359,8 +363,8 @@ func TestChangesAreTold(t *testing.T) {
 	}
 }
 
-// TestQueueReported: what a switch reports of a queue is kept by the node and the port of the link;
-// one that was paused for no time is not paused now.
+// TestQueueReported: the controller keeps the queue reports of a switch by the node and the port of
+// the link. A queue with a pause of 0 s is not paused now.
 func TestQueueReported(t *testing.T) {
 	f, net, _ := carried(t)
 	net.Inventory.Switches[0].Ports = map[uint32]uint32{7: 3}
@@ -386,8 +390,8 @@ func TestQueueReported(t *testing.T) {
 	}
 }
 
-// TestQueueStatus: clients see what a switch reports of a queue, its times as times of day, and how
-// long it is paused while it is.
+// TestQueueStatus: clients see the queue reports of a switch, with wall-clock times, and the length
+// of a pause while the queue is paused.
 func TestQueueStatus(t *testing.T) {
 	f, _, _ := carried(t)
 	q := tunnel.Queue{Node: "n", Port: 1, Priority: 3}

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A destination is a prefix and the nodes it is reached by: none for a prefix of
-// a host that lies in another destination at the switch of the host.
+// A destination is a prefix and the nodes that reach it. A host prefix inside another destination
+// at the switch of the host has no nodes.
 type destination struct {
 	prefix  netip.Prefix
 	origins []origin
@@ -29,16 +29,16 @@ func (n *Network) origin(id topology.NodeID, metric uint32) origin {
 	return origin{int32(n.Snapshot.NodePlace(id)), metric}
 }
 
-// destinations returns what unicast routes lead to, in order: loopbacks,
-// locators, advertised prefixes, and the hosts that none of these cover at
-// their own switch; and, without origins, the prefixes of the other hosts.
+// destinations returns the destinations of unicast routes, in order: loopbacks, locators,
+// advertised prefixes, and hosts outside all of these at their own switch; and, without origins,
+// the prefixes of the remaining hosts.
 func (n *Network) destinations() []destination {
-	origins := make(map[netip.Prefix][]origin)
+	origins, ipv4 := make(map[netip.Prefix][]origin), n.Inventory.RoutesIPv4()
 	add := func(p netip.Prefix, o origin) {
-		if !p.IsValid() || !p.Addr().Is6() || o.place == none {
+		if !p.IsValid() || o.place == none || p.Addr().Is4() && !ipv4 {
 			return
 		}
-		p = p.Masked()
+		p = mapped(p.Masked())
 		if !slices.ContainsFunc(origins[p], func(x origin) bool { return x.place == o.place }) {
 			origins[p] = append(origins[p], o)
 		}
@@ -66,7 +66,7 @@ func (n *Network) destinations() []destination {
 			for _, p := range append([]netip.Prefix{host(h.Address)}, h.Prefixes...) {
 				if !n.covered(node.ID, p) {
 					add(p, n.origin(node.ID, 0))
-				} else if p = p.Masked(); p.Bits() < p.Addr().BitLen() {
+				} else if p = mapped(p.Masked()); p.Bits() < p.Addr().BitLen() {
 					origins[p] = slices.Clip(origins[p])
 				}
 			}
@@ -85,6 +85,15 @@ func (n *Network) covered(id topology.NodeID, p netip.Prefix) bool {
 	return slices.ContainsFunc(n.Snapshot.PrefixesOf(id), func(q *topology.Prefix) bool {
 		return q.Prefix.Bits() <= p.Bits() && q.Prefix.Contains(p.Addr())
 	})
+}
+
+// mapped returns the prefix that switches match: of IPv4 that of the IPv4-mapped addresses (RFC
+// 4291 §2.5.5.2).
+func mapped(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4() {
+		return netip.PrefixFrom(netip.AddrFrom16(p.Addr().As16()), 96+p.Bits())
+	}
+	return p
 }
 
 // host returns the prefix of one address.
@@ -150,8 +159,8 @@ func (b *baseWork) do(action string, p ...entry.Param) entry.Action {
 	return entry.Do(action, share(&b.params, p)...)
 }
 
-// share copies some values to the end of a slice with room for many, which is made anew when it is
-// full.
+// share copies values to the end of a slice with room for many. It makes a new slice when the old
+// slice is full.
 func share[T any](many *[]T, some []T) []T {
 	const room = 256
 	if cap(*many)-len(*many) < len(some) {
@@ -169,7 +178,7 @@ func (b *baseWork) ports() {
 	self := entry.MAC(packet.MAC(b.sw.MAC))
 	b.add(entry.In(p4.TableMyStation, entry.Do(p4.ActionAcceptStation), entry.Exact("dst_addr", self)))
 	for _, p := range b.n.HostPorts(b.sw) {
-		if vrf := b.n.edges[b.sw.Name][p]; vrf != 0 {
+		if vrf := b.n.edges[b.sw.Name][p].VRF; vrf != 0 {
 			b.add(setPort(p, true, vrf))
 		} else {
 			b.add(atPort(p).hostFacing)
@@ -205,7 +214,8 @@ func (b *baseWork) setMACs(h Hop, src entry.Value, dst packet.MAC) {
 	b.add(entry.Table{Name: p4.TableNeighbor, Match: ofHop(h).neighbor, Action: action})
 }
 
-// hosts emits who the hosts of the switch are and what they may send.
+// hosts emits the entries that identify the hosts of the switch and limit the packets that they may
+// send.
 func (b *baseWork) hosts() {
 	type admitted struct {
 		port   uint32

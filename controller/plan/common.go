@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// common has what many switches of a network hold, made when it is needed first. The entities of
-// one are those of all: a fabric of thousands of switches has them once.
+// common holds entities that many switches share, made on first use. A fabric of thousands of
+// switches keeps these entities once.
 type common struct {
 	// sidSpace is what no host may send to.
 	sidSpace func() []entry.Entity

@@ -1,15 +1,14 @@
-// Package plan is the model that features plan on: a topology matched with an
-// inventory, the numbers that they share, and what an entity of a switch belongs to. It
-// also has what every switch holds whatever groups and tenants there are. All of it is
-// pure functions of topology, inventory and EV assignment.
+// Package plan is the model that features plan on: a topology matched with an inventory, the shared
+// numbers, and the assignment of switch entities to features. It also plans the entries that every
+// switch holds regardless of groups and tenants. All functions are pure functions of topology,
+// inventory and EV assignment.
 //
-// A [Network] is one topology matched with one inventory. [Network.Links]
-// and [Network.Routes] are what a switch needs to be part of it; one
-// route stands for several destinations. An MRC fabric needs [Network.EVs],
-// [Network.Classes] and [ICMPErrors] on top, and [Network.EVRoutes] in place of the
-// routes. These are in one package because one tree of destinations, which the network
-// keeps, serves both kinds of routes. What groups need is planned by
-// controller/multicast/tree, and what tenants and PFC policies need by controller/pfc.
+// A [Network] is one topology matched with one inventory. [Network.Links] and [Network.Routes] make
+// a switch part of it; one route stands for several destinations. An MRC fabric needs
+// [Network.EVs], [Network.Classes] and [ICMPErrors] on top, and [Network.EVRoutes] in place of the
+// routes. They share one package because both kinds of routes need the network's tree of
+// destinations. Package controller/multicast/tree plans groups, and package controller/pfc plans
+// tenants and PFC policies.
 //
 // # Numbers
 //
@@ -28,6 +27,6 @@
 //     it never changes; the second or third, in turns, at all others. Behind those
 //     of all groups: the SID that ends probes, and those of tenants by VRF.
 //
-// Taking turns keeps what a tree is moved away from working until nothing is on
-// its path there any more.
+// Taking turns keeps the old tree working during a move, until no packet is on the old path any
+// more.
 package plan

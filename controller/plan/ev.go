@@ -35,10 +35,10 @@ func (n *Network) EVs(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
 	return b.out
 }
 
-// EVRoutes takes the place of [Network.Routes]: where structured EVs decide what
-// goes up, routes to what is not below say so, whatever port they leave by: a set
-// down that climbs again would bring a packet back that its EV takes up here. And
-// there are routes to all uNs.
+// EVRoutes takes the place of [Network.Routes]. Where structured EVs select the ports up, a route
+// to a destination that is not below is marked so, whatever port the route leaves by: a set of
+// ports down that climbs again would bring a packet back whose EV takes a port up here. EVRoutes
+// also plans routes to all uNs.
 func (n *Network) EVRoutes(sw *inventory.Switch, a *ev.Assignment) []entry.Entity {
 	return n.newEVRoutes(sw, a).plan(n.tree(a), (*routeTree).aggregate)
 }
@@ -149,8 +149,8 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 			entry.With("pair", entry.Bool(false)),
 			entry.With("with_psp", entry.Bool(false)), entry.With("with_usd", entry.Bool(false)))...)
 	}
-	// A uN reveals what is behind it as a route. What the switch itself has
-	// behind its own uN is matched together with it.
+	// A uN reveals the next uSID as a route. The switch matches its own uN together with the uSID
+	// behind it.
 	own, behindOwn := netip.Prefix{}, func(uint16) netip.Prefix { return netip.Prefix{} }
 	if usid, ok := a.Node(b.node.ID); ok {
 		own, _ = format.Mode.USID().SID(format.Block, usid)
@@ -202,8 +202,7 @@ func (b *baseWork) usids(a *ev.Assignment, s ev.Switch) {
 	}
 }
 
-// nodeSIDs are the uNs of the switches, as far as they are not locators that
-// the topology has.
+// nodeSIDs returns the uNs of the switches, without uNs already in the topology as locators.
 func (n *Network) nodeSIDs(a *ev.Assignment, known *routeTree) []destination {
 	format := a.Format()
 	if !format.Mode.SRv6() {

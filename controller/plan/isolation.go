@@ -16,12 +16,12 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Isolated is a project that is isolated: switches drop what its hosts send to things that it does
-// not have, and what others send to things that it has for itself.
+// Isolated is an isolated project. Switches drop packets from its hosts to things outside the
+// project, and packets from outsiders to things that the project has for itself.
 //
 // A host belongs to a project by its name, or by a port that it is attached to. Projects may share
-// a thing. Hosts of these projects reach it, and so do hosts that no isolated project has for
-// itself; a shared host reaches all of these.
+// a thing. Hosts of the sharing projects reach the thing, and so do hosts that no isolated project
+// has for itself; a shared host reaches all of these.
 type Isolated struct {
 	Name    string
 	Hosts   []api.ProjectHost
@@ -46,7 +46,8 @@ func (n *Network) WithIsolated(projects []Isolated) *Network {
 // Isolated returns what WithIsolated has set.
 func (n *Network) Isolated() []Isolated { return n.isolated }
 
-// owners are the isolated projects that have a thing, by their places; none: it is an outsider's.
+// assignees are the isolated projects that have a thing, by their places; none: an outsider's
+// thing.
 type assignees struct {
 	projects []int
 	shared   bool // all of them share it
@@ -225,8 +226,8 @@ func (x *isolation) order(at map[netip.Prefix][]*assignees) {
 	}
 }
 
-// number gives those who may send to the same a number that follows from the names of the projects,
-// so that it stays when others come and go.
+// number gives hosts with the same permissions one number. The number follows from the names of the
+// projects, so that it remains when projects come and go.
 func (x *isolation) number(projects []Isolated, found map[string]*assignees) {
 	classes := make(map[string]*senders)
 	for host, o := range found {

@@ -86,7 +86,7 @@ func longest[V any](m map[netip.Prefix]V, a netip.Addr) (v V, ok bool) {
 	return v, ok
 }
 
-// reaches reports whether a host's packet from one of its addresses passes its own switch.
+// reaches reports whether the host's own switch passes a packet from one of the host's addresses.
 func (x isolationOf) reaches(port uint32, from, to netip.Addr) bool {
 	who, ok := longest(x.admitted[uint64(port)], from)
 	if !ok {
@@ -113,9 +113,9 @@ func (a stake) talks(b stake) bool {
 	return true
 }
 
-// TestIsolatedProjects: hosts of random projects reach exactly what they should, from each of their
-// ports and addresses, hosts and proxy addresses alike, also where addresses of others are in a
-// prefix of proxy addresses; what a host reaches answers it.
+// TestIsolatedProjects: hosts of random projects reach exactly the allowed hosts and proxy
+// addresses, from each of their ports and addresses, even if a prefix of proxy addresses contains
+// addresses of other projects. Every reached destination can answer.
 func TestIsolatedProjects(t *testing.T) {
 	first, count := seeds.Range(t, 1, 60)
 	for seed := first; seed < first+count; seed++ {
@@ -210,8 +210,9 @@ func TestIsolatedProjects(t *testing.T) {
 	}
 }
 
-// TestIsolationTakesFewEntries: a switch has an entry for each destination of the isolated
-// projects, where outsiders hang off it, and for each project of its hosts what that has, and one.
+// TestIsolationTakesFewEntries: a switch has one entry for each destination of the isolated
+// projects, if outsiders attach to the switch, and for each project of its hosts one entry for each
+// thing of the project, plus one.
 func TestIsolationTakesFewEntries(t *testing.T) {
 	// hosts of a leaf: 0 and 1 are a's, 2 and 3 b's, 4 is c's, 5 to 7 are in no project
 	net := sample.Clos(4, 2, 8)

@@ -16,8 +16,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestClasses: the pipeline takes what is planned, each port has both classes once, and DSCPs that
-// are the same are there once.
+// TestClasses: the pipeline accepts the planned entries, each port has both classes once, and equal
+// DSCPs appear once.
 func TestClasses(t *testing.T) {
 	n := network(sample.Clos(2, 2, 3))
 	c := plantest.Schema(t)
@@ -42,10 +42,10 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestClassesOfTraffic: data and control packets have the classes, priorities and queues that the
-// inventory gives them: control is neither trimmed nor marked (MRC-102), data may be trimmed if its
-// codepoint says so (MRC-105) and is marked (MRC-106, MRC-131), and trimming leaves as much as it
-// should (MRC-076).
+// TestClassesOfTraffic: data and control packets have the classes, priorities and queues from the
+// inventory. Control packets are neither trimmed nor marked (MRC-102). Data packets may be trimmed
+// if their codepoint says so (MRC-105) and are marked (MRC-106, MRC-131). Trimming leaves the
+// required length (MRC-076).
 func TestClassesOfTraffic(t *testing.T) {
 	n := network(sample.Clos(1, 2, 1))
 	m := inventory.Classes{
@@ -105,9 +105,9 @@ func TestDefaultClasses(t *testing.T) {
 	}
 }
 
-// TestNothingClimbsAgain: a spine that has lost its link to a leaf reaches that by another leaf,
-// from where a structured EV would bring the packet back: its route says that the leaf is not
-// below, and the spine has no value that leads there. What is below is routed as before.
+// TestNothingClimbsAgain: a spine without a link to a leaf reaches this leaf by another leaf, from
+// where a structured EV would bring the packet back. So the route says that the leaf is not below,
+// and the spine has no value towards the leaf. Destinations below are routed as before.
 func TestNothingClimbsAgain(t *testing.T) {
 	net := sample.Clos(2, 2, 1)
 	whole := net.Topology.Build()

@@ -15,13 +15,13 @@ import (
 // eight addresses that comes up.
 const neighborBurst = 24
 
-// subnetBits is the length of the prefixes of which hosts hold all addresses for their neighbors',
-// where nothing else is said; subnetBits4 that of IPv4.
+// subnetBits is the default length of the prefixes in which hosts treat all addresses as neighbors;
+// subnetBits4 is the length for IPv4.
 const subnetBits, subnetBits4 = 64, 24
 
-// Gateways returns the addresses by which hosts of a switch reach it, in order: its link-local one,
-// those of the subnets of its ports, and the one after the first of each /64, of IPv4 each /24,
-// with a host, unless that is a host's.
+// Gateways returns, in address order, the addresses by which hosts reach a switch: its link-local
+// address, its addresses in the subnets of its ports, and the first address after the subnet
+// address in each /64 (IPv4: /24) with a host, unless a host has this address.
 func (n *Network) Gateways(sw *inventory.Switch) []netip.Addr {
 	if g, known := n.gateways[sw.Name]; known {
 		return g
@@ -48,8 +48,8 @@ func (n *Network) IsGateway(sw *inventory.Switch, a netip.Addr) bool {
 	return slices.Contains(n.Gateways(sw), a)
 }
 
-// GatewayOf returns the gateway of a switch in the prefix of which hosts hold an address for their
-// neighbor's, invalid where there is none.
+// GatewayOf returns the switch's gateway in the prefix of an address, where hosts treat the address
+// as a neighbor; invalid without such a gateway.
 func (n *Network) GatewayOf(sw *inventory.Switch, a netip.Addr) netip.Addr {
 	if g := subnetOf(a).Addr().Next(); n.IsGateway(sw, g) {
 		return g
@@ -66,8 +66,8 @@ func subnetOf(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// Reserved reports whether an address is in a prefix of SIDs, or one of the fabric's own: a
-// loopback, or in a locator. No host is bound to either.
+// Reserved reports whether an address lies in a prefix of SIDs or in a locator, or is a loopback of
+// the fabric. No host is bound to a reserved address.
 func (n *Network) Reserved(a netip.Addr) (sid, fabric bool) {
 	for _, node := range n.Snapshot.Nodes {
 		fabric = fabric || node.Loopback == a
@@ -114,7 +114,7 @@ func (n *Network) Neighbors(sw *inventory.Switch) (out []entry.Entity) {
 	return out
 }
 
-// portAt returns the port of a host at a switch, 0 where it has none.
+// portAt returns the port of a host at a switch, 0 without a port there.
 func portAt(h *inventory.Host, sw string) (port uint32) {
 	for _, x := range h.Attachments() {
 		if x.Switch == sw {

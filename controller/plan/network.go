@@ -39,7 +39,7 @@ type Network struct {
 	gateways    map[string][]netip.Addr // by switch
 }
 
-// Located is a host with the first of its switches, where groups reach it.
+// Located is a host with its first switch, where groups reach the host.
 type Located struct {
 	*inventory.Host
 	At      *inventory.Switch // nil: not in the inventory
@@ -119,8 +119,8 @@ func NewNetwork(snap *topology.Snapshot, inv *inventory.Inventory) *Network {
 	return n
 }
 
-// Nodes returns the nodes that the switches of an inventory are, by the names of
-// the switches. A node is that of the first switch that it could be.
+// Nodes returns the nodes that match the switches of an inventory, by switch name. A node that
+// matches several switches belongs to the first.
 func Nodes(snap *topology.Snapshot, inv *inventory.Inventory) map[string]*topology.Node {
 	known := make(map[string]*topology.Node, 4*len(snap.Nodes))
 	for _, node := range snap.Nodes {
@@ -270,8 +270,8 @@ func (n *Network) HopsBy(sw *inventory.Switch, links []*topology.Link) []Hop {
 	return sortHops(out)
 }
 
-// FabricPorts returns the ports of a switch that lead to neighbors, ascending. A
-// port that the inventory gives to hosts is none of them, whatever is advertised.
+// FabricPorts returns the ports of a switch that lead to neighbors, ascending. It leaves out ports
+// that the inventory gives to hosts, whatever is advertised.
 func (n *Network) FabricPorts(sw *inventory.Switch) []uint32 {
 	node := n.nodes[sw.Name]
 	if node == nil {
@@ -314,8 +314,8 @@ func (n *Network) findReplicators() []bool {
 	return out
 }
 
-// p4Graph is the graph of the topology without links at programmed switches that run no P4 program:
-// their routes are those of the MRC fabric, and lead no tunnel of a group.
+// p4Graph returns the graph of the topology without links at programmed switches that run no P4
+// program. These switches have only the routes of the MRC fabric, and no group tunnels cross them.
 func (n *Network) p4Graph() *topology.Graph {
 	without := make(map[topology.NodeID]bool)
 	for name, node := range n.nodes {
@@ -338,8 +338,14 @@ func (n *Network) P4Graph() *topology.Graph { return n.p4 }
 // must not be changed.
 func (n *Network) Replicators() []bool { return n.replicators }
 
-// Edges are the ports that face tenants, and their VRFs, by switch.
-type Edges map[string]map[uint32]uint16
+// Edge is a port that faces a tenant.
+type Edge struct {
+	VRF    uint16
+	Tenant string // "": an orphan
+}
+
+// Edges are the ports that face tenants, by switch.
+type Edges map[string]map[uint32]Edge
 
 // WithEdges returns the network with ports that face tenants: what comes from
 // them is outside of the SR domain, and looked up in the tenant's VRF alone.
@@ -352,8 +358,9 @@ func (n *Network) WithEdges(e Edges) *Network {
 // Edges returns what WithEdges has set.
 func (n *Network) Edges() Edges { return n.edges }
 
-// WithDrained returns the network with links, one direction each, that routes leave alone where
-// they have others of the same length. The order of the links matters to [Network.Drained] alone.
+// WithDrained returns the network with drained links, one direction each. Routes avoid these links
+// if other links of the same length exist. Only [Network.Drained] depends on the order of the
+// links.
 func (n *Network) WithDrained(links []topology.LinkID) *Network {
 	with := *n
 	with.drained, with.routing = links, n.graph.Shun(links)

@@ -46,8 +46,8 @@ func TestICMPErrors(t *testing.T) {
 	}
 }
 
-// TestSIDsOfOtherAlgorithms: a node's SIDs of another algorithm than 0 are not programmed, and do
-// not say how wide functions of the locator of algorithm 0 are.
+// TestSIDsOfOtherAlgorithms: SIDs of an algorithm other than 0 are not programmed, and do not
+// determine the function width in the locator of algorithm 0.
 func TestSIDsOfOtherAlgorithms(t *testing.T) {
 	net := sample.Figure1()
 	node := *net.Topology.Build().Node(net.Node("n1"))

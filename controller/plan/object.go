@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Object is the thing that an entity belongs to, as far as the entity alone says.
+// Object is the thing that an entity belongs to, according to the entity alone.
 type Object struct {
 	Kind api.OrphanKind
 	// Index is the number of the thing on its switch.

@@ -10,9 +10,9 @@ import (
 // everywhere is the prefix of all addresses.
 var everywhere = netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 
-// Rank returns the rank of an entity: those of a lower rank must be in a switch
-// before those of a higher one. It follows from the references of the P4 program
-// (see [p4.Rank]); long routes come before short ones.
+// Rank returns the rank of an entity: a switch must get entities of lower rank before entities of
+// higher rank. The rank follows from the references of the P4 program (see [p4.Rank]); long routes
+// come before short routes.
 func Rank(e entry.Entity) int {
 	switch e := e.(type) {
 	case entry.Clone:

@@ -52,9 +52,9 @@ func (n *Network) newTree(destinations []destination) *routeTree {
 	return newRouteTree(destinations, n.classes(destinations))
 }
 
-// classes numbers destinations: those at nodes with the same neighbors, which lie
-// in the same direction from all other nodes as long as no metric differs, have
-// the same number. It is none for those without origins.
+// classes numbers destinations. Destinations at nodes with the same neighbors get the same number,
+// because they lie in the same direction from all other nodes while all metrics are equal. A
+// destination without origins gets none.
 func (n *Network) classes(destinations []destination) []int32 {
 	byNeighbors := make(map[string]int32)
 	ofNode := make([]int32, len(n.Snapshot.Nodes))
@@ -104,7 +104,8 @@ func (n *Network) newRoutes(sw *inventory.Switch) *routeWork {
 	return &routeWork{n: n, sw: sw, node: n.nodes[sw.Name]}
 }
 
-// routeScratch is what planning the routes of one switch takes of a tree, for the next to use.
+// routeScratch is the working memory for planning the routes of one switch, reused for the next
+// switch.
 type routeScratch struct {
 	has, below []hopSetID // by destination
 	hopSet     []hopSetID // by node
@@ -177,8 +178,8 @@ func (w *routeWork) plan(
 	return w.out
 }
 
-// hostRoutes emits the routes to the hosts of the switch, and notes the sets of those
-// that the tree has.
+// hostRoutes emits the routes to the hosts of the switch, and records the hop sets of hosts in the
+// tree.
 func (w *routeWork) hostRoutes(t *routeTree) {
 	for _, h := range w.n.hostsOf[w.sw.Name] {
 		_, outside := w.n.edges[w.sw.Name][h.Hop.Port]
@@ -191,15 +192,15 @@ func (w *routeWork) hostRoutes(t *routeTree) {
 				continue
 			}
 			w.out = append(w.out, route(p, Forward(h.Hop)))
-			if place, ok := t.places[p]; ok {
+			if place, ok := t.places[mapped(p)]; ok {
 				w.hosts[place] = w.hopSets.id([]Hop{h.Hop}, false)
 			}
 		}
 	}
 }
 
-// hopSetOf returns the next hops to the nearest origins of a destination, noHops when the
-// switch is one of them.
+// hopSetOf returns the next hops to the nearest origins of a destination, noHops when the switch
+// itself is an origin.
 func (w *routeWork) hopSetOf(d *destination) hopSetID {
 	up := w.below != nil
 	for _, o := range d.origins {
@@ -236,9 +237,9 @@ func (w *routeWork) toward(set int32) []Hop {
 	return w.hops[set]
 }
 
-// nearest returns the next hops to the nearest of several origins, none of which is
-// the switch. It has none where those to the nearest are unusable: by paths to
-// another one, packets would come back from switches for which that is farther.
+// nearest returns the next hops to the nearest of several origins; the switch itself is no origin.
+// It returns no hops if the hops to the nearest origin are unusable. Packets on paths to a farther
+// origin would come back from switches that prefer the nearest.
 func (w *routeWork) nearest(d *destination) []Hop { return w.union(w.nearestSets(d)) }
 
 // nearestSets returns the sets of first links toward the nearest origins, each once.

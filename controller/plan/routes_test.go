@@ -279,8 +279,8 @@ func plainPlan(
 	}
 }
 
-// randomNet is a network of one of several shapes, with prefixes of many kinds
-// and some links and MAC addresses missing.
+// randomNet returns a random network in one of several shapes, with many kinds of prefixes, and
+// without some links and MAC addresses.
 func randomNet(rng *rand.Rand) *sample.Net {
 	var net *sample.Net
 	switch rng.IntN(4) {
@@ -364,8 +364,8 @@ func drainSome(n *Network, rng *rand.Rand) *Network {
 	return n.WithDrained(drained)
 }
 
-// TestRoutesAgainstEachDestination: a packet to a destination takes the same ways
-// by the routes of a switch as if every destination had one of its own.
+// TestRoutesAgainstEachDestination: the routes of a switch send a packet along the same paths as
+// one separate route for every destination.
 func TestRoutesAgainstEachDestination(t *testing.T) {
 	for seed := range uint64(120) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -373,7 +373,7 @@ func TestRoutesAgainstEachDestination(t *testing.T) {
 		n := network(net)
 		if rng.IntN(3) == 0 && len(net.Inventory.Hosts) > 0 {
 			h := &net.Inventory.Hosts[rng.IntN(len(net.Inventory.Hosts))]
-			n = n.WithEdges(Edges{h.Switch: {h.Port: 7}})
+			n = n.WithEdges(Edges{h.Switch: {h.Port: {VRF: 7}}})
 		}
 		n = drainSome(n, rng)
 		compareTables(t, n, rng, plainPlan(n))
@@ -383,8 +383,8 @@ func TestRoutesAgainstEachDestination(t *testing.T) {
 	}
 }
 
-// TestEVRoutesAgainstEachDestination: so it is with the uSIDs of an assignment, and
-// with routes that say that they lead up.
+// TestEVRoutesAgainstEachDestination: the same holds with the uSIDs of an assignment, and with
+// routes marked as leading up.
 func TestEVRoutesAgainstEachDestination(t *testing.T) {
 	planned := 0
 	for seed := range uint64(40) {

@@ -11,26 +11,23 @@ import (
 )
 
 const (
-	// minAggregate is the length of the shortest prefix that stands for
-	// destinations that do not fill it: the locator block of the SID format with
-	// the shortest one (F1616) has 16 bits.
+	// minAggregate is the length of the shortest aggregate, a prefix for destinations that do not fill
+	// it. The SID format with the shortest locator block (F1616) has a block of 16 bits.
 	minAggregate = 16
-	// maxAggregateGap is by how many bits such a prefix may be shorter than one
-	// below it: blocks that lie far apart do not share one, and what lies between
-	// them is not routed.
+	// maxAggregateGap limits by how many bits an aggregate may be shorter than a prefix below it.
+	// Blocks far apart share no aggregate, and addresses between them are not routed.
 	maxAggregateGap = 16
 	none            = -1
 )
 
-// A routeTree has all prefixes that routes of a switch may have: those of the
-// destinations, and those at which two of these part, which are the aggregates.
+// A routeTree holds all prefixes that routes of a switch may have: the prefixes of the
+// destinations, and the aggregates, which are the prefixes where two destinations part.
 //
-// All switches treat an address in the same way as one and the same destination,
-// whatever entries they need for that: the longest destination that contains
-// it, or else the one that stands for the aggregate in which it is. An address
-// that no one has is therefore routed along shortest paths to the switch of that
-// destination, which has no route for it, and cannot circulate. An address in no
-// aggregate has no route anywhere.
+// Every switch resolves an address to the same destination, whatever entries the switch needs: the
+// longest destination that contains the address, or else the destination that stands for its
+// aggregate. So packets to an unused address follow shortest paths to the switch of this
+// destination, which has no route for the address; the packets cannot loop. An address outside all
+// aggregates has no route anywhere.
 type routeTree struct {
 	destinations []destination
 	nodes        []treeNode // parents before children
@@ -45,19 +42,18 @@ type treeNode struct {
 	parent int32 // place, none at the top
 	// destination with this prefix, or none.
 	destination int32
-	// cover is the longest destination that contains this prefix, the one with
-	// this prefix left out, or none.
+	// cover is the longest destination that properly contains this prefix, or none.
 	cover int32
-	// like is the destination whose next hops are those of what is in this prefix and in
-	// no longer one of the tree, or none.
+	// like is the destination whose next hops serve the addresses in this prefix outside the longer
+	// prefixes of the tree, or none.
 	like int32
 	// full: destinations have all addresses below.
 	full bool
 }
 
-// newRouteTree returns the tree of destinations, ordered by prefix. class numbers
-// those that lie in the same direction from nearly everywhere; it is none for
-// destinations that stand for no other.
+// newRouteTree returns the tree of destinations, ordered by prefix. class gives one number to
+// destinations in the same direction from nearly everywhere, and none to destinations that must not
+// stand for further destinations.
 func newRouteTree(destinations []destination, class []int32) *routeTree {
 	classes := int32(0)
 	for _, c := range class {
@@ -173,11 +169,10 @@ type hopSetID = int32
 // noHops drops packets for want of a route.
 const noHops hopSetID = 0
 
-// aggregate calls emit for each entry of the tree that a switch needs to give
-// every destination its next hops. s.has are these by destination, noHops where the
-// switch has none of its own: then that of the destination that contains it
-// counts. s.hosts has, by place, the sets of prefixes for which the switch has
-// entries already.
+// aggregate calls emit for each tree entry that a switch needs to give every destination its next
+// hops. s.has lists next hops by destination. A destination with noHops gets the next hops of the
+// destination that contains it. s.hosts has, by place, the sets of prefixes with entries already in
+// the switch.
 func (t *routeTree) aggregate(s *routeScratch, emit func(*treeNode, hopSetID)) {
 	has, hopSet, hosts := s.has, s.hopSet, s.hosts
 	below := s.below // of what is in none that is longer
@@ -210,8 +205,8 @@ func (t *routeTree) aggregate(s *routeScratch, emit func(*treeNode, hopSetID)) {
 	}
 }
 
-// each calls emit for each destination to which a switch has next hops of its own,
-// and for which it has no entry already.
+// each calls emit for each destination with next hops of its own in the switch and without an entry
+// there already.
 func (t *routeTree) each(s *routeScratch, emit func(*treeNode, hopSetID)) {
 	for d, place := range t.at {
 		if _, ok := s.hosts[place]; !ok && s.has[d] != noHops {

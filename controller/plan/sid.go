@@ -85,8 +85,8 @@ func Decapsulation(node *topology.Node) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// serviceBase is the first function of a locator behind those of groups: of the
-// SID that ends probes, and behind it those of tenants by VRF.
+// serviceBase returns the first function of a locator after the functions of groups: the function
+// of the SID that ends probes. The functions of tenants follow, by VRF.
 func (n *Network) serviceBase() uint32 {
 	return n.Inventory.SIDs.FunctionBase + functionsPerGroup*p4.MtGroups
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// sidPrefixes returns the prefixes that hold all SIDs of the domain, in order: the
-// block of a locator where its node advertises the structure of its SIDs, the
-// locator elsewhere, and SIDs that are in no locator.
+// sidPrefixes returns the prefixes that hold all SIDs of the domain, in order: the block of a
+// locator if its node advertises a SID structure, else the locator, and SIDs outside all locators.
 func sidPrefixes(s *topology.Snapshot) []netip.Prefix {
 	seen := make(map[netip.Prefix]bool)
 	var out []netip.Prefix
@@ -62,8 +61,8 @@ func (n *Network) isSID(a netip.Addr) bool {
 	return slices.ContainsFunc(n.sids, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// sidSpace returns what no host may send to: the prefixes of all SIDs of the domain,
-// without the prefixes of hosts inside them.
+// sidSpace returns the entries for destinations closed to hosts: the prefixes of all SIDs of the
+// domain, without the prefixes of hosts inside them.
 func (n *Network) sidSpace() (out []entry.Entity) {
 	for _, p := range n.sids {
 		out = append(out, entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain),
@@ -84,9 +83,9 @@ func (n *Network) sidSpace() (out []entry.Entity) {
 	return out
 }
 
-// hostUSIDs emits which uSIDs the hosts of a leaf may start with: the local ones,
-// which are the leaf's links and ports, and the leaf's own where EVs are made of
-// nodes. Each host may from its own address alone, and on the ports of this leaf.
+// hostUSIDs emits the uSIDs that the hosts of a leaf may start with: the local uSIDs, which are the
+// leaf's links and ports, and the leaf's own uSID where EVs are made of nodes. Each host may use
+// them only from its own address, and on the ports of this leaf.
 func (b *baseWork) hostUSIDs(a *ev.Assignment) {
 	format := a.Format()
 	usid := format.Mode.USID()

@@ -37,8 +37,8 @@ func lpm(t *testing.T, e entry.Table) netip.Prefix {
 	return netip.PrefixFrom(a, m.Bits)
 }
 
-// edge reads the entries of a switch, each of which the pipeline must take and none of which may be
-// there twice.
+// edge reads the entries of a switch. The pipeline must take each entry, and no entry may appear
+// twice.
 func edge(t *testing.T, entities []entry.Entity) edgeOf {
 	t.Helper()
 	out := edgeOf{facing: map[uint64]bool{}, space: map[netip.Prefix]string{}}
@@ -161,8 +161,8 @@ func TestHostsReachNoSID(t *testing.T) {
 	}
 }
 
-// TestTunnelledAnswersComeFromSwitches: a child that is not adjacent may answer on every port but
-// those that face hosts.
+// TestTunnelledAnswersComeFromSwitches: a non-adjacent child may answer on every port that does not
+// face hosts.
 func TestTunnelledAnswersComeFromSwitches(t *testing.T) {
 	net := sample.New().Switches("a", "c").Router("x").Links([2]string{"a", "x"}, [2]string{"x", "c"},
 		[2]string{"a", "c"}).Hosts("a", "s").Hosts("c", "rc")
@@ -245,7 +245,7 @@ func TestOwnUSIDs(t *testing.T) {
 	}
 }
 
-// closOf is a network as a Clos whose leaves are named so, and these.
+// closOf returns the Clos of a network and its leaves: the switches named "leaf…".
 func closOf(t *testing.T, n *Network) (clos *topology.Clos, leaves []topology.NodeID) {
 	t.Helper()
 	for _, node := range n.Snapshot.Nodes {

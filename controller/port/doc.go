@@ -1,6 +1,7 @@
-// Package port has what is known of the ports of switches by gNMI, and what clients want of them.
+// Package port holds the port states that switches report by gNMI, and the port settings of
+// clients.
 //
-// A link whose port is down, or is disabled by intent, is out: trees, tunnels and routes do not use
-// it, whatever is advertised. A port that is up again is out until a hold has passed that grows
-// with every failure (see damping.Backoff), so that a port which flaps causes few changes.
+// Trees, tunnels and routes avoid a link whose port is down or disabled by intent, even if the link
+// is advertised. A port that comes up again stays out of use for a hold time that grows with every
+// failure (see damping.Backoff), so that a flapping port causes few changes.
 package port

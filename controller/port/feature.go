@@ -26,8 +26,7 @@ type Feature struct {
 	intents   map[string]*intent // by name, of ports with a spec
 	tasks     []Task
 	lastTask  uint64
-	// moved is set when links have gone out, have come back, or have another rate: the view is another
-	// one.
+	// moved is set after a link has gone out, come back or changed its rate: the view is out of date.
 	moved bool
 	// completed is the last inventory that Complete made, of another one.
 	completed, of *inventory.Inventory
@@ -133,8 +132,8 @@ func (f *Feature) Moved() bool {
 	return moved
 }
 
-// View returns the links that are out and the rates that switches report, as they are now. names
-// are those of the nodes that are switches.
+// View returns the links that are out and the port rates that switches report. names maps nodes to
+// the names of their switches.
 func (f *Feature) View(
 	s *topology.Snapshot, inv *inventory.Inventory, names map[topology.NodeID]string,
 ) topology.View {
@@ -179,7 +178,7 @@ func (f *Feature) isOut(sw string, port uint32) bool {
 		return true
 	}
 	i := f.resources.Get(name(sw, port))
-	return i != nil && i.Spec.Enabled != nil && !*i.Spec.Enabled
+	return i != nil && i.Spec.Disabled()
 }
 
 func (f *Feature) rate(sw string, port uint32) uint64 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/damping"
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
@@ -17,7 +18,7 @@ import (
 // decided is what the controller made of a spec: nothing that must be kept.
 type decided struct{}
 
-// A Task is settings that must be written to an interface of a switch.
+// A Task holds settings to write to an interface of a switch.
 type Task struct {
 	ID        uint64
 	Switch    string
@@ -106,7 +107,7 @@ func (f *Feature) settle(i *intent) {
 	case s == nil || s.Interfaces == nil:
 		why := "the switch has not reported its ports by gNMI"
 		if s != nil && s.Err != nil {
-			why = s.Err.Error()
+			why = plain.Error(s.Err)
 		}
 		i.written, i.settled = gnmi.Settings{}, false
 		f.report(i, false, api.ReasonDisconnected, why)
@@ -116,7 +117,7 @@ func (f *Feature) settle(i *intent) {
 		return
 	case s.Err != nil:
 		i.written = gnmi.Settings{}
-		f.report(i, false, api.ReasonDisconnected, s.Err.Error())
+		f.report(i, false, api.ReasonDisconnected, plain.Error(s.Err))
 		return
 	}
 	has := s.byPort[i.port].Config
@@ -192,7 +193,7 @@ func (f *Feature) Done(r Result) {
 		}
 		i.task, i.failed = 0, ""
 		if r.Err != nil {
-			i.failed = r.Err.Error()
+			i.failed = plain.Error(r.Err)
 			f.report(i, false, api.ReasonDeviceError, i.failed)
 			f.wake(i)
 			return
@@ -200,8 +201,9 @@ func (f *Feature) Done(r Result) {
 		refused := make(map[gnmi.Setting]bool)
 		for _, x := range r.Refused {
 			refused[x.Setting] = true
-			i.refused[x.Setting] = x.Err.Error()
-			f.env.Event(api.EventPortChanged, i.name, fmt.Sprintf("refused %s: %v", x.Setting, x.Err), nil)
+			i.refused[x.Setting] = plain.Error(x.Err)
+			f.env.Event(api.EventPortChanged, i.name, fmt.Sprintf("refused %s: %s", x.Setting,
+				i.refused[x.Setting]), nil)
 		}
 		for _, x := range i.writing.Present() {
 			if !refused[x] {
@@ -259,7 +261,7 @@ func (f *Feature) drifted(i *intent, has, want *gnmi.Settings, settings []gnmi.S
 	f.env.Event(api.EventPortChanged, i.name, "drifted: "+d.Message, nil)
 }
 
-// report sets the conditions of a port that is not as the spec wants it.
+// report sets the conditions of a port that does not match its spec.
 func (f *Feature) report(i *intent, programmed bool, reason, message string) {
 	now := f.env.Wall()
 	i.conditions.Set(api.Programmed, programmed, reason, message, now)
@@ -276,7 +278,7 @@ func (f *Feature) report(i *intent, programmed bool, reason, message string) {
 	}
 }
 
-// reportSettled sets the conditions of a port that lacks nothing that its switch takes.
+// reportSettled sets the conditions of a port that has all settings its switch accepts.
 func (f *Feature) reportSettled(i *intent) {
 	if len(i.refused) == 0 {
 		f.report(i, true, api.ReasonInstalled, "")

@@ -29,6 +29,9 @@ var Kind = kind.New[api.PortSpec, api.Port](kind.About{
 
 // Matches applies a filter of a list.
 func Matches(p *api.Port, filter any) bool {
+	if _, wanted := filter.(api.WantedPorts); wanted {
+		return p.Version > 0
+	}
 	of, ok := filter.(api.OnSwitch)
 	return !ok || p.Status.Switch == of.Switch
 }

@@ -29,9 +29,9 @@ func (s *switchState) learned(sw *inventory.Switch) map[uint32]uint32 {
 	return Learned(s.Ports, sw)
 }
 
-// Learned returns the ports, by link identifier, that a switch reports and the configuration does
-// not list: the identifier of a link is the ifindex of its interface, whose P4Runtime port is
-// another number.
+// Learned returns, by link identifier, the ports that a switch reports and the configuration does
+// not list. The identifier of a link is the ifindex of its interface; the P4Runtime port has a
+// different number.
 func Learned(s southbound.Ports, sw *inventory.Switch) map[uint32]uint32 {
 	out := make(map[uint32]uint32)
 	for i := range s.Interfaces {
@@ -46,8 +46,8 @@ func Learned(s southbound.Ports, sw *inventory.Switch) map[uint32]uint32 {
 	return out
 }
 
-// Complete returns the inventory with the ports that switches report. Without any it is the
-// inventory itself, and as long as they report the same it is the same one.
+// Complete returns the inventory with the ports that switches report. Without such ports it returns
+// inv itself. While the reports do not change, it returns the same pointer.
 func (f *Feature) Complete(inv *inventory.Inventory) *inventory.Inventory {
 	out := f.complete(inv)
 	if out == inv {
@@ -84,11 +84,11 @@ func (f *Feature) complete(inv *inventory.Inventory) *inventory.Inventory {
 	return out
 }
 
-// Differs returns what a switch says otherwise than the configuration or BGP-LS, in a fixed order.
-// configured is the inventory as it is written, links those that begin at the switch.
-func (f *Feature) Differs(
-	configured *inventory.Switch, links []*topology.Link,
-) (out []api.PortMismatch) {
+// Differs returns the contradictions between a switch and the configuration or BGP-LS, in a fixed
+// order. configured is the inventory entry as written; links are the links that begin at the
+// switch; name names a link for people.
+func (f *Feature) Differs(configured *inventory.Switch, links []*topology.Link,
+	name func(topology.LinkID) string) (out []api.PortMismatch) {
 	s := f.switches[configured.Name]
 	if s == nil || len(s.Interfaces) == 0 {
 		return nil
@@ -141,10 +141,10 @@ func (f *Feature) Differs(
 		switch {
 		case p == 0:
 		case x == nil:
-			out = append(out, api.PortMismatch{Field: fmt.Sprintf("port of link %s", l.ID),
+			out = append(out, api.PortMismatch{Field: fmt.Sprintf("port of link %s", name(l.ID)),
 				Want: fmt.Sprint(p), Got: "no such port"})
 		case l.MaxBandwidth != 0 && x.Speed != 0 && l.MaxBandwidth != x.Speed:
-			out = append(out, api.PortMismatch{Field: fmt.Sprintf("rate of link %s", l.ID),
+			out = append(out, api.PortMismatch{Field: fmt.Sprintf("rate of link %s", name(l.ID)),
 				Want: fmt.Sprintf("%d bit/s", l.MaxBandwidth), Got: fmt.Sprintf("%d bit/s at %s", x.Speed,
 					x.Name)})
 		}

@@ -22,11 +22,18 @@ func (f *Feature) Ports() resource.Resources[api.PortSpec, api.Port] { return po
 type ports struct{ *Feature }
 
 // List implements resource.Resources.
-func (f ports) List() []api.Port {
+func (f ports) List() []api.Port { return f.list(false) }
+
+// Wanted returns the ports that have a spec.
+func (f *Feature) Wanted() []api.Port { return ports{f}.list(true) }
+
+func (f ports) list(wanted bool) []api.Port {
 	names := make(map[string]bool)
-	for sw, s := range f.switches {
-		for port := range s.byPort {
-			names[name(sw, port)] = true
+	if !wanted {
+		for sw, s := range f.switches {
+			for port := range s.byPort {
+				names[name(sw, port)] = true
+			}
 		}
 	}
 	for _, i := range f.resources.All() {

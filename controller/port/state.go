@@ -11,8 +11,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// maxFailed bounds the ports of a switch whose failures are remembered beyond those that it
-// reports.
+// maxFailed limits, for each switch, the remembered failures of ports beyond the reported ports.
 const maxFailed = 4096
 
 // switchState is what is known of a switch.

@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
@@ -13,10 +14,10 @@ import (
 // mostForeign bounds the faults of one kind that a refusal has.
 const mostForeign = 16
 
-// Check returns why a resource may not be written as a spec has it: it names what is not its
-// project's ([api.CodeForbidden]), or its project has as many as it may have ([api.CodeLimit]). It
-// is asked where the write is decided, whoever makes it: a resource of no project may name what no
-// project has for itself.
+// Check returns why a resource may not be written with a spec: the spec names a thing outside the
+// project of the resource ([api.CodeForbidden]), or the project has reached a quota
+// ([api.CodeLimit]). The core calls Check when it decides the write, for every writer. A resource
+// outside all projects may name things that no project has for itself.
 func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) error {
 	if f.all.Len() == 0 && pre.Sees == nil {
 		return nil
@@ -53,8 +54,8 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 	return f.quota(of, kind, name, spec)
 }
 
-// MayUse reports whether the project of a group may use a host: it is the project's, or, of a group
-// without one, no project has it for itself.
+// MayUse reports whether the project of a group may use a host: the project has the host, or, for a
+// group outside all projects, no project has the host for itself.
 func (f *Feature) MayUse(group, host string) bool {
 	if f.all.Len() == 0 {
 		return true
@@ -63,7 +64,8 @@ func (f *Feature) MayUse(group, host string) bool {
 		resource.Precondition{}) == ""
 }
 
-// foreign reports what would be right where a thing is not a project's; "": it is.
+// foreign returns what a refusal asks for if a thing does not belong to a project; "" if the thing
+// belongs to the project.
 func (f *Feature) foreign(of string, n *api.Named, pre resource.Precondition) string {
 	switch n.Kind {
 	case api.ThingQueuePair, api.ThingSwitch, api.ThingPrefix, api.ThingRate:
@@ -98,8 +100,9 @@ func (f *Feature) foreign(of string, n *api.Named, pre resource.Precondition) st
 	return f.want(of, owner, pre)
 }
 
-// want reports what would be right in place of a thing of another project. It names that one only
-// to who may know of it: to others it is like what no project has, and like what there is not.
+// want returns what a refusal asks for in place of a thing of another project. The text names the
+// other project only to clients that may see the project. Other clients get the same text as for an
+// unassigned or nonexistent thing.
 func (f *Feature) want(of, owner string, pre resource.Precondition) string {
 	text := "what is assigned to " + of + "; this is not assigned to " + of
 	if of == "" {
@@ -111,8 +114,8 @@ func (f *Feature) want(of, owner string, pre resource.Precondition) string {
 	return text
 }
 
-// exclusive returns the project that has a thing for itself; "": none has. A port is also had by
-// the project of a host behind it.
+// exclusive returns the project that has a thing for itself, or "". The project of a host also has
+// the port in front of the host.
 func (f *Feature) exclusive(n *api.Named) string {
 	for _, p := range f.all.All() {
 		if has, shared := f.has(&p.Spec, n); has && !shared {
@@ -146,8 +149,8 @@ func at(h *inventory.Host, sw string, port uint64) bool {
 		func(p api.SwitchPort) bool { return p.Switch == sw && uint64(p.Port) == port })
 }
 
-// quota returns why a project may not have a resource as a spec has it. A change that takes no more
-// than the resource has already is always taken.
+// quota returns why a resource with a spec would exceed a quota of a project. The controller always
+// accepts a change that does not increase the usage of the resource.
 func (f *Feature) quota(of, kind, name string, spec any) error {
 	now := count(f.of(of))
 	was := f.uses[kind+name]
@@ -185,6 +188,18 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 			}})
 		}
 	}
+	if s, ok := spec.(api.PathLeaseSpec); ok && p.Quotas.LeaseBandwidth != nil {
+		_, has := f.Leased(name)
+		others := f.count(f.of(of)).LeaseBandwidth - has
+		most, wants := *p.Quotas.LeaseBandwidth, s.Reserves()
+		if wants > has && (others > most || wants > most-others) {
+			limit := int64(min(most, math.MaxInt64))
+			return api.Refuse([]api.FieldError{{Field: "spec.bandwidth", Code: api.CodeLimit,
+				Value: fmt.Sprintf("%d bit/s on all paths together", wants), Want: fmt.Sprintf(
+					"at most what is left of the %d bit/s of leases of project %s, whose other leases have %d",
+					most, of, others), Limit: &limit}})
+		}
+	}
 	if kind != Tenants || p.Bandwidth == 0 {
 		return nil
 	}
@@ -200,8 +215,8 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 	return nil
 }
 
-// fits returns why a project may not have a spec: it takes what another has for itself, or leaves
-// resources without what they use.
+// fits returns why a project may not have a spec: the spec takes a thing that another project has
+// for itself, or takes away a thing that a resource uses.
 func (f *Feature) fits(name string, spec *api.ProjectSpec) error {
 	if f.all.Get(name) == nil && f.all.Len() >= MaxProjects {
 		return api.Refuse([]api.FieldError{{
@@ -233,7 +248,7 @@ func (f *Feature) fits(name string, spec *api.ProjectSpec) error {
 	return f.keeps(name, spec)
 }
 
-// common returns the fields and values of things that two specs have, unless both share them.
+// common returns the fields and values of things in both specs, unless both specs share the thing.
 func (f *Feature) common(a, b *api.ProjectSpec) (out [][2]string) {
 	add := func(same, shared bool, field string, value any) {
 		if same && !shared {
@@ -288,8 +303,8 @@ func (f *Feature) common(a, b *api.ProjectSpec) (out [][2]string) {
 	return out
 }
 
-// keeps returns an error where resources would be left without what they use: those of the project,
-// and those of administrators, which use what no project has for itself.
+// keeps returns an error if the spec takes away a thing that a resource uses. The resource may
+// belong to the project or to the administrators, who use things that no project has for itself.
 func (f *Feature) keeps(name string, spec *api.ProjectSpec) error {
 	with := func(p string) bool { return p == name || f.known(p) }
 	var lost []string

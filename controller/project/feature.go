@@ -1,14 +1,15 @@
-// Package project has the projects: who shares the network, what is assigned to whom, and whether
-// what a resource names is its project's.
+// Package project holds the projects: the members, the assigned things, and the check whether a
+// resource names only things of its project.
 //
-// It knows the resources of other features by their names and by what their specs name
-// ([api.Names]) alone: the composition tells it of every change ([Feature.Took]) and asks it before
-// one ([Feature.Check]).
+// The package knows the resources of other features only by their names and by the things named in
+// their specs ([api.Names]). The composition reports every change ([Feature.Took]), and asks before
+// each change ([Feature.Check]).
 package project
 
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -22,8 +23,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// The kinds of resources that projects make, as [api.ProjectStatus] has them, and the SRv6 policies
-// that these name.
+// The kinds of resources that projects make, in the form of [api.ProjectStatus], and the SRv6
+// policies named by these resources.
 const (
 	Groups       = "multicast-groups/"
 	Tenants      = "tenants/"
@@ -59,6 +60,9 @@ type Feature struct {
 	uses    map[string]*use      // of what projects make, by kind and name
 	ends    map[string][2]string // the switches at the ends of SRv6 policies, by name
 	changed bool                 // since the last call of Take
+
+	// Leased returns the links that a lease holds, and the bit/s of its paths.
+	Leased func(name string) (links int, bandwidth uint64)
 
 	tenants  map[string]bool // that principals of the store and the configuration are of
 	migrated bool            // what tenants had before there were projects is theirs
@@ -284,7 +288,7 @@ func (f *Feature) view(p *project) api.Project {
 			s.Policies = append(s.Policies, name)
 		}
 	}
-	s.Used = count(uses)
+	s.Used = f.count(uses)
 	left := func(limit *int, used int) *int {
 		if limit == nil {
 			return nil
@@ -298,11 +302,40 @@ func (f *Feature) view(p *project) api.Project {
 		Jobs: left(q.Jobs, s.Used.Jobs), Ranks: left(q.Ranks, s.Used.Ranks),
 		Leases: left(q.Leases, s.Used.Leases),
 	}
+	s.Left.LeaseLinks = left(q.LeaseLinks, s.Used.LeaseLinks)
 	if all := p.Spec.Bandwidth; all > 0 {
 		n := all - min(all, s.Used.Bandwidth)
 		s.Left.Bandwidth = &n
 	}
+	if all := q.LeaseBandwidth; all != nil {
+		n := *all - min(*all, s.Used.LeaseBandwidth)
+		s.Left.LeaseBandwidth = &n
+	}
 	return v
+}
+
+// LeaseTerms returns the spec of a project, and how many links a lease of it may hold beside the
+// others; nil: any number.
+func (f *Feature) LeaseTerms(name, lease string) (s api.ProjectSpec, links *int) {
+	s = f.all.Get(name).Spec
+	if most := s.Quotas.LeaseLinks; most != nil {
+		used, _ := f.Leased(lease)
+		n := *most - f.count(f.of(name)).LeaseLinks + used
+		links = &n
+	}
+	return s, links
+}
+
+// count is what uses come to, with what their leases hold now.
+func (f *Feature) count(uses []*use) api.ProjectUse {
+	n := count(uses)
+	for _, u := range uses {
+		if u.kind == Leases && f.Leased != nil {
+			links, bandwidth := f.Leased(u.name)
+			n.LeaseLinks, n.LeaseBandwidth = n.LeaseLinks+links, n.LeaseBandwidth+bandwidth
+		}
+	}
+	return n
 }
 
 func count(uses []*use) (n api.ProjectUse) {
@@ -400,8 +433,8 @@ func portsOf(h *inventory.Host) (out []api.SwitchPort) {
 	return out
 }
 
-// has reports whether a spec has a thing, and whether others may have it too. What is of the same
-// object as a host or a port goes with it.
+// has reports whether a spec has a thing, and whether other projects may have the thing too. Other
+// things of the same host or port count as the host or the port.
 func (f *Feature) has(s *api.ProjectSpec, n *api.Named) (has, shared bool) {
 	found := func(ok, also bool) {
 		if ok && !has {
@@ -441,7 +474,7 @@ func (f *Feature) has(s *api.ProjectSpec, n *api.Named) (has, shared bool) {
 	return has, shared
 }
 
-// clone returns a copy of a spec that shares nothing with it that changes.
+// clone returns a copy of a spec that shares no mutable state with the spec.
 func clone(s api.ProjectSpec) api.ProjectSpec {
 	s.Members, s.Hosts, s.Ports = slices.Clone(s.Members), slices.Clone(s.Hosts), slices.Clone(s.Ports)
 	s.Proxies, s.QPNs = slices.Clone(s.Proxies), slices.Clone(s.QPNs)
@@ -451,13 +484,21 @@ func clone(s api.ProjectSpec) api.ProjectSpec {
 
 func equal(a, b *api.ProjectSpec) bool {
 	same := func(x, y *int) bool { return x == y || x != nil && y != nil && *x == *y }
+	bandwidth := func(q *api.ProjectQuotas) uint64 {
+		if q.LeaseBandwidth == nil {
+			return math.MaxUint64
+		}
+		return *q.LeaseBandwidth
+	}
 	p, q := &a.Quotas, &b.Quotas
 	return slices.Equal(a.Members, b.Members) && slices.Equal(a.Hosts, b.Hosts) &&
 		slices.Equal(a.Ports, b.Ports) &&
 		slices.Equal(a.Proxies, b.Proxies) && slices.Equal(a.QPNs, b.QPNs) &&
 		slices.Equal(a.Slices, b.Slices) &&
 		slices.Equal(a.Priorities, b.Priorities) && a.Bandwidth == b.Bandwidth &&
-		a.Isolated == b.Isolated && same(p.Groups, q.Groups) &&
+		a.ExclusiveLeases == b.ExclusiveLeases && a.LeasePriority == b.LeasePriority &&
+		same(p.LeaseLinks, q.LeaseLinks) && bandwidth(p) == bandwidth(q) &&
+		p.LeaseDuration == q.LeaseDuration && a.Isolated == b.Isolated && same(p.Groups, q.Groups) &&
 		same(p.Receivers, q.Receivers) && same(p.Tenants, q.Tenants) && same(p.Policies, q.Policies) &&
 		same(p.Jobs, q.Jobs) && same(p.Ranks, q.Ranks) &&
 		same(p.Leases, q.Leases) && same(p.Requests, q.Requests)

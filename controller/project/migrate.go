@@ -12,9 +12,11 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// migratedKey has the record that says that projects were made of the tenants of before there were
-// any.
+// migratedKey is the key of a record: the controller has made projects from the tenants of earlier
+// releases without projects.
 const migratedKey = "projects-made"
+
+var _ = store.Form[int](migratedKey)
 
 // Keys of the records of package access that name tenants.
 const (
@@ -22,8 +24,8 @@ const (
 	tokensPrefix = "access/tokens/"
 )
 
-// Load implements feature.Feature. It reads the tenants of users and tokens, which are other's
-// records.
+// Load implements feature.Feature. Load also reads the tenants in the records of users and tokens,
+// which belong to package access.
 func (f *Feature) Load(r store.Record) (ok bool, err error) {
 	if r.Key == migratedKey {
 		f.migrated = true

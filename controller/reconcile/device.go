@@ -98,8 +98,8 @@ func (d *device) touchOwner(k entry.Key, wants Owner) {
 	}
 }
 
-// touch has the difference of an owner computed anew, and those of owners whose
-// entities were kept, perhaps for the sake of this one.
+// touch marks the difference of an owner for a new computation. touch also marks owners with kept
+// entities, because their entities may have been kept for the sake of this owner.
 func (d *device) touch(o Owner) {
 	d.dirty[o] = true
 	for other := range d.kept {

@@ -13,8 +13,8 @@ type Shape interface {
 	// Unneeded returns the wanted entities that the switch does not need for now,
 	// beside those it holds: they are not inserted. order has the keys of want.
 	Unneeded(have, want map[entry.Key]entry.Entity, order []entry.Key) map[entry.Key]bool
-	// Instead returns a function that gives, for an entity of the owner's that is not
-	// wanted, what takes its place before it is deleted; false is nothing.
+	// Instead returns a function that gives the replacement for an unwanted entity of the owner before
+	// the deletion; false means no replacement.
 	Instead(want map[entry.Key]entry.Entity) func(entry.Entity) (entry.Entity, bool)
 }
 
@@ -96,7 +96,7 @@ func (r *reconciler) removals(d *device, o Owner, u *unit) {
 	}
 }
 
-// removalRank is the rank of a deletion, less the rank of what it deletes.
+// removalRank minus the rank of an entity is the rank of the deletion.
 const removalRank = 1000
 
 // updateRank orders updates: insertions and modifications by rank, then deletions
@@ -108,8 +108,8 @@ func updateRank(rank func(entry.Entity) int, t entry.UpdateType, e entry.Entity)
 	return rank(e)
 }
 
-// Difference returns the updates that lead from one content of a switch to another, in the order in
-// which they could be made: that of Config.Rank.
+// Difference returns the updates from one content of a switch to the next content, in a valid order
+// for the writes: the order of Config.Rank.
 func Difference(rank func(entry.Entity) int, before, after []entry.Entity) []entry.Update {
 	was, is := byKey(before), byKey(after)
 	var all []pending

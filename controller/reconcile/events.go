@@ -9,12 +9,12 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Events takes what happens to switches, and returns what is to be done about it. It belongs to the
-// composition: features have [Want] and [State].
+// Events takes the events of switches, and returns the work to do. Only the composition of features
+// uses Events: features use [Want] and [State].
 type Events struct{ r *reconciler }
 
-// SetSwitches replaces the set of switches and the pauses. New switches are not connected; what was
-// known of those that are left out is forgotten. Pauses that have begun end as before.
+// SetSwitches replaces the set of switches and the pauses. New switches start disconnected. The
+// reconciler forgets the state of removed switches. Running pauses keep their end.
 func (e Events) SetSwitches(names map[string]bool, i Intervals) {
 	r := e.r
 	r.intervals = i
@@ -158,9 +158,9 @@ func (e Events) Records() (out []store.Record) {
 }
 
 // Tasks returns the tasks that are due, ordered by switch. Each switch has at most one task with an
-// id under way. What guarded owners have begun to want since the last call is in none before kept,
-// up to which number the store has all writes, is n: the decisions behind it are being kept under
-// that number. With n 0 nothing new waits.
+// id under way. kept is the number up to which the store has all writes. New wants of guarded
+// owners since the last call stay out of the tasks until kept is n, because the store is saving the
+// decisions behind the wants under the number n. With n 0 no new want waits.
 func (e Events) Tasks(n, kept uint64) (out []Task) {
 	r := e.r
 	for u := range r.fresh {

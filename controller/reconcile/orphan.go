@@ -7,11 +7,12 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// What a switch holds for a guarded owner is removed only with a claim: the controller, or an
-// earlier one on the same store, has wanted something for that owner on that switch since it read
-// the switch. Everything else that no one wants is an orphan. It stays until it is wanted, adopted
-// or released. Claims and orphans are kept in the store (see record.go), so that a removal that was
-// decided while a switch was away is carried out when it is back, by whichever controller.
+// The reconciler removes an entity of a guarded owner from a switch only with a claim: the
+// controller, or an earlier controller on the same store, has wanted an entity for the owner on the
+// switch since the read of the switch. Every other unwanted entity is an orphan. An orphan stays
+// until a feature wants, adopts or releases the orphan. The store keeps claims and orphans (see
+// record.go). So any controller carries out a removal that was decided while a switch was away when
+// the switch is back.
 
 // claim is where a guarded owner may have entities.
 type claim struct {

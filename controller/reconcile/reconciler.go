@@ -19,19 +19,19 @@ type Owner int
 type Config struct {
 	// Owner returns the owner of an entity that was read back from a switch.
 	Owner func(entry.Entity) Owner
-	// Rank orders insertions and modifications: those of a lower rank are complete
-	// before those of a higher one. Deletions go the other way round.
+	// Rank orders insertions and modifications: updates of a lower rank are complete before updates of
+	// a higher rank start. Deletions go in the opposite order.
 	Rank func(entry.Entity) int
-	// Frozen reports whether nothing of an owner's is removed from a switch for now.
-	// Want.Thaw must be called when that ends.
+	// Frozen reports whether the entities of an owner must stay on a switch for now. The caller must
+	// call Want.Thaw when the freeze ends.
 	Frozen func(sw string, o Owner) bool
-	// Keeps reports whether an entity that no one wants stays for now. It is asked
-	// again when what any owner wants of the switch has changed.
+	// Keeps reports whether an unwanted entity stays for now. The reconciler calls Keeps again when
+	// the wants of any owner on the switch have changed.
 	Keeps func(sw string, o Owner, e entry.Entity) bool
-	// Intended reports whether what a switch holds for an owner, and nobody is known to have
-	// wanted there, is an orphan that stays. Of other owners it is removed.
+	// Intended reports whether an entity of an owner stays on a switch as an orphan if no controller
+	// is known to have wanted the entity there. For other owners, the reconciler removes the entity.
 	Intended func(o Owner) bool
-	// Object names whose entities those of an owner of Intended are: "group g".
+	// Object names the object behind the entities of an owner of Intended: "group g".
 	Object func(o Owner) string
 	// Start is the wall-clock time at which the time given to Tick is 0.
 	Start time.Time
@@ -57,7 +57,8 @@ type reconciler struct {
 	tasks     uint64          // ids given so far
 	ledger    ledger
 
-	// fresh are the units that were touched since the last Tasks, and kept is what the store has.
+	// fresh holds the units touched since the last Tasks. kept is the number up to which the store has
+	// all writes.
 	fresh map[*unit]bool
 	kept  uint64
 

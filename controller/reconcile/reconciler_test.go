@@ -85,7 +85,7 @@ func (b *bed) task() (t reconcile.Task, text string) {
 	return tasks[0], strings.Join(out, " ")
 }
 
-// expect carries out the task there is, which must have these updates.
+// expect carries out the present task and checks the updates in the task.
 func (b *bed) expect(updates string, refused ...entry.Refusal) {
 	b.t.Helper()
 	t, got := b.task()
@@ -258,7 +258,8 @@ func TestWaitsForTheStore(t *testing.T) {
 	}
 }
 
-// TestGoneSince: a switch is gone since it was lost, however often it cannot be reached after that.
+// TestGoneSince: Since stays the time of the loss of a switch, however often the switch is
+// unreachable afterwards.
 func TestGoneSince(t *testing.T) {
 	b := newBed(t)
 	for i, x := range []struct {

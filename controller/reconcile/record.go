@@ -37,6 +37,11 @@ type switchRecord struct {
 	Orphans []orphanRecord `json:"orphans,omitempty"`
 }
 
+var (
+	_ = store.Form[claimRecord](claimPrefix)
+	_ = store.Form[switchRecord](orphanPrefix)
+)
+
 // records returns which records must be written again.
 type records struct {
 	claims   map[Owner]bool
@@ -49,7 +54,7 @@ func newRecords() records {
 		saved: make(map[string]string)}
 }
 
-// load takes a record of an earlier controller, if it is one of the package's.
+// load takes a record of an earlier controller, if the record belongs to the package.
 func (r *reconciler) load(rec store.Record) error {
 	if owner, is := strings.CutPrefix(rec.Key, claimPrefix); is {
 		return r.ledger.loadClaim(owner, rec.Value)

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// State is what switches hold, what of it nothing explains, and how far they have got. Its methods
-// change nothing.
+// State reports the entities that switches hold, the orphans among these entities, and the progress
+// of each switch. The methods change nothing.
 type State struct{ r *reconciler }
 
 // Switches returns the names of all switches, in order.
@@ -27,17 +27,18 @@ func (s State) Connected(sw string) bool {
 
 // Status is the known state of a switch.
 type Status struct {
-	// Connected is set when the switch has been read back and takes writes; Since is
-	// when that changed last, and Reason why it is not connected.
+	// Connected is set when the controller has read the switch back and the switch takes writes. Since
+	// is the time of the last change of Connected, and Reason says why the switch is not connected.
 	Connected bool
 	Since     time.Duration
 	Reason    string
-	// Blocked is set when its contents are unknown until it has been read back.
+	// Blocked is set while the contents of the switch are unknown, until the controller has read the
+	// switch back.
 	Blocked bool
-	// Entities is the number of entities it holds, Pending the number of updates that
-	// are still to be made.
+	// Entities is the number of entities on the switch, Pending the number of updates still to write.
 	Entities, Pending int
-	// Failures are the updates that it refused and that are tried again, at most 10, in order.
+	// Failures lists at most 10 updates that the switch refused and that the controller tries again,
+	// in order.
 	Failures []string
 }
 
@@ -95,7 +96,8 @@ func sorted(entities map[entry.Key]entry.Entity) []entry.Entity {
 	return out
 }
 
-// EverRead reports whether this controller or an earlier one on its store has read every switch.
+// EverRead reports whether this controller, or an earlier controller on the same store, has read
+// every switch.
 func (s State) EverRead() bool {
 	for name := range s.r.devices {
 		if s.r.ledger.orphans[name] == nil {
@@ -197,8 +199,8 @@ func (u Unit) Orphans() iter.Seq[entry.Entity] {
 	return maps.Values(of.entities)
 }
 
-// Led reports whether an entity matches that another owner wants of the switch, or one that the
-// switch holds for another owner that is frozen.
+// Led reports whether match accepts an entity that another owner wants on the switch, or an entity
+// that the switch holds for another, frozen owner.
 func (u Unit) Led(match func(entry.Entity) bool) bool {
 	if u.d == nil {
 		return false

@@ -50,7 +50,7 @@ type Result struct {
 	Refused []entry.Refusal
 	// Contents answer Read.
 	Contents entry.Contents
-	// Err is set when it is unknown which updates took effect, or when the read
-	// failed. The switch is then read again.
+	// Err is set if the effect of the updates is unknown, or if the read failed. The reconciler then
+	// reads the switch again.
 	Err error
 }

@@ -2,7 +2,7 @@ package reconcile
 
 import "github.com/weft-sdn/weft/southbound/entry"
 
-// Want is what switches should hold. A switch that there is not is ignored by all of it.
+// Want sets the entities that switches should hold. All methods ignore unknown switches.
 type Want struct{ r *reconciler }
 
 // Set sets what an owner wants of a switch. shape may be nil.
@@ -40,8 +40,9 @@ func (w Want) Thaw(sw string) {
 	}
 }
 
-// Release gives up the orphans of an owner on a switch that match, for object: they are the
-// owner's from now on, and are removed unless somebody wants them. It returns how many there were.
+// Release gives the matching orphans of an owner on a switch to the owner, for object. The
+// reconciler then removes the entities unless the owner wants them. Release returns the number of
+// orphans.
 func (w Want) Release(
 	sw string, o Owner, object string, match func(entry.Entity) bool,
 ) (n int) {

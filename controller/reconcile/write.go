@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -124,7 +125,7 @@ func (d *device) fail(p pending, r entry.Refusal, now time.Duration, i Intervals
 		f = &failure{}
 		d.failed[p.key] = f
 	}
-	f.update, f.reason, f.message = p, r.Reason, r.Message
+	f.update, f.reason, f.message = p, r.Reason, plain.Text(r.Message)
 	pause := i.RetryMin
 	for range min(f.attempts, 32) {
 		pause = min(2*pause, i.RetryMax)

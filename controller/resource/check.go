@@ -18,7 +18,7 @@ type Precondition struct {
 	Trial *Trial
 	// Sees reports whether the client may know of another resource; nil: it may know of all.
 	Sees func(name string) bool
-	// By is the name of who makes the change, "" where it is not known.
+	// By is the name of the client that makes the change, "" if unknown.
 	By string
 }
 
@@ -36,6 +36,8 @@ func (p Precondition) Visible(name string) string {
 type Trial struct {
 	// Changes are the updates of switches that would follow, by switch.
 	Changes []api.SwitchChange
+	// Takes are what other resources would lose.
+	Takes []api.Taken
 }
 
 // VisibleOf returns those of some keys, a kind, a slash and a name, that the client may know of,

@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -26,17 +27,43 @@ type Kind struct {
 type Item[S, D any] struct {
 	Name    string
 	Version uint64
-	// Created is when the first version was made, Changed when this one was.
+	// Created is when the first version was made, Changed when the present version was made.
 	Created time.Time
 	Changed time.Time
 	// Spec is what a client wants, complete with its defaults.
 	Spec S
-	// Decided is what the controller made of it. Fields that JSON leaves out do
-	// not outlive the controller.
+	// Decided is the decision of the controller about the resource. Fields that JSON leaves out do not
+	// outlive the controller.
 	Decided D
+
+	later later
 }
 
-// Stored is a resource as its record has it, without what the controller made of it.
+// later is a spec with a field that this release does not know; the zero value is none.
+type later struct {
+	spec  json.RawMessage // as the record has it
+	field string
+}
+
+// read decodes a spec. A field that this release does not know is no error.
+func (l *later) read(raw json.RawMessage, spec any) error {
+	if raw == nil {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	strict := d.Decode(spec)
+	if strict == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, spec); err != nil {
+		return err
+	}
+	l.spec, l.field = raw, strings.TrimPrefix(strict.Error(), "json: unknown field ")
+	return nil
+}
+
+// Stored is a resource as recorded, without the decisions of the controller.
 type Stored[S any] struct {
 	Name    string
 	Version uint64
@@ -62,9 +89,8 @@ type record[S, D any] struct {
 	Decided D         `json:"decided"`
 }
 
-// Collection holds the resources of a kind by name. S is the specification, D
-// what the controller decides about one. A Collection is not safe for use by
-// several goroutines.
+// Collection holds the resources of a kind by name. S is the specification, D the decision of the
+// controller about a resource. A Collection is not safe for use by several goroutines.
 type Collection[S, D any] struct {
 	kind     Kind
 	versions *Versions
@@ -74,6 +100,7 @@ type Collection[S, D any] struct {
 
 // NewCollection returns a collection without resources.
 func NewCollection[S, D any](kind Kind, versions *Versions) *Collection[S, D] {
+	store.Form[record[S, D]](kind.Prefix)
 	return &Collection[S, D]{kind: kind, versions: versions, items: make(map[string]*Item[S, D]),
 		unsaved: make(map[string]bool)}
 }
@@ -84,13 +111,17 @@ func (c *Collection[S, D]) Load(r store.Record) (ok bool, err error) {
 	if !ok || name == "" {
 		return false, nil
 	}
-	var x record[S, D]
+	var x record[json.RawMessage, D]
 	if err := json.Unmarshal(r.Value, &x); err != nil {
 		return true, err
 	}
+	i := &Item[S, D]{Name: name, Version: x.Version, Created: x.Created, Changed: x.Changed,
+		Decided: x.Decided}
+	if err := i.later.read(x.Spec, &i.Spec); err != nil {
+		return true, err
+	}
 	c.versions.seen(x.Version)
-	c.items[name] = &Item[S, D]{Name: name, Version: x.Version, Created: x.Created, Changed: x.Changed,
-		Spec: x.Spec, Decided: x.Decided}
+	c.items[name] = i
 	return true, nil
 }
 
@@ -126,7 +157,7 @@ func Views[S, D, V any](c *Collection[S, D], view func(*Item[S, D]) V) []V {
 	return out
 }
 
-// View returns the resource of a name, as view makes it, or an error of CodeNotFound.
+// View returns the resource with a name, converted by view, or an error of CodeNotFound.
 func View[S, D, V any](
 	c *Collection[S, D], name string, view func(*Item[S, D]) V,
 ) (v V, err error) {
@@ -137,10 +168,19 @@ func View[S, D, V any](
 	return v, err
 }
 
-// Check returns the resource that a Put with a precondition replaces, nil when
-// it creates one.
+// Check returns the resource that a Put with a precondition replaces, nil when it creates one. A
+// resource with a field that this release does not know is not replaced: the field would be lost.
 func (c *Collection[S, D]) Check(name string, pre Precondition) (*Item[S, D], error) {
-	return c.items[name], pre.Check(c.what(name), c.version(name))
+	i := c.items[name]
+	if err := pre.Check(c.what(name), c.version(name)); err != nil {
+		return i, err
+	}
+	if i != nil && i.later.spec != nil {
+		return i, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s has the field %s of a "+
+			"later release, which this release would drop: want the change made by that release",
+			c.what(name), i.later.field)}
+	}
+	return i, nil
 }
 
 // CheckPut is Check for a kind whose resources clients name: a new one needs a valid name.
@@ -178,7 +218,7 @@ func (c *Collection[S, D]) Try(name string, spec S, now time.Time) *Item[S, D] {
 	if old := c.items[name]; old != nil {
 		i = *old
 	}
-	i.Version, i.Changed, i.Spec = c.versions.last+1, now, spec
+	i.Version, i.Changed, i.Spec, i.later = c.versions.last+1, now, spec, later{}
 	return &i
 }
 
@@ -215,6 +255,10 @@ func (c *Collection[S, D]) Records() []store.Record {
 }
 
 func (i *Item[S, D]) encode() []byte {
+	if i.later.spec != nil {
+		return Encode(record[json.RawMessage, D]{i.Version, i.Created, i.Changed, i.later.spec,
+			i.Decided})
+	}
 	return Encode(record[S, D]{i.Version, i.Created, i.Changed, i.Spec, i.Decided})
 }
 

@@ -6,6 +6,6 @@
 // Delete; Changes returns the records to write. All collections of a core share
 // one [Versions], so that a version is never given twice.
 //
-// The rules are those of conditional requests (RFC 9110 section 13): every kind
-// answers alike. The package knows nothing of what a specification means.
+// The rules follow conditional requests (RFC 9110 section 13), and every kind answers alike. The
+// package does not interpret specifications.
 package resource

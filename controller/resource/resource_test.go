@@ -148,3 +148,48 @@ func TestBadRecords(t *testing.T) {
 		t.Errorf("a record of another kind: %v, %v", ok, err)
 	}
 }
+
+// TestFieldsOfLaterReleases: the record of a resource keeps a field that this release does not know
+// until a client replaces or deletes the resource, and a client gets an error that names the field.
+func TestFieldsOfLaterReleases(t *testing.T) {
+	type spec struct {
+		Known struct{ Deep int } `json:"known"`
+	}
+	c := NewCollection[spec, decision](Kind{Name: "tenant", Prefix: "tenants/"},
+		NewVersions("versions"))
+	const text = `"spec":{"known":{"deep":2,"later":[3]}}`
+	for name, value := range map[string]string{"a": `{"version":1,` + text + `}`,
+		"b": `{"version":2,"spec":{"known":{"Deep":2}}}`} {
+		if _, err := c.Load(store.Record{Key: "tenants/" + name, Value: []byte(value)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if i, err := c.CheckPut("b", Precondition{}); err != nil || i.Spec.Known.Deep != 2 {
+		t.Errorf("a spec that this release knows: %+v, %v", i, err)
+	}
+	i, err := c.CheckPut("a", Precondition{})
+	if code(err) != api.CodeConflict ||
+		!strings.Contains(err.Error(), `tenant "a" has the field "later"`) || i.Spec.Known.Deep != 2 {
+		t.Errorf("a field of a later release: %+v, %v", i, err)
+	}
+	if _, err := c.CheckPut("a", Precondition{Version: 9}); code(err) != api.CodeVersion {
+		t.Errorf("another version: %v", err)
+	}
+	i.Decided.VRF = 7
+	c.Save("a")
+	if ops := c.Changes(); len(ops) != 1 || !strings.Contains(string(ops[0].Value), text) ||
+		!strings.Contains(string(ops[0].Value), `"vrf":7`) {
+		t.Errorf("the controller has decided something: %s", ops)
+	}
+	if _, err := c.CheckDelete("a", Precondition{}); err != nil {
+		t.Errorf("deleting it: %v", err)
+	}
+	c.Put("a", spec{}, time.Time{}) // by the controller itself
+	if ops := c.Changes(); strings.Contains(string(ops[0].Value), "later") {
+		t.Errorf("a new spec has the field: %s", ops[0].Value)
+	}
+	bad := store.Record{Key: "tenants/a", Value: []byte(`{"spec":{"known":5}}`)}
+	if _, err := c.Load(bad); err == nil {
+		t.Error("a number in place of an object is taken")
+	}
+}

@@ -7,16 +7,16 @@ import (
 )
 
 // Versions gives versions, which grow with every change of any resource and are never given twice:
-// not for a resource that was deleted, nor for a change that the store did not keep.
+// not for a deleted resource, nor for a change that the store did not keep.
 //
-// The record has a version that was not given yet when it was written. Versions up to there may be
-// given once the store has the record, and whoever goes on from it gives higher ones: no write of a
-// version can be lost in a way that has it given again.
+// The record has a version that was not given yet at the time of writing. Versions up to the
+// recorded version may be given once the store has the record. A successor that starts from the
+// record gives higher versions, so a lost write never leads to a version given twice.
 type Versions struct {
 	key  string
 	last uint64
-	// reserved is the version in the record that the store has, asked that of the record which is
-	// being written under a number; 0: none has been given yet.
+	// reserved is the version in the stored record, asked the version in the record being written
+	// under the number writing; 0: no version has been given yet.
 	reserved, asked uint64
 	writing         uint64
 	changed         bool
@@ -31,7 +31,10 @@ const (
 
 // NewVersions returns versions that begin at 1 and are kept in the record of a
 // key.
-func NewVersions(key string) *Versions { return &Versions{key: key} }
+func NewVersions(key string) *Versions {
+	store.Form[uint64](key)
+	return &Versions{key: key}
+}
 
 // Load takes a record; ok is false when its key is another.
 func (v *Versions) Load(r store.Record) (ok bool, err error) {
@@ -59,15 +62,14 @@ func (v *Versions) Reserve() {
 	}
 }
 
-// Hold records that the writes of Changes are being kept under a number, Kept up to which number
-// they have been.
+// Hold records that the store is keeping the writes of Changes under a number.
 func (v *Versions) Hold(n uint64) {
 	if v.writing == 0 {
 		v.writing = n
 	}
 }
 
-// Kept is described with Hold.
+// Kept records that the store has kept all writes up to a number.
 func (v *Versions) Kept(n uint64) {
 	if v.writing != 0 && v.writing <= n {
 		v.reserved = v.asked

@@ -11,10 +11,10 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// SetAssignment sets the number of each link in the entropy values of hosts. nil is
-// for a network that is no fabric. It matters only with an inventory that has MRC:
-// until it is called, the meaning of the EVs in use is unknown, and switches keep what
-// they have for them. Links keep their numbers while they are gone.
+// SetAssignment sets the number of each link in the entropy values of hosts. nil means that the
+// network is no fabric. The assignment matters only if the inventory has MRC. Until the first call,
+// the meaning of the EVs in use is unknown, and switches keep their entities for EVs. A link keeps
+// its number while the link is gone.
 func (f *Feature) SetAssignment(a *ev.Assignment) {
 	if f.assigned && f.assignment == a {
 		return
@@ -27,8 +27,8 @@ func (f *Feature) SetAssignment(a *ev.Assignment) {
 	f.plan()
 }
 
-// SetDrained sets the links, one direction each and in order, that routes leave alone where they
-// have others of the same length.
+// SetDrained sets the links, one direction each and in order, that routes avoid if other paths have
+// the same length.
 func (f *Feature) SetDrained(links []topology.LinkID) {
 	if slices.Equal(f.env.Net.Drained(), links) {
 		return
@@ -37,8 +37,8 @@ func (f *Feature) SetDrained(links []topology.LinkID) {
 	f.plan()
 }
 
-// Unrouted returns the switches of the topology that are still to get what they should have of the
-// underlay, in order. One that is not connected is among them: what it holds is unknown.
+// Unrouted returns the switches of the topology that still lack entities of the underlay, in order.
+// Unrouted includes disconnected switches, because their contents are unknown.
 func (f *Feature) Unrouted() (out []string) {
 	waiting := make(map[string]bool, len(f.unrouted))
 	for _, sw := range f.unrouted {
@@ -52,8 +52,8 @@ func (f *Feature) Unrouted() (out []string) {
 	return out
 }
 
-// Assignment returns what SetAssignment has set; nil: the network has no fabric, or it is not known
-// yet.
+// Assignment returns the assignment from SetAssignment; nil: the network has no fabric, or the
+// fabric is not known yet.
 func (f *Feature) Assignment() *ev.Assignment {
 	if !f.inv().MRC.On() {
 		return nil

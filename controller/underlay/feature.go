@@ -129,8 +129,8 @@ func (f *Feature) Ready(sw string) bool {
 // Routed reports whether the routes of a switch have been planned.
 func (f *Feature) Routed(sw string) bool { return f.state(sw).routed }
 
-// Frozen implements feature.Feature. Before the routes of a switch are planned no one knows which
-// of those that it holds are unwanted.
+// Frozen implements feature.Feature. Until the routes of a switch are planned, the controller
+// cannot tell which routes on the switch are unwanted.
 func (f *Feature) Frozen(sw string, o reconcile.Owner) bool {
 	s := f.state(sw)
 	return o == links && s.settling || o == routes && (s.settling || s.partial || !s.routed)
@@ -158,10 +158,10 @@ func (f *Feature) Object(o reconcile.Owner) string {
 	return ""
 }
 
-// Keeps implements feature.Feature: an unwanted neighbor or clone session stays while
-// something else on the switch, perhaps of a tree that a group is about to leave,
-// leads to it. A row of a switch without P4 stays unless this controller, or an earlier one on its
-// store, has wanted it there.
+// Keeps implements feature.Feature: an unwanted neighbor or clone session stays while another
+// entity on the switch leads to it, perhaps an entity of a tree that a group is about to leave. A
+// row of a switch without P4 stays unless this controller, or an earlier controller on the same
+// store, has wanted the row on the switch.
 func (f *Feature) Keeps(sw string, o reconcile.Owner, e entry.Entity) bool {
 	if o != links {
 		return false

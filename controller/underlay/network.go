@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/controller/plan"
 )
 
-// awaitQuiet notes that the topology has changed, and sets the time at which it is
-// taken for the whole network.
+// awaitQuiet notes a change of the topology, and sets the time at which the controller takes the
+// topology for the whole network.
 func (f *Feature) awaitQuiet() {
 	quiet := f.inv().Intervals.Settle.D()
 	if f.settled || len(f.env.Net.Snapshot.Nodes) == 0 {

@@ -10,28 +10,28 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// A route of a switch may stand for several destinations, and a longer one beside
-// it for others. A change must not lead a destination anywhere but where it went
-// before or goes afterwards, at no moment. So
+// A route of a switch may cover several destinations, and a longer route may cover some
+// destinations more exactly. At every moment of a change, each destination must use either the old
+// or the new path. So
 //
-//   - routes are inserted and modified from long to short: none takes over
-//     destinations that still miss their own, and
-//   - routes are removed from short to long when all others are in place: behind
-//     the one that goes, a destination finds the one that stays.
+//   - the controller inserts and modifies routes from long to short prefixes, so a route never
+//     takes over destinations whose own route is still missing, and
+//   - the controller removes routes from short to long prefixes when all other routes are in place:
+//     behind a removed route, a destination finds the remaining route.
 //
-// Until it is removed, a route that is no longer wanted leads where the wanted one
-// behind it does: it may be long until it can be removed.
+// Until its removal, an unwanted route gets the next hop of the wanted route behind it, because the
+// removal may take a long time.
 //
-// While the topology may lack what is there (Feature.Settling), nothing may happen
-// to destinations that are not in it. Then every destination wants a route of its
-// own, where it does not go the right way already, and none for others is touched.
+// While the topology may be incomplete (Feature.Settling), routes to unknown destinations must not
+// change. So every known destination without the right next hop gets a separate route, and the
+// controller does not touch routes for unknown destinations.
 
-// routeShape is the reconcile.Shape of routes. partial is set when they are routes to
-// single destinations, and there may be more.
+// routeShape is the reconcile.Shape of routes. partial is set if each route leads to a single
+// destination and more destinations may exist.
 type routeShape struct{ partial bool }
 
-// Unneeded implements reconcile.Shape: a shorter route leads to the destinations as the
-// wanted one would.
+// Unneeded implements reconcile.Shape: a wanted route is unneeded if a shorter route already gives
+// the destinations the same next hop.
 func (s routeShape) Unneeded(
 	have, want map[entry.Key]entry.Entity, order []entry.Key,
 ) map[entry.Key]bool {
@@ -74,8 +74,8 @@ func (s routeShape) Unneeded(
 	return led
 }
 
-// Instead implements reconcile.Shape: it returns the wanted route that the packets of an
-// unwanted one take when that is gone, with the key of the unwanted one.
+// Instead implements reconcile.Shape: it returns the wanted route that packets take after the
+// removal of an unwanted route, with the key of the unwanted route.
 func (s routeShape) Instead(
 	want map[entry.Key]entry.Entity,
 ) func(entry.Entity) (entry.Entity, bool) {

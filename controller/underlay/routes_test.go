@@ -30,8 +30,8 @@ func routingOf(entities map[entry.Key]entry.Entity) routing {
 	return out
 }
 
-// lookup returns what becomes of packets to an address, the same for want of a
-// route and for a route that drops them.
+// lookup returns the action for packets to an address. A missing route and a route that drops
+// packets give the same result.
 func (r routing) lookup(a netip.Addr) string {
 	for bits := a.BitLen(); bits >= 0; bits-- {
 		p, _ := a.Prefix(bits)
@@ -210,9 +210,9 @@ func TestRouteLeadsAsTheOneBehind(t *testing.T) {
 	}
 }
 
-// TestPartialTopologyKeepsOtherRoutes: as long as the topology may lack something,
-// destinations in it go where they should, all others where they went, and no
-// route is removed. A switch that does the right thing is left alone.
+// TestPartialTopologyKeepsOtherRoutes: while the topology may be incomplete, known destinations use
+// the planned path, all other destinations keep the old path, and the controller removes no route.
+// The controller does not write to a switch with the right routes.
 func TestPartialTopologyKeepsOtherRoutes(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -265,8 +265,8 @@ func TestPartialTopologyKeepsOtherRoutes(t *testing.T) {
 	}
 }
 
-// TestPartialRoutesInOneAnother: a destination in another one has a route of its
-// own as soon as that other one's leads elsewhere.
+// TestPartialRoutesInOneAnother: a prefix inside another prefix gets its own route as soon as the
+// route of the outer prefix leads elsewhere.
 func TestPartialRoutesInOneAnother(t *testing.T) {
 	route := func(p string, port uint64) entry.Entity {
 		q := netip.MustParsePrefix(p)
@@ -304,8 +304,7 @@ func TestPartialRoutesInOneAnother(t *testing.T) {
 	}
 }
 
-// changingNets are networks of the same switches, each with other links and hosts'
-// prefixes.
+// changingNets returns networks of the same switches, each with different links and host prefixes.
 func changingNets(rng *rand.Rand, n int) []*plan.Network {
 	var net *sample.Net
 	if rng.IntN(2) == 0 {

@@ -14,17 +14,17 @@ import (
 	"github.com/weft-sdn/weft/controller/plan/node"
 	"github.com/weft-sdn/weft/southbound/entry"
 	sonicswitch "github.com/weft-sdn/weft/southbound/sonic"
+	"github.com/weft-sdn/weft/southbound/target"
+	"github.com/weft-sdn/weft/southbound/target/sonic"
 	"github.com/weft-sdn/weft/store"
-	"github.com/weft-sdn/weft/target"
-	"github.com/weft-sdn/weft/target/sonic"
 )
 
-// A switch without P4 gets rows of its configuration, made of what it is (package node) by what its
-// system is (package target). They are one owner's with links: there is nothing to put in an order,
-// a change is carried out as a whole.
+// A switch without P4 gets configuration rows, made from the model of the switch (package node) for
+// the operating system of the switch (package target). The rows have the same owner as links: they
+// need no order, because the switch applies a change as a whole.
 //
-// Rows of such a switch have no mark of who has written them. So the controller keeps a record of
-// those that it has wanted there, and takes away none but these.
+// The rows of a switch without P4 do not show who wrote them. So the controller keeps a record of
+// the rows that it has wanted on the switch, and removes only rows in the record.
 
 // renderers make rows of what a switch is, by system.
 var renderers = map[target.System]func(*target.Device, *api.SwitchModel) []entry.Entity{
@@ -54,16 +54,19 @@ func sonicRows(d *target.Device, m *api.SwitchModel) (out []entry.Entity) {
 // rowsPrefix is that of the keys of records of rows: one a switch.
 const rowsPrefix = "rows/"
 
-// rows are those that this controller, or an earlier one on its store, has wanted of switches.
+var _ = store.Form[[]entry.Key](rowsPrefix)
+
+// rows notes the rows that this controller, or an earlier controller on the same store, has wanted
+// on switches.
 type rows struct {
 	wanted map[string]map[entry.Key]bool // by switch; those that may be there still
 	change map[string]bool               // switches whose records must be written
 
-	// made are what rows were made from last, by switch: they are made anew when that is another.
+	// made holds the last inputs of the rows, by switch: new inputs make new rows.
 	made map[string]made
 }
 
-// made is what the rows of a switch follow from.
+// made holds the inputs of the rows of a switch, and the rows.
 type made struct {
 	assignment *ev.Assignment
 	inventory  *inventory.Inventory
@@ -77,7 +80,7 @@ func newRows() rows {
 		made: make(map[string]made)}
 }
 
-// own reports whether a row is one that a controller on this store has wanted.
+// own reports whether a controller on this store has wanted a row.
 func (r *rows) own(sw string, k entry.Key) bool { return r.wanted[sw][k] }
 
 // want notes that rows are wanted.
@@ -100,8 +103,9 @@ func (r *rows) forget(exists func(sw string) bool) {
 	maps.DeleteFunc(r.made, func(sw string, _ made) bool { return !exists(sw) })
 }
 
-// planRows plans the rows of a switch without P4. Until the topology is taken for the whole network
-// the switch keeps what it has: rows that are made of a part of it would take away the rest.
+// planRows plans the rows of a switch without P4. Until the controller takes the topology for the
+// whole network, the switch keeps its rows: rows made from a part of the topology would remove the
+// remaining rows.
 func (f *Feature) planRows(sw *inventory.Switch) {
 	if !f.Released() {
 		return
@@ -124,8 +128,8 @@ func (f *Feature) planRows(sw *inventory.Switch) {
 	f.env.Want.Set(sw.Name, links, is.rows, nil)
 }
 
-// forgetRows forgets the rows of a switch that are neither wanted any more nor there: what somebody
-// else writes under their keys is not this controller's.
+// forgetRows forgets the rows of a switch that are neither wanted nor present any more: rows that
+// another writer creates under the same keys do not belong to this controller.
 func (f *Feature) forgetRows(sw string) {
 	is, known := f.rows.made[sw]
 	if !known || !f.env.Switches.Connected(sw) {
@@ -143,7 +147,7 @@ func (f *Feature) forgetRows(sw string) {
 	}
 }
 
-// Findings returns what a switch without P4 cannot do of what it should, or does wrong.
+// Findings returns the wanted functions that a switch without P4 lacks or does wrong.
 func (f *Feature) Findings(sw string) []target.Finding {
 	out := f.rows.made[sw].findings
 	if s := f.inv().Switch(sw); s != nil && !s.RunsP4() && len(f.env.Net.Isolated()) > 0 &&

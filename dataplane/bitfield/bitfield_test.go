@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// bitOf is one bit of b, the most significant one of its first octet being bit 0.
+// bitOf returns one bit of b; bit 0 is the most significant bit of the first octet.
 func bitOf(b []byte, i int) uint64 { return uint64(b[i/8] >> (7 - i%8) & 1) }
 
 // TestBitsAnywhere loads and stores every width at every offset of a short

@@ -186,8 +186,8 @@ func identity(segs [][]byte) uint64 {
 	return v
 }
 
-// xorFold is the exclusive or of consecutive words of n octets, the last one
-// padded with zeroes.
+// xorFold returns the exclusive or of consecutive words of n octets, the last word padded with
+// zeroes.
 func xorFold(segs [][]byte, n int) uint64 {
 	var v uint64
 	i := 0

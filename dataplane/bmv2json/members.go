@@ -55,8 +55,8 @@ func FieldReferences(raw []byte, found func(header, field string)) {
 	}
 }
 
-// FirstString returns the first string in raw JSON that is valid, which is the
-// name in the declaration of a field.
+// FirstString returns the first string in valid raw JSON: in the declaration of a field, this is
+// the field's name.
 func FirstString(raw []byte) (s string, ok bool) {
 	if i := bytes.IndexByte(raw, '"'); i >= 0 {
 		s, _, ok = readString(raw, i)

@@ -22,7 +22,7 @@ const (
 	maxReads    = 2 // answers to Reads that are put together; more wait
 )
 
-// overhead is what is taken for the frames and headers of a complete message, in octets.
+// overhead is the allowance for the frames and headers of a complete message, in octets.
 const overhead = 512
 
 // Client is one connection.
@@ -64,8 +64,8 @@ func (x *Client) Trust() { connlimit.Of(x.conn).Trust() }
 // Refuse counts that the client was turned away.
 func (x *Client) Refuse(why Reason) { x.limiter.Refuse(why, x.host) }
 
-// Stream takes a place for a stream of a service; ok is false, and the client counted as turned
-// away, when there is none left. leave gives the place back.
+// Stream takes a place for a stream of a service. If no place is left, ok is false and the client
+// counts as turned away. leave gives the place back.
 func (x *Client) Stream(service string) (leave func(), ok bool) {
 	x.mu.Lock()
 	if x.streams[service] >= MaxStreams {

@@ -1,7 +1,6 @@
-// Package clientlimit bounds what one client may take of a gRPC server, so that a hostile or broken
-// client is only its own problem: connections (by package connlimit), streams, and octets of
-// messages that are not complete yet. It counts every client that it turns away, by reason, and
-// logs some of them.
+// Package clientlimit bounds the resources of a gRPC server for one client, so that a hostile or
+// broken client only harms itself: connections (by package connlimit), streams, and octets of
+// incomplete messages. It counts every client turned away, by reason, and logs some of them.
 //
-// A Limiter knows connections, not people: who may do what is the business of the services.
+// A Limiter knows connections, not people: the services decide who may do what.
 package clientlimit

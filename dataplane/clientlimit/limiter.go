@@ -18,21 +18,22 @@ import (
 
 // Config is the limits of a Limiter. A limit of 0 is its default.
 type Config struct {
-	// Connections is how many there may be at once. Default: DefaultConnections.
+	// Connections is how many connections the server accepts at once. Default: DefaultConnections.
 	Connections int
-	// Strangers is how many of them may be those of clients that are not trusted. Default:
-	// DefaultStrangers, or half of Connections if that is less.
+	// Strangers is how many of the connections untrusted clients may hold. Default: DefaultStrangers,
+	// or half of Connections if that is less.
 	Strangers int
-	// PerClient is how many of them one IPv4 address or IPv6 /64 may have. Default: DefaultPerClient.
+	// PerClient is how many connections one IPv4 address or IPv6 /64 may hold. Default:
+	// DefaultPerClient.
 	PerClient int
-	// Calls is how many calls and streams a connection may have; more wait at the client. A server of
-	// many devices, each of which has a stream, wants more. Default: MaxCalls.
+	// Calls is how many calls and streams a connection may have; further calls wait at the client. A
+	// server of many devices, with a stream for each device, wants more. Default: MaxCalls.
 	Calls int
-	// Unfinished is how many octets there may be of messages that clients have begun to send and not
-	// finished. Beyond it the connection with the most of them is closed. Default: DefaultUnfinished.
+	// Unfinished is how many octets of unfinished messages the server holds for all clients. Beyond
+	// that, the server closes the connection with the most unfinished octets. Default:
+	// DefaultUnfinished.
 	Unfinished int
-	// Stall is how long a client may read nothing of an answer that waits for it. Default:
-	// DefaultStall.
+	// Stall is how long a client may leave a waiting answer unread. Default: DefaultStall.
 	Stall time.Duration
 	// Log takes a line for clients that are turned away, at most one a reason and second. Nil: none.
 	Log *slog.Logger
@@ -119,9 +120,9 @@ func (g *Limiter) Refuse(why Reason, host string) {
 	}
 }
 
-// Listener returns a listener that closes connections beyond the limits: where a stranger's has
-// been idle for the longest time, that one, and else the new one. It is to be called once for each
-// listener, whose connections are counted apart.
+// Listener returns a listener that closes connections beyond the limits: the untrusted connection
+// idle for the longest time or, without any, the new connection. Call Listener once for each
+// listener: each counts its connections apart.
 func (g *Limiter) Listener(l net.Listener) net.Listener {
 	return &listener{g.Bound(l), g}
 }
@@ -167,9 +168,9 @@ func (g *Limiter) forget(x *Client) {
 	}
 }
 
-// relieve closes the connection with the most octets of messages that are not complete, unless
-// another call has made room meanwhile: clients that fill the server together must not each cost a
-// connection more, the last of which would be that of a client that behaves.
+// relieve closes the connection with the most octets of incomplete messages, unless another call
+// has made room meanwhile. Clients that fill the server together must not cost one connection each:
+// the last one closed would belong to a client that behaves.
 func (g *Limiter) relieve() {
 	g.mu.Lock()
 	if g.unfinished.Load() <= int64(g.cfg.Unfinished) {
@@ -239,8 +240,19 @@ func (g *Limiter) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.
 // HandleConn implements stats.Handler.
 func (g *Limiter) HandleConn(context.Context, stats.ConnStats) {}
 
+// rpc is a call. One that ends by itself holds its connection while the server carries it out; a
+// stream for which the client decides when it ends does not.
+type rpc struct {
+	stream  bool
+	release func() // nil: it holds no connection
+}
+
+type rpcKey struct{}
+
 // TagRPC implements stats.Handler.
-func (g *Limiter) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (g *Limiter) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
+	return context.WithValue(ctx, rpcKey{}, new(rpc))
+}
 
 // HandleRPC implements stats.Handler.
 func (g *Limiter) HandleRPC(ctx context.Context, s stats.RPCStats) {
@@ -248,8 +260,13 @@ func (g *Limiter) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	if !ok {
 		return
 	}
+	call, ok := ctx.Value(rpcKey{}).(*rpc)
+	if !ok {
+		call = new(rpc)
+	}
 	switch s := s.(type) {
 	case *stats.Begin:
+		call.stream = s.IsClientStream
 		if p, ok := peer.FromContext(ctx); ok {
 			if info, ok := p.AuthInfo.(credentials.TLSInfo); ok && len(info.State.VerifiedChains) > 0 {
 				x.Trust()
@@ -258,7 +275,13 @@ func (g *Limiter) HandleRPC(ctx context.Context, s stats.RPCStats) {
 		x.calls(1)
 	case *stats.InPayload:
 		x.settle(int64(s.WireLength) + overhead)
+		if !call.stream && call.release == nil {
+			call.release = connlimit.Of(x.conn).Hold()
+		}
 	case *stats.End:
+		if call.release != nil {
+			call.release()
+		}
 		x.calls(-1)
 	}
 }

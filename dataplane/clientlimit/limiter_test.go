@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc/stats"
 )
@@ -58,8 +59,8 @@ func accept(g *Limiter, from ...string) (in []net.Conn, all []*stub) {
 	}
 }
 
-// TestConnections checks the limits of connections in all and of one host, and that a connection
-// that ends makes room.
+// TestConnections checks the limits of all connections and of one host's connections, and that a
+// connection that ends makes room.
 func TestConnections(t *testing.T) {
 	var log bytes.Buffer
 	g := New(Config{Connections: 3, Strangers: 3, PerClient: 2,
@@ -152,6 +153,46 @@ func TestUnfinished(t *testing.T) {
 	if err := in[2].Close(); err != nil || g.Stats().Unfinished != 0 {
 		t.Errorf("%v, %+v", err, g.Stats())
 	}
+}
+
+// TestWorkIsNotCut: a stranger with a request under way keeps its connection when others come, and
+// nobody else gets one in its place. Idle ones and those with nothing but a stream make room.
+func TestWorkIsNotCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Config{Strangers: 2, Connections: 8, PerClient: 8})
+		q := &queue{}
+		l := g.Listener(q)
+		dial := func() (net.Conn, *stub) {
+			s := &stub{from: "10.0.0.1:1"}
+			q.waiting = append(q.waiting, s)
+			c, _ := l.Accept()
+			synctest.Wait() // what makes room is closed beside
+			return c, s
+		}
+		call := func(c net.Conn, stream bool) (ctx context.Context) {
+			ctx = g.TagRPC(tag(g, c), &stats.RPCTagInfo{})
+			g.HandleRPC(ctx, &stats.Begin{IsClientStream: stream})
+			g.HandleRPC(ctx, &stats.InPayload{})
+			return ctx
+		}
+		a, first := dial()
+		write := call(a, false)
+		b, second := dial()
+		call(b, true)
+		c, third := dial()
+		if first.closed || !second.closed || c == nil {
+			t.Fatalf("the write's connection closed %t, the stream's %t", first.closed, second.closed)
+		}
+		read := call(c, false)
+		if d, s := dial(); d != nil || !s.closed || first.closed || third.closed {
+			t.Error("one of two connections with requests under way made room")
+		}
+		g.HandleRPC(write, &stats.End{})
+		if d, _ := dial(); d == nil || !first.closed || third.closed {
+			t.Error("the connection whose request has ended did not make room")
+		}
+		g.HandleRPC(read, &stats.End{})
+	})
 }
 
 // TestStreams checks the limit of streams of one service on a connection.

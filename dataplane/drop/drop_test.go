@@ -34,7 +34,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestNames checks that every reason has a name of its own, which can be a metric's label, and an
+// TestNames checks that every reason has a unique name, valid as a metric label, and an
 // explanation.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}

@@ -140,9 +140,8 @@ func (l *loader) calculation(src *bmv2json.Source, name, algo string,
 	return k
 }
 
-// calcField is the input of a field, or of what was folded into it. A folded
-// value counts whether or not the header it comes from is valid, as its field
-// would have.
+// calcField returns the input from a field, or from the value folded into the field. A folded value
+// counts whether or not the header of the value is valid, just as the field would have.
 func (l *loader) calcField(f *ir.Field) calcItem {
 	e := l.subst[f]
 	switch {
@@ -216,8 +215,8 @@ func (k *calculation) add(r calcRun, bit, n int) int {
 	return bit + n
 }
 
-// addField appends a field. Fields that follow each other in the packet as they
-// do in the input are copied together as soon as they make whole octets.
+// addField appends a field. Fields in the same sequence in the packet and in the input are copied
+// together, as soon as they make whole octets.
 func (k *calculation) addField(f *ir.Field, bit int) int {
 	r := &k.last
 	if r.from+r.n != f.Bit || r.at+r.n != bit || r.end != len(k.fast) {
@@ -237,8 +236,8 @@ func (k *calculation) addField(f *ir.Field, bit int) int {
 	return bit
 }
 
-// fieldRun is fields that follow each other, in bits of the packet state and of
-// the input, and the steps first..end-1 that put them there.
+// fieldRun is a run of consecutive fields, in bits of the packet state and of the input, with the
+// steps first..end-1 that copy them.
 type fieldRun struct{ from, at, n, first, end int }
 
 func (k *calculation) addConst(it calcItem, bit int) int {

@@ -1,7 +1,8 @@
 package engine
 
 // Cell is the address of one counter or one meter (P4Runtime specification, sections 9.3 and 9.4):
-// an element of an indirect one, or a direct one, of an entry or of the misses of its table.
+// an element of an indirect array, or the direct counter or meter of an entry or of a table's
+// misses.
 type Cell struct {
 	of       cellOf
 	array    int // counter or meter of the program; of a direct one the table

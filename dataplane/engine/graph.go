@@ -6,17 +6,17 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// graph is the compiled form of a control for packets that are not traced: the nodes of a pipeline.
-// Their conditions are taken apart into tests that need no call, and the nodes are specialised by
-// what is known on the way to them (specialise.go).
+// graph is the compiled form of a control, the nodes of a pipeline, for untraced packets.
+// Conditions are split into tests that need no call, and nodes are specialised by the facts known
+// on the way to them (specialise.go).
 type graph struct {
 	steps  []step
 	code   []instr // of all steps, in their order
 	tests  []boolFn
 	ids    []uint32 // of tests
 	tables []tableStep
-	// start is where a packet begins, fresh where one begins whose metadata
-	// the parser alone has touched; -1: nothing to do.
+	// start is the first step of a packet; fresh is the first step of a packet whose metadata only the
+	// parser has touched; -1: nothing to do.
 	start, fresh int32
 }
 

@@ -94,8 +94,7 @@ type MeterInfo struct {
 	Table int // the table of a direct meter, or -1
 }
 
-// HeaderInfo describes a header that packets may have, or an element of a
-// stack of them.
+// HeaderInfo describes a header of the program, or an element of a header stack.
 type HeaderInfo struct {
 	Name   string
 	Fields []ParamInfo // in wire order; Width 0 for one of variable length

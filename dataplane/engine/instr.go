@@ -9,13 +9,12 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
-// A call of a closure costs several times what it does, as the processor
-// rarely foresees where a row of them leads. So what an action does most, storing
-// a constant, an argument, a field or a field and a constant, is an instr, which
-// one loop executes; closures do the rest.
+// A call of a closure costs several times the work inside, because the processor rarely predicts a
+// row of such calls. So an instr does the most frequent work of actions: it stores a constant, an
+// argument, a field or a field and a constant. One loop executes instrs; closures do the rest.
 
-// instr is a store of at most 64 bits, or a call. Its layout is tight: a packet
-// comes by hundreds of them, and what is slow is to fetch them.
+// instr is a store of at most 64 bits, or a call. The layout is tight: a packet runs hundreds of
+// instructions, and fetching them takes most of the time.
 type instr struct {
 	t     term
 	off   int32 // octets into PHV.data

@@ -86,7 +86,7 @@ type loader struct {
 	parserEffects []effect
 	// rt is the runtime data of the action being compiled.
 	rt []ir.Param
-	// fn is the name of what is being compiled and at its source, for errors.
+	// fn names the object being compiled, and at its place in the source, for errors.
 	fn string
 	at *bmv2json.Source
 

@@ -36,8 +36,8 @@ func routeKey(i uint64) (addr []byte, prefix int) {
 	return addr, prefix
 }
 
-// BenchmarkLookup is the time of one lookup, of an entry that is there or, of
-// a classifier, of a key that meets none.
+// BenchmarkLookup measures one lookup: of an existing entry or, in a classifier, of a key without a
+// matching entry.
 func BenchmarkLookup(b *testing.B) {
 	run := func(name string, table string, entries int, insert func(r *bed, t, i int),
 		key func(i uint64) [][]byte, hit bool) {

@@ -33,7 +33,8 @@ func (c *Context) Receive(f *Frame, port uint32, arrived uint64) {
 	c.setStd(&std.ingressTime, arrived)
 }
 
-// clearNeeded makes the metadata zero that the packet in hand, or one that comes from it, needs so.
+// clearNeeded zeroes the metadata that must be zero for the packet in hand, or for a packet made
+// from it.
 func (c *Context) clearNeeded(p *PHV) {
 	if t := c.code(); t != nil {
 		t.Clear(p.data)
@@ -196,7 +197,8 @@ func (c *Context) CloneReceived(received int) *PHV {
 	return orig
 }
 
-// CloneProcessed returns the copy for a clone session of the packet as it is. The caller holds it.
+// CloneProcessed returns a copy of the packet in its current state, for a clone session. The caller
+// holds the copy.
 func (c *Context) CloneProcessed() *PHV {
 	lay := &c.st.prog.layout
 	p := c.barePHV()

@@ -6,21 +6,22 @@ import (
 	"time"
 )
 
-// Packets of one flow go the same way through the program. A Path is what one of them came to in a
-// pass (parser and ingress, or egress and deparser), with all that it depended on; the next packet
-// that agrees in that is not run through the program: what the pass counts is counted, and what
-// leaves is put together from the frame that was received.
+// Packets of one flow go the same way through the program. A Path records the result of a pass
+// (parser and ingress, or egress and deparser) for one packet, with everything that the result
+// depended on. If the next packet agrees in all of these, the switch does not run the program: it
+// updates the counts of the pass, and builds the outgoing frame from the received frame.
 //
-// A path depends on the octets of the received frame that the pass has looked at, not on those that
-// it has only moved; on the frame's length and port; and on everything that control methods set:
-// any of them that changes what a packet may meet ends all paths (State.changed). What differs from
-// packet to packet all the same (registers, CRCs, sequence numbers) each packet computes itself, by
-// the operations of the path (pathOp): where the program asks for such a value, the paths part.
-// A pass that uses meters, random numbers, or the time at which a packet leaves has no path.
+// A path depends on the octets of the received frame that the pass has looked at, but not on octets
+// that the pass has only moved; on the frame's length and port; and on all settings of control
+// methods: any control method that changes the treatment of packets ends all paths (State.changed).
+// Some values still differ from packet to packet (registers, CRCs, sequence numbers). Each packet
+// computes these values itself, by the operations of the path (pathOp): where the program tests
+// such a value, the paths part. A pass that uses meters, random numbers, or the time at which a
+// packet leaves has no path.
 //
-// Passes follow each other: the paths of a received frame are found by its octets, the others are
-// next to the path of the pass before. Packets with a path that wait in a queue are not made before
-// they need to be: they are the path and the received frame (PHV.path).
+// Passes follow each other: the switch finds the path of a received frame by its octets, and each
+// later path next to the path of the pass before. A waiting packet with a path is not built before
+// it must be: until then, the path and the received frame stand for it (PHV.path).
 type Path struct {
 	gen     uint64 // of State.gen
 	key     pathKey
@@ -82,7 +83,7 @@ type tally struct {
 	touched *entryMore // of an entry with an idle timeout
 }
 
-// paths are the paths of a switch, by the octets that received frames have to have.
+// paths holds the paths of a switch, by the octets required of received frames.
 type paths struct {
 	gen             uint64
 	shapes          []*shape
@@ -90,7 +91,6 @@ type paths struct {
 	mode            PathMode
 	recalled        uint64
 	credit          int // for recording
-	idle            int // paths recorded since one was followed
 	asked, answered int // of late
 	taught          bool
 	rest, rests     int // packets before the next question; how many the last time
@@ -99,8 +99,8 @@ type paths struct {
 	arrived uint64
 	buf     []byte
 
-	// varied are octets of received frames in which packets differ that have the same port and length:
-	// a pass rather computes with them than that it has a path for each value.
+	// varied marks the octets in which received frames of the same port and length differ: a pass
+	// computes with such octets instead of having a path for each value.
 	varied [maxVaried]bool
 	asking map[*node]*asking
 	last   *Path // of a received frame that was recorded last
@@ -133,14 +133,13 @@ const (
 	maxNext    = 256 // paths next to one
 	maxPaths   = 4096
 
-	// Recording a path costs as much as the program does for tens of packets. It is paid for: a packet
-	// that follows a path earns creditFound, one that would need another 1. The price doubles, up to
-	// 1<<maxIdle times, with each path since which no packet has followed any.
+	// Recording a pass costs as much as the program does for tens of packets. Packets pay for it: a
+	// packet that follows a path saves most of its time and earns creditFound; a packet that needs a
+	// new path earns 1. The first 128 flows get their paths, of two passes each, at once.
 	creditCost  = 1 << 11
-	creditFirst = creditCost << 5
-	creditMax   = creditCost << 6
+	creditFirst = creditCost << 8
+	creditMax   = creditFirst
 	creditFound = 1 << 4
-	maxIdle     = 9
 
 	// Where fewer than an eighth of pathWindow packets have a path, and they taught nothing, pathRest
 	// packets do not ask; twice as many the next time, up to maxRest.
@@ -184,7 +183,8 @@ func (s *shape) hash(b []byte, key *pathKey) uint64 {
 	return mixPath(h, h>>29)
 }
 
-// holds reports whether a frame, of which the passes before hold, has what the path needs.
+// holds reports whether a frame meets the needs of the path, given that the frame meets the needs
+// of the earlier passes.
 func (p *Path) holds(b []byte) bool {
 	for i := range p.needs {
 		if g := &p.needs[i]; g.of(b) != g.want {
@@ -194,7 +194,7 @@ func (p *Path) holds(b []byte) bool {
 	return true
 }
 
-// follow returns the path of the next pass of a packet that waits, nil where there is none.
+// follow returns the path for the next pass of a waiting packet, or nil without one.
 func (c *Context) follow(w *PHV, key *pathKey) *Path {
 	p := w.path
 	copy(c.paths.slots[:], w.kept[:len(p.keeps)])
@@ -225,8 +225,9 @@ func (p *Path) count(now time.Duration) {
 	}
 }
 
-// vary notes in which octets a frame without a path differs from the one that was recorded last, of
-// those that the pass has looked at, where these are few. It reports whether this was not known.
+// vary compares a frame without a path with the frame recorded last. Among the octets that the pass
+// has looked at, it notes the differing octets if they are few. It reports whether any of this was
+// new.
 func (x *paths) vary(b []byte) (news bool) {
 	var at [fewVaried]int
 	n := 0
@@ -305,15 +306,14 @@ func (x *paths) add(p *Path, b []byte) {
 
 // learned notes that what was recorded last taught something about the packets: it costs nothing.
 func (x *paths) learned() {
-	x.idle = max(x.idle-1, 0)
-	x.credit = min(x.credit+creditCost<<x.idle, creditMax)
+	x.credit = min(x.credit+creditCost, creditMax)
 	x.taught = true
 }
 
 // weight is what a path counts for: one, and another for every 64 operations.
 func (p *Path) weight() int { return 1 + len(p.ops)/64 }
 
-// all returns what a path counts for with those beside it and after it.
+// all returns the count of a path, including all paths beside it and after it.
 func (p *Path) all() int {
 	if p == nil {
 		return 0
@@ -396,12 +396,11 @@ func (x *paths) asks() bool {
 func (x *paths) found() {
 	x.answered++
 	x.recalled++
-	x.idle = 0
 	x.credit = min(x.credit+creditFound, creditMax)
 }
 
-// arm has the pass that begins recorded, of a received frame b, if there is credit for it. What was
-// recorded before it was known in which octets packets differ costs nothing.
+// arm starts recording the next pass, of a received frame b, if there is credit for it. A recording
+// from the time before the differing octets were known costs nothing.
 func (x *paths) arm(from *Path, key *pathKey, b []byte) {
 	if from == nil && x.left > 0 && x.last.key == *key {
 		if x.left--; x.vary(b) {
@@ -409,13 +408,11 @@ func (x *paths) arm(from *Path, key *pathKey, b []byte) {
 		}
 	}
 	if x.mode != PathsAlways {
-		price := creditCost << x.idle
-		if x.credit < price {
+		if x.credit < creditCost {
 			x.credit++
 			return
 		}
-		x.credit -= price
-		x.idle = min(x.idle+1, maxIdle)
+		x.credit -= creditCost
 	}
 	x.armed, x.from, x.key = true, from, *key
 }

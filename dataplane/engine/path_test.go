@@ -32,7 +32,8 @@ func TestCRCShift(t *testing.T) {
 	}
 }
 
-// TestOutline has frames put together from fixed octets and from runs of others, of all lengths.
+// TestOutline puts frames together from fixed octets and from runs of received frames, of all
+// lengths.
 func TestOutline(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seeds.One(t, 1), 0))
 	for range 2000 {
@@ -74,7 +75,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestCombine has octets joined to what is one of them, or the same whatever the other is.
+// TestCombine joins two octets where the result is one operand or a constant, and refuses other
+// pairs.
 func TestCombine(t *testing.T) {
 	moved := octet{from: 7, val: 0x5a}
 	for _, c := range []struct {
@@ -100,7 +102,8 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// TestPathsBounded has paths of ever new flows, and those next to one, end for others.
+// TestPathsBounded: paths of ever new flows, and paths next to another path, make room for new
+// paths.
 func TestPathsBounded(t *testing.T) {
 	x := &paths{}
 	b := make([]byte, 64)
@@ -134,7 +137,8 @@ func TestPathsBounded(t *testing.T) {
 	}
 }
 
-// TestCredit bounds the paths that are recorded of packets that find none, and of such that do.
+// TestCredit bounds how many paths are recorded, both for packets without a path and for packets
+// that follow one.
 func TestCredit(t *testing.T) {
 	const packets = 1 << 18
 	for _, follows := range []bool{false, true} {
@@ -152,9 +156,10 @@ func TestCredit(t *testing.T) {
 			}
 			x.armed = false
 		}
-		from, to := 5, 5+packets/(creditCost<<4)
+		const first = creditFirst / creditCost
+		from, to := first, first+packets/creditCost
 		if follows {
-			from, to = 32+packets*creditFound/creditCost/2, 32+packets*(creditFound+1)/creditCost
+			from, to = first+packets*creditFound/creditCost/2, first+packets*(creditFound+1)/creditCost
 		}
 		if recorded < from || recorded > to {
 			t.Errorf("packets follow others: %v: %d recorded, want %d to %d", follows, recorded, from, to)
@@ -162,7 +167,7 @@ func TestCredit(t *testing.T) {
 	}
 }
 
-// TestRest has few packets look for their path where none has one, and all once they have.
+// TestRest: few packets look for a path while no packet finds one, and all packets do afterwards.
 func TestRest(t *testing.T) {
 	x := &paths{}
 	ask := func(n, of int) (asked int) {
@@ -194,7 +199,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestFork has paths part where one of their answers is another, and nowhere else.
+// TestFork: paths part where one of their answers differs, and nowhere else.
 func TestFork(t *testing.T) {
 	load := pathOp{code: opLoad, to: 1, k: 8}
 	add := pathOp{code: opAdd, to: 2, a: takes{1, 0, 255}, k: 1}
@@ -241,8 +246,7 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// TestVary has octets be known to differ that a packet without a path differs in, where these are
-// few.
+// TestVary: if a packet without a path differs in few octets, these octets count as differing.
 func TestVary(t *testing.T) {
 	for n := range 2 * fewVaried {
 		b := make([]byte, 64)
@@ -269,8 +273,8 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestTimed has the packet between two passes have the time anew only where the program has left
-// it.
+// TestTimed: between two passes, a packet gets the new time only where the program has left the
+// time in the metadata.
 func TestTimed(t *testing.T) {
 	p := &Program{layout: ir.Layout{Size: 32}}
 	c := &Context{st: &State{prog: p}, paths: &paths{}, PHV: *newPHV(&p.layout)}
@@ -342,8 +346,9 @@ func TestCountNeeds(t *testing.T) {
 	}
 }
 
-// TestControlsEndPaths: a control method that sets something ends all paths, also one that is added
-// later, unless packets set the same: passes that read that read it anew, or have no path.
+// TestControlsEndPaths: a control method that sets something ends all paths. This also holds for
+// methods added later, except for settings that packets make too: passes that read such a setting
+// read it anew, or have no path.
 func TestControlsEndPaths(t *testing.T) {
 	byPackets := []string{"SetCounter", "SetMeter", "SetMeterCounts", "SetRegister"}
 	s := New(Config{}).State()

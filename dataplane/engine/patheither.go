@@ -7,11 +7,11 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// Where the answer to a condition differs from packet to packet, in no order that could be learned,
-// the paths part each time. A condition that only says which values some metadata gets needs no
-// parting: both ways are recorded, and each packet computes which of two values it takes.
+// If the answer to a condition differs from packet to packet in no learnable order, the paths part
+// each time. A condition that only chooses values of some metadata needs no parting: the recorder
+// records both ways, and each packet computes which of two values to take.
 
-// asking is what is known of a condition that asks for what differs from packet to packet.
+// asking is the knowledge about a condition on a value that differs from packet to packet.
 type asking struct {
 	missed  int // packets that had no path, since their answer was another
 	meeting int // the node where the two ways meet; -1: there is none
@@ -78,8 +78,8 @@ func (p *pipeline) ahead(i int, seen []int) []int {
 	return seen
 }
 
-// meets reports whether all ways from i come to a node, past plain ones of which left are allowed:
-// a condition leaves half of them to each way.
+// meets reports whether all branches from i come to a node, past at most left plain nodes: a
+// condition gives half of left to each branch.
 func (p *pipeline) meets(i, at, left int) bool {
 	if i == at {
 		return true
@@ -181,8 +181,8 @@ func (r *recorder) restore(m metadata) {
 	copy(r.src[at:], m.src)
 }
 
-// merge has each word of the metadata in which two ways differ be one of the two, by the condition.
-// The packet in hand has gone its own.
+// merge makes each word of the metadata that differs between the two branches a choice between two
+// values, by the condition. The packet in hand has followed its own branch.
 func (r *recorder) merge(cond val, yes, no metadata) {
 	off := r.c.st.prog.layout.MetaOff
 	for at := 0; at+8 <= len(yes.data) && !r.spoiled; at += 8 {

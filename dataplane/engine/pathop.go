@@ -8,8 +8,8 @@ import (
 // maxSlots bounds the values that a pass computes; a power of two.
 const maxSlots = 1024
 
-// slots are the values that the passes of a packet compute, each in a slot of its own. They are
-// modulo 2^64: who takes one masks it.
+// slots holds the values that the passes of a packet compute, each in a separate slot. Values are
+// modulo 2^64: the reader of a slot masks the value.
 type slots [maxSlots]uint64
 
 type opcode uint8
@@ -123,8 +123,8 @@ func (o opcode) answer(x, y uint64) bool {
 	return x <= y
 }
 
-// walk computes what the pass of a frame does that has come to a path, and returns the path with
-// all its answers; nil where none has been recorded. It changes nothing but slots.
+// walk follows a path for a frame, computes the values of the pass, and returns the path with the
+// frame's answers; nil if no such path has been recorded. It only changes slots.
 func (c *Context) walk(p *Path, f *Frame) *Path {
 	s := c.paths.slots
 	ops := p.ops
@@ -179,7 +179,7 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 	return p
 }
 
-// store is a register that a pass writes, once it is known which path it is.
+// store is a register write of a pass, carried out once the path of the packet is known.
 type store struct {
 	cellKey
 	value takes
@@ -195,11 +195,11 @@ func (c *Context) commit(p *Path) {
 	p.count(c.st.now)
 }
 
-// maxForks bounds the answers of a path that are others than those of the first one.
+// maxForks bounds how many answers of a path may differ from the answers of the first path.
 const maxForks = 64
 
-// fork puts a path beside another with the same needs: packets come to it where one of their
-// answers is another. false: one of the two has to go.
+// fork puts a path beside another path with the same needs: a packet goes to the second path when
+// an answer differs. It returns false if one of the two paths has to go.
 func (p *Path) fork(with *Path) bool {
 	forks := 0
 	for i := 0; i < min(len(p.ops), len(with.ops)); i++ {

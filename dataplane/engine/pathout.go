@@ -27,7 +27,8 @@ func (s source) slot() (n, shift int) {
 // slotOctet is the source of the octet that lies shift bits right in a slot.
 func slotOctet(n, shift int) source { return slotSource + source(8*n+(56-shift)/8) }
 
-// patch is octets of the received frame within others, slotPatch one of a slot.
+// patch puts octets of the received frame among other octets; slotPatch puts an octet of a slot
+// there.
 type (
 	patch     struct{ to, from, n int }
 	slotPatch struct{ to, slot, shift int }
@@ -63,8 +64,8 @@ func unpatch(src []source, frame []patch, slots []slotPatch) {
 	}
 }
 
-// outline is a frame that leaves, as pieces of fixed octets, with others put into them, each
-// followed by a run of the received frame.
+// outline is a frame that leaves, in pieces: each piece consists of fixed octets, patched with
+// octets from elsewhere, and of a run of the received frame.
 type outline struct {
 	pieces []piece
 	octets int
@@ -135,8 +136,8 @@ func fill(b []byte, frame []patch, of []slotPatch, f *Frame, slots []uint64) {
 	}
 }
 
-// sum is the CRC-32 of octets, with those of the received frame and of slots put into them, and a
-// run of that frame after them.
+// sum is the CRC-32 of fixed octets, patched with octets of the received frame and of slots, and
+// then of a run of the received frame.
 type sum struct {
 	fixed    []byte
 	frame    []patch
@@ -162,7 +163,8 @@ func (s *sum) same(o *sum) bool {
 		slices.Equal(s.slots, o.slots) && s.from == o.from && s.to == o.to
 }
 
-// crcOf is the CRC-32 of a run of the frame, which is kept for the next sum over it.
+// crcOf returns the CRC-32 of a run of the frame, and keeps the CRC for the next sum over the same
+// run.
 func (f *Frame) crcOf(from, to int) uint32 {
 	if f.crcFrom != from || f.crcTo != to {
 		f.crcFrom, f.crcTo, f.crc = from, to, crc32.ChecksumIEEE(f.b[from:to])

@@ -9,9 +9,9 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// recorder runs a pass of the packet in hand by the nodes of the program, and notes what the pass
-// depends on and where the octets come from that it moves. A pass that has no path is run all the
-// same, to its end.
+// recorder runs a pass of the packet in hand by the nodes of the program. It notes what the pass
+// depends on, and the source of each octet that the pass moves. A pass without a path still runs to
+// its end.
 type recorder struct {
 	c    *Context
 	on   bool // the pass has a path, as far as it has come
@@ -79,7 +79,7 @@ func (r *recorder) begin(x *paths, root []byte) {
 	r.last, r.at, r.time = 0, nil, val{}
 }
 
-// unsettle notes that fields of the switch are not the same in each packet of a path.
+// unsettle notes that fields of the switch differ between packets of a path.
 func (r *recorder) unsettle(fields ...*stdField) {
 	for _, f := range fields {
 		if f.off >= 0 {
@@ -191,7 +191,7 @@ func (r *recorder) timed() bool {
 	return f.off >= 0 && !r.time.constant() && r.src[f.off] == slotOctet(int(r.time.slot), 56)
 }
 
-// inRoot is a span of the frame that is parsed as one of the received frame.
+// inRoot maps a span of the parsed frame to the span of the received frame with the same octets.
 func (r *recorder) inRoot(s span) span {
 	switch {
 	case s.len() == 0:
@@ -260,7 +260,7 @@ func (r *recorder) afterEgress() {
 	r.end()
 }
 
-// deparse is the frame that leaves, as Deparse has it, and where its octets come from.
+// deparse returns the frame that leaves, as Deparse builds it, and the source of each octet.
 func (r *recorder) deparse() (src []source, b []byte) {
 	c, lay := r.c, &r.c.st.prog.layout
 	run := func(s span) {
@@ -331,7 +331,7 @@ func (r *recorder) again(list *fieldList, length int) {
 	r.path.state, r.path.length, r.path.octets = s, length, length
 }
 
-// keep has slots go with the packet into its next pass, where they have other numbers.
+// keep takes slots along with the packet into the next pass, and renumbers them for that pass.
 func (r *recorder) keep(patches []slotPatch) {
 	for i := range patches {
 		n := uint16(patches[i].slot)
@@ -374,7 +374,7 @@ func (r *recorder) end() {
 	x.add(p, r.root)
 }
 
-// inAt is where an octet of the frame that is parsed comes from.
+// inAt returns the source of an octet of the parsed frame.
 func (r *recorder) inAt(at int) source {
 	if r.in != nil {
 		return r.in[at]

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// question is a condition, taken apart as far as its parts are asked for one after the other.
+// question is a condition, split into the parts that the program evaluates one after the other.
 type question struct {
 	op   ir.Op // OpLAnd, OpLOr, OpLNot; else test and e
 	a, b *question
@@ -302,8 +302,9 @@ func (r *recorder) primitive(n *note, run func()) {
 	}
 }
 
-// cell is the element that a primitive reads or writes of a register, whose index is the same in
-// all packets of the path; false: there is none, or it has more than 64 bits.
+// cell returns the element of a register that a primitive reads or writes; its index is constant
+// for all packets of the path. false: the register has no such element, or elements of more than 64
+// bits.
 func (r *recorder) cell(n *note, register, index *ir.Expr) (cellKey, bool) {
 	r.need(index)
 	k := cellKey{register.Index, r.c.eval(&n.index)}
@@ -385,8 +386,8 @@ func (r *recorder) pop(n *note) {
 	}
 }
 
-// hash runs the computation of a hash. One over much of the frame is computed again for each
-// packet, all others depend on what they are computed of.
+// hash runs the computation of a hash. For a CRC-32 by sumOf, each packet of the path computes the
+// hash again. For any other hash, the path depends on all inputs of the hash.
 func (r *recorder) hash(n *note, run func()) {
 	dst, k := n.args[0], n.calc
 	if dst.Op != ir.OpField || dst.Field.Valid || dst.Field.VL || dst.Field.Width > 64 ||
@@ -421,9 +422,9 @@ func (r *recorder) hash(n *note, run func()) {
 	r.put(dst.Field.Slot(), ir.SlotSize(dst.Field.Width), v)
 }
 
-// sumOf is a CRC-32 over headers and then a run of the received frame, before it is computed, and
-// where the octets come from that are not in the run; nil where it is another calculation, or one
-// that is better the same for all packets of the path.
+// sumOf returns a CRC-32 over headers and then a run of the received frame, before the CRC is
+// computed, and the sources of the octets outside the run. It returns nil for any other
+// calculation, and for a CRC better kept constant for all packets of the path.
 func (r *recorder) sumOf(n *note, k *calculation) (*sum, []source) {
 	c := r.c
 	base, size := n.args[1], n.args[3]
@@ -470,8 +471,8 @@ func (r *recorder) sumOf(n *note, k *calculation) (*sum, []source) {
 	return s, src
 }
 
-// head is where the octets come from that a calculation makes of its first items. What it takes of
-// less than an octet has to be what it was.
+// head returns the source of each octet that a calculation builds from its first items. Where an
+// item covers only part of an octet, the path depends on its recorded value.
 func (r *recorder) head(items []calcItem) (src []source, ok bool) {
 	bit := 0
 	for i := range items {

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// val is a value while a pass is recorded: what is taken of a slot, or the same for all packets of
-// the path, where the mask is 0. now is what it is for the packet in hand.
+// val is a value while a pass is recorded: a part of a slot or, if the mask is 0, a constant for
+// all packets of the path. now is the value for the packet in hand.
 type val struct {
 	takes
 	now uint64
@@ -25,9 +25,9 @@ func (v val) width() int {
 	return bits.Len64(v.mask)
 }
 
-// computed is what a recorder knows of slots: how each is computed, which are computed before the
-// last question that was asked, and what they hold for the packet in hand. Recordings of packets
-// that agree up to a question have the same operations up to it.
+// computed is a recorder's knowledge of slots: how to compute each slot, which slots are computed
+// before the last question, and their values for the packet in hand. Recordings of packets that
+// agree up to a question share the operations up to this question.
 type computed struct {
 	defs  []pathOp
 	done  []bool
@@ -73,7 +73,7 @@ func (r *recorder) slot(o pathOp, now uint64) val {
 	return val{takes{uint16(n), 0, ^uint64(0)}, s.now[n]}
 }
 
-// compute has the path compute what is taken of a slot before it goes on.
+// compute makes the path compute the taken part of a slot before the path goes on.
 func (r *recorder) compute(t takes) {
 	if t.mask != 0 {
 		r.computeSlot(int(t.slot))
@@ -159,7 +159,8 @@ func (r *recorder) join(code opcode, a, b val) val {
 	return r.slot(o, now)
 }
 
-// gather is a value of up to 8 octets that come from src and are b now; false: it is not to be had.
+// gather returns a value of up to 8 octets with the sources src and the current content b; false:
+// the recorder cannot make such a value.
 func (r *recorder) gather(src []source, b []byte) (val, bool) {
 	var out val
 	for i, s := range src {
@@ -287,8 +288,8 @@ func (r *recorder) answer(e *ir.Expr) (answer, ok bool) {
 	return answer, true
 }
 
-// compared is how a condition compares which two values, of which the second may be constant alone;
-// false: it does something else.
+// compared returns the comparison that a condition makes, and the two values compared; only the
+// second value may be constant alone. false: the condition is no such comparison.
 func (r *recorder) compared(e *ir.Expr) (code opcode, a, b val, ok bool) {
 	code, ok = comparisons[e.Op]
 	if !ok || !exact(e.A) || !exact(e.B) {
@@ -302,8 +303,8 @@ func (r *recorder) compared(e *ir.Expr) (code opcode, a, b val, ok bool) {
 	return code, a, b, ok1 && ok2
 }
 
-// ask has the path go on only where a question has the answer that it has now. Where a is constant,
-// so is b.
+// ask restricts the path to packets for which a question has the current answer. If a is constant,
+// b is constant too.
 func (r *recorder) ask(code opcode, a, b val, answer bool) {
 	if !answer {
 		code = contrary[code]
@@ -332,7 +333,7 @@ func (r *recorder) ask(code opcode, a, b val, answer bool) {
 	r.add(o)
 }
 
-// pin has the path go on only where bits of an octet of a slot are what they are now.
+// pin restricts the path to packets with the current bits in an octet of a slot.
 func (r *recorder) pin(src source, of byte) {
 	n, shift := src.slot()
 	t := takes{uint16(n), uint8(shift), uint64(of)}

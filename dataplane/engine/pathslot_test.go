@@ -132,8 +132,8 @@ func (b *pathBench) question(t *testing.T, i int, q *ir.Expr, asks, other *int) 
 	}
 }
 
-// TestPathValues has packets that follow others compute expressions, conditions and fields that are
-// assigned, as unbounded arithmetic does.
+// TestPathValues: packets that follow a path compute the same expressions, conditions and assigned
+// fields as unbounded arithmetic.
 func TestPathValues(t *testing.T) {
 	b := newPathBench(t, seeds.One(t, 1))
 	values, conditions, assigned, asks, other := 0, 0, 0, 0, 0
@@ -244,8 +244,8 @@ func (b *pathBench) run(p *pipeline) {
 	}
 }
 
-// TestEither has both ways of conditions recorded, where that is possible: the packet in hand has
-// what it has without a recorder, and so has the next one, if it follows.
+// TestEither records both ways of conditions where possible. The recorded packet must end in the
+// same state as without a recorder, and so must the next packet, if it follows the path.
 func TestEither(t *testing.T) {
 	b := newPathBench(t, seeds.One(t, 1))
 	for _, f := range b.fields {
@@ -303,8 +303,8 @@ func TestEither(t *testing.T) {
 	}
 }
 
-// TestPlain has only actions run on both ways of a condition that have no effect but on metadata of
-// up to 64 bits.
+// TestPlain: the recorder runs an action on both branches of a condition only if the action changes
+// nothing but metadata of up to 64 bits.
 func TestPlain(t *testing.T) {
 	meta, header := &ir.Header{Meta: true}, &ir.Header{}
 	field := func(h *ir.Header, width int) *ir.Expr {
@@ -391,7 +391,7 @@ func TestShiftByUnknown(t *testing.T) {
 	}
 }
 
-// TestCell has a path for registers of up to 64 bits, at an index that there is.
+// TestCell: a path may use registers of up to 64 bits, at an existing index.
 func TestCell(t *testing.T) {
 	b := newPathBench(t, 1)
 	b.c.st.regs = []extern.Register{extern.NewRegister(4, 64), extern.NewRegister(4, 65)}

@@ -14,8 +14,9 @@ type pathState struct {
 // Follows reports whether packets may follow the paths of others.
 func (c *Context) Follows() bool { return c.paths != nil }
 
-// Recall looks for the path of a received frame that is not traced, and counts what it does. The
-// packet is as after ingress, held once; nil where the frame has to run the program.
+// Recall looks for the path of an untraced received frame, and counts what the path does. The
+// returned packet is in the state after ingress, held once. Recall returns nil if the frame has to
+// run the program.
 func (c *Context) Recall(f *Frame, port uint32, arrived uint64) *PHV {
 	x := c.paths
 	if x == nil || len(f.b) < minPath || len(f.b) >= int(slotSource) {
@@ -66,8 +67,8 @@ func (c *Context) RecallAgain(p *PHV) bool {
 	return true
 }
 
-// RecallEgress looks for the path of a packet that waits as one, and counts what it does; nil where
-// it has to run the program.
+// RecallEgress looks for the path of a packet that waits as a path, and counts what the path does.
+// It returns nil if the packet has to run the program.
 func (c *Context) RecallEgress(p *PHV, e *Egress) *Path {
 	x := c.paths
 	if p.path.gen != c.st.gen || x == nil || e.Trunc != Whole {
@@ -89,7 +90,7 @@ func (c *Context) RecallEgress(p *PHV, e *Egress) *Path {
 	return path
 }
 
-// enter makes a packet one that has come to the end of a path, with what its next pass finds.
+// enter puts a packet at the end of a path, with the state for its next pass.
 func (p *Path) enter(c *Context, to *PHV) {
 	to.path, to.Length, to.IngressLen, to.Trunc = p, p.length, p.octets, Whole
 	to.kept = to.kept[:0]
@@ -113,7 +114,7 @@ func (p *PHV) Dropped() bool { return p.path.outcome == pathDrop }
 // Again reports whether the frame at the end of the path goes through ingress once more.
 func (p *Path) Again() bool { return p.outcome == pathAgain }
 
-// Leave appends the frame that leaves at the end of the path of a packet that waits.
+// Leave appends the outgoing frame of a waiting packet at the end of its path.
 func (c *Context) Leave(b []byte, path *Path, p *PHV) []byte {
 	return path.out.append(b, p.frame, c.paths.slots[:])
 }

@@ -14,8 +14,8 @@ func (r *recorder) needAll(es []*ir.Expr) {
 	}
 }
 
-// need has the path depend on all that an expression reads. Validity, lengths, arguments of actions
-// and the places of stacks follow from what it depends on anyway.
+// need makes the path depend on all values that an expression reads. The dependencies of the path
+// already determine validity, lengths, arguments of actions and the places of stacks.
 func (r *recorder) need(e *ir.Expr) {
 	if e == nil || !r.on {
 		return
@@ -194,6 +194,16 @@ func (r *recorder) octets(e *ir.Expr, n int) ([]octet, bool) {
 			out[n-1-i] = octet{r.src[at], r.c.data[at]}
 		}
 		return out, true
+	case ir.OpLookahead:
+		end := r.c.cur + (e.Off+e.Bits)/8
+		if e.Off%8 != 0 || e.Bits%8 != 0 || end > len(r.c.frame.b) {
+			return nil, false
+		}
+		for i := range min(n, e.Bits/8) {
+			at := end - 1 - i
+			out[n-1-i] = octet{r.inAt(at), r.c.frame.b[at]}
+		}
+		return out, true
 	case ir.OpAnd, ir.OpOr:
 		a, ok1 := r.octets(e.A, n)
 		b, ok2 := r.octets(e.B, n)
@@ -230,7 +240,8 @@ func (r *recorder) octets(e *ir.Expr, n int) ([]octet, bool) {
 	return nil, false
 }
 
-// combine is what two octets are joined to, where that is one of them or the same for all packets.
+// combine returns the AND or the OR of two octets, if the result is one operand or a constant for
+// all packets.
 func combine(and bool, a, b octet) (octet, bool) {
 	if a.from == fixed {
 		a, b = b, a

@@ -208,8 +208,7 @@ func (p *PHV) setStd(f *stdField, v uint64) {
 type Frame struct {
 	b    []byte
 	refs int
-	// shifted is the octets of variable-length fields that do not start at
-	// an octet of b.
+	// shifted holds the octets of variable-length fields that start within an octet of b.
 	shifted []byte
 
 	crcFrom, crcTo int // octets of which crc is the CRC-32

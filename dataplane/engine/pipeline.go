@@ -102,8 +102,8 @@ func (l *loader) loadPipelines() {
 	}
 }
 
-// control makes what untraced packets run of a control. A translation has its own graph and needs
-// what is lowered alone, which numbers the closures.
+// control makes the code that untraced packets run for a control. A translation brings its own
+// graph and only needs the lowering, which numbers the closures.
 func (l *loader) control(p *pipeline, zero func(*ir.Field) bool) {
 	lo := &lowering{l: l, p: p, at: map[int]int{}}
 	start := lo.lower(p.start)
@@ -321,8 +321,8 @@ func (l *loader) tableNode(jt *bmv2json.Table, pipe string, at func(*string) int
 	return node{kind: nodeTable, name: t.name, table: t, told: &nodeTrace{at: sourceOf(jt.Source)}}
 }
 
-// tableAction finds an action of a table by its name, which copies of it for
-// other tables have too.
+// tableAction finds an action of a table by name; copies of the action for other tables share the
+// name.
 func (l *loader) tableAction(src *bmv2json.Source, t *matchTable, name string) int {
 	for _, a := range t.actions {
 		if l.prog.actions[a].name == name {

@@ -7,22 +7,20 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// Most conditions of a compiled program ask what an earlier one has answered,
-// or what an assignment on the way has decided. Here the branches of a control
-// are copied for what is known when a packet comes to them, so that such a
-// question is not asked again. What is known is of metadata fields and of the
-// validity of headers, as far as later conditions ask for it.
+// Most conditions of a compiled program repeat a question that an earlier condition has answered,
+// or that an assignment on the way has decided. The specialiser copies the branches of a control
+// for every set of facts known when a packet arrives, so that no question repeats. Facts cover
+// metadata fields and the validity of headers, limited to those that later conditions test.
 
-// fact is what is known of a field or, as 0 or 1, of a header's validity.
+// fact is the knowledge about a field or, as 0 or 1, about the validity of a header.
 type fact struct {
 	known bool
 	n     uint64   // known: the value
 	not   []uint64 // else: what it is not, sorted; never changed
 }
 
-// maxCopies bounds the copies of one branch. Beyond it only what is known of the
-// variables that most conditions ask for makes a difference, and beyond twice as
-// many nothing.
+// maxCopies bounds the copies of one branch. Beyond this bound, only facts about the variables most
+// often tested lead to a new copy. Beyond twice this bound, no fact does.
 const (
 	maxCopies = 12
 	popular   = 6
@@ -48,8 +46,8 @@ type specialiser struct {
 	tables   []tableStep
 }
 
-// specialise compiles the graph of a lowered pipeline. zero are the fields that are 0
-// in a packet new to it.
+// specialise compiles the graph of a lowered pipeline. zero reports the fields with the value 0 in
+// a packet new to the pipeline.
 func (l *loader) specialise(lo *lowering, start int, zero func(*ir.Field) bool) graph {
 	s := &specialiser{branches: lo.branches, entry: lo.at, fields: map[*ir.Field]int{},
 		headers: map[*ir.Header]int{}, done: map[string]int32{}, most: l.copies}
@@ -140,7 +138,7 @@ func (s *specialiser) at(node int) int {
 	return s.entry[node]
 }
 
-// liveAt is the set of variables that are asked for from a branch on.
+// liveAt returns the set of variables tested at a branch or after it.
 func (s *specialiser) liveAt(i int) []uint64 {
 	if s.live[i] != nil {
 		return s.live[i]
@@ -378,12 +376,12 @@ func (s *specialiser) table(t *matchTable, facts []fact) tableStep {
 	return n
 }
 
-// mergeValid makes one test of two of the validity bits of one word that lead
-// the same way: a conjunction, or what is left of a disjunction.
+// mergeValid merges two tests of validity bits in the same word into one test if both lead the same
+// way: a conjunction, or the rest of a disjunction.
 func (g *graph) mergeValid() {
 	single := func(s *step) bool { return s.kind == stepValid && s.mask&(s.mask-1) == 0 }
 	flip := func(s *step) { s.n ^= s.mask; s.yes, s.no = s.no, s.yes }
-	// A step comes before those it leads to, so the last ones are merged first.
+	// A step comes before the steps that follow it, so the last steps are merged first.
 	for i := len(g.steps) - 1; i >= 0; i-- {
 		s := &g.steps[i]
 		if !single(s) {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
-// statefulPrimitive compiles the primitives that touch what outlives a packet
-// or decide what becomes of it.
+// statefulPrimitive compiles the primitives that touch state beyond the packet, or decide the fate
+// of the packet.
 func (l *loader) statefulPrimitive(p *bmv2json.Primitive) func(*Context) {
 	src := p.Source
 	switch p.Op {

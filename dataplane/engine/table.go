@@ -48,8 +48,8 @@ type matchTable struct {
 	entries      []Entry
 }
 
-// keyLoad is how a part of a key is read: as a window, as 0 while its header is
-// not valid, or by get.
+// keyLoad reports how to read a part of a key: as a window, as 0 while its header is invalid, or by
+// get.
 type keyLoad struct {
 	mask      uint64
 	valid     uint64 // the header's bit; 0: always
@@ -164,8 +164,8 @@ func (l *loader) keyField(jt *bmv2json.Table, jk *bmv2json.Key) *ir.Field {
 	return f
 }
 
-// loadOf compiles how a part of a field is read: like all of a header, it is 0 in a key while the
-// header is not valid.
+// loadOf compiles the read of a part of a field. In a key, all of a header reads as 0 while the
+// header is invalid.
 func loadOf(f *ir.Field, p table.Part, mask uint64) keyLoad {
 	bit := f.Bit + f.Width - p.Low - p.Bits
 	k := keyLoad{mask: mask, word: uint8(p.Word), shift: uint8(p.Shift), off: int32(bit / 8),
@@ -208,7 +208,7 @@ type tableState struct {
 // entry is an installed table entry.
 type entry = table.Entry[hit]
 
-// hit is what a hit on an entry does, and what is counted of hits.
+// hit holds the effect of a hit on an entry, and the entry's counter.
 type hit struct {
 	arg     [1]uint64 // room for an argument of a word, beside the key
 	target  target
@@ -225,8 +225,8 @@ type entryMore struct {
 	reported time.Duration
 }
 
-// apply matches the packet against a table and executes what it finds. hit reports whether an entry
-// matched; place is the place of the action that has run among the table's, -1 for none.
+// apply matches the packet against a table and executes the action found. hit reports whether an
+// entry matched; place is the executed action's place among the actions of the table, -1 for none.
 func (c *Context) apply(t *matchTable) (hit bool, place int) {
 	g, hit := c.match(t)
 	return hit, c.do(t, g)

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/table"
 )
 
-// ownAction finds an action among those allowed: itself, or the copy that p4c
-// made of it for another table under the same name.
+// ownAction finds an action among the allowed ones: the action itself, or p4c's copy of the action
+// for another table under the same name.
 func (p *Program) ownAction(allowed []int, index int) (int, bool) {
 	if slices.Contains(allowed, index) {
 		return index, true

@@ -9,17 +9,17 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
-// p4c copies every argument of a hash, a register access and much else into a
-// metadata field of its own first, which nothing else reads. Such copies are
-// most of what a compiled program does. Here they are found, so that the value
-// is computed where it is wanted and the field disappears.
+// p4c first copies every argument of a hash, a register access and much else into a metadata field
+// of its own, and nothing else reads the field. Such copies make up most of a compiled program. The
+// code below finds these copies, so that the program computes the value at its use and the field
+// disappears.
 
 // fieldName is a field reference as the JSON has it.
 type fieldName struct{ header, field string }
 
-// findTemporaries decides which assignments go: those to a metadata field that
-// occurs in the whole program only there and in one primitive further down the
-// same action, with nothing but other such assignments in between.
+// findTemporaries selects the assignments to remove. Such an assignment goes to a metadata field
+// that occurs in the whole program only there and in one primitive further down the same action.
+// Only further assignments of this kind may lie in between.
 func (l *loader) findTemporaries(raw []byte) {
 	l.folded = map[*bmv2json.Primitive]bool{}
 	l.dropped = map[fieldName]bool{}
@@ -161,8 +161,7 @@ func assigned(p *bmv2json.Primitive) (dst fieldName, ok bool) {
 	return dst, n == 1
 }
 
-// fold remembers the value of an assignment that goes, as its field would have
-// held it.
+// fold remembers the value of a removed assignment, cut to the width of the assigned field.
 func (l *loader) fold(p *bmv2json.Primitive) {
 	e := l.args(p, 2)
 	f := e[0].Field

@@ -22,7 +22,7 @@ type told struct {
 	failed     string // the assertion that failed
 }
 
-// StartTrace forgets what the trace remembered of another packet than the one in hand.
+// StartTrace forgets everything that the trace remembered of packets other than the packet in hand.
 func (c *Context) StartTrace() { c.told = told{spec: c.std(&c.st.prog.std.egressSpec)} }
 
 // Failure returns the assertion that failed, if the packet is traced.
@@ -48,8 +48,8 @@ func (c *Context) traceDigest(i int) {
 	c.Tell(trace.Step{Digest: d})
 }
 
-// deparseTraced executes the statements of a deparser for a packet that is
-// traced, and says what the packet is put together from.
+// deparseTraced executes the statements of a deparser for a traced packet, and reports the parts
+// that make up the packet.
 func (c *Context) deparseTraced(d *deparser) {
 	for i := range d.told {
 		c.told.at = d.told[i].at

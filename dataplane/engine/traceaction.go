@@ -243,7 +243,7 @@ func (l *loader) tracedAssign(dst *ir.Expr, at *trace.Source, run func(*Context)
 }
 
 // tracedHeader compiles a change of a header with its trace step. run does the change. from is the
-// header that it becomes a copy of, nil for a change of validity.
+// header to copy, or nil for a change of validity.
 func (l *loader) tracedHeader(dst, from *ir.Expr, at *trace.Source,
 	run func(*Context)) func(*Context) {
 	to := l.headerRef(dst)

@@ -96,7 +96,7 @@ func (st *parseState) caseTaken(c *Context, fields []trace.Field) string {
 	return "default"
 }
 
-// text is a case as P4 writes it, of fields of so many octets.
+// text returns a case in P4 syntax; sizes holds the octets of each field.
 func (pc *parseCase) text(sizes []int) string {
 	var parts []string
 	at := 0

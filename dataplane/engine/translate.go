@@ -9,10 +9,10 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
-// Translate writes a program in BMv2's JSON form as a file of Go for a package, which has its
-// Translation as a variable of a name that begins with a capital letter. The controls become
-// functions: each step of their graphs that several lead to is one, with all steps that only it
-// leads to. What the code does not do itself it calls by the number of the closure.
+// Translate writes a program in BMv2's JSON form as a Go file for a package. The file declares the
+// Translation as a variable with a name that begins with a capital letter. The controls become
+// functions: each step reached from several steps is a function, together with all steps reached
+// only from there. Where Translate generates no code, the function calls a closure by number.
 func Translate(data []byte, pkg, name string) ([]byte, error) {
 	l := &loader{prog: &Program{}, copies: translatedCopies, translating: true}
 	p, err := l.run(data)
@@ -54,8 +54,8 @@ func Translate(data []byte, pkg, name string) ([]byte, error) {
 	return out, nil
 }
 
-// translatedCopies is maxCopies of a translation: a test costs it so little that one asked for
-// twice is cheaper than twice the code.
+// translatedCopies is maxCopies for translations: a repeated test costs less there than a second
+// copy of the code.
 const translatedCopies = 1
 
 // translator writes a program as Go.
@@ -395,7 +395,7 @@ func (w *translator) put(at, n int, x string) {
 	w.line("binary.BigEndian.PutUint%d(d[%d:%d], %s)", n, at, at+n/8, x)
 }
 
-// term is the value of an instruction, and the bits that it may have.
+// term returns the value of an instruction, and the number of bits in the value.
 func (w *translator) term(o *instr) (string, int) {
 	t := &o.t
 	switch t.kind {
@@ -423,7 +423,8 @@ func (w *translator) window(off int, l, r uint8) string {
 	return w.bits(8*off+int(l), 64-int(r))
 }
 
-// bits reads n bits of the packet state from a bit on, by the narrowest load that has them.
+// bits reads n bits of the packet state, starting at a given bit, by the narrowest load that covers
+// them.
 func (w *translator) bits(bit, n int) string {
 	at, skip := bit/8, bit%8
 	for _, size := range []int{8, 16, 32, 64} {

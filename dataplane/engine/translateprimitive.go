@@ -54,7 +54,7 @@ func (w *translator) primitive(n *note) bool {
 	return false
 }
 
-// index is the index of a register or a counter, of which BMv2 takes the low 32 bits.
+// index returns the index of a register or a counter; BMv2 uses the low 32 bits.
 func (w *translator) index(e *ir.Expr) (string, bool) {
 	if e.Kind != ir.KindData {
 		return "", false

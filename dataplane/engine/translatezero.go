@@ -6,10 +6,11 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// A program has hundreds of metadata fields, and nearly all are what p4c keeps between two
-// statements: they are written before they are read, whatever the packet. Those need neither be
-// zero in a new packet nor go with a copy of it. Which do is found here, from what the steps of the
-// parser and of the controls read before it is certain that they have written it.
+// A program has hundreds of metadata fields. Nearly all hold values that p4c keeps between two
+// statements: every packet writes the field before reading it. Such a field need neither be zero in
+// a new packet nor go with a copy of the packet. The code below finds these fields: it follows the
+// steps of the parser and of the controls, and notes each read that may come before the first
+// write.
 
 // words is a set of words of the metadata.
 type words []uint64
@@ -37,8 +38,8 @@ type flow struct {
 	now  words // written on every way to the place that is looked at
 }
 
-// needs returns the octets of the metadata, as runs [from, to), that have to be zero in a new
-// packet, and those that egress needs of a packet that is copied for it.
+// needs returns the octets of the metadata, as runs [from, to), that must be zero in a new packet,
+// and the octets that egress needs from a packet copied for egress.
 func (w *translator) needs() (zero, carried [][2]int) {
 	f := &flow{w: w, n: w.p.layout.MetaSize/8 + 1}
 	f.need = f.none()
@@ -268,8 +269,8 @@ func (f *flow) table(t *tableStep, reach func(int32, words)) {
 	}
 }
 
-// parser follows packets through the parser. It may end them anywhere, so that nothing is certain
-// to be written after it.
+// parser follows packets through the parser. A packet may leave the parser in any state, so later
+// steps cannot rely on any write of the parser.
 func (f *flow) parser(p *parser) {
 	if p.start < 0 {
 		return

@@ -9,14 +9,14 @@ import (
 	"encoding/hex"
 )
 
-// Translation is a program as Go code, which Translate has written: what Load has the packets run
-// that are not traced, where the program that it loads is this one. The code does what the graphs
-// of the interpreted program do; traced packets always run those nodes.
+// Translation is a program as Go code, written by Translate. When Load loads the same program,
+// untraced packets run this code. The code does what the graphs of the interpreted program do;
+// traced packets always run the nodes of the graphs.
 type Translation struct {
 	// Sum is the SHA-256 of the program in BMv2's JSON form, in hex.
 	Sum string
-	// Clear makes the metadata zero that is not written before it is read, in whatever packet. Carry
-	// copies what egress needs of a packet's.
+	// Clear zeroes the metadata that a packet may read before the program has written it. Carry copies
+	// the metadata of a packet that egress needs.
 	Clear func(to []byte)
 	Carry func(to, from []byte)
 	// Parse runs the parser, over Frame, and sets the cursor.
@@ -26,7 +26,8 @@ type Translation struct {
 	Ingress, Egress func(c *Context, fresh bool)
 }
 
-// code returns the code that the packet in hand runs, nil where it is traced or there is none.
+// code returns the code for the packet in hand, or nil if the packet is traced or the program has
+// no translation.
 func (c *Context) code() *Translation {
 	if c.ID != 0 {
 		return nil
@@ -73,7 +74,7 @@ func (l *loader) noteOf(p *bmv2json.Primitive) note {
 	return n
 }
 
-// closure is what a translation calls where it has no code of its own.
+// closure holds the function that a translation calls where it lacks code of its own.
 type closure struct {
 	call  func(*Context)
 	get   u64Fn
@@ -102,7 +103,7 @@ func (c *Context) Octets() []byte { return c.data }
 // Validity returns the validity bits of its headers.
 func (c *Context) Validity() []uint64 { return c.valid }
 
-// Mark notes that the octets of headers, by their bits of a word, may not be zero.
+// Mark notes that headers, given by their bits of a word, may have nonzero octets.
 func (c *Context) Mark(word int, headers uint64) { c.dirty[word] |= headers }
 
 // Grow adds n octets, or takes them, from the packet length register.

@@ -99,7 +99,7 @@ func (l *loader) wide(e *ir.Expr, n int) wideFn {
 			}
 		}
 	}
-	// What is left is exact in one word, or only one word is wanted.
+	// Any other expression fits in one word, or the caller wants only one word.
 	v, signed := l.u64(e), !e.Nonneg()
 	return func(c *Context, dst []uint64) {
 		x := v(c)

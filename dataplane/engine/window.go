@@ -8,9 +8,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
-// window is a run of at most 64 bits of the packet state that one 8-octet load
-// covers. Most operands are windows; the closures below read them in line
-// rather than through another closure.
+// window is a run of at most 64 bits of the packet state, covered by one 8-octet load. Most
+// operands are windows; the closures below read them in line rather than through another closure.
 type window struct {
 	off  int
 	l, r uint8 // shifts that cut the run out
@@ -21,8 +20,8 @@ func (c *Context) win(w window) uint64 {
 	return binary.BigEndian.Uint64(c.data[w.off:]) << (w.l & 63) >> (w.r & 63)
 }
 
-// windowOf returns the run of bits of an unsigned field that an expression is: the field, a right
-// shift of it, or the low bits of either. ok is false for any other expression.
+// windowOf returns the run of bits of an unsigned field that an expression reads: the whole field,
+// a right shift of it, or the low bits of either. ok is false for any other expression.
 func windowOf(e *ir.Expr) (w window, ok bool) {
 	n := -1
 	if e.Op == ir.OpAnd && e.B.Op == ir.OpConst && e.B.N.Sign() > 0 && ir.IsOnes(e.B.N) {

@@ -32,9 +32,9 @@ func TestSingleRateMeter(t *testing.T) {
 	}
 }
 
-// TestDirectMeterCounts: a direct meter counts packets and octets by the colour that they get, and
-// one that is not configured marks everything green. A meter without an excess burst has two rates
-// (RFC 2698).
+// TestDirectMeterCounts: a direct meter counts packets and octets by their colour, and an
+// unconfigured meter marks everything green. A meter without an excess burst has two rates (RFC
+// 2698).
 func TestDirectMeterCounts(t *testing.T) {
 	d := DirectMeter{}
 	if c := d.Execute(0, MeterPackets, 100); c != Green {

@@ -44,7 +44,8 @@ func TestPagesOnFirstWrite(t *testing.T) {
 	}
 }
 
-// TestRegister: an entry reads as the low bits of what was written last, another one as 0.
+// TestRegister: an entry reads as the low bits of the last written value; an entry beyond the
+// register reads as 0.
 func TestRegister(t *testing.T) {
 	r := NewRegister(1000, 12)
 	for _, at := range []uint64{0, 1, 255, 256, 999, 1000, 1 << 60} {
@@ -66,8 +67,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestPages: an array takes as many pages as its entries need, and no entry is of two pages or of
-// none.
+// TestPages: an array takes as many pages as its entries need, and every entry lies in exactly one
+// page.
 func TestPages(t *testing.T) {
 	if pageEntries != 256 {
 		t.Errorf("%d entries a page", pageEntries)
@@ -128,8 +129,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestWideRegisters: an entry reads as the low bits of the octets, or words, that were written
-// last, and takes no bit of another one.
+// TestWideRegisters: an entry reads as the low bits of the last written octets or words, and shares
+// no bit with its neighbors.
 func TestWideRegisters(t *testing.T) {
 	ones := bytes.Repeat([]byte{0xFF}, 40)
 	for _, width := range []int{1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 200} {

@@ -216,7 +216,7 @@ func (l *leaf) isKey() bool {
 	return len(l.below) == 1 && l.below[0].name == t.path[len(t.path)-1].key
 }
 
-// same reports whether what a client sent is the value of a leaf, in any encoding.
+// same reports whether a value from a client equals the value of a leaf, in any encoding.
 func same(got, want any) bool {
 	text := fmt.Sprint(got)
 	if id, ok := want.(identity); ok {

@@ -7,12 +7,12 @@
 //	…
 //	g.Close()                    // before server.Close
 //
-// The tree is tables of leaves, each with a function that reads its value of a row (define). Get,
-// Subscribe and Set know nothing else of it: a leaf that is added to a table is served in all of
-// them.
+// The tree consists of tables of leaves. Each leaf has a function that reads its value from a row
+// (define). Get, Subscribe and Set know nothing else about the tree: all three serve a leaf as soon
+// as a table contains it.
 //
-// A subscription is level-triggered: when a port changes the switch is read again, and what is
-// different from what was sent is sent. So a client that reads slowly holds up nobody and misses no
-// state, but changes that follow each other faster than it reads are one. Packets never touch this
-// package.
+// A subscription is level-triggered: when a port changes, the server reads the switch again, and
+// sends every value that differs from the value sent before. So a slow reader holds up nobody and
+// misses no state, but changes that follow each other faster than the client reads arrive as one.
+// Packets never touch this package.
 package gnmi

@@ -41,8 +41,8 @@ func (g *gnmic) run(args ...string) (out string, err error) {
 	return string(b), err
 }
 
-// follow reads what a command that does not end prints until it has printed all of want, in order;
-// then is called when it has printed the first.
+// follow reads the output of a command that does not end, until the output contains all of want, in
+// order. It calls then after the first match.
 func (g *gnmic) follow(then func(), want []string, args ...string) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.ctx, 30*time.Second)

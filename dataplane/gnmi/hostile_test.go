@@ -77,7 +77,7 @@ func inUse() uint64 {
 }
 
 // TestSubscriptionsNeverRead checks that clients that subscribe to everything and read nothing take
-// bounded memory and streams, and that another client learns of a port that goes down.
+// bounded memory and streams, and that a further client still learns of a port going down.
 func TestSubscriptionsNeverRead(t *testing.T) {
 	connections, limit := 3, uint64(64<<20)
 	if os.Getenv("WEFT_SIEGE") != "" {

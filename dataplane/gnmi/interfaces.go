@@ -161,7 +161,7 @@ func eachPriority(v *view, f func(*row)) {
 	}
 }
 
-// row is a row of a port, or of something with a number below 256 that the port has.
+// row returns the row of a port, or of a part of the port with a number below 256.
 func (v *view) row(p *Port, n int, keys ...string) *row {
 	r := &row{id: uint64(p.Number)<<8 | uint64(n), group: uint64(p.Number), keys: keys, view: v,
 		port: p, settings: v.settings[p.Number]}

@@ -58,8 +58,7 @@ func measureQueues(sw *dataplane.Switch, ports []Port) {
 // classes is how many classes of service a program has (p4/include/classes.p4).
 const classes = 8
 
-// programCounters are the counters that a program with classes of service has for each port and
-// class.
+// programCounters holds the counters of a program with classes of service, per port and class.
 type programCounters struct {
 	marks, trims, drops int
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// TestMeasure checks that what the program counts of a class is that of the queue that the class
-// has, by the program's own entries.
+// TestMeasure checks that the program's counts of a class appear at the queue of the class,
+// according to the program's own entries.
 func TestMeasure(t *testing.T) {
 	program, err := engine.Load(p4.JSON())
 	if err != nil {

@@ -69,7 +69,7 @@ func (f *forest) add(r *row, l int, v any) {
 	}
 }
 
-// add puts a value below a node. The name of a member has that of its module where that is not the
+// add puts a value below a node. The name of a member includes the module if it differs from the
 // module of the node (RFC 7951, section 4).
 func (n *node) add(path []elem, keys []string, module string, v any, e gpb.Encoding) {
 	name := path[0].name

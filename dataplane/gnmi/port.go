@@ -8,16 +8,16 @@ import (
 
 // Source is the switch that is shown.
 type Source interface {
-	// Ports returns the ports as they are now, always the same ones in the same order; their queues
-	// and PFC counts may be left out unless parts has them. It fails when ctx ends or the switch is
+	// Ports returns the current ports, always the same ports in the same order. It may leave out
+	// queues and PFC counts unless parts asks for them. It fails when ctx ends or the switch is
 	// closed.
 	Ports(ctx context.Context, parts Parts) ([]Port, error)
-	// Configure gives ports the settings of changes, all of them or none. It fails with a *Refusal
-	// where a port cannot have a setting, and as Ports does. It is called by one goroutine at a time.
+	// Configure applies all of the changes to the ports, or none. It fails with a *Refusal if a port
+	// cannot have a setting, and in the same cases as Ports. It is called by one goroutine at a time.
 	Configure(ctx context.Context, changes []Change) error
 }
 
-// Parts are what is read of a switch beside the ports themselves.
+// Parts selects what to read of a switch beside the ports themselves.
 type Parts uint8
 
 // Parts of a switch.
@@ -70,16 +70,18 @@ type Queue struct {
 	Program *ProgramQueue
 }
 
-// ProgramQueue is what a P4 program with classes of service counts of a queue. What it drops is
-// part of Queue.DroppedPackets, and not of DroppedOctets: it counts packets.
+// ProgramQueue holds the counts of a queue by a P4 program with classes of service. Packets dropped
+// by the program are part of Queue.DroppedPackets, but not of DroppedOctets, since the program
+// counts packets.
 type ProgramQueue struct {
 	Marked  uint64 // got the ECN codepoint CE
 	Trimmed uint64 // cut to their headers because this queue was full
 }
 
-// Priority is a priority of PFC (IEEE 802.1Qbb) at a port. In are frames that paused or resumed the
-// port's egress queue; Out are those that the switch made because of what had come by the port, and
-// Upstream those that it made for the nodes upstream of the egress queue (PFC over SRv6).
+// Priority is a priority of PFC (IEEE 802.1Qbb) at a port. In counts frames that paused or resumed
+// the port's egress queue. Out counts frames that the switch made because of traffic from the port.
+// Upstream counts frames that the switch made for the nodes upstream of the egress queue (PFC over
+// SRv6).
 type Priority struct {
 	InPause, InResume             uint64
 	OutPause, OutResume           uint64

@@ -32,8 +32,20 @@ const maxElems = 16
 // anyDepth stands for any number of elements, "*" for one.
 const anyDepth = "..."
 
-// compile finds what a path below a prefix selects: a leaf, or all below a node.
+// compile finds what a path below a prefix selects: a leaf, or all below a node. The error is of
+// [find], or says that the switch has nothing there.
 func compile(prefix, path *gpb.Path) (pattern, error) {
+	p, err := find(prefix, path)
+	if err == nil && len(p.all) == 0 {
+		err = status.Errorf(codes.InvalidArgument,
+			"path %s: no such leaf; docs/gnmi.md lists those there are", text(prefix, path))
+	}
+	return p, err
+}
+
+// find finds what a path below a prefix selects, which may be nothing. The error says what of the
+// path is no path.
+func find(prefix, path *gpb.Path) (pattern, error) {
 	var p pattern
 	refuse := func(format string, args ...any) (pattern, error) {
 		return p, status.Errorf(codes.InvalidArgument, "path %s: %s", text(prefix, path),
@@ -58,13 +70,10 @@ func compile(prefix, path *gpb.Path) (pattern, error) {
 			p.add(i, keys)
 		}
 	}
-	switch {
-	case len(p.all) > 0:
-		return p, nil
-	case m.bad != "":
+	if len(p.all) == 0 && m.bad != "" {
 		return refuse("%s", m.bad)
 	}
-	return refuse("no such leaf; docs/gnmi.md lists those there are")
+	return p, nil
 }
 
 // add selects a leaf of rows.
@@ -181,7 +190,7 @@ func badKey(e *gpb.PathElem, want string) string {
 		local(e.GetName()), right)
 }
 
-// local is a name without that of its module, which clients may leave out.
+// local returns a name without its module, which clients may leave out.
 func local(name string) string {
 	if _, after, ok := strings.Cut(name, ":"); ok {
 		return after

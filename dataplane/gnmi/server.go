@@ -85,8 +85,8 @@ func (s *Server) Close() {
 
 var errClosed = status.Error(codes.Unavailable, "the switch is closed")
 
-// models are those of the tree, with the versions of github.com/openconfig/public that its values
-// keep to.
+// models are the models of the tree, with the versions of github.com/openconfig/public that the
+// values follow.
 var models = []*gpb.ModelData{
 	{Name: moduleInterfaces, Organization: openConfig, Version: "3.8.1"},
 	{Name: moduleEthernet, Organization: openConfig, Version: "2.18.0"},

@@ -163,6 +163,27 @@ func on(mode gpb.SubscriptionMode, p *gpb.Path) []*gpb.Subscription {
 	return []*gpb.Subscription{{Path: p, Mode: mode}}
 }
 
+// TestLeafThatIsNotThere: a subscription to a path unknown to the switch selects nothing, alone or
+// beside others, and its stream stays open (gNMI, section 3.5.1.3).
+func TestLeafThatIsNotThere(t *testing.T) {
+	b := newBed(t)
+	missing := on(gpb.SubscriptionMode_ON_CHANGE, elems("bgp/neighbors"))
+	there := on(gpb.SubscriptionMode_ON_CHANGE, path("eth1", "state/oper-status"))
+	nothing := b.subscribe(&gpb.SubscriptionList{Subscription: missing})
+	b.expect(nothing, "sync")
+	both := b.subscribe(&gpb.SubscriptionList{Subscription: append(missing, there...)})
+	b.expect(both, "eth1 state/oper-status UP", "sync")
+	once := b.subscribe(&gpb.SubscriptionList{Mode: gpb.SubscriptionList_ONCE,
+		Subscription: append(missing, there...)})
+	b.expect(once, "eth1 state/oper-status UP", "sync")
+	b.cables[0].SetUp(false)
+	b.expect(both, "eth1 state/oper-status DOWN")
+	if _, err := b.client.Get(b.ctx, &gpb.GetRequest{Path: []*gpb.Path{elems("bgp")}}); status.Code(
+		err) != codes.InvalidArgument {
+		t.Errorf("a Get of what is not there: %v", err)
+	}
+}
+
 // TestOnChange: a link that goes down is told, and nothing else is.
 func TestOnChange(t *testing.T) {
 	b := newBed(t)
@@ -304,8 +325,8 @@ func TestBadStreams(t *testing.T) {
 			first(good)}, codes.InvalidArgument},
 		{"mode", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Mode: 7,
 			Subscription: good.Subscription})}, codes.InvalidArgument},
-		{"path", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Subscription: on(0, elems("bgp"))})},
-			codes.InvalidArgument},
+		{"path", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{
+			Subscription: on(0, &gpb.Path{Origin: "cli"})})}, codes.InvalidArgument},
 		{"encoding", []*gpb.SubscribeRequest{first(&gpb.SubscriptionList{Encoding: gpb.Encoding_BYTES,
 			Subscription: good.Subscription})}, codes.Unimplemented},
 	} {

@@ -84,7 +84,8 @@ func (s *Server) apply(ctx context.Context, ports []Port, before, after map[uint
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := s.source.Configure(ctx, changes); err != nil {
+	// A client that gives up meanwhile must not leave ports with settings that the server denies.
+	if err := s.source.Configure(context.WithoutCancel(ctx), changes); err != nil {
 		var refused *Refusal
 		if !errors.As(err, &refused) {
 			return sourceError(err)
@@ -104,7 +105,7 @@ func (s *Server) apply(ctx context.Context, ports []Port, before, after map[uint
 	return nil
 }
 
-// refused names the path of a setting that a port cannot have, and its value.
+// refused names the path and the value of a setting that a port cannot have.
 func (s *Server) refused(r *Refusal, ports []Port, after map[uint32]Settings) error {
 	code := codes.InvalidArgument
 	if r.Failed {

@@ -1,6 +1,7 @@
 package gnmi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -8,8 +9,11 @@ import (
 
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 	"github.com/openconfig/gnmi/proto/gnmi_ext"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/weft-sdn/weft/dataplane/gnmi"
 )
 
 func jsonOf(text string) *gpb.TypedValue {
@@ -104,8 +108,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestSetDisables checks that a disabled port has no link at both ends, and one again when it is
-// enabled.
+// TestSetDisables checks that disabling a port takes the link down at both ends, and enabling
+// brings the link up again.
 func TestSetDisables(t *testing.T) {
 	b := newBed(t)
 	state := b.subscribe(&gpb.SubscriptionList{Subscription: []*gpb.Subscription{
@@ -150,7 +154,51 @@ func TestSetDisables(t *testing.T) {
 	}
 }
 
-// TestBadSets checks that what is wrong is named with what would be right, and changes nothing.
+// slowPorts is a port whose settings take until they are let go.
+type slowPorts struct {
+	begun, rest chan struct{}
+}
+
+func (slowPorts) Ports(context.Context, gnmi.Parts) ([]gnmi.Port, error) {
+	return []gnmi.Port{{Name: "eth1", Number: 1}}, nil
+}
+
+func (s slowPorts) Configure(ctx context.Context, _ []gnmi.Change) error {
+	close(s.begun)
+	<-s.rest
+	return ctx.Err()
+}
+
+// TestSetGivenUp checks that a Set in progress ends, and that the server notices, even if the
+// client has given up.
+func TestSetGivenUp(t *testing.T) {
+	s, ports := gnmi.NewServer(gnmi.System{}), slowPorts{make(chan struct{}), make(chan struct{})}
+	s.Register(grpc.NewServer(), ports)
+	ctx, giveUp := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		_, err := s.Set(ctx, &gpb.SetRequest{
+			Update: update(path("eth1", "config/enabled"), truth(false))})
+		done <- err
+	}()
+	<-ports.begun
+	giveUp()
+	close(ports.rest)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	resp, err := s.Get(t.Context(), &gpb.GetRequest{Encoding: gpb.Encoding_PROTO,
+		Path: []*gpb.Path{path("eth1", "config/enabled")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := resp.GetNotification()[0].GetUpdate()[0].GetVal(); v.GetBoolVal() {
+		t.Errorf("the port shows %v, and is disabled", v)
+	}
+}
+
+// TestBadSets checks that the error of a bad Set names the fault and the accepted values, and that
+// nothing changes.
 func TestBadSets(t *testing.T) {
 	b := newBed(t)
 	good := &gpb.Update{Path: path("eth2", "config/description"), Val: text("must not stay")}
@@ -236,7 +284,7 @@ func TestBadSets(t *testing.T) {
 	}
 }
 
-// TestArbitration checks that a Set of a client that is not the master any more is refused.
+// TestArbitration checks that the server refuses a Set from a former master.
 func TestArbitration(t *testing.T) {
 	b := newBed(t)
 	master := func(role string, high, low uint64) []*gnmi_ext.Extension {

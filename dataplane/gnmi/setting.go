@@ -129,6 +129,6 @@ func speedOf(bits uint64) identity {
 	return identity{moduleEthernet, "SPEED_UNKNOWN"}
 }
 
-// SpeedName returns the name that OpenConfig has for a speed in bits a second, SPEED_UNKNOWN where
-// it has none.
+// SpeedName returns OpenConfig's name for a speed in bits a second, or SPEED_UNKNOWN for a speed
+// without a name.
 func SpeedName(bits uint64) string { return speedOf(bits).name }

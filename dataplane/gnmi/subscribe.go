@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
-// Subscribe implements gnmi.gNMI. A client that reads nothing of what waits for it for a while
-// loses its subscriptions.
+// Subscribe implements gnmi.gNMI. A client loses its subscriptions if it reads nothing for a while
+// although data waits for it.
 func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	who := clientlimit.ClientOf(stream.Context())
 	leave, ok := who.Stream("gnmi.gNMI")
@@ -130,8 +130,9 @@ func (c *client) tellAll() error {
 	return c.sync()
 }
 
-// walk calls take with the rows of all tables that a subscription selects, and sends what it adds,
-// the rows of one port after those of another: what waits for a slow client is that of one port.
+// walk calls take with the rows of all tables selected by a subscription, and sends the added
+// values. It finishes the rows of one port before the next port, so only the data of one port waits
+// for a slow client.
 func (c *client) walk(v *view, take func(t int, r *row, add func(r *row, leaf int, v any))) error {
 	report := newReport(v.at, c.list.GetPrefix(), c.list.GetEncoding())
 	var failed error

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// minInterval is the shortest time between samples or heartbeats, and what a
-	// client gets that wants samples as often as possible.
+	// minInterval is the shortest time between samples or heartbeats. A client that wants samples as
+	// often as possible gets this interval.
 	minInterval = 100 * time.Millisecond
-	// counterInterval is how often counters are looked at for a client that wants
-	// their changes, defaultInterval for one that leaves it to the switch.
+	// counterInterval is how often the server looks at counters for a client that wants changes;
+	// defaultInterval applies if the client leaves the interval to the switch.
 	counterInterval = time.Second
 	defaultInterval = 10 * time.Second
-	// maxSubscriptions bounds those of one stream, maxCells the values that they select: of each, a
-	// hash of the last that was sent is kept.
+	// maxSubscriptions bounds the subscriptions of one stream, and maxCells the values that they
+	// select: the server keeps a hash of the last sent value for each.
 	maxSubscriptions = 64
 	maxCells         = 65536
 )
 
-// A subscription is one path of a stream, and what has been sent of it.
+// A subscription is one path of a stream, with a record of the values already sent.
 type subscription struct {
 	pattern
 	sample    bool          // or else on change
@@ -59,7 +59,8 @@ var hashSeed = maphash.MakeSeed()
 // hashOf is the hash of a value, never 0.
 func hashOf(v any) uint64 { return maphash.Comparable(hashSeed, v) | 1 }
 
-// subscriptionsOf compiles the subscriptions of a stream.
+// subscriptionsOf compiles the subscriptions of a stream. A subscription to a path unknown to the
+// switch selects nothing; the rest is served (gNMI, section 3.5.1.3).
 func subscriptionsOf(list *gpb.SubscriptionList) ([]*subscription, error) {
 	all := list.GetSubscription()
 	if n := len(all); n == 0 || n > maxSubscriptions {
@@ -72,7 +73,7 @@ func subscriptionsOf(list *gpb.SubscriptionList) ([]*subscription, error) {
 	}
 	var out []*subscription
 	for _, from := range all {
-		p, err := compile(list.GetPrefix(), from.GetPath())
+		p, err := find(list.GetPrefix(), from.GetPath())
 		if err != nil {
 			return nil, err
 		}
@@ -118,6 +119,9 @@ func subscriptionsOf(list *gpb.SubscriptionList) ([]*subscription, error) {
 // start is a copy of s for a pattern.
 func (s subscription) start(p pattern) *subscription {
 	s.pattern, s.sent = p, make([]sent, len(p.all))
+	if s.sample && !s.suppress {
+		s.heartbeat = 0 // every sample has all values anyway
+	}
 	return &s
 }
 
@@ -174,8 +178,8 @@ func (s *subscription) look(now time.Time) {
 	}
 }
 
-// take selects the values of a row of a table to send now, and marks them as sent. A value that was
-// sent and is gone is sent as nil.
+// take selects the values of a table row to send now, and marks them as sent. For a value sent
+// earlier and gone now, it sends nil.
 func (s *subscription) take(t int, r *row, send func(r *row, leaf int, v any)) {
 	if s.sample && !s.due && !s.beat {
 		return

@@ -61,6 +61,12 @@ func TestSubscriptions(t *testing.T) {
 			SampleInterval: uint64(s), SuppressRedundant: true, HeartbeatInterval: uint64(3 * s)}, []step{
 			{0, true, 5, "5"}, {s, true, 5, ""}, {2 * s, true, 7, "7"}, {3 * s, true, 7, "7"},
 		}, 4 * s},
+		{"sample with a heartbeat", &gpb.Subscription{Path: pathTo(t, inPackets), Mode: sample,
+			SampleInterval: uint64(2 * s), HeartbeatInterval: uint64(3 * s)}, []step{
+			{0, true, 5, "5"}, {2 * s, true, 5, "5"}, {3 * s, true, 5, ""}, {4 * s, true, 5, "5"},
+		}, 6 * s},
+		{"nothing", &gpb.Subscription{Path: pathTo(t, "/bgp"), Mode: onChange}, []step{
+			{0, true, 5, ""}, {s, false, 6, ""}}, 0},
 		{"as the switch likes", &gpb.Subscription{Path: pathTo(t,
 			"/interfaces/interface[name=eth1]/state"), Mode: target, SampleInterval: uint64(3 * s)}, []step{
 			{0, true, 1, "eth1 UP UP 1"}, {s, true, 2, ""}, {2 * s, false, 2, "DOWN"},
@@ -112,7 +118,8 @@ func TestBadSubscriptions(t *testing.T) {
 			SampleInterval: 5}}, "sample_interval is 5 ns; want at least 100000000 ns, or 0"},
 		{[]*gpb.Subscription{{Path: pathTo(t, operStatus), HeartbeatInterval: 1 << 63}},
 			"heartbeat_interval is 9223372036854775808 ns"},
-		{[]*gpb.Subscription{{Path: pathTo(t, "/bgp")}}, "path /bgp: no such leaf"},
+		{[]*gpb.Subscription{{Path: pathTo(t, "/interfaces[name=x]")}},
+			"key name of interfaces; want none"},
 	} {
 		_, err := subscriptionsOf(&gpb.SubscriptionList{Subscription: c.all})
 		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), c.want) {

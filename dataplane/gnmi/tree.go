@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The tree is a few tables. A table is a list, or a container that exists once: its rows are the
-// entries of the list, and its leaves are what each row has.
+// The tree is a few tables. A table is a list, or a container that exists once: a row is an entry
+// of the list, and a leaf is a value in each row.
 
 // An elem is one element of a path in the tree.
 type elem struct {
@@ -87,7 +87,7 @@ func define(path string, parts Parts, each func(*view, func(*row)), all ...leaf)
 	for _, l := range all {
 		l.table = len(tables)
 		l.path = slices.Concat(t.path, l.below)
-		// A leaf below a row has the module of what is above it, unless it names another.
+		// An element below a row takes the module of the element above, unless it names a module.
 		for i := range l.path {
 			if l.path[i].module == "" {
 				l.path[i].module = l.path[i-1].module
@@ -100,7 +100,8 @@ func define(path string, parts Parts, each func(*view, func(*row)), all ...leaf)
 	tables = append(tables, t)
 }
 
-// elems reads "module:name/name[key]/…". An element without a module has that of the one before it.
+// elems reads "module:name/name[key]/…". An element without a module takes the module of the
+// element before.
 func elems(module, path string) (out []elem) {
 	for part := range strings.SplitSeq(path, "/") {
 		name, key, _ := strings.Cut(part, "[")

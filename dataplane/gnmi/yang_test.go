@@ -128,7 +128,7 @@ func (v *validator) member(at string, e *yang.Entry, module, name string, value 
 	}
 }
 
-// value reports what is wrong with a value of a type, "" if nothing is.
+// value returns the fault in a value of a type, or "" for a valid value.
 func (v *validator) value(e *yang.Entry, y *yang.YangType, value any) string {
 	number := func(text string) string {
 		n, err := yang.ParseInt(text)
@@ -198,9 +198,8 @@ func (v *validator) value(e *yang.Entry, y *yang.YangType, value any) string {
 	return ""
 }
 
-// TestModels validates all that the switch answers against the models that it says it keeps to:
-// names and modules, lists and their keys, types and ranges, and what is configuration and what is
-// state.
+// TestModels validates all answers of the switch against its declared models: names and modules,
+// lists and their keys, types and ranges, and the difference between configuration and state.
 func TestModels(t *testing.T) {
 	b := newBed(t)
 	c, err := b.client.Capabilities(b.ctx, &gpb.CapabilityRequest{})

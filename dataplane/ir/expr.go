@@ -76,8 +76,8 @@ const (
 	OpValidUnion
 )
 
-// Expr is a typed expression. Data expressions carry the interval [Lo, Hi] that their value lies
-// in, which decides how they are compiled; nil bounds are unknown.
+// Expr is a typed expression. A data expression carries the interval [Lo, Hi] of its values, and
+// the interval decides how to compile the expression; nil bounds are unknown.
 type Expr struct {
 	Op         Op
 	Kind       Kind

@@ -7,20 +7,20 @@ import (
 )
 
 // The state of a packet is one flat array of octets. A header instance occupies consecutive octets
-// in wire order, without its variable-length field, so that extracting and deparsing it are copies.
-// A metadata field occupies whole 8-octet words, big-endian and right-aligned, so that reading it
-// is one load, of the width that it was stored with.
+// in wire order, without its variable-length field, so extracting and deparsing are copies. A
+// metadata field occupies whole 8-octet words, big-endian and right-aligned, so a read is one load,
+// of the same width as the store.
 
-// Limits of a program. One that needs more is refused, so that its length bounds what it costs to
-// load and to run.
+// Limits of a program. A program beyond a limit is refused, so that the length of a program bounds
+// the cost of loading and running it.
 const (
 	MaxStateBytes = 1 << 17 // octets of the state of a packet
 	MaxFieldBits  = 1 << 16 // bits of a field, parameter, register entry or constant
 	MaxStack      = 1 << 15 // elements of a header stack
 )
 
-// StateSlack is the number of octets that the state of a packet has beyond the last field, so that
-// an 8-octet window over any field stays inside.
+// StateSlack is the number of octets beyond the last field in the state of a packet, so that an
+// 8-octet window over any field stays inside.
 const StateSlack = 8
 
 // HeaderType is a header type: fields in wire order.
@@ -101,7 +101,8 @@ type UnionStack struct {
 // Layout is everything about headers that a program needs at run time.
 type Layout struct {
 	Headers []*Header // in validity-bit order
-	// Deparsed is how many of the first headers are those of the deparser, in its order.
+	// Deparsed is how many headers the deparser emits: the first ones of Headers, in the deparser's
+	// order.
 	Deparsed    int
 	Size        int // octets of the state of a packet, slack included
 	MetaOff     int // octets before the metadata

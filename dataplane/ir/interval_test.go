@@ -82,8 +82,8 @@ func (vs values) eval(e *Expr) *big.Int {
 	return exact[e.Op](e, vs.eval(e.A), vs.eval(e.B))
 }
 
-// TestIntervals checks that a simplified expression has the exact value, that the value is in its
-// interval, and that Fits, FitsSigned and ExactLimbs hold for it.
+// TestIntervals checks that a simplified expression keeps its exact value, that the value lies in
+// the interval of the expression, and that Fits, FitsSigned and ExactLimbs hold.
 func TestIntervals(t *testing.T) {
 	const seed = 20261123
 	t.Logf("seed %d", seed)

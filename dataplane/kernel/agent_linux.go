@@ -68,7 +68,7 @@ type daemons struct {
 // NameOf returns the name of a port in the databases.
 func NameOf(port uint32) string { return "eth" + strconv.FormatUint(uint64(port), 10) }
 
-// ownInterface is that of routes to uNs and ends of tunnels, which lead over none.
+// ownInterface is the interface of routes to uNs and to ends of tunnels, which lead over no port.
 const ownInterface = "sr0"
 
 // Open makes the router of the thread's network namespace a switch.
@@ -108,7 +108,7 @@ func (a *Agent) Register(at grpc.ServiceRegistrar) { a.server.Register(at) }
 // Hush ends subscriptions, so that the gRPC server can close.
 func (a *Agent) Hush() { a.hushed.Do(a.server.Close) }
 
-// Changed returns a channel that is signalled when the state of a port may have changed.
+// Changed returns a channel that signals a possible change in the state of a port.
 func (a *Agent) Changed() <-chan struct{} { return a.d.changed }
 
 // PortsUp returns which ports have a link.
@@ -319,8 +319,8 @@ func (d *daemons) configure(before, now sonicdb.Table) (err error) {
 	return err
 }
 
-// write brings the kernel from the routes that it has to those that are wanted. What it does not
-// take is missing in APPL_DB: as with a switch's daemons, the error is not the client's.
+// write changes the kernel's routes to the wanted routes. A route that the kernel refuses is
+// missing in APPL_DB: as with a switch's daemons, the client gets no error.
 func (d *daemons) write() error {
 	at, have := d.ends(), make(map[netip.Prefix]*found)
 	taken := make(map[netip.Prefix]bool) // by somebody else: the kernel would replace that route
@@ -406,8 +406,8 @@ func up(l netlink.Link) bool {
 // enabled reports whether an interface is up as its administrator has it.
 func enabled(l netlink.Link) bool { return l.Attrs().RawFlags&unix.IFF_UP != 0 }
 
-// gather is how long changes of the kernel are gathered, and lookEvery how often it is looked at
-// without any.
+// gather is how long the agent gathers changes of the kernel. Without changes, it looks at the
+// kernel every lookEvery.
 const (
 	gather    = 20 * time.Millisecond
 	lookEvery = 5 * time.Second

@@ -328,8 +328,8 @@ func TestLostRoutes(t *testing.T) {
 	}
 }
 
-// TestPorts: states of ports are those of interfaces, settings get to these, and routes over a port
-// that has come up again are there again.
+// TestPorts: the agent reports the states of interfaces as states of ports, passes settings on to
+// the interfaces, and restores routes over a port that has come up again.
 func TestPorts(t *testing.T) {
 	b := newBed(t)
 	b.session()

@@ -1,5 +1,5 @@
-// Package kernel has a Linux router be a switch: the kernel forwards, and an agent makes its routes
-// out of CONFIG_DB, as the daemons of SONiC do, and shows what the kernel has.
+// Package kernel turns a Linux router into a switch: the kernel forwards, and an agent makes the
+// kernel's routes from CONFIG_DB, as the daemons of SONiC do, and shows the state of the kernel.
 //
 //	a, err := kernel.Open(kernel.Config{Ports: map[uint32]string{1: "eth1", 2: "enp3s0"}})
 //	a.Register(grpcServer) // the paths of a SONiC switch: package sonicdb
@@ -8,14 +8,14 @@
 //
 // A uN is a route of action End with flavor next-csid, a uA one of End.X, and a uDT46 one of
 // End.DT6 into the main table. Behaviors and flavors are those of the kernel's
-// include/uapi/linux/seg6_local.h: End with next-csid since Linux 6.1, End.X with it since 6.6, and
-// since 6.17 over a next hop that is a link-local address. All that the agent writes has the
-// protocol number 87, and it touches no route of another. Routes stay when the agent ends, and the
-// next one takes them over with the first Set, or at once where Config.Saved has them.
+// include/uapi/linux/seg6_local.h: End with next-csid since Linux 6.1, End.X with next-csid since
+// 6.6, and since 6.17 over a link-local next hop. All routes of the agent have the protocol number
+// 87, and the agent touches no other routes. Routes stay when the agent ends; the next agent takes
+// them over with the first Set, or at once if Config.Saved contains them.
 //
-// Classes of traffic become queues of a port, an HTB: inside of the token bucket filter by which an
-// administrator gives the port a rate, else at the root. Another qdisc there stays as it is.
+// Classes of traffic become queues of a port, an HTB: inside the token bucket filter by which an
+// administrator gives the port a rate, else at the root. Any other qdisc there stays unchanged.
 //
-// APPL_DB has what the kernel has. So a route that somebody deletes is gone there, and whoever
-// watches it can write it again.
+// APPL_DB shows the state of the kernel. So a route deleted by somebody disappears from APPL_DB,
+// and a client that watches APPL_DB can write the route again.
 package kernel

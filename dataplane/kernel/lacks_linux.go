@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trials are routes that the kernel must take, with what it is without one.
+// trials lists routes that the kernel must accept, each with the feature that the route needs.
 var trials = []struct {
 	route route
 	what  string
@@ -23,8 +23,8 @@ var trials = []struct {
 		"End.X with the flavor next-csid over a link-local address (Linux 6.17)"},
 }
 
-// Lacks returns what the kernel lacks to be a switch: it tries, in a network namespace of its own.
-// The error reports that it could not.
+// Lacks returns the features that the kernel lacks to be a switch. It tries each feature in a
+// network namespace of its own. The error reports that Lacks could not try.
 func Lacks() (lacks []string, err error) {
 	done := make(chan struct{})
 	go func() {

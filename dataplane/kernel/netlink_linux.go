@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// protocol is that of the routes of the agent, by which it knows them: "W".
+	// protocol is the protocol number by which the agent recognizes its own routes: "W".
 	protocol = 87
-	// metric is that of its routes: a static route of FRR has the same.
+	// metric is the metric of the agent's routes, equal to the metric of a static route of FRR.
 	metric = 20
 )
 
@@ -215,7 +215,7 @@ type found struct {
 	counts counts
 }
 
-// routes returns the unicast routes of the main table, as far as they lead anywhere.
+// routes returns the unicast routes of the main table, except routes that lead nowhere.
 func (k *rtnetlink) routes(at *ends) (out []found, err error) {
 	req := nl.NewNetlinkRequest(unix.RTM_GETROUTE, unix.NLM_F_DUMP)
 	req.Sockets = k.sockets
@@ -308,8 +308,8 @@ func nextHops(b []byte, at *ends) (out []hop) {
 	return out
 }
 
-// decapsulate reads what a seg6local route has of its own. A flavor that the agent never writes
-// makes the route another than any that is wanted.
+// decapsulate reads the attributes special to a seg6local route. A flavor that the agent never
+// writes makes the route differ from every wanted route.
 func (f *found) decapsulate(b []byte, at *ends) error {
 	attrs, err := nl.ParseRouteAttr(b)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 // A queuing is what a port does with classes of traffic.
 type queuing struct {
 	of [64]uint8 // queue of each DSCP
-	// strict queues come before all that are not and before strict ones of a lower number.
+	// strict queues come before all other queues, and before strict queues of a lower number.
 	strict [queues]bool
 	parent uint32 // where the kernel has them
 }

@@ -50,8 +50,8 @@ func (d *daemons) arrangePort(port string, l netlink.Link) error {
 		LinkIndex: l.Attrs().Index, Parent: parent}, QdiscType: "pfifo"})
 }
 
-// place returns where queues of an interface belong, and the agent's own that are there: in a token
-// bucket filter, by which an administrator gives a port a rate, or at the root.
+// place returns the parent for the queues of an interface, and the agent's own queues there. The
+// parent is a token bucket filter, by which an administrator gives a port a rate, or the root.
 func place(all []netlink.Qdisc) (parent uint32, mine netlink.Qdisc, err error) {
 	parent = netlink.HANDLE_ROOT
 	for _, q := range all {

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -87,6 +88,9 @@ func (b *bed) arrivals(fd, n int) (dscps []uint8) {
 	}
 	for buf := make([]byte, 2000); len(dscps) < n; {
 		k, from, err := unix.Recvfrom(fd, buf, 0)
+		if errors.Is(err, unix.EINTR) {
+			continue // with a timeout the kernel does not go on after signals of the runtime
+		}
 		if err != nil {
 			b.t.Fatalf("%v after %d of %d packets", err, len(dscps), n)
 		}
@@ -99,8 +103,8 @@ func (b *bed) arrivals(fd, n int) (dscps []uint8) {
 	return dscps
 }
 
-// TestStrictQueue: a packet of a strict queue passes those that wait at the port, where an
-// administrator has given it a rate. Without rows the port has the one queue that it had.
+// TestStrictQueue: a packet of a strict queue overtakes packets waiting at a port with an
+// administrator's rate. Without rows the port keeps its original single queue.
 func TestStrictQueue(t *testing.T) {
 	b := newBed(t)
 	b.session()
@@ -147,6 +151,12 @@ func TestStrictQueue(t *testing.T) {
 		})
 		b.tc("qdisc", "change", "dev", "p2", "root", "handle", "1:", "tbf", "rate", "100mbit", "burst",
 			"5000", "limit", "1000000")
+		// The kernel looks at the rate again with the next packet: one that arrivals leaves out.
+		next := frame(p1.HardwareAddr, 7, 100)
+		next[20] = unix.IPPROTO_ICMPV6
+		if _, err := unix.Write(in, next); err != nil {
+			t.Fatal(err)
+		}
 		got := b.arrivals(out, data+1)
 		// One packet has left, and one is about to.
 		least, most := data, data
@@ -159,8 +169,8 @@ func TestStrictQueue(t *testing.T) {
 	}
 }
 
-// TestQueuesComeBack: queues that somebody takes away, also with the token bucket filter that has
-// held them, are made again; those of others stay, and are not touched.
+// TestQueuesComeBack: the agent remakes queues that somebody removed, even together with their
+// token bucket filter. The agent leaves other queues alone.
 func TestQueuesComeBack(t *testing.T) {
 	b := newBed(t)
 	b.session()
@@ -184,7 +194,7 @@ func TestQueuesComeBack(t *testing.T) {
 		}
 	}
 	b.until("classes", classed("5757:8 root prio 0", "5757:1 root prio 7"))
-	// Another map takes the place of that one, without a port that has no queue.
+	// The agent replaces the map by another map, and skips a port without a queue.
 	b.write(entry.Update{Type: entry.Modify, Entity: entry.RowOf(tableQueueOf, "weft",
 		entry.CellOf("0", "0"), entry.CellOf("6", "5"))})
 	b.until("the other", has("htb 5758: parent 1:1"))

@@ -14,10 +14,10 @@ import (
 // metadata is the table of what the switch is, which is no setting.
 const metadata = "DEVICE_METADATA"
 
-// restore makes CONFIG_DB what was saved, as far as the kernel can carry it out, and the kernel
-// what that says. Without a file there is nothing to restore. A file that does not fit, as after a
-// change of ports, is named in the log and counts for nothing: who has written the rows writes them
-// again.
+// restore loads the saved rows into CONFIG_DB, as far as the kernel can carry them out, and
+// configures the kernel from CONFIG_DB. Without a file there is nothing to restore. restore logs
+// and ignores a file that does not fit, as after a change of ports: the writer of the rows writes
+// them again.
 func (d *daemons) restore(dbs sonicdb.Databases) {
 	if d.saved == "" {
 		return
@@ -40,7 +40,7 @@ func (d *daemons) restore(dbs sonicdb.Databases) {
 	}
 }
 
-// readSaved returns what a file has, with what the switch itself is from now.
+// readSaved returns the content of a file, with the current rows about the switch itself.
 func readSaved(file string, now sonicdb.Database) (sonicdb.Database, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -35,9 +35,9 @@ func (b *bed) again(cfg Config, reboot bool) {
 	}
 }
 
-// TestSaved: an agent that has a file for its configuration gives the kernel after a restart what
-// it had, without a controller, and none of what was taken away; a file that does not fit counts
-// for nothing, and is named in the log.
+// TestSaved: an agent with a file for its configuration restores the kernel after a restart,
+// without a controller, and restores nothing that was deleted before. The agent logs and ignores a
+// file that does not fit.
 func TestSaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config_db.json")
 	var said bytes.Buffer

@@ -6,9 +6,8 @@ type frames struct {
 	ends   []int // of each frame in octets
 }
 
-// keptOctets is the size up to which a buffer is kept whatever it was last used
-// for: more than an outbox ever has, which is full one time and all but empty the
-// next.
+// keptOctets is the size up to which a buffer is kept, whatever its last use. It exceeds the size
+// of any outbox, because an outbox is full one time and almost empty the next.
 const keptOctets = 2 * outOctets
 
 func (f *frames) len() int { return len(f.ends) }

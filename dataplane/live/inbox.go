@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// inbox is the queue of the switch's goroutine: frames, in a bounded queue a
-// port so that a flood on one starves no other, and control calls.
+// inbox queues frames and control calls for the switch's goroutine. Frames have a bounded queue per
+// port, so a flood on one port starves no other port.
 type inbox struct {
 	wake  chan struct{} // has a token while something may wait
 	ports []*portQueue  // by number; not changed after newInbox
@@ -21,9 +21,9 @@ type inbox struct {
 	calls  []*call // guarded by mu
 }
 
-// portQueue is the frames of a port that wait: those it fills in, and those that
-// the switch's goroutine has taken in hand. The two change places, so that
-// frames are copied once and handed over many at a time.
+// portQueue holds the waiting frames of a port: the port fills one batch while the switch's
+// goroutine works on the other batch. The two change places, so each frame is copied once and many
+// frames are handed over at a time.
 type portQueue struct {
 	port    uint32
 	limit   int          // frames
@@ -52,7 +52,7 @@ type call struct {
 	begun bool // guarded by the inbox's mu; step has been called
 }
 
-// newInbox makes the queues of ports that are in order, of limit frames each.
+// newInbox makes a queue of limit frames for each port; ports must be in order.
 func newInbox(ports []uint32, limit int) *inbox {
 	b := &inbox{wake: make(chan struct{}, 1)}
 	for _, p := range ports {
@@ -71,8 +71,7 @@ func (b *inbox) signal() {
 	}
 }
 
-// put queues copies of frames of a port, and drops those for which there is no
-// room.
+// put queues copies of frames of a port, and drops frames when there is no room.
 func (b *inbox) put(q *portQueue, frames [][]byte) {
 	if q.put(frames) {
 		b.signal()

@@ -18,7 +18,7 @@ const (
 	outOctets = 256 << 10
 )
 
-// put takes a frame, and reports whether it is the first that is held.
+// put takes a frame, and reports whether the outbox was empty before.
 func (o *outbox) put(frame []byte) (first bool) {
 	first = o.held.len() == 0
 	o.held.append(frame)

@@ -109,7 +109,7 @@ func TestPolled(t *testing.T) {
 	}
 }
 
-// TestPolledTurns: frames of polled ports leave one of each port in turn, however many wait on one.
+// TestPolledTurns: polled ports take turns frame by frame, however many frames wait on one port.
 func TestPolledTurns(t *testing.T) {
 	a, b, out := newPolledPort(t), newPolledPort(t), newTestPort()
 	begun, hold := make(chan struct{}), make(chan struct{})

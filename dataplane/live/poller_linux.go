@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poller has the switch's goroutine wait for frames in the rings of its ports by a system call of
-// its own: the runtime's way would have a thread woken for every frame, also while the goroutine is
-// at work.
+// poller makes the switch's goroutine wait for frames in the rings of its ports by a system call of
+// its own. The runtime's poller would wake a thread for every frame, even while the goroutine is at
+// work.
 type poller struct {
 	fds      []unix.PollFd // the event first
 	event    int           // an eventfd
@@ -30,9 +30,9 @@ func newPoller(descriptors []int) (*poller, error) {
 	return p, nil
 }
 
-// wait returns when a descriptor is readable, after wake, or when the timeout is over; it has none
-// when it is negative. It does not wait where early reports true, which is asked when wake has an
-// effect already.
+// wait returns when a descriptor is readable, after wake, or after the timeout; a negative timeout
+// means none. It does not wait if early reports true; wait calls early when wake already has an
+// effect.
 func (p *poller) wait(timeout time.Duration, early func() bool) {
 	p.sleeping.Store(true)
 	defer p.sleeping.Store(false)

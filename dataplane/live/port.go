@@ -27,8 +27,7 @@ type Port interface {
 // Polled is a Port that delivers frames when the switch asks for them, and at no other time, if it
 // has a descriptor: no frame is copied for the switch, and no goroutine woken.
 type Polled interface {
-	// Poll delivers frames that have arrived, some tens of them at most, and reports whether there
-	// were any.
+	// Poll delivers at most some tens of the frames that have arrived, and reports whether any had.
 	Poll() bool
 	// Descriptor is a file descriptor that is readable when Poll has frames to deliver; -1: the port
 	// delivers by itself.
@@ -63,7 +62,7 @@ type Configurable interface {
 	SetMTU(octets int) error
 }
 
-// as finds what a port is beside a Port, in front of a tap or behind it.
+// as finds an interface that a port implements beside Port, in front of a tap or behind it.
 func as[T any](p Port) (T, bool) {
 	for {
 		if t, ok := p.(T); ok {
@@ -89,9 +88,9 @@ type Cable struct {
 	link [2]func(up bool)         // guarded by mu; whom each end tells, nil: nobody
 }
 
-// NewCable makes a link that is up. Frames sent into one end are delivered at
-// once, on the sender's goroutine, into the queue of whatever the other end is
-// attached to; a full queue there, or a link that is down, drops them.
+// NewCable makes a link and sets it up. The link delivers frames sent into one end at once, on the
+// sender's goroutine, into the queue at the far end. A full queue there, or a link that is down,
+// drops the frames.
 func NewCable() *Cable {
 	c := &Cable{up: true}
 	c.A, c.B = &cableEnd{c, 0}, &cableEnd{c, 1}

@@ -24,8 +24,8 @@ type Config struct {
 	// Queue is how many received frames may wait for the switch per port;
 	// more are dropped and counted. 0: DefaultQueue.
 	Queue int
-	// Batch is how many frames of a port are processed before the others
-	// and the control calls have their turn. 0: DefaultBatch.
+	// Batch is how many frames of a port the runner processes before other ports and the control calls
+	// get their turn. 0: DefaultBatch.
 	Batch int
 }
 
@@ -131,8 +131,8 @@ func Start(cfg Config) (*Runner, error) {
 	return r, nil
 }
 
-// findPolled finds the ports that are polled and returns what waits for them, nil when there are
-// none.
+// findPolled finds the polled ports and returns a poller that waits for them; nil without polled
+// ports.
 func (r *Runner) findPolled() (*poller, error) {
 	var descriptors []int
 	for _, a := range r.ports {
@@ -368,8 +368,8 @@ func (r *Runner) take(a *attachment, frames [][]byte) {
 	a.rxOctets.Add(uint64(octets))
 }
 
-// receive hands the switch up to a batch of frames of every port, one of each
-// port in turn, and reports whether a port that is polled had any.
+// receive hands the switch up to a batch of frames of every port, one frame of each port in turn,
+// and reports whether any polled port had frames.
 func (r *Runner) receive() (polled bool) {
 	for _, a := range r.ports {
 		if a.polled != nil && a.polled.Poll() {

@@ -266,8 +266,7 @@ func TestLinkDown(t *testing.T) {
 	}
 }
 
-// A snapshot has the queues that were used, and the tables of P4Info with what
-// they hold.
+// TestSnapshot: a snapshot shows the queues in use, and the tables of P4Info with their entries.
 func TestSnapshot(t *testing.T) {
 	in, out := newTestPort(), newTestPort()
 	r := start(t, live.Config{Ports: map[uint32]live.Port{1: in, 2: out}})

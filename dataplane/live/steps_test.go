@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live"
 )
 
-// TestSteps: between two steps of a call the frames that wait pass, and so do other calls; once it
-// has begun the end of its context changes nothing.
+// TestSteps: waiting frames and other calls pass between two steps of a call. Once the call has
+// begun, the end of its context changes nothing.
 func TestSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, out := newTestPort(), newTestPort()

@@ -6,10 +6,9 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
-// Trace subscribes to what happens to packets. The channel is closed when those
-// wanted have been told, when ctx ends and when the runner is closed. Nobody
-// who is slow to read it holds the switch up: what there is no room for is lost
-// and counted.
+// Trace subscribes to the traces of packets. The runner closes the channel after the last wanted
+// trace, when ctx ends and when the runner is closed. A slow reader does not hold up the switch:
+// the runner drops and counts traces without room in the channel.
 func (r *Runner) Trace(ctx context.Context, want trace.Filter) (<-chan trace.Item, error) {
 	return r.feed.Follow(ctx, r.Do, want)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace/stream"
 )
 
-// TestTrace: who asks over HTTP is told of the next packets of a port, and takes
-// none of them away.
+// TestTrace: an HTTP client receives the traces of the next packets of a port, and the packets
+// still reach their destination.
 func TestTrace(t *testing.T) {
 	in, other, out := newTestPort(), newTestPort(), newTestPort()
 	r := start(t, live.Config{Ports: map[uint32]live.Port{1: in, 3: other, 2: out}})

@@ -150,8 +150,7 @@ func (a *access) write(p *pipeline, role string, e *p4v1.Entity) *Error {
 	return errorf(codes.PermissionDenied, "role %q may not write %s", role, p.nameOf(kind, id))
 }
 
-// nameOf names an object of the P4Info in messages, by its id if it has no
-// name.
+// nameOf names an object of the P4Info in messages, by id if the object has no name.
 func (s *schema) nameOf(kind string, id uint32) string {
 	if n := s.names[id].name; n != "" {
 		return fmt.Sprintf("%s %q", kind, n)

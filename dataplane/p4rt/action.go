@@ -120,8 +120,8 @@ func (a *actionUse) fill(x texts, out *p4v1.Action, c engine.ActionCall) {
 	}
 }
 
-// oneShotModes are the settings of a one-shot action set that the engine does
-// not keep: they are those of the selector in any case.
+// oneShotModes holds the settings of a one-shot action set. The engine does not keep them, because
+// they always equal the settings of the selector.
 type oneShotModes struct {
 	mode p4v1.ActionProfileActionSet_ActionSelectionMode
 	size p4v1.ActionProfileActionSet_SizeSemantics
@@ -253,8 +253,8 @@ func (t *tableSchema) tableAction(x texts, to engine.Target, modes oneShotModes)
 	return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}
 }
 
-// groupSize checks the weights and the size of a group, or of a one-shot
-// action set, as it is put together.
+// groupSize checks the weights and the size of a group, or of a one-shot action set, while it
+// grows.
 type groupSize struct {
 	p    *profileSchema
 	max  int64 // 0: no limit

@@ -63,8 +63,8 @@ type role struct {
 	primary *Session   // one of live, or nil
 }
 
-// check refuses an update whose election id another session has, or whose
-// role.config says nothing this server knows.
+// check refuses an update with the election id of another session, or with a role.config unknown to
+// this server.
 func (r *role) check(x *Session, m *p4v1.MasterArbitrationUpdate) *Error {
 	if id := newElectionID(m.GetElectionId()); id != nil {
 		for _, other := range r.live {
@@ -119,10 +119,10 @@ func (r *role) leave(x *Session) {
 	}
 }
 
-// ForgetElections has all roles forget their highest election id and their primary, as if the
-// device had just started: whoever takes part in the election next may have any id. Controllers
-// learn that there is no primary. It is for an operator, where a client has left an id that no
-// controller can exceed.
+// ForgetElections makes all roles forget their highest election id and their primary, as if the
+// device had just started: the next participants of an election may have any id. Controllers learn
+// that there is no primary. An operator uses it when a client has left an id that no controller can
+// exceed.
 func (s *Sessions) ForgetElections() {
 	for _, r := range s.order {
 		r.highest, r.primary = nil, nil

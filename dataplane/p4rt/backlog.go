@@ -16,8 +16,8 @@ import (
 // another.
 const maxUnread = 1 << 20
 
-// backlogs is the answers of a server to Reads that their clients have not taken yet. They take
-// limit octets at most: the client that has taken nothing of one for the longest time gives way.
+// backlogs holds a server's answers to Reads until the clients take them. Answers take at most
+// limit octets: the client that has taken nothing of an answer for the longest time gives way.
 type backlogs struct {
 	limit int // octets
 
@@ -26,7 +26,7 @@ type backlogs struct {
 	octets int                   // guarded by mu; of all
 }
 
-// backlog is the encoded answer of a Read that its client has not read yet.
+// backlog holds the encoded answer of a Read until the client has read it.
 type backlog struct {
 	of     *backlogs
 	client *clientlimit.Client
@@ -136,8 +136,8 @@ func (x *backlog) put(m *grpc.PreparedMsg, octets int) {
 	}
 }
 
-// shed ends all Reads of a client, also those that wait for their turn: it would not read them
-// either.
+// shed ends all Reads of a client, including Reads that wait for their turn: the client would not
+// read their answers either.
 func (b *backlogs) shed(client *clientlimit.Client) {
 	for x := range b.all {
 		if x.client == client {

@@ -2,12 +2,10 @@ package p4rt
 
 import "math/bits"
 
-// Byte strings (P4Runtime specification, "Bytestrings"): big-endian integers.
-// Any number of leading zero octets is accepted as long as the value fits the
-// width of its type; the canonical form, the shortest one, is what we send.
-// Inside the package a value is held in the fixed length of its width,
-// byteLen(width) octets, so that values of a field compare and concatenate
-// without lengths.
+// Byte strings (P4Runtime specification, "Bytestrings"): big-endian integers. The server accepts
+// any number of leading zero octets if the value fits the width of its type, and sends the
+// canonical form, the shortest one. Inside the package a value takes the fixed length of its width,
+// byteLen(width) octets, so values of a field compare and concatenate without lengths.
 
 // byteLen is the number of octets that hold width bits.
 func byteLen(width int) int { return (width + 7) / 8 }

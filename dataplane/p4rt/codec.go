@@ -14,12 +14,11 @@ import (
 	"github.com/weft-sdn/weft/p4/wire"
 )
 
-// codec is gRPC's protobuf codec with a way of its own for the two messages
-// that carry table entries by the million: writeCall in, ReadResponse out.
-// What it does not know of them, an entity of another kind or a field that is
-// rarely there, it leaves to package proto.
+// codec is gRPC's protobuf codec, with its own code for the two messages that carry table entries
+// by the million: writeCall in, ReadResponse out. It leaves entities of unusual kinds and rarely
+// set fields to package proto.
 //
-// A request of any other kind that is longer than limit is refused before it is decoded.
+// The codec refuses any other kind of request beyond limit before decoding.
 type codec struct {
 	encoding.CodecV2
 	limit int // octets

@@ -77,7 +77,7 @@ func TestCodecDecodes(t *testing.T) {
 	decodeBoth(t, b)
 }
 
-// A table entry that comes in pieces, or in another order, is one all the same.
+// FuzzCodecDecode: a table entry in pieces, or in another order, decodes to the same entry.
 func FuzzCodecDecode(f *testing.F) {
 	for _, req := range scriptWrites(f) {
 		b, err := proto.Marshal(req)

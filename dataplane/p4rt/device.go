@@ -72,8 +72,8 @@ type Device struct {
 
 	prePorts, watchPorts portCheck
 
-	// active forwards packets; saved is what VERIFY_AND_SAVE put
-	// aside, which reads and writes refer to until it is committed.
+	// active forwards packets. saved holds the pipeline of VERIFY_AND_SAVE; reads and writes refer to
+	// saved until it is committed.
 	active, saved *realm
 	cookie        *p4v1.ForwardingPipelineConfig_Cookie
 	savedCookie   *p4v1.ForwardingPipelineConfig_Cookie
@@ -174,9 +174,8 @@ func (d *Device) Receive(now time.Duration, port uint32, frame []byte) {
 	d.sw.Receive(now, port, frame)
 }
 
-// Advance runs everything that is due at now: the switch, digest buffers and
-// idle timeouts. It returns when it wants to be called next at the latest,
-// and false when nothing is pending.
+// Advance runs everything due at now: the switch, digest buffers and idle timeouts. It returns the
+// latest time for the next call, and false when nothing is pending.
 func (d *Device) Advance(now time.Duration) (next time.Duration, pending bool) {
 	next, pending = d.sw.Advance(now)
 	earlier := func(t time.Duration) {

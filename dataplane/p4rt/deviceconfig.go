@@ -12,11 +12,11 @@ import "google.golang.org/protobuf/encoding/protowire"
 //	  bytes device_data = 3;
 //	}
 //
-// The order is PI's: octets that are a protobuf message are that message, all
-// others the JSON itself. JSON is never a protobuf message in practice: its first
-// octet, '{', opens a group that only a field header of '|' closes.
+// The order is PI's: octets that parse as a protobuf message are the message, any
+// other octets are the JSON itself. In practice JSON never parses as a protobuf
+// message: the first octet, '{', opens a group that only a field header of '|' closes.
 // The switch ignores reassign, since a committed config starts from empty state
-// anyway, and extras, which name nothing that it has.
+// anyway, and extras, since they name nothing in this switch.
 func programOf(config []byte) (json []byte, wrapped bool) {
 	const deviceData protowire.Number = 3
 	for rest := config; len(rest) > 0; {

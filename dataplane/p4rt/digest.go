@@ -94,8 +94,7 @@ func (g *digests) apply(s *digestSchema, typ p4v1.Update_Type, e *p4v1.DigestEnt
 	return nil
 }
 
-// read emits the configuration of one digest, or with id 0 of all that are
-// enabled.
+// read emits the configuration of one digest or, with id 0, of all enabled digests.
 func (g *digests) read(q *p4v1.DigestEntry, out *reading) *Error {
 	one := func(st *digestState) {
 		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
@@ -195,8 +194,8 @@ func (st *digestState) expire(now time.Duration) {
 	}
 }
 
-// advance sends the buffers that have waited long enough and returns when the
-// next one will have.
+// advance sends the buffers that have waited long enough, and returns the time when the next buffer
+// is due.
 func (g *digests) advance(d *Device, now time.Duration) (next time.Duration, pending bool) {
 	for _, s := range g.p.digestList {
 		st := g.state[s.id]

@@ -52,8 +52,8 @@ func withoutName(s string) string {
 	return s
 }
 
-// updateError is engineError for an update of an object that has a life of its
-// own: what it says of existing and missing ones tells the way out.
+// updateError is engineError for an update of an object that clients insert and delete. For an
+// existing or a missing object, the error tells the client what to do instead.
 func updateError(err error, typ p4v1.Update_Type, what string) *Error {
 	switch {
 	case err == nil:

@@ -18,9 +18,9 @@ var ErrClosed = errors.New("p4rt: closed")
 // It stays without numeric codes: the canonical code and the text say all.
 const errorSpace = ""
 
-// Error is the outcome of one update or of one request: a canonical code and
-// a sentence that says what was wrong and what would be right. It converts to
-// a gRPC status by GRPCStatus and to a p4.v1.Error by detail.
+// Error is the outcome of one update or of one request: a canonical code, and a sentence that names
+// the fault and the accepted values. It converts to a gRPC status by GRPCStatus and to a
+// p4.v1.Error by detail.
 type Error struct {
 	Code    codes.Code
 	Message string
@@ -60,10 +60,9 @@ func outOfRange(format string, args ...any) *Error {
 	return errorf(codes.OutOfRange, format, args...)
 }
 
-// batchError is the status of a batch of which at least one element failed:
-// code UNKNOWN and one p4.v1.Error per element, in order (P4Runtime
-// specification, "Error Reporting" of Write and "Batch Processing" of Read).
-// It returns nil when every element is nil.
+// batchError returns the status of a batch with at least one failed element: code UNKNOWN and one
+// p4.v1.Error per element, in order (P4Runtime specification, "Error Reporting" of Write and "Batch
+// Processing" of Read). It returns nil when every element is nil.
 func batchError(what string, each []*Error) error {
 	failed := 0
 	var first *Error

@@ -44,8 +44,8 @@ func TestFabricProgramIsShared(t *testing.T) {
 	}
 }
 
-// TestProgramOutlivesRequest: a program whose request came to nothing, as its client gave up while
-// it was loaded, is there for the next attempt; and only one such is kept.
+// TestProgramOutlivesRequest: if a client gives up while its program loads, the program is there
+// for the client's next attempt. The cache keeps only one such program.
 func TestProgramOutlivesRequest(t *testing.T) {
 	var cache Cache
 	load := func(cfg *p4v1.ForwardingPipelineConfig) weak.Pointer[pipeline] {
@@ -71,7 +71,7 @@ func TestProgramOutlivesRequest(t *testing.T) {
 	if there(first) || !there(other) {
 		t.Errorf("after another program the first is there: %t, that one: %t", there(first), there(other))
 	}
-	// What a device uses is found without being loaded, and is then the one that is kept.
+	// A program in use by a device is found without loading, and then stays in the cache.
 	used, err := cache.load(fabricConfig(t))
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 // not have selects none.
 type packetFilter map[string][]filterValue
 
-// filterValue is a value as role.config has it: which of the two it is depends
-// on the type that the metadata has in the pipeline.
+// filterValue is a value from role.config: the type of the metadata in the pipeline decides which
+// of the two forms applies.
 type filterValue struct {
 	text   string // of a type translated to strings
 	number []byte // in canonical form; nil: it is no number

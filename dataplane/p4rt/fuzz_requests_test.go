@@ -189,7 +189,7 @@ func FuzzSetPipeline(f *testing.F) {
 	})
 }
 
-// A P4Info with a field that is another one is refused, or describes a program that can be used.
+// TestMutatedPipelines: a P4Info with a changed field is refused, or describes a usable program.
 func TestMutatedPipelines(t *testing.T) {
 	var cache Cache
 	cfg := loadConfig(t, "entities")

@@ -160,7 +160,8 @@ func (c *checker) write(req *p4v1.WriteRequest) {
 	}
 }
 
-// symmetric checks that what is read can be written, and then reads the same.
+// symmetric writes everything read from the device to a new device, and checks that both then read
+// alike.
 func (c *checker) symmetric(cache *Cache) {
 	c.t.Helper()
 	d := c.fresh(cache)

@@ -87,7 +87,7 @@ func besiege(t *testing.T, cfg p4rt.ServerConfig, entries int) *siege {
 	return s
 }
 
-// besieged reports whether attacks are to be large ones, as make soak has them.
+// besieged reports whether the tests run large attacks, as make soak does.
 func besieged() bool { return os.Getenv("WEFT_SIEGE") != "" }
 
 // inUse returns the octets of memory that the process holds for objects, garbage included.
@@ -183,9 +183,9 @@ func (s *siege) wantStatus(x *limittest.Stream, want codes.Code) {
 	}
 }
 
-// TestStrangersPipelines checks that pipeline configurations and Writes of clients that are not
-// primary are not decoded, that long messages are refused, and that messages that never end take
-// bounded memory.
+// TestStrangersPipelines checks that the server does not decode pipeline configurations and Writes
+// from clients that are not primary, refuses long messages, and bounds the memory for messages that
+// never end.
 func TestStrangersPipelines(t *testing.T) {
 	const message = 8 << 20
 	attacks, limit := 8, uint64(96<<20)
@@ -284,8 +284,8 @@ func TestStalledReader(t *testing.T) {
 	}
 }
 
-// TestArbitrationFlood checks that streams of arbitration updates whose clients never read are not
-// heard for ever, and that the primary of another role is not disturbed.
+// TestArbitrationFlood checks that the server stops listening to clients that stream arbitration
+// updates and never read, and that the primary of another role is not disturbed.
 func TestArbitrationFlood(t *testing.T) {
 	const flood = 64 << 20
 	s := besiege(t, p4rt.ServerConfig{}, 100)
@@ -323,8 +323,9 @@ func TestArbitrationFlood(t *testing.T) {
 	attack.Wait()
 }
 
-// TestMaxConnections checks that connections beyond the limit of an address are closed and counted,
-// that those of controllers go on, and that a stranger that uses its connection is served.
+// TestMaxConnections checks that the server closes and counts connections beyond the limit of an
+// address, that connections of controllers go on, and that an untrusted client is served while it
+// uses its connection.
 func TestMaxConnections(t *testing.T) {
 	const limit = 5
 	s := besiege(t, p4rt.ServerConfig{Limits: clientlimit.Config{PerClient: limit}}, 10)

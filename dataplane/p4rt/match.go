@@ -184,9 +184,9 @@ func (f *fieldSchema) match(x texts, m *p4v1.FieldMatch) (engine.Match, *Error) 
 	return engine.Match{}, invalid("no match type is set; want %s", f.kind)
 }
 
-// oneValue refuses the match of several values of a type that has another
-// width in the program: what they are there has no form in the client's width
-// (P4Runtime specification, "Translation of Match Fields").
+// oneValue refuses a match of several values if the type has another width in the program: the
+// values in the program have no form in the client's width (P4Runtime specification, "Translation
+// of Match Fields").
 func (f *fieldSchema) oneValue(format string, args ...any) *Error {
 	return invalid("%s; type %q is translated from %d bits to %d: match one value, or leave the "+
 		"field out for don't care",

@@ -12,13 +12,13 @@ import (
 )
 
 // heap returns what is allocated and reachable.
-func heap() uint64 {
+func heap() int64 {
 	for range 3 { // finalizers, and what a pool keeps for one collection
 		runtime.GC()
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return int64(m.HeapAlloc)
 }
 
 // loadedDevice is a device with the fabric's program and n entries.

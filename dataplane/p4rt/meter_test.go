@@ -7,7 +7,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// What may be configured depends on the type of the meter, and reads back as written.
+// TestMeterTypes: the type of a meter decides which configurations it accepts, and a configuration
+// reads back as written.
 func TestMeterTypes(t *testing.T) {
 	const (
 		two    = configv1.MeterSpec_TWO_RATE_THREE_COLOR

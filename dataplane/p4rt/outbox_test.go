@@ -19,8 +19,9 @@ func noticeOf(id uint64) *p4v1.StreamMessageResponse {
 	}}
 }
 
-// TestOutboxBounded checks that a controller that does not read has a bounded queue: the latest
-// arbitration message is always in it, other messages are dropped and counted by number and octets.
+// TestOutboxBounded checks that the queue of a controller that never reads is bounded: it always
+// contains the latest arbitration message, and drops and counts all other messages by number and
+// octets.
 func TestOutboxBounded(t *testing.T) {
 	const limit = 100
 	o := newOutbox(limit)
@@ -85,9 +86,9 @@ func arbitrating(
 	return x, code, err
 }
 
-// TestRolesForgotten checks that roles without controllers do not fill the table of roles: one
-// without an election id is forgotten at once, others when there is no room, the one left first
-// before others.
+// TestRolesForgotten checks that roles without controllers do not fill the table of roles: a role
+// without an election id is forgotten at once. Any other role is forgotten when there is no room;
+// the role left first goes first.
 func TestRolesForgotten(t *testing.T) {
 	s := NewSessions(newTestDevice(t, Config{}))
 	open := func(role string, id uint64) (*Session, codes.Code) {
@@ -134,7 +135,7 @@ func TestRolesForgotten(t *testing.T) {
 }
 
 // TestRolesOfOneClient checks that the streams of one connection cannot take all roles, and that
-// roles and their configurations have a size.
+// roles and their configurations are limited in size.
 func TestRolesOfOneClient(t *testing.T) {
 	s := NewSessions(newTestDevice(t, Config{}))
 	for c := 0; len(s.roles) < maxRoles; c++ {

@@ -27,9 +27,8 @@ type pipeline struct {
 	marshaled []byte // the P4Info, to compare
 	program   *engine.Program
 	info      *configv1.P4Info // as it came; no one changes it
-	// packed is the device configuration as it came, for
-	// GetForwardingPipelineConfig: deflated, as the JSON takes as much as all that
-	// is made of it, and a twentieth of that so.
+	// packed is the device configuration as received, for GetForwardingPipelineConfig. It is deflated:
+	// the JSON takes as much memory as everything made from it, and a twentieth of that when deflated.
 	packed []byte
 	digest uint64 // of the device configuration, to compare; see digestOf
 	octets int    // of it
@@ -37,9 +36,9 @@ type pipeline struct {
 
 var digestSeed = maphash.MakeSeed()
 
-// digestOf distinguishes device configurations within this process. All switches of a fabric are
-// given the same megabytes one after the other: a cryptographic hash took longer than all else
-// there is to start one.
+// digestOf distinguishes device configurations within this process. All switches of a fabric get
+// the same megabytes one after the other: a cryptographic hash took longer than the rest of a
+// switch's start.
 func digestOf(device []byte) uint64 { return maphash.Bytes(digestSeed, device) }
 
 func pack(device []byte) ([]byte, error) {
@@ -62,10 +61,9 @@ func (p *pipeline) device() ([]byte, error) {
 	return io.ReadAll(flate.NewReader(bytes.NewReader(p.packed)))
 }
 
-// Cache shares loaded pipelines between devices: those that are given the same
-// bytes get the same engine.Program. It keeps a pipeline as long as some device
-// uses it, and the one that was asked for last. A Cache is safe for concurrent
-// use; the zero value is ready.
+// Cache shares loaded pipelines between devices: devices with the same configuration bytes get the
+// same engine.Program. It keeps a pipeline as long as some device uses the pipeline, and also the
+// pipeline last asked for. A Cache is safe for concurrent use; the zero value is ready.
 type Cache struct {
 	mu        sync.Mutex
 	pipelines []weak.Pointer[pipeline] // guarded by mu; few, as programs are
@@ -208,7 +206,7 @@ func missing(kind, name string) *Error {
 		kind, name)
 }
 
-// find sets the index of an object of the P4Info among those of the program.
+// find looks up an object of the P4Info in the program, and sets its index.
 func find[T any](engine *int, list []T, kind, name string, is func(T) bool) *Error {
 	if *engine = slices.IndexFunc(list, is); *engine < 0 {
 		return missing(kind, name)

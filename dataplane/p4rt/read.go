@@ -12,13 +12,11 @@ import (
 // MiB that gRPC clients accept by default.
 const maxReadBytes = 1 << 17
 
-// Read answers a Read request: emit is called with every response. Requests
-// select by what they set; a selection of table entries, members or groups
-// that nothing fits is empty, while a multicast group, clone session or
-// digest named by its id must exist. The error of a request of which some
-// element failed has code UNKNOWN and one p4.v1.Error per element; what the
-// others select has been emitted. The role of the request is the business of
-// Sessions.
+// Read answers a Read request: it calls emit with every response. A request selects entities by the
+// fields that it sets. A selection of table entries, members or groups may be empty, while a
+// multicast group, clone session or digest named by id must exist. If some element of a request
+// failed, the error has code UNKNOWN and one p4.v1.Error per element; Read has emitted the
+// selections of all other elements. Sessions handles the role of the request.
 func (d *Device) Read(now time.Duration, req *p4v1.ReadRequest,
 	emit func(*p4v1.ReadResponse)) error {
 	x, err := d.startRead(req, nil)
@@ -28,8 +26,8 @@ func (d *Device) Read(now time.Duration, req *p4v1.ReadRequest,
 	return x.all(now, emit)
 }
 
-// reading is a Read under way: one that lets packets pass every now and then,
-// and nothing that changes what it reads.
+// reading is a Read in progress. It lets packets pass every now and then, but no change of the
+// objects that it reads.
 type reading struct {
 	r    *realm
 	req  *p4v1.ReadRequest

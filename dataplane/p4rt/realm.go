@@ -23,8 +23,8 @@ type realm struct {
 	// oneShots counts the entries with one-shot action sets, by profile id:
 	// a selector takes either those or members and groups.
 	oneShots map[uint32]int
-	// egressPort has the replication entries that name ports by the
-	// deprecated egress_port, so that they read back as written.
+	// egressPort holds the replication entries that name ports by the deprecated egress_port, to read
+	// them back as written.
 	egressPort map[preKey]struct{}
 	digests    digests
 	texts      texts

@@ -13,11 +13,11 @@ import (
 	"github.com/weft-sdn/weft/dataplane/clientlimit"
 )
 
-// Requests that may be large are taken as streams of one message, which is the same on the wire:
-// the server then reads one only when its client has a place for it, and decodes the bulk of it
-// only when the rest reports that its sender is the primary.
+// The server takes large requests as streams of one message; on the wire there is no difference. It
+// then reads a request only when the client has a place for it, and decodes the bulk of the request
+// only after the other fields show that the primary sent it.
 
-// smallWrite is the size of a WriteRequest in octets that is decoded at once.
+// smallWrite is the largest WriteRequest, in octets, that the server decodes at once.
 const smallWrite = 64 << 10
 
 // service is the description of the gRPC service with the handlers of large requests.
@@ -123,7 +123,7 @@ func handlePipeline(srv any, stream grpc.ServerStream) error {
 	return stream.SendMsg(resp)
 }
 
-// without returns the fields of a message that do not have a number, and how many have.
+// without returns the fields of a message except fields with a number, and how many it left out.
 func without(field protowire.Number, b []byte) (rest []byte, n int, err error) {
 	for len(b) > 0 {
 		num, typ, length := protowire.ConsumeField(b)
@@ -140,7 +140,7 @@ func without(field protowire.Number, b []byte) (rest []byte, n int, err error) {
 	return rest, n, nil
 }
 
-// tooLong is the error of a request that is longer than its kind may be.
+// tooLong returns the error for a request beyond the size limit of its kind.
 func tooLong(octets, limit int) error {
 	return fmt.Errorf("p4rt: the message has %d octets; want %d at most", octets, limit)
 }

@@ -8,8 +8,8 @@ import (
 	configv1 "github.com/p4lang/p4runtime/go/p4/config/v1"
 )
 
-// schema is a P4Info message indexed by id. It is immutable once built and
-// shared by every device that loads the same configuration.
+// schema indexes a P4Info message by id. A built schema is immutable and shared by all devices with
+// the same configuration.
 type schema struct {
 	info *configv1.P4Info
 
@@ -84,7 +84,7 @@ type paramSchema struct {
 	name string
 }
 
-// actionUse is an action as one table, or the tables of one profile, use it.
+// actionUse is the use of an action by one table, or by the tables of one profile.
 type actionUse struct {
 	*actionSchema
 	scope  configv1.ActionRef_Scope
@@ -183,8 +183,8 @@ type packetSchema struct {
 	bits   int // of the header, in the program
 }
 
-// newSchema indexes a P4Info message. It reports INVALID_ARGUMENT for ids that
-// are zero or used twice, and for references to objects that are not there.
+// newSchema indexes a P4Info message. It returns INVALID_ARGUMENT for ids that are zero or used
+// twice, and for references to missing objects.
 func newSchema(info *configv1.P4Info) (*schema, *Error) {
 	s := &schema{
 		info:      info,

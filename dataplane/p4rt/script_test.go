@@ -24,11 +24,10 @@ import (
 
 var update = flag.Bool("update", false, "write what the scripts print into them")
 
-// TestScripts runs testdata/*.script. A script is a story of commands; each
-// is a line, its input, a line of four dashes and what it prints. Ids are
-// written @name (the alias of the object in the P4Info); an action is
-// @action.name where a table has the same alias. The names are those of the
-// program "entities", or of the one in a first line "#names <stem>".
+// TestScripts runs testdata/*.script. A script is a sequence of commands; each command is a line,
+// its input, a line of four dashes and its output. Ids are written @name (the alias of the object
+// in the P4Info); an action is @action.name if a table has the same alias. Names refer to the
+// program "entities", or to the program in a first line "#names <stem>".
 //
 //	time <duration>            sets the clock
 //	pipeline <action> [<stem>] SetForwardingPipelineConfig with testdata/<stem>.json

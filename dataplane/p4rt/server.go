@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
 	"math"
 	"net"
 	"slices"
@@ -18,9 +19,13 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/weft-sdn/weft/dataplane/clientlimit"
+	"github.com/weft-sdn/weft/p4"
 )
 
 // APIVersion is the P4Runtime version that Capabilities reports.
@@ -30,12 +35,13 @@ const APIVersion = "1.5.0"
 const (
 	// maxAnswer bounds a response: a pipeline configuration is one message.
 	maxAnswer = 256 << 20
-	// maxSmall bounds the messages of clients but for Write and SetForwardingPipelineConfig, and those
-	// of other services at the port.
+	// maxSmall bounds the messages of clients except Write and SetForwardingPipelineConfig, and the
+	// messages of all other services at the port.
 	maxSmall = 4 << 20
 	// window is how much of a message a client may send before the server takes the call.
 	window = 256 << 10
-	// connWindow is that of all calls of a connection that are not accounted for yet.
+	// connWindow is the window of a connection, shared by all calls that the server has not accounted
+	// for yet.
 	connWindow = 1 << 20
 )
 
@@ -65,13 +71,15 @@ type ServerConfig struct {
 	// Limits bound the resources of clients. MaxMessage sets its Unfinished where that is 0: two of
 	// the largest requests, and at least clientlimit.DefaultUnfinished.
 	Limits clientlimit.Config
-	// ReadBacklog is how many octets of answers to Reads may wait for their clients. Beyond it the
-	// Read whose client has taken nothing for the longest time ends. 0: DefaultReadBacklog.
+	// ReadBacklog is how many octets of Read answers may wait for clients. Beyond this limit, the
+	// server ends the Read whose client has taken nothing for the longest time. 0: DefaultReadBacklog.
 	ReadBacklog int
 	// StreamQueue is how many packet-ins, digest lists and notifications may
 	// wait for one controller; more are dropped and counted. 0:
 	// DefaultStreamQueue.
 	StreamQueue int
+	// Log takes what of the state of a switch another P4 program lacks; nil: nothing is logged.
+	Log *slog.Logger
 }
 
 // Defaults of ServerConfig.
@@ -120,17 +128,16 @@ type Server struct {
 type served struct {
 	sessions *Sessions
 	exec     Executor
-	// state keeps requests apart that packets may come between: what changes
-	// the device's state takes all of it, a Read one of many parts.
+	// state separates requests while packets come in between: a change of the device's state takes all
+	// of the semaphore, a Read takes one of many parts.
 	state *semaphore.Weighted
 }
 
 // wholeState is what a request takes that changes state.
 const wholeState = math.MaxInt32
 
-// How much of a large request is done before packets have their turn, about a
-// quarter of a millisecond. A batch that must be atomic to packets has no
-// such limit.
+// Work on a large request before packets have their turn, about a quarter of a millisecond. A batch
+// that must be atomic to packets has no such limit.
 const (
 	stepUpdates = 64  // of a Write
 	stepObjects = 256 // that a Read looks at
@@ -355,9 +362,9 @@ func (d *served) write(ctx context.Context, req *p4v1.WriteRequest) error {
 	return w.result()
 }
 
-// Read implements p4.v1.P4Runtime. The answer is one state of what clients
-// write, put together while packets pass. It is sent from another goroutine,
-// so that a client that reads slowly does not delay writers.
+// Read implements p4.v1.P4Runtime. The answer is a single state of the objects that clients write,
+// put together while packets pass. Another goroutine sends the answer, so that a slow reader does
+// not delay writers.
 func (s *Server) Read(req *p4v1.ReadRequest, stream p4v1.P4Runtime_ReadServer) error {
 	d, err := s.device(req.GetDeviceId())
 	if err != nil {
@@ -469,7 +476,7 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	if err := d.setPipeline(ctx, req); err != nil {
+	if err := d.setPipeline(ctx, req, s.cfg.Log); err != nil {
 		return nil, err
 	}
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
@@ -497,7 +504,7 @@ func (d *served) mayWrite(ctx context.Context, req *p4v1.WriteRequest) error {
 }
 
 func (d *served) setPipeline(ctx context.Context,
-	req *p4v1.SetForwardingPipelineConfigRequest) error {
+	req *p4v1.SetForwardingPipelineConfigRequest, log *slog.Logger) error {
 	if err := d.maySetPipeline(ctx, req); err != nil {
 		return err
 	}
@@ -505,15 +512,22 @@ func (d *served) setPipeline(ctx context.Context,
 	if bad != nil {
 		return bad
 	}
-	return d.exclusive(ctx, func(now time.Duration) error {
+	md, _ := metadata.FromIncomingContext(ctx)
+	partial := len(md.Get(p4.ReconcileKey)) > 0
+	var lost map[string]int
+	err := d.exclusive(ctx, func(now time.Duration) (err error) {
 		if err := d.sessions.maySetPipeline(req); err != nil {
 			return err
 		}
-		if err := d.sessions.dev.setPipeline(now, req, p); err != nil {
-			return err
+		if lost, bad = d.sessions.dev.setPipeline(now, req, p, partial); bad != nil {
+			return bad
 		}
 		return nil
 	})
+	if len(lost) > 0 && log != nil {
+		log.Warn("another P4 program lacks what the switch held", "lost", lost)
+	}
+	return err
 }
 
 // GetForwardingPipelineConfig implements p4.v1.P4Runtime.
@@ -542,5 +556,9 @@ func (s *Server) Capabilities(_ context.Context,
 			return nil, err
 		}
 	}
-	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: APIVersion}, nil
+	reconciles, err := anypb.New(wrapperspb.String(p4.ReconcileKey))
+	if err != nil {
+		return nil, err
+	}
+	return &p4v1.CapabilitiesResponse{P4RuntimeApiVersion: APIVersion, Experimental: reconciles}, nil
 }

@@ -21,9 +21,9 @@ func (s *Server) common() {
 	reflection.Register(s.grpc)
 }
 
-// RegisterService implements grpc.ServiceRegistrar: it adds another service to
-// the same port, such as gNMI. It must be called before Serve. Close waits for
-// the calls of that service too, so whoever adds it ends them first.
+// RegisterService implements grpc.ServiceRegistrar: it adds another service to the same port, such
+// as gNMI. Call it before Serve. Close also waits for the calls of the added service, so the caller
+// must end these calls first.
 func (s *Server) RegisterService(d *grpc.ServiceDesc, impl any) {
 	s.grpc.RegisterService(d, impl)
 	s.health.SetServingStatus(d.ServiceName, healthpb.HealthCheckResponse_SERVING)

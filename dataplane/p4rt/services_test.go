@@ -22,8 +22,8 @@ import (
 )
 
 // TestCommonServices checks that tools can ask the server for its services, their files and its
-// health, that a connection has a bounded number of such streams, and that they end with the
-// server.
+// health, that the server bounds the number of such streams on a connection, and that the streams
+// end with the server.
 func TestCommonServices(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

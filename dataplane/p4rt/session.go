@@ -20,9 +20,9 @@ const (
 	maxRoleConfig  = 64 << 10 // octets
 )
 
-// Sessions puts arbitration in front of a device: which controller is primary
-// for which role, who may write, and who is told what. Like the device it is
-// synchronous and belongs to the device's goroutine.
+// Sessions puts arbitration in front of a device: it decides which controller is primary for which
+// role, who may write, and who receives which message. Like the device, Sessions is synchronous and
+// belongs to the device's goroutine.
 type Sessions struct {
 	dev   *Device
 	roles map[string]*role
@@ -219,8 +219,8 @@ func (s *Sessions) rolesOf(client *clientlimit.Client) int {
 	return n
 }
 
-// makeRoom has room for one more role: it forgets the role that has been without controllers for
-// the longest time if it must. It reports whether there is room.
+// makeRoom makes room for one more role: if necessary, it forgets the role without controllers for
+// the longest time. It reports whether there is room.
 func (s *Sessions) makeRoom() bool {
 	if len(s.order) < maxRoles {
 		return true
@@ -234,8 +234,7 @@ func (s *Sessions) makeRoom() bool {
 	return false
 }
 
-// primary reports whether the session is the primary of its role, as an error
-// if it is not.
+// primary returns an error unless the session is the primary of its role.
 func (x *Session) primary(what string) *Error {
 	if x.role == nil {
 		return errorf(codes.PermissionDenied,

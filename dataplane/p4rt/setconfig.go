@@ -21,7 +21,8 @@ import (
 // default entries, action profiles, replication, value sets, digests and
 // meters must all fit it, or the request is INVALID_ARGUMENT and changes
 // nothing; counters and registers are carried over where the new program has
-// them. With the config that is running it only changes the cookie.
+// them. A client that sends [p4.ReconcileKey] has what does not fit left out.
+// With the config that is running it only changes the cookie.
 func (d *Device) SetPipeline(now time.Duration,
 	req *p4v1.SetForwardingPipelineConfigRequest) error {
 	if err := d.checkID(req.GetDeviceId()); err != nil {
@@ -29,7 +30,7 @@ func (d *Device) SetPipeline(now time.Duration,
 	}
 	p, err := d.verify(req)
 	if err == nil {
-		err = d.setPipeline(now, req, p)
+		_, err = d.setPipeline(now, req, p, false)
 	}
 	if err != nil {
 		return err
@@ -37,8 +38,8 @@ func (d *Device) SetPipeline(now time.Duration,
 	return nil
 }
 
-// verify checks a request and loads the program that comes with it, unless it
-// is COMMIT, which has none. It may be called from any goroutine.
+// verify checks a request and loads the program in it; COMMIT carries no program. Any goroutine may
+// call verify.
 func (d *Device) verify(req *p4v1.SetForwardingPipelineConfigRequest) (*pipeline, *Error) {
 	switch action := req.GetAction(); action {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY,
@@ -57,9 +58,10 @@ func (d *Device) verify(req *p4v1.SetForwardingPipelineConfigRequest) (*pipeline
 	}
 }
 
-// setPipeline carries out a request whose config p has been verified.
+// setPipeline carries out a request whose config p has been verified. partial leaves out what does
+// not fit a new program; lost counts that by the names of objects.
 func (d *Device) setPipeline(now time.Duration, req *p4v1.SetForwardingPipelineConfigRequest,
-	p *pipeline) *Error {
+	p *pipeline, partial bool) (lost map[string]int, bad *Error) {
 	cookie := copyCookie(req.GetConfig().GetCookie())
 	switch req.GetAction() {
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_SAVE:
@@ -67,11 +69,11 @@ func (d *Device) setPipeline(now time.Duration, req *p4v1.SetForwardingPipelineC
 	case p4v1.SetForwardingPipelineConfigRequest_VERIFY_AND_COMMIT:
 		d.start(p, nil, cookie)
 	case p4v1.SetForwardingPipelineConfigRequest_RECONCILE_AND_COMMIT:
-		return d.reconcile(now, p, cookie)
+		return d.reconcile(now, p, cookie, partial)
 	case p4v1.SetForwardingPipelineConfigRequest_COMMIT:
-		return d.commit(now)
+		return nil, d.commit(now)
 	}
-	return nil
+	return nil, nil
 }
 
 func copyCookie(c *p4v1.ForwardingPipelineConfig_Cookie) *p4v1.ForwardingPipelineConfig_Cookie {
@@ -81,8 +83,8 @@ func copyCookie(c *p4v1.ForwardingPipelineConfig_Cookie) *p4v1.ForwardingPipelin
 	return &p4v1.ForwardingPipelineConfig_Cookie{Cookie: c.GetCookie()}
 }
 
-// shadow is a realm with a switch of its own, for a pipeline that does not
-// forward yet and follows another one.
+// shadow returns a realm with a switch of its own, for a new pipeline that follows another pipeline
+// and does not forward yet.
 func (d *Device) shadow(p *pipeline, before *realm) *realm {
 	sw := dataplane.New(d.cfg.Switch, discard{})
 	sw.SetProgram(p.program)
@@ -121,33 +123,44 @@ func (d *Device) restore(now time.Duration, hard, soft []*p4v1.Update) *Error {
 
 // reconcile starts a pipeline with the forwarding state of the current one.
 func (d *Device) reconcile(now time.Duration, p *pipeline,
-	cookie *p4v1.ForwardingPipelineConfig_Cookie) *Error {
+	cookie *p4v1.ForwardingPipelineConfig_Cookie, partial bool) (lost map[string]int, bad *Error) {
 	if d.active == nil {
 		d.start(p, nil, cookie)
-		return nil
+		return nil, nil
 	}
 	if d.active.p == p {
 		d.cookie = cookie
 		d.saved, d.savedCookie = nil, nil
-		return nil
+		return nil, nil
 	}
 	state, soft := d.active.state(now)
 	try := d.shadow(p, d.active)
 	try.clearInitial()
+	fits := state[:0]
 	for _, u := range state {
-		if err := try.update(now, u, nil); err != nil {
-			kind, id := entityObject(u.GetEntity())
-			return invalid("the forwarding state of %s does not fit the new config: %s",
-				d.active.p.nameOf(kind, id), err.Message)
+		err := try.update(now, u, nil)
+		if err == nil {
+			fits = append(fits, u)
+			continue
 		}
+		kind, id := entityObject(u.GetEntity())
+		name := d.active.p.nameOf(kind, id)
+		if !partial {
+			return nil, invalid("the forwarding state of %s does not fit the new config: %s", name,
+				err.Message)
+		}
+		if lost == nil {
+			lost = make(map[string]int)
+		}
+		lost[name]++
 	}
 	d.start(p, try, cookie)
-	return d.restore(now, state, soft)
+	return lost, d.restore(now, fits, soft)
 }
 
-// state lists what carries the forwarding state of a realm to another one:
-// the updates that must succeed, in an order that respects references, and
-// those of counters and registers, which may fail.
+// state lists the updates that carry the forwarding state of a realm to another realm: hard updates
+// must succeed, in an order that respects references; soft updates, of counters and registers, may
+// fail.
 func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 	collect := func(list *[]*p4v1.Update, typ p4v1.Update_Type, q *p4v1.Entity,
 		keep func(*p4v1.Entity) bool) {
@@ -238,9 +251,9 @@ func (r *realm) clearInitial() {
 	}
 }
 
-// GetPipeline answers a GetForwardingPipelineConfig request. Without a
-// pipeline the config is unset. A saved pipeline that is not committed yet is
-// what reads and writes refer to, and so is what is returned.
+// GetPipeline answers a GetForwardingPipelineConfig request. Without a pipeline the config is
+// unset. If a pipeline is saved but not committed yet, reads and writes refer to the saved
+// pipeline, so GetPipeline returns it.
 func (d *Device) GetPipeline(req *p4v1.GetForwardingPipelineConfigRequest) (
 	*p4v1.GetForwardingPipelineConfigResponse, error) {
 	if err := d.checkID(req.GetDeviceId()); err != nil {

@@ -54,8 +54,7 @@ func (s *Server) StreamChannel(stream p4v1.P4Runtime_StreamChannelServer) error 
 				return err
 			}
 		case err := <-received:
-			// What was queued before the end is still sent, such as the
-			// StreamError of a last message.
+			// Messages queued before the end are still sent, such as the StreamError of a last message.
 			if e := send(); e != nil && err == nil {
 				err = e
 			}
@@ -111,7 +110,7 @@ func (c *channel) handle(ctx context.Context, m *p4v1.StreamMessageRequest) erro
 		if err := c.updates.Wait(ctx); err != nil {
 			return execError(err)
 		}
-		// A primary is told so when the requests of the one before are done.
+		// A client learns that it is primary when the requests of the previous primary are done.
 		if err := dev.exclusive(ctx,
 			func(now time.Duration) error { return session.Receive(now, m) }); err != nil {
 			return err
@@ -126,8 +125,8 @@ func (c *channel) handle(ctx context.Context, m *p4v1.StreamMessageRequest) erro
 	return result
 }
 
-// target finds the device and the session of a message. Before arbitration
-// there are none, and any other message is answered by a StreamError.
+// target finds the device and the session of a message. Before arbitration neither exists, and any
+// other message is answered by a StreamError.
 func (c *channel) target(m *p4v1.StreamMessageRequest) (*served, *Session, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,8 +208,8 @@ const (
 )
 
 // outbox is the queue of one stream: put never blocks. When maxNotices arbitration messages wait, a
-// new one takes the place of the last of them: who is primary now supersedes who was. Other
-// messages are dropped, and counted, when limit of them or maxQueueBytes wait.
+// new arbitration message replaces the last one, since only the current primary matters. put drops
+// and counts any other message when limit of them or maxQueueBytes wait.
 type outbox struct {
 	ready chan struct{} // has a token while messages may wait
 	drain chan struct{} // has a token when messages were taken

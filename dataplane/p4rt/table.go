@@ -214,7 +214,7 @@ func (r *realm) modifyEntry(t *tableSchema, match []engine.Match, prio int32, e 
 		entry.Target, entry.IdleTimeout = target, time.Duration(e.GetIdleTimeoutNs())
 		entry.Metadata = extra{controllerMetadata(e), modes, e.GetMetadata()}.pack()
 	} else {
-		// Without an action the entry stays as it is, but for what is given.
+		// Without an action the entry stays the same, except for the given fields.
 		x := unpackExtra(old.Metadata)
 		if controllerMetadata(e) != 0 {
 			x.controller = controllerMetadata(e)
@@ -376,9 +376,9 @@ func (t *tableSchema) profileID() uint32 {
 	return t.profile.id
 }
 
-// checkSelectorUse keeps one-shot action sets and members or groups apart: a
-// selector takes the ones or the others. last reports that the only one-shot
-// entry there is is about to be replaced.
+// checkSelectorUse keeps one-shot action sets apart from members and groups: a selector takes
+// either the former or the latter. last reports that the selector's only one-shot entry is about to
+// be replaced.
 func (r *realm) checkSelectorUse(p *profileSchema, kind engine.TargetKind, last bool) *Error {
 	if p == nil || !p.selector {
 		return nil

@@ -120,8 +120,8 @@ func selects(q, e *p4v1.TableEntry) bool {
 // noAction is the action of core.p4 that does nothing.
 const noAction = "NoAction"
 
-// tableEntry converts an entry of the switch. What q sets of direct resources
-// and of the last hit is read too.
+// tableEntry converts an entry of the switch. It also reads the direct resources and the last hit,
+// if q sets them.
 func (r *realm) tableEntry(t *tableSchema, x *engine.Entry, q *p4v1.TableEntry,
 	out *reading) *p4v1.Entity {
 	more := unpackExtra(x.Metadata)

@@ -15,8 +15,7 @@ const maxText = 1024
 // texts are the strings of a pipeline's translated types.
 type texts struct {
 	tables []*textTable // by translation.index; nil for types that clients know by numbers
-	// look reports that a string which has no value yet is NOT_FOUND instead of
-	// getting one.
+	// look: a string without a value is NOT_FOUND instead of getting a value.
 	look bool
 }
 
@@ -42,14 +41,13 @@ type textTable struct {
 	names  map[string]string // by value
 	next   *big.Int          // where a free value is looked for
 	limit  *big.Int          // 2^width
-	// releaseAt is how many strings there may be before those that nothing
-	// uses any more are let go of.
+	// releaseAt is the number of strings beyond which the table drops unused strings.
 	releaseAt int
 	used      map[string]struct{} // while release looks: the strings met
 }
 
-// newTexts makes the tables of a pipeline. What an earlier pipeline of the
-// device had bound keeps its values where types have the same name and width.
+// newTexts makes the tables of a pipeline. Strings bound by an earlier pipeline of the device keep
+// their values if the types have the same name and width.
 func newTexts(types map[string]*translation, before texts) texts {
 	var x texts
 	for _, t := range types {
@@ -159,8 +157,8 @@ func (x *textTable) text(b []byte) []byte {
 	return []byte(s)
 }
 
-// setRelease lets a table grow to twice what it holds, or to the middle of
-// what is left, before strings are let go of.
+// setRelease lets a table grow to twice its strings, or to the middle of the free values, before
+// the table lets go of strings.
 func (x *textTable) setRelease() {
 	n := len(x.values)
 	x.releaseAt = max(2*n, 1024)
@@ -191,9 +189,8 @@ func parseNumber(s string) ([]byte, bool) {
 	return canonical(n.Bytes()), true
 }
 
-// releaseTexts lets go of strings that no entry, member, value set or register
-// uses, once there are many. It must not be called during a batch, whose undo
-// log holds values.
+// releaseTexts drops strings unused by entries, members, value sets and registers, once there are
+// many strings. Do not call it during a batch, because the undo log of a batch holds values.
 func (r *realm) releaseTexts(now time.Duration) {
 	crowded := false
 	for _, x := range r.texts.tables {

@@ -85,8 +85,8 @@ func TestTextsWide(t *testing.T) {
 	x.expect(t, "18446744073709551616", "\x01\x00\x00\x00\x00\x00\x00\x00\x00")
 }
 
-// A pipeline that follows another one keeps the values, but for what its
-// P4Info gives.
+// TestTextsAdopt: a pipeline keeps the values of the previous pipeline, except for values given in
+// its P4Info.
 func TestTextsAdopt(t *testing.T) {
 	old := stringsOf(8, nil)
 	old.expect(t, "red", "\x80")

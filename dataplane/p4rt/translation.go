@@ -57,7 +57,7 @@ func newTranslations(types map[string]*configv1.P4NewTypeSpec) map[string]*trans
 	return out
 }
 
-// givenPattern is a string and a number, which may have its width in front.
+// givenPattern matches a string and a number, which may start with a width.
 var givenPattern = regexp.MustCompile(`("(?:[^"\\]|\\.)*")\s*,\s*(?:\d+w)?(0[xX][0-9a-fA-F]+|\d+)`)
 
 // givenStrings reads the annotation with which P4 programs name values of a
@@ -79,8 +79,8 @@ func givenStrings(annotations []string) map[string][]byte {
 	return given
 }
 
-// valueType is the type of a match field, of an action parameter, of a field
-// of a packet header or of a leaf of P4Data.
+// valueType is the type of a value: in a match field, an action parameter, a packet header's field
+// or a leaf of P4Data.
 type valueType struct {
 	width  int          // bits that clients may use
 	device int          // bits in the program
@@ -195,8 +195,8 @@ func (p *packetSchema) bindPacket(headers []engine.HeaderInfo) *Error {
 	return nil
 }
 
-// widthsIn returns the widths that the fields have in a header of the program,
-// nil if it is another one.
+// widthsIn returns the widths of the fields in a header of the program, or nil for a different
+// header.
 func (p *packetSchema) widthsIn(h engine.HeaderInfo) []int {
 	if len(h.Fields) != len(p.fields) {
 		return nil

@@ -131,8 +131,7 @@ func TestPacketsPassBetweenSteps(t *testing.T) {
 		t.Errorf("a batch that was rolled back took %d turns", n)
 	}
 
-	// What another client asks for while a batch is under way sees all of it
-	// or nothing.
+	// A request of another client during a batch sees either all of the batch or nothing.
 	for _, c := range []struct {
 		name             string
 		first, meanwhile func()

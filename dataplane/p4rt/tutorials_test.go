@@ -14,8 +14,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
-// tutor sends the messages that p4runtime_lib of p4lang/tutorials sends: one update a Write, values
-// as wide as their fields, and only the lower half of the election id outside of the stream.
+// tutor sends the same messages as p4runtime_lib of p4lang/tutorials: one update a Write, values as
+// wide as their fields, and only the lower half of the election id outside of the stream.
 type tutor struct {
 	t      *testing.T
 	client p4v1.P4RuntimeClient
@@ -61,10 +61,10 @@ func wide(n uint64, octets int) []byte {
 	return b[len(b)-octets:]
 }
 
-// TestTutorialsClient runs through what the controllers of the exercises do: program a switch of
-// device id 0, in the message p4.tmp.P4DeviceConfig; write entries, a default action, a multicast
-// group and a clone session; read entries and counters; take a packet-in and answer it by a
-// packet-out whose metadata have as many octets as the field has bits; and delete an entry.
+// TestTutorialsClient does the same as the controllers of the exercises: it programs a switch of
+// device id 0, in the message p4.tmp.P4DeviceConfig; writes entries, a default action, a multicast
+// group and a clone session; reads entries and counters; takes a packet-in and answers with a
+// packet-out whose metadata have as many octets as the field has bits; and deletes an entry.
 func TestTutorialsClient(t *testing.T) {
 	n := newNetwork(t, p4rt.ServerConfig{}, 0)
 	cfg := entitiesConfig(t)

@@ -8,15 +8,14 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Write applies a batch of updates in order. The error of a batch that was
-// attempted has code UNKNOWN and one p4.v1.Error per update in its details.
+// Write applies a batch of updates in order. The error of an attempted batch has code UNKNOWN and
+// one p4.v1.Error per update in its details.
 //
-// All three atomicity modes are there. No packet is processed during Write,
-// so ROLLBACK_ON_ERROR and DATAPLANE_ATOMIC are the same here: all updates or
-// none. In a batch that is rolled back the first failure is reported with its
-// own code and every other update with ABORTED. A rollback restores entries
-// and their direct counters and meters; a deleted entry comes back at the end
-// of its table's order of insertion and with its idle timer restarted.
+// Write supports all three atomicity modes. The device processes no packet during Write, so
+// ROLLBACK_ON_ERROR and DATAPLANE_ATOMIC mean the same here: all updates or none. If a batch is
+// rolled back, the first failed update reports its own code and every other update reports ABORTED.
+// A rollback restores entries and their direct counters and meters; a deleted entry comes back at
+// the end of its table's insertion order, with its idle timer restarted.
 func (d *Device) Write(now time.Duration, req *p4v1.WriteRequest) error {
 	w, err := d.startWrite(now, req, nil)
 	if err != nil {
@@ -26,8 +25,8 @@ func (d *Device) Write(now time.Duration, req *p4v1.WriteRequest) error {
 	return w.result()
 }
 
-// writing is a Write under way: one that lets packets pass between some of
-// its updates, and nothing else that reads or writes the device's state.
+// writing is a Write in progress. It lets packets pass between some of its updates, but no other
+// reader or writer of the device's state.
 type writing struct {
 	r     *realm
 	req   *p4v1.WriteRequest

@@ -9,9 +9,9 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// TestAccounts: whatever happens to queues, what they count of the packets that wait is what waits.
-// Each packet leaves or is dropped once, never before its time, and those of a queue leave in the
-// order in which they came.
+// TestAccounts: the counts of waiting packets match the packets that wait, whatever happens to the
+// queues. Each packet leaves or is dropped once, and never leaves before its time. The packets of a
+// queue leave in order of arrival.
 func TestAccounts(t *testing.T) {
 	const ports, prios = 3, 9
 	for seed := range uint64(40) {
@@ -152,8 +152,8 @@ func accounts(t *testing.T, m *Manager[int], wait map[int]Place[int]) {
 	}
 }
 
-// TestClear: a switch that starts again has no packets, pauses or watches, and keeps what its
-// queues were set up with and have counted.
+// TestClear: a restarted switch has no packets, pauses or watches, but keeps the settings and the
+// counts of its queues.
 func TestClear(t *testing.T) {
 	const speed = 8
 	m := New[int](Config{Priorities: 8, Depth: 10, PauseBuffer: 1000, PauseSpeed: 1e9})
@@ -203,8 +203,8 @@ func TestClear(t *testing.T) {
 	}
 }
 
-// TestPushPop: a packet learns how many are before it, the taker how many are behind; a full queue
-// refuses; a rate may be one packet a second; what may leave at once is not waited for.
+// TestPushPop: Push returns the packets in front, Pop the packets behind; a full queue refuses; a
+// rate may be one packet a second; nothing waits for packets that may leave at once.
 func TestPushPop(t *testing.T) {
 	m := New[int](Config{Priorities: 3, Depth: 3})
 	m.SetRate(2, 1, 1)
@@ -252,7 +252,8 @@ func TestPushPop(t *testing.T) {
 		}
 	}
 	m.Pop(0)
-	// Of packets whose time has come, the one of the higher priority, then the earliest one leaves.
+	// Among the packets whose time has come, the packet with the highest priority leaves first, then
+	// the earliest packet.
 	m.Push(Place[int]{Packet: 8, Port: 2, Priority: 1}, time.Hour) // from a second later on
 	m.Push(Place[int]{Packet: 9, Port: 1, Priority: 1}, time.Hour+time.Minute)
 	m.Push(Place[int]{Packet: 10, Port: 1, Priority: 0}, time.Hour)

@@ -9,8 +9,9 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// TestCounts checks what a queue counts: what left as it left, what found no room as it came, in
-// the queue and in the buffer of a pause, and the most that waited.
+// TestCounts checks the counts of a queue: packets that left, by their size on leaving; packets
+// without room, by their size on arrival, in the queue and in the buffer of a pause; and the most
+// that waited.
 func TestCounts(t *testing.T) {
 	m := New[int](Config{Priorities: 8, Depth: 2})
 	put := func(octets uint32) {
@@ -55,8 +56,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestMarksAtTheirOctet: XOFF is sent above its mark and not at it, XON at its mark and not above
-// it, and a buffer takes as many octets as it has.
+// TestMarksAtTheirOctet: a queue sends XOFF above the XOFF mark and not at it, and XON at the XON
+// mark and not above it; a buffer takes exactly its size in octets.
 func TestMarksAtTheirOctet(t *testing.T) {
 	const port, prio = 1, 3
 	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1e9})
@@ -115,8 +116,8 @@ func TestMarksAtTheirOctet(t *testing.T) {
 	expect("at XON's mark", 1, 1)
 }
 
-// TestAllPorts: what is set for all ports holds for those that are there and those that come; what
-// is set for one port holds for that one.
+// TestAllPorts: a setting for all ports holds for existing ports and for ports added later; a
+// setting for one port holds for that port only.
 func TestAllPorts(t *testing.T) {
 	const all, one, later, last = -1, 1, 2, 3
 	m := New[int](Config{Priorities: 2, Depth: 10, Rate: 10})
@@ -161,8 +162,8 @@ func TestStormsCountOnce(t *testing.T) {
 	}
 }
 
-// TestStormDrops: a watchdog that drops takes what waits out of the queue and refuses what comes
-// while the storm lasts; both are counted.
+// TestStormDrops: a watchdog that drops takes waiting packets out of the queue, and refuses new
+// packets while the storm lasts; the queue counts both.
 func TestStormDrops(t *testing.T) {
 	const port, prio, watchdog = 1, 3, time.Millisecond
 	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1})

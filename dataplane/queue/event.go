@@ -16,8 +16,8 @@ type event struct {
 // Events returns how many frames there are for the program.
 func (m *Manager[P]) Events() int { return m.events.Len() }
 
-// AppendEvent takes the next event, which must exist, and appends the frame that tells the program
-// of it (p4.TargetFrame).
+// AppendEvent takes the next event, which must exist, and appends the frame that reports the event
+// to the program (p4.TargetFrame).
 func (m *Manager[P]) AppendEvent(b []byte, now time.Duration) []byte {
 	e := m.events.Pop()
 	f := p4.TargetFrame{Op: e.op, Direction: e.w.direction, Port: uint16(e.w.port),
@@ -30,8 +30,8 @@ func (m *Manager[P]) AppendEvent(b []byte, now time.Duration) []byte {
 	return b
 }
 
-// Query makes an event with the state of a queue; ok is false when there is no such queue, or no
-// PFC for it.
+// Query makes an event with the state of a queue; ok is false for a missing queue, or for a queue
+// without PFC.
 func (m *Manager[P]) Query(direction p4.PfcDirection, port uint32, priority int) (ok bool) {
 	if !m.hasPFC(priority) {
 		return false
@@ -40,7 +40,7 @@ func (m *Manager[P]) Query(direction p4.PfcDirection, port uint32, priority int)
 	return true
 }
 
-// watchOf returns the watch of a queue, or one made for the moment where there is none.
+// watchOf returns the watch of a queue, or a temporary watch if the queue has none.
 func (m *Manager[P]) watchOf(direction p4.PfcDirection, port uint32, prio int) *watch {
 	w := &watch{direction: direction, port: port, prio: prio}
 	if direction == p4.PfcDirectionIngress {

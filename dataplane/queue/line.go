@@ -11,9 +11,9 @@ import (
 // and start delimiter, check sequence, gap (IEEE 802.3).
 const frameOverhead = 8 + 4 + 12
 
-// line is the wire of a port with a speed: a frame leaves when the frame before is out, the one of
-// the highest priority that may leave. A port without a speed whose queues are watched holds
-// packets in the same way, and its frames take no time.
+// line is the wire of a port with a speed: when a frame is out, the frame of the highest priority
+// that may leave follows. A port without a speed, but with watched queues, holds packets in the
+// same manner, and its frames take no time.
 type line[P any] struct {
 	speed   uint64                // bits a second; 0: none
 	free    time.Duration         // when the last frame is out
@@ -28,7 +28,7 @@ func (l *line[P]) hold(e Place[P]) {
 	l.waiting++
 }
 
-// next returns the priority of the packet that leaves next, and when it may; -1 when none waits.
+// next returns the priority and the time of the next packet to leave; -1 without a waiting packet.
 func (p *portQueues[P]) next() (prio int, at time.Duration) {
 	l := &p.line
 	prio, at = -1, 0

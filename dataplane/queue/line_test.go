@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// TestPortSpeedIsKept checks that in the long run the rate is that of the wire to the bit, whatever
-// its speed divides into.
+// TestPortSpeedIsKept checks that the long-term rate equals the wire's rate to the bit, also for
+// speeds that do not divide evenly.
 func TestPortSpeedIsKept(t *testing.T) {
 	for _, speed := range []uint64{399_999_999_997, 100_000_000_000, 7_000_003} {
 		l := line[int]{speed: speed}
@@ -23,8 +23,8 @@ func TestPortSpeedIsKept(t *testing.T) {
 	}
 }
 
-// TestSpeedIsTakenAway: without a speed frames take no time: what waits for the end of a frame may
-// leave at once, also on a port that holds packets because a queue of it is watched.
+// TestSpeedIsTakenAway: without a speed, frames take no time. Packets that wait for the end of a
+// frame may leave at once, even on a port that holds packets because one of its queues is watched.
 func TestSpeedIsTakenAway(t *testing.T) {
 	for _, watched := range []bool{false, true} {
 		m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1e9})
@@ -54,7 +54,7 @@ func TestSpeedIsTakenAway(t *testing.T) {
 	}
 }
 
-// TestDue: the next packet that waits for its queue's rate is due, of whatever priority.
+// TestDue: the next packet that waits for its queue's rate is due, regardless of priority.
 func TestDue(t *testing.T) {
 	for first := range 3 {
 		m := New[int](Config{Priorities: 3})
@@ -97,7 +97,7 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// TestBefore: packets leave by their time, and those of a time in the order in which they came.
+// TestBefore: packets leave by time, and packets with equal times leave in order of arrival.
 func TestBefore(t *testing.T) {
 	for _, c := range []struct {
 		a, b Place[int]
@@ -174,8 +174,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestNext: of the packets of a port that may leave first, the one of the highest priority does,
-// though one of a lower priority could have left before on an idle wire.
+// TestNext: among the packets of a port that may leave first, the packet of the highest priority
+// leaves, even if a packet of a lower priority could have left earlier on an idle wire.
 func TestNext(t *testing.T) {
 	for _, c := range []struct {
 		free   time.Duration

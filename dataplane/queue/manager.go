@@ -35,10 +35,10 @@ type Place[P any] struct {
 	from *watch // of the port by which it came; nil: not watched
 }
 
-// Manager is the egress queues of all ports: per port and priority a depth in packets and a rate in
-// packets a second, neither shared. Among the packets that may leave, those of a higher priority
-// leave first, whatever the port; within a priority the order is that of leaving times, then of
-// arrival. A port with a speed has a wire of its own, which its priorities share.
+// Manager holds the egress queues of all ports: per port and priority a depth in packets and a rate
+// in packets a second, neither shared. Among the packets that may leave, packets of a higher
+// priority leave first, whatever the port; within a priority, packets leave by leaving time, then
+// by arrival. A port with a speed has its own wire, shared by the port's priorities.
 type Manager[P any] struct {
 	prios []prioQueue[P]
 	ports map[uint32]*portQueues[P]
@@ -57,8 +57,8 @@ type Manager[P any] struct {
 	pauseSpeed  uint64
 }
 
-// prioQueue holds the packets of one priority: those that were free to leave when they came in, in
-// order, and those that wait for their queue's rate.
+// prioQueue holds the packets of one priority: packets free to leave on arrival, in order, and
+// packets that wait for their queue's rate.
 type prioQueue[P any] struct {
 	ready ring.Ring[Place[P]]
 	later []Place[P] // a heap by leaving time
@@ -134,8 +134,7 @@ func (m *Manager[P]) port(n uint32) *portQueues[P] {
 	return p
 }
 
-// Push queues a packet and returns how many are in its queue before it; ok is false when the queue
-// is full.
+// Push queues a packet and returns the number of packets in front; ok is false for a full queue.
 func (m *Manager[P]) Push(e Place[P], now time.Duration) (depth int, ok bool) {
 	p := m.port(e.Port)
 	q := &p.q[e.Priority]

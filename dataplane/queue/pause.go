@@ -20,9 +20,9 @@ type Setting struct {
 	Settings
 }
 
-// Watch watches the queues of settings, and no others any more: a queue without a setting keeps a
-// pause until its time is over. Settings of priorities that PFC or the switch does not have are
-// left out.
+// Watch watches the queues of the given settings, and no longer any other queue: a queue without a
+// setting stays paused until its time is over. Watch leaves out settings for priorities that PFC or
+// the switch lacks.
 func (m *Manager[P]) Watch(all []Setting, now time.Duration) {
 	wanted := map[*watch]bool{}
 	for _, s := range all {
@@ -50,7 +50,7 @@ func (m *Manager[P]) Watch(all []Setting, now time.Duration) {
 	}
 }
 
-// hasPFC reports whether there is a queue of a priority, and PFC for it.
+// hasPFC reports whether the switch has a queue of a priority, with PFC.
 func (m *Manager[P]) hasPFC(priority int) bool {
 	return priority < min(PFCPriorities, len(m.prios))
 }
@@ -193,7 +193,7 @@ func (m *Manager[P]) watchesDue() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Tick does the refreshes and the watchdogs that are due. drop is called for each packet that a
+// Tick runs the refreshes and the watchdogs that are due. It calls drop for each packet that a
 // watchdog takes out of its queue.
 func (m *Manager[P]) Tick(now time.Duration, drop func(P)) {
 	for _, w := range m.watches {
@@ -238,7 +238,7 @@ type Report struct {
 	p4.QueueReport
 }
 
-// Reports yields the queues that were paused or are watched, in the order in which they came to be.
+// Reports yields the queues that were paused or are watched, in order of creation.
 func (m *Manager[P]) Reports(now time.Duration) iter.Seq[Report] {
 	return func(yield func(Report) bool) {
 		for _, w := range m.watches {

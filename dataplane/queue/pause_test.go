@@ -98,7 +98,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestQuery: any queue that PFC has is reported, watched or not, and none is watched for it.
+// TestQuery: Query reports any queue with PFC, watched or not, and does not start to watch the
+// queue.
 func TestQuery(t *testing.T) {
 	m := New[int](Config{Priorities: 10, PauseBuffer: 1000, PauseSpeed: 1e9})
 	m.Push(Place[int]{Port: 1, Priority: 7, Octets: 300}, 0)
@@ -177,8 +178,8 @@ func TestAdmitWithoutPFC(t *testing.T) {
 	}
 }
 
-// TestMark: XOFF is sent once when a queue is above its mark, XON once when it is down to its mark,
-// or has no mark for XOFF any more.
+// TestMark: a queue sends XOFF once when it rises above its mark, and XON once when it falls to its
+// mark, or loses its mark for XOFF.
 func TestMark(t *testing.T) {
 	for _, c := range []struct {
 		asserted         bool
@@ -202,8 +203,8 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestPauses: a pause holds its queue for as long as it says at the speed of the port, from its
-// last frame on; 0 ends it. Priorities that the frame does not name go on.
+// TestPauses: a pause holds its queue for the time in the latest frame, at the speed of the port; 0
+// ends the pause. Priorities not named in the frame go on.
 func TestPauses(t *testing.T) {
 	const prio, quanta = 3, 10
 	for _, speed := range []uint64{0, 4e9} {
@@ -375,7 +376,7 @@ func TestStormEndsThoughTheQueueWaits(t *testing.T) {
 	}
 }
 
-// TestWatchDue: of the refresh, the watchdog and the end of a storm, the earliest one is due.
+// TestWatchDue: the earliest of the refresh, the watchdog and the end of a storm is due.
 func TestWatchDue(t *testing.T) {
 	for _, c := range []struct {
 		again, stalled, over time.Duration // 0: not
@@ -431,8 +432,8 @@ func TestWatchSettings(t *testing.T) {
 		Direction: p4.PfcDirectionEgress, Port: 1, Priority: 7})
 }
 
-// TestWatchRate: the rate of a setting holds a queue by the octets that leave it, and leaves others
-// alone; after a rest, or without the rate, nothing holds it.
+// TestWatchRate: the rate of a setting holds a queue by the octets that leave the queue, and holds
+// no other queue; after a rest, or without the rate, nothing holds the queue.
 func TestWatchRate(t *testing.T) {
 	const prio = 3
 	for _, rate := range []uint64{1, 8e9} {

@@ -79,7 +79,7 @@ func (m *Manager[P]) chosen(priority int) iter.Seq[int] {
 	}
 }
 
-// portsOf yields the queues of a port, or of all ports that have some for AllPorts.
+// portsOf yields the queues of a port or, for AllPorts, of all ports with queues.
 func (m *Manager[P]) portsOf(port uint32) iter.Seq[*portQueues[P]] {
 	if port == AllPorts {
 		return maps.Values(m.ports)

@@ -10,9 +10,9 @@ import (
 // is queue n.
 const PFCPriorities = 8
 
-// watch is the PFC state of a queue: of an egress queue that was paused or whose marks are watched,
-// or of all that has come by a port with a priority and waits, in whatever queue. It exists from
-// the first pause or the first setting on.
+// watch is the PFC state of a queue. The queue is an egress queue that was paused or whose marks
+// are watched, or all waiting packets that came by a port with a priority, in whatever queue they
+// wait. The watch exists from the first pause or the first setting on.
 type watch struct {
 	direction p4.PfcDirection
 	port      uint32

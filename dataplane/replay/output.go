@@ -58,9 +58,8 @@ type sinks struct {
 // earlier are the names of outputs.
 var earlier = regexp.MustCompile(`^([0-9]+|cpu)_out\.pcap$`)
 
-// openSinks makes the folder, when only that is missing, and removes the
-// outputs of an earlier run: what a port did not send now must not look as if
-// it had.
+// openSinks makes the folder, if only the folder itself is missing, and removes the outputs of an
+// earlier run: an old output must not look like frames sent by this run.
 func openSinks(dir string, cpu uint32, inputs sources) (*sinks, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err

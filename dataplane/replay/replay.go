@@ -167,8 +167,8 @@ type clock struct {
 	pending bool
 }
 
-// until runs everything that is due before a time, and makes it that time
-// unless it is later already.
+// until runs everything due before a time, and moves the clock to that time unless the clock is
+// already later.
 func (c *clock) until(t time.Duration) {
 	for c.pending && c.next < t {
 		c.now = c.next
@@ -177,9 +177,9 @@ func (c *clock) until(t time.Duration) {
 	c.now = max(c.now, t)
 }
 
-// advance runs what is due now. A capture whose stamps lie too close, or are
-// all the same, gives recirculation no time: it gets some, but not so much that
-// a packet that never ends holds up the others.
+// advance runs everything due now. A capture with stamps that lie too close, or are all equal,
+// gives recirculation no time. The clock gives it some time, but not so much that a packet that
+// never ends holds up the rest.
 func (c *clock) advance() {
 	c.next, c.pending = c.sw.Advance(c.now)
 	for range circulations {

@@ -176,8 +176,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestRepeat: passes follow each other in time, and the outputs of a run are its
-// own.
+// TestRepeat: passes follow each other in time, and each run writes its own outputs.
 func TestRepeat(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "5_out.pcap"), nil, 0o600); err != nil {
@@ -297,8 +296,8 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestOpenErrors: what cannot be used is refused before anything is written,
-// with the file and the reason.
+// TestOpenErrors: Open refuses an unusable file before writing anything, and names the file and the
+// reason.
 func TestOpenErrors(t *testing.T) {
 	good := micros(t, stamped{0, to7}, stamped{0, to7})
 	long := func(at int, b ...byte) []byte {

@@ -10,7 +10,7 @@
 //	atomicity: ROLLBACK_ON_ERROR
 //	updates { ... }
 //
-// There is one device and nobody to arbitrate with, so device_id, role and
-// election_id of a request are not looked at: what a controller sent to any
-// switch can be written to this one.
+// There is a single device and no arbitration, so setup ignores device_id, role
+// and election_id of a request: a request sent to any switch can be written to
+// this switch.
 package setup

@@ -71,8 +71,8 @@ func parseEntries(text []byte) ([]request, error) {
 	return requests, end()
 }
 
-// reason cuts off what prototext puts in front of its errors, of which the
-// kind of space varies on purpose.
+// reason removes the prefix of prototext's errors; prototext varies the kind of space in the prefix
+// on purpose.
 func reason(err error) string {
 	s := err.Error()
 	s = strings.TrimPrefix(s, "proto:")

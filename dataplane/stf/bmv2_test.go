@@ -23,8 +23,8 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestCasesOnBMv2 runs the project's own cases on BMv2's simple_switch, so that
-// what they expect is what BMv2 does.
+// TestCasesOnBMv2 runs the project's own cases on BMv2's simple_switch, so that the cases expect
+// the behavior of BMv2.
 func TestCasesOnBMv2(t *testing.T) {
 	bmv2.RequireFiles(t)
 	cases, err := filepath.Glob("../testdata/*.stf")
@@ -107,7 +107,7 @@ func TestVariantsOnBMv2(t *testing.T) {
 	}
 }
 
-// later is a variant whose packets arrive a few seconds later, as they do at simple_switch.
+// later returns a variant whose packets arrive a few seconds later, like packets at simple_switch.
 func (v *variant) later(t *testing.T, program *engine.Program) *variant {
 	t.Helper()
 	r, err := played(program, v.statements, 3*pause)
@@ -133,7 +133,7 @@ var times = map[string]bool{"lldp_next": true, "nd_next": true, "connect_next": 
 var cellSaid = regexp.MustCompile(
 	`(\S+)\[(\d+)\]= +(?:\((\d+) bytes, (\d+) packets\)|(\d+))`)
 
-// cellsSaid are the counters and registers that simple_switch_CLI has read, as cells say them.
+// cellsSaid returns the counters and registers read by simple_switch_CLI, in the format of cells.
 func cellsSaid(said string) (out []string) {
 	for _, m := range cellSaid.FindAllStringSubmatch(said, -1) {
 		c := cell{array: m[1]}
@@ -158,8 +158,7 @@ func TestMutatedCasesOnBMv2(t *testing.T) {
 		t.Fatalf("no cases: %v", err)
 	}
 	const packets = 1000
-	// What BMv2 makes of a header that is not there is left over from packets
-	// before.
+	// The value of an invalid header in BMv2 is left over from earlier packets.
 	besides := map[string]string{
 		"basic":    "its case changes the switch between packets",
 		"emit":     "simple_switch ends at a failed assertion",

@@ -97,8 +97,8 @@ func first(line string) (token, error) {
 	return token{}, fmt.Errorf("%q means nothing here", line[:n])
 }
 
-// Number is a constant. Mask has ones where it has digits, and is nil where
-// none of them is *.
+// Number is a constant. Mask has ones for digits and zeros for *; Mask is nil in a constant without
+// *.
 type Number struct {
 	Value *big.Int
 	Mask  *big.Int

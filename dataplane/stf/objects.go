@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
-// find returns the index of the object with a name: the whole name, or else the
-// only one that it is the end of, behind a dot if there is such a one.
+// find returns the index of the object with a name. The name is the whole name of the object, or
+// the end of it behind a dot if no other object's name ends like that.
 func find[T any](kind, name string, all []T, nameOf func(T) string) (int, error) {
 	for i, x := range all {
 		if nameOf(x) == name {

@@ -43,8 +43,8 @@ func newRun(sw *dataplane.Switch) *run {
 	}
 }
 
-// ports are those that a statement names, as p4c's driver of BMv2 has it: a packet for
-// another port has no interface to leave by.
+// ports returns the ports that the statements name. Only these ports have an interface, as in p4c's
+// driver of BMv2: a packet for any other port cannot leave.
 func (c *Case) ports() map[uint32]bool {
 	ports := map[uint32]bool{}
 	for _, s := range c.Statements {
@@ -86,7 +86,7 @@ type added struct {
 	priority int32
 }
 
-// sent is a packet that left, and the line of the one that came in last.
+// sent is a packet that left, with the line of the last packet that came in.
 type sent struct {
 	port  uint32
 	frame []byte

@@ -105,9 +105,9 @@ func generatedCases(t *testing.T) []part {
 	return all
 }
 
-// TestGenerated: what the embedded switch makes of the fabric's program is what p4testgen expects,
-// or what a case says that it sends otherwise. With -update the cases that fail say the latter:
-// for a change of the program where p4testgen is not at hand.
+// TestGenerated: the embedded switch treats packets of the fabric's program as p4testgen expects,
+// or as the case says where the switch deviates. With -update, failing cases record the deviation:
+// use it for a change of the program without p4testgen at hand.
 func TestGenerated(t *testing.T) {
 	var b strings.Builder
 	program, err := engine.Load(p4.JSON()) // as all tests have it, also where it is changed on purpose
@@ -197,10 +197,9 @@ func whatLeaves(t *testing.T, l loaded) string {
 	return b.String()
 }
 
-// TestP4CSuite runs the cases of p4c's own suite that are written for v1model.
-// P4C_DIR is a checkout of p4c, or one folder of programs with their cases;
-// they are compiled with the p4c-bm2-ss on the PATH, or taken from P4C_STF, a
-// folder of compiled programs (NAME.json), when that is set.
+// TestP4CSuite runs the cases of p4c's own suite for v1model. P4C_DIR is a checkout of p4c, or one
+// folder of programs with their cases. The test compiles the programs with the p4c-bm2-ss on the
+// PATH, or takes them from P4C_STF, a folder of compiled programs (NAME.json), when P4C_STF is set.
 func TestP4CSuite(t *testing.T) {
 	dir := os.Getenv("P4C_DIR")
 	if dir == "" {

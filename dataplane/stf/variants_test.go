@@ -19,15 +19,15 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// recorded has a line for each case that p4testgen made: its name, and for each of its variants the
-// first octets of the SHA-256 of what it leads to: frames that leave, counters and registers.
-// TestVariantsOnBMv2 holds that against simple_switch.
+// recorded has a line for each case from p4testgen: the name, and for each variant of the case the
+// first octets of the SHA-256 of its results: the frames that leave, counters and registers.
+// TestVariantsOnBMv2 compares the results with simple_switch.
 const recorded = "../../p4/testdata/variants.txt"
 
 // variants is how many of each case are recorded. The first is the case itself.
 const variants = 12
 
-// A variant is a case of which something is changed at random.
+// A variant is a case with a random change.
 type variant struct {
 	number     int
 	statements []Statement
@@ -35,7 +35,7 @@ type variant struct {
 	cells      []cell
 }
 
-// A cell is one of a counter or a register that is not 0.
+// A cell is a nonzero element of a counter or a register.
 type cell struct {
 	array  string
 	index  int
@@ -106,8 +106,8 @@ func played(program *engine.Program, statements []Statement, late time.Duration)
 	return r, nil
 }
 
-// cells returns the counters that are not 0, and the registers at the places where those are that
-// the case writes, or that have to do with a group that it names.
+// cells returns the counters that are not 0, and the registers at the indices that the case writes,
+// or that belong to a group named in the case.
 func (r *run) cells(t *testing.T, statements []Statement) (out []cell) {
 	t.Helper()
 	const branches = 32 // of a group
@@ -171,7 +171,7 @@ func changed(rng *rand.Rand, do any) any {
 		do.Values = slices.Clone(do.Values)
 		n := rng.IntN(len(do.Values))
 		v := flipped(rng, do.Values[n], 64)
-		// A time that one switch has passed when the packet arrives, and the other has not.
+		// Skip a time that has passed at one switch when the packet arrives, but not at the other switch.
 		soon, late := uint64(pause.Microseconds())/2, uint64(100*pause.Microseconds())
 		if at := v.Uint64(); at < soon || at > late {
 			do.Values[n] = v
@@ -196,7 +196,7 @@ func changedAction(rng *rand.Rand, a Action) Action {
 	return a
 }
 
-// flipped returns a number with one of its bits flipped, or of the first few.
+// flipped returns a number with a random bit flipped, or one of the first few bits.
 func flipped(rng *rand.Rand, v *big.Int, few int) *big.Int {
 	bit := rng.IntN(max(v.BitLen(), few))
 	return new(big.Int).SetBit(v, bit, 1-v.Bit(bit))

@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
 )
 
-// Entry is an entry of a table. What it does on a hit is Value, which belongs to the table's user;
-// all else is the table's.
+// Entry is an entry of a table. Value holds the effect of a hit and belongs to the table's user;
+// all else belongs to the table.
 type Entry[T any] struct {
 	// What a packet needs is together: the first cache line holds all of it when the key is a word
 	// and Value begins with what a hit needs.
@@ -43,7 +43,7 @@ func (e *Entry[T]) hold(key, room []uint64) {
 	}
 }
 
-// is reports whether an entry of a table of a kind has this match and priority.
+// is reports whether an entry, in a table of the given kind, matches p and priority.
 func (e *Entry[T]) is(kind Kind, p *Packed, priority int32) bool {
 	if e.priority != priority || !slices.Equal(e.key, p.key) {
 		return false
@@ -55,7 +55,7 @@ func (e *Entry[T]) is(kind Kind, p *Packed, priority int32) bool {
 		slices.EqualFunc(e.wild.ranges, p.ranges, func(a, b keyRange) bool { return a.equal(&b) })
 }
 
-// beats reports whether the entry wins against another that matches, which may be nil.
+// beats reports whether the entry wins against another matching entry, which may be nil.
 func (e *Entry[T]) beats(o *Entry[T]) bool {
 	return o == nil || e.priority > o.priority || e.priority == o.priority && e.seq < o.seq
 }

@@ -50,7 +50,7 @@ func mix(h, w uint64) uint64 {
 	return hi ^ lo
 }
 
-// exact returns the entry of an exact table by its key, nil when there is none.
+// exact returns the entry of an exact table by its key, or nil if there is no entry.
 func (x *index[T]) exact(key []uint64) *Entry[T] {
 	hash := hashWords(key)
 	s := x.segments[hash>>(64-x.depth)].slots
@@ -63,7 +63,7 @@ func (x *index[T]) exact(key []uint64) *Entry[T] {
 	}
 }
 
-// find returns the entry with a hash for which same holds, nil when there is none.
+// find returns the entry with a hash that same accepts, or nil without a match.
 func (x *index[T]) find(hash uint64, same func(*Entry[T]) bool) *Entry[T] {
 	if x.n == 0 {
 		return nil

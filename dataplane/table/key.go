@@ -69,8 +69,8 @@ func (p *Part) of(key []uint64) uint64 { return key[p.Word] >> p.Shift & bitfiel
 // maxWords bounds the key of a table.
 const maxWords = 64
 
-// NewKey places the fields of a table's key in as few words as it can, large parts first. The field
-// of an lpm table's prefix comes last, its first bit uppermost. It refuses more than one such
+// NewKey packs the fields of a table's key into as few words as it can, large parts first. The
+// prefix field of an lpm table comes last, its first bit uppermost. NewKey refuses a second prefix
 // field, and keys of more than 64 words.
 func NewKey(table string, fields []Field) (Key, error) {
 	k := Key{table: table, Fields: fields}
@@ -131,8 +131,8 @@ func NewKey(table string, fields []Field) (Key, error) {
 // Prioritised reports whether entries of the table carry a priority.
 func (k *Key) Prioritised() bool { return k.Kind >= Ternary }
 
-// CheckPriority refuses a priority where entries have none, and one that is not positive where they
-// have one, with ErrBadValue.
+// CheckPriority returns ErrBadValue for a priority in a table without priorities, and for a
+// priority below 1 in a table with priorities.
 func (k *Key) CheckPriority(priority int32) error {
 	switch {
 	case k.Prioritised() && priority <= 0:

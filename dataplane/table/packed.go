@@ -138,7 +138,7 @@ func (p *Packed) addRange(f *Field, m *Match) error {
 	return nil
 }
 
-// hash is of all that identifies an entry of a table of a kind.
+// hash returns a hash of everything that identifies an entry in a table of a kind.
 func (p *Packed) hash(kind Kind, priority int32) uint64 {
 	h := hashWords(p.key)
 	switch kind {

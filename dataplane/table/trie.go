@@ -1,9 +1,9 @@
 package table
 
 // trie finds the longest prefix of a key. A node tests four bits of the key, or up to 16 where
-// entries are dense; nodes with a single way on are left out. The words of the key hold the exact
-// fields first and then the field of the prefix, its first bit uppermost, so that the exact fields
-// are a part that all prefixes have.
+// entries are dense; nodes with a single successor are left out. The words of the key hold the
+// exact fields first and then the prefix field, its first bit uppermost, so all prefixes contain
+// the exact fields.
 type trie[T any] struct {
 	top trieSlot[T]
 	all *Entry[T] // of the prefix of no bits
@@ -53,8 +53,8 @@ func quarter(key []uint64, i int) uint64 { return key[i/quarters] >> (60 - i%qua
 // ends returns the quarter in which the prefix ends, which must not be empty.
 func (e *Entry[T]) ends() int { return (int(e.prefix) - 1) / 4 }
 
-// shares reports whether two keys have the same quarters from..to-1, given that those before from
-// are the same.
+// shares reports whether two keys have equal quarters from..to-1, provided that the quarters before
+// from are equal.
 func shares(a, b []uint64, from, to int) bool {
 	for w := from / quarters; quarters*w < to; w++ {
 		x := a[w] ^ b[w]
@@ -268,7 +268,7 @@ func (s *trieSlot[T]) shrink() {
 	}
 }
 
-// restride gives the node of a slot the stride that fits the number of its entries.
+// restride gives the node of a slot the right stride for the number of its entries.
 func (s *trieSlot[T]) restride() {
 	n := s.child
 	es := n.entries(make([]*Entry[T], 0, n.count))

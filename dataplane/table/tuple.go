@@ -12,8 +12,8 @@ type tuple[T any] struct {
 	n       int   // keys
 	slots   []slot[T]
 
-	// Most keys match no entry. The filter finds most of these out by one word of the key: a bit
-	// is set for every hash of that word that an entry has.
+	// Most keys match no entry. The filter rejects most of these keys by one word of the key: it has a
+	// bit set for the hash of that word in every entry.
 	filter []uint64
 	word   int   // of the key
 	shift  uint8 // of the hash
@@ -62,7 +62,7 @@ func (t *tuple[T]) sift() {
 	}
 }
 
-// find returns the first entry of a masked key, nil when there is none.
+// find returns the first entry of a masked key, or nil if there is no entry.
 func (t *tuple[T]) find(hash uint64, key []uint64) *Entry[T] {
 	m := uint64(len(t.slots) - 1)
 	for i := hash & m; ; i = (i + 1) & m {

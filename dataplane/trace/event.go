@@ -2,18 +2,17 @@ package trace
 
 import "time"
 
-// ID names a packet of a switch: the one received, and each copy of it, has its
-// own, in the order in which they came to be. 0 is no packet.
+// ID names a packet of a switch. The received packet and each copy of it get IDs in order of
+// creation. 0 is no packet.
 type ID uint64
 
-// Tracer takes the events of a switch, from within its calls: it must be quick
-// and must not call back into the switch, but may have itself removed from
-// within End. What it is given is its to keep, but
-// for the frame of Wants and the octets of Packet.Frame and Outcome.Frame, which
-// are valid only during the call.
+// Tracer takes the events of a switch, from within the calls of the switch: a Tracer must be quick
+// and must not call back into the switch, but may have itself removed from within End. The Tracer
+// may keep its arguments, except for the frame of Wants and the octets of Packet.Frame and
+// Outcome.Frame, which are valid only during the call.
 type Tracer interface {
-	// Wants reports whether a frame just received is to be traced, with
-	// everything that becomes of it. Nothing else is said of others.
+	// Wants reports whether to trace a frame just received, with all packets that come from it. The
+	// tracer learns nothing more about any other frame.
 	Wants(port uint32, frame []byte) bool
 	// Begin reports that a packet came to be. A copy begins before the packet
 	// it was made from has ended.
@@ -22,8 +21,8 @@ type Tracer interface {
 	Step(id ID, s Step)
 	// End reports what became of a packet. Nothing follows of it.
 	End(id ID, o Outcome)
-	// Forget reports that nothing more will be said of any packet that has not
-	// ended: the switch was given another program.
+	// Forget reports that no further event follows for any unfinished packet: the switch was given
+	// another program.
 	Forget()
 }
 
@@ -95,8 +94,7 @@ type Source struct {
 type Field struct {
 	Name  string `json:"name"`
 	Value Value  `json:"value"`
-	// Octets is the length of a variable-length field, of which Value has no
-	// more than the first 32 octets.
+	// Octets is the length of a variable-length field; Value holds at most the first 32 octets.
 	Octets int `json:"octets,omitempty"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Record is a packet from its beginning to its end, and the packets made of it.
+// Record follows a packet from its beginning to its end, with all packets made from it.
 type Record struct {
 	Packet
 	Steps   []Step   `json:"steps,omitempty"`
@@ -43,8 +43,8 @@ type tree struct {
 	size, live int
 }
 
-// NewAssembler returns an assembler that calls done with each packet received,
-// once it and everything made of it have ended.
+// NewAssembler returns an assembler that calls done with each received packet, once the packet and
+// all packets made from it have ended.
 func NewAssembler(done func(*Record)) *Assembler {
 	return &Assembler{done: done, open: map[ID]*tree{}}
 }
@@ -119,7 +119,7 @@ func depth(s *Step, path []*Step) int {
 	return len(path)
 }
 
-// awaitsAction reports whether the step is of a table whose action has not come yet.
+// awaitsAction reports whether the step is a table step that still waits for its action.
 func (s *Step) awaitsAction() bool {
 	return s.Table != nil && !s.Table.NoAction && !slices.ContainsFunc(s.Steps, func(i Step) bool {
 		return i.Action != nil

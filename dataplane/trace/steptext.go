@@ -51,8 +51,8 @@ func (t *texter) assigns(steps []Step, indent int) int {
 	return n
 }
 
-// statement is the place of a statement: of the assignment of a named constant
-// the compiler gives that of the constant.
+// statement returns the place of a statement. For the assignment of a named constant, the compiler
+// gives the place of the constant.
 func (t *texter) statement(at *Source) *Source {
 	if at != nil && t.made != nil && at.File != t.made.File && !strings.Contains(at.Text, " = ") {
 		return t.made

@@ -20,9 +20,9 @@ type Options struct {
 	Width int
 }
 
-// Write writes a record as JSON or as text for a person to read. The text says
-// how the packet spread, then what happened to it and to each copy. A copy to
-// which the same happened as to one before is told by what differs.
+// Write writes a record as JSON or as text for a person to read. The text says how the packet
+// spread, then what happened to the packet and to each copy. For a copy that fared like an earlier
+// packet, the text gives only the differences.
 func Write(w io.Writer, r *Record, o Options) error {
 	if o.JSON {
 		e := json.NewEncoder(w)
@@ -99,7 +99,7 @@ func writeTree(b *strings.Builder, r *Record, first, rest string, left *int) {
 	}
 }
 
-// same reports whether exactly the same happened to a packet as to the one of s.
+// same reports whether exactly the same happened to a packet as to the packet of s.
 func (t *texter) same(r *Record, s *section) bool {
 	o := section{lines: t.packet(r)}
 	return o.shape() == s.shape() && len(difference(s, &o)) == 0
@@ -147,8 +147,7 @@ func headline(r *Record) string {
 // String is "file:line".
 func (s *Source) String() string { return fmt.Sprintf("%s:%d", s.File, s.Line) }
 
-// line is one line of text. Packets to which the same happened have the same
-// kinds of lines in the same order.
+// line is one line of text. Packets with equal histories have equal kinds of lines in equal order.
 type line struct {
 	at     string // where, in the first column
 	indent int
@@ -196,8 +195,7 @@ func (t *texter) add(at *Source, indent int, kind, format string, args ...any) {
 		text: fmt.Sprintf(format, args...)})
 }
 
-// write writes lines, those of a stage whose places in the program are known in
-// two columns.
+// write writes lines. It writes a stage with known places in the program in two columns.
 func (t *texter) write(b *strings.Builder, lines []line) {
 	column := 0
 	for _, l := range lines {
@@ -256,8 +254,8 @@ func wrap(s string, n int) []string {
 	return append(out, s)
 }
 
-// difference is the lines of s that are not those of a packet of the same shape,
-// with what they belong to.
+// difference returns the lines of s that differ from the packet like, of the same shape, each below
+// its heading.
 func difference(like, s *section) []line {
 	var changed []line
 	heading := -1
@@ -280,9 +278,9 @@ func difference(like, s *section) []line {
 // short is the last part of a qualified name.
 func short(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// pretty makes a field's name more like that in the source: the compiler puts
-// local variables and the program's metadata into one header of scalars. Where a field of metadata
-// is a struct, it numbers all of them, and puts what they are in before their names: _drop_reason5.
+// pretty makes a field's name more like the name in the source: the compiler puts local variables
+// and the program's metadata into one header of scalars. For a struct in the metadata, the compiler
+// numbers all fields and puts the name of the enclosing struct in front: _drop_reason5.
 func pretty(name string) string {
 	rest, scalar := strings.CutPrefix(name, "scalars.")
 	if _, field, ok := strings.Cut(rest, "."); scalar && ok {
@@ -294,8 +292,7 @@ func pretty(name string) string {
 	return strings.Replace(rest, ".$valid$", ".isValid()", 1)
 }
 
-// assigned is what the source calls the field an assignment is to, where the
-// statement says so.
+// assigned returns the name of an assigned field in the source, if the statement shows the name.
 func assigned(field string, at *Source) string {
 	name := pretty(field)
 	if at == nil {

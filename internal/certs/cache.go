@@ -87,8 +87,8 @@ func same(old, now []stamp, read time.Time) bool {
 	})
 }
 
-// get returns the content of files, read anew when they have changed. It is an error only when they
-// never could be used.
+// get returns the content of files, and reads changed files again. get returns an error only if the
+// files were never usable.
 func get[K comparable, T any](m map[K]*kept[T], key K, read func() (T, error), files ...string) (T,
 	error) {
 	k := m[key]
@@ -150,8 +150,8 @@ func (c *Cache) poolLocked(file string) (*pool, error) {
 	return get(c.pools, file, func() (*pool, error) { return readPool(file) }, file)
 }
 
-// saw remembers the certificate of the other side of a connection. When there are too many, the one
-// that expires last is forgotten.
+// saw records the certificate of a connection's peer. With too many certificates, saw drops the
+// certificate that expires last.
 func (c *Cache) saw(place string, state tls.ConnectionState) {
 	if len(state.PeerCertificates) == 0 {
 		return
@@ -177,14 +177,14 @@ func (c *Cache) saw(place string, state tls.ConnectionState) {
 type Certificate struct {
 	// Place is the section of the configuration, such as api.tls.
 	Place string
-	// File is its PEM file; it is empty for the certificate of another side.
+	// File is the PEM file; empty for a peer's certificate.
 	File string
-	// Identity is its URI weft://KIND/NAME, Names its DNS names and addresses.
+	// Identity is the certificate's URI weft://KIND/NAME, Names its DNS names and addresses.
 	Identity, Subject, Issuer, Serial string
 	Names                             []string
 	NotBefore, NotAfter               time.Time
-	// Authority reports that the file is one of authorities, Peer that the certificate is the other
-	// side's, shown at Seen.
+	// Authority reports that the file has authorities, Peer that the certificate belongs to the other
+	// side, which showed it at Seen.
 	Authority, Peer bool
 	Seen            time.Time
 	// Fault is why the present content of the file is not in use.

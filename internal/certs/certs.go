@@ -56,9 +56,9 @@ func (c Client) files() Client {
 	return c
 }
 
-// Config reads the files. It is nil for plain text. least is the lowest version of TLS, such as
-// tls.VersionTLS13. The configuration follows changes of the client's certificate, not of the
-// authorities: call Config for each connection, or take Credentials or Dial.
+// Config reads the files. Config returns nil for plain text. least is the lowest version of TLS,
+// such as tls.VersionTLS13. The returned configuration follows changes of the client's certificate,
+// but not of the authorities: call Config for each connection, or use Credentials or Dial.
 func (c Client) Config(least uint16) (*tls.Config, error) {
 	if !c.Enabled {
 		if !c.IsZero() {
@@ -156,10 +156,11 @@ func (c *clientCredentials) Clone() credentials.TransportCredentials {
 type Server struct {
 	// CertFile and KeyFile are the server's; both or neither.
 	CertFile, KeyFile string
-	// ClientCAFile has the certificates that may sign clients'. With it clients must show one, without
-	// it they need none.
+	// ClientCAFile has the authorities that may sign client certificates. With ClientCAFile, clients
+	// must show a certificate; without, they need none.
 	ClientCAFile string
-	// Kinds that clients may be. A certificate with the identity of another kind is refused.
+	// Kinds lists the allowed kinds of clients. The server refuses a certificate with an identity of
+	// another kind.
 	Kinds Kind
 	// Place of the files in the configuration, such as mrc.tls, for listings.
 	Place string
@@ -229,10 +230,10 @@ func (s Server) Credentials(least uint16) (credentials.TransportCredentials, err
 	return credentials.NewTLS(conf), nil
 }
 
-// CheckPeer reports why others that trust the same authorities would refuse the certificate of a
-// server, whatever the time is: none of them has signed it, it may not serve and ask, it is of
-// another kind than they allow, or it is not of one of the hosts. It is nil where there are no
-// files.
+// CheckPeer reports why peers that trust the same authorities would refuse the server's
+// certificate, regardless of the time: no authority has signed it, its key usages lack serverAuth
+// or clientAuth, the peers do not allow its kind, or it does not name one of the hosts. CheckPeer
+// returns nil without certificate files.
 func (s Server) CheckPeer(hosts ...string) error {
 	if s.CertFile == "" || s.ClientCAFile == "" {
 		return nil
@@ -309,8 +310,9 @@ func (s Server) CheckServes() error {
 	return nil
 }
 
-// verifyEver verifies a certificate at a time at which it and its authorities are valid, if there
-// is one: an authority may end before what it has signed, or have been renewed after.
+// verifyEver verifies a certificate at a time when both the certificate and its authorities are
+// valid, if such a time exists: an authority may end before a certificate that it signed, or be
+// renewed later.
 func verifyEver(c *x509.Certificate, o x509.VerifyOptions) (err error) {
 	for _, at := range []time.Time{c.NotAfter, c.NotBefore, time.Now()} {
 		o.CurrentTime = at

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
 
-// TestFiles: what is wrong with files is said of the field.
+// TestFiles: an error about a file names the field.
 func TestFiles(t *testing.T) {
 	a := certstest.New(t)
 	a.Issue(t, "one", "one", "one")

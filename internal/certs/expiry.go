@@ -13,12 +13,12 @@ const (
 	Valid State = iota
 	// Expiring is a certificate with less time left than Warning says.
 	Expiring
-	// Urgent is one with less than a quarter of that.
+	// Urgent: less than a quarter of that time remains.
 	Urgent
 	Expired
 )
 
-// maxWarning is the longest time before the end of a certificate at which it counts as expiring.
+// maxWarning is the longest time for which a certificate counts as expiring.
 const maxWarning = 30 * 24 * time.Hour
 
 // Warning returns how long before its end a certificate counts as expiring: a third of its whole
@@ -40,8 +40,8 @@ func (c *Certificate) State(now time.Time) State {
 	return Valid
 }
 
-// Name names the certificate in listings: its place, and for one of authorities or of another side
-// its serial number.
+// Name returns the name of the certificate in listings: its place, and for an authority or a peer
+// also the serial number.
 func (c *Certificate) Name() string {
 	switch {
 	case c.Peer:

@@ -67,8 +67,8 @@ func (i Identity) URI() *url.URL {
 	return &url.URL{Scheme: scheme, Host: i.Kind.String(), Path: "/" + i.Name}
 }
 
-// IdentityOf returns the identity in a certificate. It is the zero value for a certificate that has
-// no URI of this scheme, and an error for one that has several or one that cannot be read.
+// IdentityOf returns the identity in a certificate. IdentityOf returns the zero value for a
+// certificate without a URI of this scheme, and an error for several such URIs or an invalid URI.
 func IdentityOf(c *x509.Certificate) (Identity, error) {
 	var id Identity
 	for _, u := range c.URIs {
@@ -94,9 +94,9 @@ func IdentityOf(c *x509.Certificate) (Identity, error) {
 // ErrIdentity reports a certificate whose holder has no place on a connection.
 var ErrIdentity = errors.New("wrong certificate")
 
-// permit returns an error that wraps ErrIdentity when a certificate has an identity that is none of
-// the kinds. A certificate without an identity is allowed: its authority and its names say who it
-// is. No kinds at all allow every certificate.
+// permit returns an error that wraps ErrIdentity for a certificate with an identity of any other
+// kind. permit allows a certificate without an identity: its authority and its names identify the
+// holder. Without kinds, permit allows every certificate.
 func permit(state tls.ConnectionState, kinds Kind) error {
 	if kinds == 0 || len(state.PeerCertificates) == 0 {
 		return nil

@@ -25,7 +25,7 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// skew is how far the clock of another machine may be behind.
+// skew is how far another machine's clock may be behind.
 const skew = 5 * time.Minute
 
 // PEM is a certificate and its private key.
@@ -66,8 +66,8 @@ func LoadAuthority(certFile, keyFile string) (*Authority, error) {
 // Request describes a certificate.
 type Request struct {
 	Identity
-	// Hosts are DNS names and IP addresses at which others reach the holder. One that others
-	// reach (a controller, a switch) needs one at least.
+	// Hosts lists the DNS names and IP addresses at which others reach the holder. A reachable holder
+	// (a controller, a switch) needs at least one.
 	Hosts []string
 }
 
@@ -168,11 +168,11 @@ func ReadFile(file string) ([]Certificate, error) {
 	return out, nil
 }
 
-// ErrExists reports a file that is there and is not to be replaced.
+// ErrExists reports an existing file that must not be replaced.
 var ErrExists = errors.New("exists")
 
-// Write writes prefix.pem, and prefix.key with mode 0600. Without replace it writes neither when
-// one is there, and returns ErrExists. A reader sees the old or the new content of a file.
+// Write writes prefix.pem, and prefix.key with mode 0600. Without replace, if either file exists,
+// Write writes neither and returns ErrExists. A reader sees the old or the new content of a file.
 func (p PEM) Write(prefix string, replace bool) error {
 	files := []struct {
 		name string

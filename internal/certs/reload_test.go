@@ -195,8 +195,8 @@ func TestExpiredKeepsOld(t *testing.T) {
 	}
 }
 
-// TestKinds: whoever has the certificate of another kind is refused, on either side; so is one with
-// two identities. Without an identity names and authority decide.
+// TestKinds: either side refuses a peer with a certificate of another kind, or with two identities.
+// Without an identity, names and authority decide.
 func TestKinds(t *testing.T) {
 	a := certstest.New(t)
 	kinds := []certs.Kind{certs.KindController, certs.KindSwitch, certs.KindHost, certs.KindClient}
@@ -243,7 +243,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNames: a server with another name or of another authority is refused.
+// TestNames: the client refuses a server with another name or from another authority.
 func TestNames(t *testing.T) {
 	a, other := certstest.New(t), certstest.New(t)
 	a.IssueAs(t, "right", certs.Identity{Kind: certs.KindSwitch, Name: "n1"}, "127.0.0.1")

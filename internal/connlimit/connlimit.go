@@ -1,9 +1,10 @@
-// Package connlimit bounds the connections of a server, so that clients that open many and use none
-// leave room for those that do.
+// Package connlimit limits the connections of a server, so clients with many idle connections leave
+// room for other clients.
 //
-// A connection is a stranger's until the server reports that its client has shown who it is
-// ([Conn.Trust]). When a bound is reached, the stranger whose connection has moved no octet for the
-// longest time makes room. Connections of clients that are known give way to no stranger.
+// A connection is a stranger's until the server reports that its client has authenticated
+// ([Conn.Trust]). At a limit, the stranger's connection that has been idle for the longest time
+// makes room. A stranger never displaces the connection of an authenticated client, nor a
+// connection on which the server is working ([Conn.Hold]): the new connection is then refused.
 package connlimit
 
 import (
@@ -18,9 +19,9 @@ import (
 type Limits struct {
 	// Connections of all clients.
 	Connections int
-	// Strangers are those whose client has not shown who it is.
+	// Strangers limits the connections of clients that have not yet authenticated.
 	Strangers int
-	// PerClient are those of one IPv4 address or one IPv6 /64.
+	// PerClient limits the connections from one IPv4 address or one IPv6 /64.
 	PerClient int
 }
 
@@ -79,7 +80,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// admit makes room for a connection. It closes it and returns nil where there is none.
+// admit makes room for a connection. Without room, admit closes the connection and returns nil.
 func (l *Listener) admit(conn net.Conn) *Conn {
 	c := &Conn{Conn: conn, listener: l, from: clientOf(conn.RemoteAddr())}
 	l.mu.Lock()
@@ -93,11 +94,11 @@ func (l *Listener) admit(conn net.Conn) *Conn {
 	var leaves *list.Element
 	switch {
 	case from.total >= l.limits.PerClient:
-		reason, leaves = PerClient, from.unknown.Front()
+		reason, leaves = PerClient, idle(&from.unknown)
 	case l.unknown.Len() >= l.limits.Strangers:
-		reason, leaves = Strangers, l.unknown.Front()
+		reason, leaves = Strangers, idle(&l.unknown)
 	case len(l.known)+l.unknown.Len() >= l.limits.Connections:
-		reason, leaves = Full, l.unknown.Front()
+		reason, leaves = Full, idle(&l.unknown)
 	}
 	if reason != "" {
 		l.closed(reason)
@@ -117,6 +118,17 @@ func (l *Listener) admit(conn net.Conn) *Conn {
 	from.total++
 	c.place, c.placeOfClient = l.unknown.PushBack(c), from.unknown.PushBack(c)
 	return c
+}
+
+// idle returns the place of the connection that was used the longest ago, of those that nothing
+// holds; nil: there is none. l.mu is held.
+func idle(l *list.List) *list.Element {
+	for e := l.Front(); e != nil; e = e.Next() {
+		if e.Value.(*Conn).held == 0 {
+			return e
+		}
+	}
+	return nil
 }
 
 // remove forgets a connection. l.mu is held.
@@ -152,11 +164,13 @@ type Conn struct {
 
 	// gate.mu guards the fields below it.
 	gone                 bool
+	held                 int
 	place, placeOfClient *list.Element // nil when the client is known
 	used                 time.Time
 }
 
-// Of returns the connection below c, which may be one of TLS; nil when no [Listener] accepted it.
+// Of returns the accepted connection below c, for example below a TLS connection; nil if no
+// [Listener] accepted it.
 func Of(c net.Conn) *Conn {
 	for {
 		switch below := c.(type) {
@@ -170,7 +184,23 @@ func Of(c net.Conn) *Conn {
 	}
 }
 
-// Trust reports that the client has shown who it is.
+// address is a client's address with its connection.
+type address struct {
+	net.Addr
+	conn *Conn
+}
+
+// RemoteAddr implements [net.Conn].
+func (c *Conn) RemoteAddr() net.Addr { return address{c.Conn.RemoteAddr(), c} }
+
+// At finds a connection by its RemoteAddr, for gRPC servers, which show the address alone; nil: no
+// [Listener] accepted the connection.
+func At(a net.Addr) *Conn {
+	from, _ := a.(address)
+	return from.conn
+}
+
+// Trust marks the connection's client as authenticated.
 func (c *Conn) Trust() {
 	if c == nil {
 		return
@@ -185,6 +215,21 @@ func (c *Conn) Trust() {
 	l.clients[c.from].unknown.Remove(c.placeOfClient)
 	c.place, c.placeOfClient = nil, nil
 	l.known[c] = struct{}{}
+}
+
+// Hold has the connection make no room until release is called, because a change is under way on
+// it.
+func (c *Conn) Hold() (release func()) {
+	if c == nil {
+		return func() {}
+	}
+	hold := func(n int) {
+		c.listener.mu.Lock()
+		defer c.listener.mu.Unlock()
+		c.held += n
+	}
+	hold(1)
+	return func() { hold(-1) }
 }
 
 // Read implements [net.Conn].
@@ -236,7 +281,7 @@ func clientOf(a net.Addr) netip.Prefix {
 	if err != nil {
 		return netip.Prefix{} // a unix socket: one client
 	}
-	ip := ap.Addr().Unmap().WithZone("")
+	ip := ap.Addr().Unmap()
 	bits := 32
 	if ip.Is6() {
 		bits = 64

@@ -118,6 +118,35 @@ func TestStrangersMakeRoom(t *testing.T) {
 	})
 }
 
+// TestHeld: a stranger on whose connection a change is under way makes no room, by none of the
+// bounds: who is idle does, and where nobody is, the new one is refused.
+func TestHeld(t *testing.T) {
+	for why, limits := range map[Reason]Limits{
+		Strangers: {Connections: 9, Strangers: 2, PerClient: 9},
+		PerClient: {Connections: 9, Strangers: 9, PerClient: 2},
+		Full:      {Connections: 2, Strangers: 9, PerClient: 9},
+	} {
+		w := newBed(t, limits)
+		a, b := w.dial("192.0.2.1:1"), w.dial("192.0.2.1:2")
+		release, again := a.Hold(), a.Hold()
+		c := w.dial("192.0.2.1:3")
+		if !open(a) || open(b) || c == nil {
+			t.Errorf("%s: the one that was idle did not make room", why)
+		}
+		defer c.Hold()()
+		release()
+		if w.dial("192.0.2.1:4") != nil || !open(a) || !open(c) {
+			t.Errorf("%s: changes are under way on all, and one made room", why)
+		}
+		again()
+		if w.dial("192.0.2.1:5") == nil || open(a) {
+			t.Errorf("%s: the one whose changes are over did not make room", why)
+		}
+		w.check(2, 2, why, why, why)
+	}
+	(*Conn)(nil).Hold()() // of no listener: no effect
+}
+
 // TestFull: when all are known, who comes is refused.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -148,7 +177,7 @@ func TestFull(t *testing.T) {
 	})
 }
 
-// TestPerClient: one address, and one /64, has its share, and disturbs nobody else.
+// TestPerClient: an address, and a /64, gets a fixed share, and disturbs no other client.
 func TestPerClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBed(t, Limits{Connections: 100, Strangers: 100, PerClient: 2})
@@ -172,6 +201,78 @@ func TestPerClient(t *testing.T) {
 	})
 }
 
+// TestUsed: of the connections of a client, and of all, the one that was used the longest ago makes
+// room. A use within 100 ms of the last one that counted does not count: a busy connection costs no
+// more than that.
+func TestUsed(t *testing.T) {
+	for why, limits := range map[Reason]Limits{
+		Strangers: {Connections: 9, Strangers: 2, PerClient: 9},
+		PerClient: {Connections: 9, Strangers: 9, PerClient: 2},
+	} {
+		for again, moved := range map[time.Duration]bool{
+			resolution - 1: false, resolution: true, resolution + 1: true,
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newBed(t, limits)
+				a, b := w.dial("192.0.2.1:1"), w.dial("192.0.2.1:2")
+				a.use()
+				b.use()
+				time.Sleep(again)
+				a.use()
+				w.dial("192.0.2.1:3")
+				if open(a) != moved || open(b) == moved {
+					t.Errorf("%s: the first was used again after %v: it is open %v, the second %v", why, again,
+						open(a), open(b))
+				}
+			})
+		}
+	}
+}
+
+// TestGone: a connection that has made room counts for no client, whatever its server does later.
+func TestGone(t *testing.T) {
+	w := newBed(t, Limits{Connections: 1, Strangers: 1, PerClient: 1})
+	a := w.dial("192.0.2.1:1")
+	if w.dial("192.0.2.1:2") == nil || open(a) {
+		t.Fatal("the first connection made no room")
+	}
+	w.check(1, 1, PerClient)
+	a.Trust()
+	_ = a.Close()
+	w.check(1, 1, PerClient)
+	b := w.dial("192.0.2.2:3")
+	w.check(1, 1, PerClient, Strangers)
+	a.Trust() // while its client has no other connection
+	a.use()
+	w.check(1, 1, PerClient, Strangers)
+	_ = b.Close()
+	w.check(0, 0, PerClient, Strangers)
+}
+
+// TestClients: an IPv4 address is a client, also where IPv6 carries it, and so is an IPv6 /64,
+// whatever the zone. What has no address is one client.
+func TestClients(t *testing.T) {
+	of := func(addr string) netip.Prefix { return clientOf(textAddr(addr)) }
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"192.0.2.2:1", "192.0.2.2:2", true},
+		{"192.0.2.2:1", "192.0.2.3:1", false},
+		{"192.0.2.2:1", "[::ffff:192.0.2.2]:1", true},
+		{"[2001:db8::1]:1", "[2001:db8::ffff:ffff:ffff:ffff]:1", true},
+		{"[2001:db8::1]:1", "[2001:db8:0:1::1]:1", false},
+		{"[fe80::1%eth0]:1", "[fe80::2%eth1]:1", true},
+	} {
+		if same := of(c.a) == of(c.b); same != c.same {
+			t.Errorf("%s and %s are of one client: %v", c.a, c.b, same)
+		}
+	}
+	if clientOf(nil) != clientOf(&net.UnixAddr{Name: "x"}) {
+		t.Error("connections without an address are of two clients")
+	}
+}
+
 func TestAcceptAndOf(t *testing.T) {
 	w := newBed(t, Limits{Connections: 2, Strangers: 2, PerClient: 2})
 	near, far := net.Pipe()
@@ -188,5 +289,11 @@ func TestAcceptAndOf(t *testing.T) {
 		t.Error("a closed listener accepts")
 	}
 }
+
+// textAddr is an address with a text of its own.
+type textAddr string
+
+func (textAddr) Network() string  { return "tcp" }
+func (a textAddr) String() string { return string(a) }
 
 func mustAddr(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }

@@ -4,16 +4,17 @@ package damping
 
 import "time"
 
-// Backoff is how long something that failed must be well before it is used again: a time that
-// doubles with every failure, up to a limit, and begins anew after a calm. So the changes that
-// something which flaps can cause are few, however fast it does (as RFC 2439 has it for routes,
-// with the exponential back-off of RFC 8405 instead of a penalty). The zero value has not failed.
+// Backoff is how long a failed object must be well before it is used again: the time doubles with
+// every failure, up to a limit, and starts again after a calm. So a flapping object causes few
+// changes, however fast it flaps (as in RFC 2439 for routes, with the exponential back-off of RFC
+// 8405 instead of a penalty). The zero value has no failures.
 type Backoff struct {
 	fails int
 	last  time.Duration // the last failure
 }
 
-// Failed notes a failure. It is the first one again after calm without one.
+// Failed records a failure. After a calm time without failures, the failure counts as the first
+// again.
 func (b *Backoff) Failed(now, calm time.Duration) {
 	if b.Calm(now, calm) {
 		b.fails = 0

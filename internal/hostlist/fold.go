@@ -1,15 +1,17 @@
 package hostlist
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
 
-// Fold returns the hostlist of names, in their order: Parse(Fold(names)) is names, and so is what
-// Slurm makes of it. Numbers that follow each other in names that are otherwise alike become
-// ranges, two in a name at most. Names that end in something other than a number stay as they are:
-// Slurm refuses text behind a bracket. The error is an [*Error]: a name that no hostlist has, or
-// has twice.
+// Fold returns the hostlist of names, in their order: Parse(Fold(names)) returns names, and Slurm
+// reads the same names. Consecutive numbers in otherwise equal names become ranges, at most two per
+// name. Names that do not end in a number stay unchanged, because Slurm refuses text behind a
+// bracket. The error is an [*Error]: a name is invalid in a hostlist, occurs twice, or ends in more
+// digits than a bracket may have. Slurm reads the number of every name, with or without brackets,
+// and reads a number of more than 64 bits as the largest 64-bit number.
 func Fold(names []string) (string, error) {
 	items := make([]pattern, 0, len(names))
 	seen := make(map[string]bool, len(names))
@@ -20,6 +22,9 @@ func Fold(names []string) (string, error) {
 			return r > 127 || !inName(byte(r))
 		}):
 			return "", wrong(shorten(name), "a name of 1 to 255 letters, digits, '.', '_' and '-'")
+		case EndsTooLong(name):
+			return "", wrong(shorten(name), fmt.Sprintf("a name that ends in at most %d digits",
+				mostDigits))
 		case seen[name]:
 			return "", wrong(name, "every name once")
 		}
@@ -28,8 +33,8 @@ func Fold(names []string) (string, error) {
 		most = max(most, len(p.lists))
 		items = append(items, p)
 	}
-	// The last number of names counts fastest, so its ranges are made first, and then those of the
-	// number before it, of items that have the same ranges behind it.
+	// The last number of a name counts fastest, so Fold makes its ranges first. Then Fold makes the
+	// ranges of the number before, for items with equal ranges behind that number.
 	for fromEnd := range most {
 		folded := items[:0]
 		for _, item := range items {
@@ -48,6 +53,11 @@ func Fold(names []string) (string, error) {
 		items[i].write(&out)
 	}
 	return out.String(), nil
+}
+
+// EndsTooLong reports whether a name ends in more digits than [Fold] takes.
+func EndsTooLong(name string) bool {
+	return len(name)-len(strings.TrimRight(name, "0123456789")) > mostDigits
 }
 
 // single returns the pattern of one name: its numbers are lists of one. A number of more digits

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// lists are hostlists, with their names as "scontrol show hostnames" of Slurm 22.05 has them.
+// lists holds hostlists with the names that "scontrol show hostnames" of Slurm 22.05 prints.
 var lists = []struct{ list, names string }{
 	{"n1", "n1"},
 	{"n[1-2,10,3]", "n1 n2 n10 n3"},
@@ -68,7 +68,8 @@ func TestFold(t *testing.T) {
 		"n1 n02 n3":                       "n[1,02,3]",
 		"n99 n100 n101 n0102":             "n[99-101,0102]",
 		"n099 n100":                       "n[099-100]",
-		"n18446744073709551615 n1":        "n18446744073709551615,n1",
+		"n18446744073709551615x n1":       "n18446744073709551615x,n1",
+		"n123456789012345678 n1":          "n[123456789012345678,1]",
 		"h1.dc2.example3 h2.dc2.example3": "h[1-2].dc2.example[3]",
 	} {
 		got, err := Fold(strings.Fields(names))
@@ -112,6 +113,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	for names, want := range map[string]string{
+		"n1 n1234567890123456789": "at most 18 digits", "n1 1234567890123456789": "at most 18 digits",
 		"n1 n2 n1": "every name once", "a b[1]": "letters, digits", "h\u00fc": "letters, digits",
 	} {
 		if got, err := Fold(strings.Fields(names)); err == nil || !strings.Contains(err.Error(), want) {

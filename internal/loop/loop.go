@@ -1,5 +1,5 @@
-// Package loop has one goroutine own something with a clock: others have it do things, and it does
-// what is due.
+// Package loop lets one goroutine own an object with a clock: other goroutines ask it to act on the
+// object, and the goroutine does the work that is due.
 package loop
 
 import (
@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// ErrEnded is a call of a loop that has ended; it did nothing.
+// ErrEnded reports a call of a loop that has ended; the call did nothing.
 var ErrEnded = errors.New("loop: ended")
 
-// A Core is what a loop owns. Its time is that since the start of the loop.
+// A Core is the object that a loop owns. Times count from the start of the loop.
 type Core interface {
-	// Tick does what is due.
+	// Tick does the work that is due.
 	Tick(now time.Duration)
-	// Next is when something is due again.
+	// Next returns the time when work is due again.
 	Next() (at time.Duration, ok bool)
 }
 
@@ -24,6 +24,7 @@ type Core interface {
 type Loop struct {
 	start time.Time
 	calls chan call
+	woken chan struct{}
 	ended chan struct{}
 }
 
@@ -36,7 +37,8 @@ type call struct {
 
 // New makes a loop whose clock began at start.
 func New(start time.Time) *Loop {
-	return &Loop{start: start, calls: make(chan call, maxCalls), ended: make(chan struct{})}
+	return &Loop{start: start, calls: make(chan call, maxCalls), woken: make(chan struct{}, 1),
+		ended: make(chan struct{})}
 }
 
 // maxCalls bounds the calls that share a flush.
@@ -54,6 +56,8 @@ func (l *Loop) Run(ctx context.Context, core Core, flush func(context.Context) e
 		case <-ctx.Done():
 			return nil
 		case <-wake.C:
+			core.Tick(time.Since(l.start))
+		case <-l.woken:
 			core.Tick(time.Since(l.start))
 		case k := <-l.calls:
 			core.Tick(time.Since(l.start))
@@ -120,6 +124,14 @@ func (l *Loop) Post(stop <-chan struct{}, f func()) {
 	case l.calls <- call{do: f}:
 	case <-stop:
 	case <-l.ended:
+	}
+}
+
+// Wake has the time passed to the core and flush called, and never waits.
+func (l *Loop) Wake() {
+	select {
+	case l.woken <- struct{}{}:
+	default: // it is about to be
 	}
 }
 

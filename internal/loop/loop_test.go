@@ -98,3 +98,29 @@ func TestFlushFails(t *testing.T) {
 		}
 	})
 }
+
+// TestWake: a call of Wake has the time passed and what follows flushed, and never waits, not even
+// before Run.
+func TestWake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core := &alarms{}
+		l := loop.New(time.Now())
+		for range 1000 {
+			l.Wake()
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var flushed atomic.Int64
+		go func() {
+			_ = l.Run(ctx, core, func(context.Context) error { flushed.Add(1); return nil })
+		}()
+		synctest.Wait()
+		before := flushed.Load()
+		time.Sleep(time.Second)
+		l.Wake()
+		synctest.Wait()
+		if n := flushed.Load(); n != before+1 || core.ticked[len(core.ticked)-1] != time.Second {
+			t.Errorf("%d flushes after %d, ticked at %v", n, before, core.ticked)
+		}
+	})
+}

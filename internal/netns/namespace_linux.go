@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a network namespace without a name. It lives as long as the
-// sockets opened in it and the processes started in it.
+// Namespace is a network namespace without a name. The namespace lives while sockets or processes
+// from it live.
 type Namespace struct {
 	calls  chan func()
 	closed chan struct{}
@@ -53,8 +53,8 @@ func (ns *Namespace) Quiet() error {
 	return ns.Set("disable_ipv6", "1")
 }
 
-// Set sets one of net.ipv6.conf, for all interfaces and those that are made later. A kernel without
-// IPv6 has none of these.
+// Set sets a value of net.ipv6.conf, for all present and future interfaces. A kernel without IPv6
+// has no such values.
 func (ns *Namespace) Set(what, value string) error {
 	return ns.Do(func() error {
 		for _, which := range []string{"all", "default"} {
@@ -67,8 +67,8 @@ func (ns *Namespace) Set(what, value string) error {
 	})
 }
 
-// Do runs f on the thread that is in the namespace: sockets that f opens and
-// processes that it starts are in it too.
+// Do runs f on a thread inside the namespace: sockets that f opens and processes that f starts are
+// in the namespace too.
 func (ns *Namespace) Do(f func() error) error {
 	done := make(chan error)
 	ns.calls <- func() { done <- f() }
@@ -81,8 +81,8 @@ func (ns *Namespace) Close() {
 	<-ns.closed
 }
 
-// Veth makes two interfaces with a wire between them, which are up. Until the kernel has noticed
-// that both have a carrier it drops what is sent, and tells nobody; Veth waits for that.
+// Veth makes two interfaces with a wire between them, both up. Until the kernel has noticed the
+// carrier of both, the kernel silently drops frames; Veth waits for the carriers.
 func (ns *Namespace) Veth(a, b string, mtu int) error {
 	return ns.Do(func() error {
 		attrs := netlink.NewLinkAttrs()

@@ -1,12 +1,12 @@
-// Package printable shows text that others wrote, so that no terminal obeys it and no line of a log
-// is forged by it.
+// Package printable makes foreign text safe to show: the text cannot control a terminal or forge a
+// log line.
 //
-// Names that a network tells (node names of BGP-LS, system names of LLDP, messages of switches,
-// names of principals) may hold sequences that a terminal obeys, line breaks, and marks that turn
-// the direction of what follows. What does not print by [unicode.IsPrint] is escaped as JSON
-// escapes it, "\u001b": control characters of C0 and C1, DEL, format characters with the
+// Names from a network (node names of BGP-LS, system names of LLDP, messages of switches, names of
+// principals) may hold terminal escape sequences, line breaks, and marks that reverse the direction
+// of the text. This package escapes characters that do not print by [unicode.IsPrint] in JSON's
+// form, "\u001b": control characters of C0 and C1, DEL, format characters including the
 // bidirectional ones, separators of lines and paragraphs, spaces other than U+0020, private use. So
-// what is escaped in a JSON document leaves it the same document. Octets that are no UTF-8 become
+// the escapes do not change the meaning of a JSON document. Octets that are not UTF-8 become
 // "\xff".
 package printable
 

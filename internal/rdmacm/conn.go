@@ -59,7 +59,7 @@ type Conn struct {
 	MTU      cm.MTU `json:"mtu,omitempty"`
 	// Private is the peer's data for the application, from REQ or REP, without zeros at its end.
 	Private []byte `json:"private,omitempty"`
-	// Sent is the MAD that answers a repetition, or that is repeated, without zeros at its end.
+	// Sent is the MAD to repeat, or the answer to a repetition, without trailing zeros.
 	Sent []byte `json:"sent,omitempty"`
 
 	attempts int           // how often Sent was sent
@@ -116,7 +116,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Event is what happened to a connection; Conn is a copy of what it is after that.
+// Event reports an event of a connection; Conn is a copy of the connection after the event.
 type Event struct {
 	Kind   Kind
 	Conn   Conn

@@ -11,14 +11,14 @@ import (
 
 // Config is how patient a manager is.
 type Config struct {
-	// First is the first communication id. One that starts anew with the records of another takes a
-	// number that the other has not reached.
+	// First is the first communication id. A Manager that starts again from saved records takes a
+	// number that the earlier Manager has not reached.
 	First uint32
-	// Response is within what an answer is expected; default 2^20 times 4.096 us, as Linux has it.
+	// Response is how long an answer may take; default 2^20 times 4.096 us, as in Linux.
 	Response time.Duration
 	// Attempts are how often a message is sent; default 15.
 	Attempts int
-	// TimeWait is how long a connection that is over is remembered; default 1 s.
+	// TimeWait is how long the Manager remembers a closed connection; default 1 s.
 	TimeWait time.Duration
 }
 
@@ -76,8 +76,9 @@ func (m *Manager) Take() ([]Packet, []Event) {
 	return out, events
 }
 
-// Changed returns the ids of connections that have come, changed or gone since the last call, in
-// order: Conn has what is to be kept of them, and reports those that are to be deleted.
+// Changed returns, in order, the ids of connections that were added, changed or removed since the
+// last call. For each id, Conn returns the connection to save, or false if the saved connection is
+// to be deleted.
 func (m *Manager) Changed() []uint32 {
 	ids := slices.Sorted(maps.Keys(m.dirty))
 	clear(m.dirty)
@@ -109,7 +110,7 @@ func (m *Manager) tell(k Kind, c *Conn, reason cm.Reason) {
 	m.event = append(m.event, Event{k, *c, reason})
 }
 
-// keep sends a message that is repeated until it is answered.
+// keep sends a message, and repeats it until the peer answers.
 func (m *Manager) keep(now time.Duration, c *Conn, tid uint64, msg cm.Message) {
 	c.Sent = trim(cm.MAD{TID: tid, Message: msg}.Append(nil))
 	c.attempts, c.due = 1, now+m.cfg.Response
@@ -159,8 +160,8 @@ func (m *Manager) Request(now time.Duration, peer netip.Addr, port uint16, r cm.
 	return c.LocalID
 }
 
-// Accept answers a request. The manager fills in the communication ids. It reports false when there
-// is none with this id that waits.
+// Accept answers a request. The manager fills in the communication ids. Accept reports false if no
+// waiting request has this id.
 func (m *Manager) Accept(now time.Duration, id uint32, r cm.REP) bool {
 	c := m.conns[id]
 	if c == nil || c.State != Asked {

@@ -11,7 +11,8 @@ import (
 	"github.com/weft-sdn/weft/packet/cm"
 )
 
-// TestRepeats: what is not answered is sent as often as the configuration has it, then given up.
+// TestRepeats: a message without an answer is sent as often as the configuration says, then given
+// up.
 func TestRepeats(t *testing.T) {
 	for _, c := range []struct {
 		state  State
@@ -290,7 +291,7 @@ func TestAgainstLoss(t *testing.T) {
 	}
 }
 
-// TestChanged: the records that an owner keeps are what a manager has.
+// TestChanged: the owner's records match the manager's connections.
 func TestChanged(t *testing.T) {
 	m := at(t, Asked, false)
 	if got := m.Changed(); got != nil {

@@ -50,7 +50,7 @@ func (m *Manager) of(peer netip.Addr, local, remote uint32) *Conn {
 	return c
 }
 
-// ordered yields the connections by id, so that the same messages have the same answers.
+// ordered returns the connections by id, so equal messages get equal answers.
 func (m *Manager) ordered() []*Conn {
 	out := make([]*Conn, 0, len(m.conns))
 	for _, id := range slices.Sorted(maps.Keys(m.conns)) {
@@ -156,7 +156,7 @@ func (m *Manager) wait(now time.Duration, peer netip.Addr, r cm.MRA) {
 func (m *Manager) rejected(now time.Duration, peer netip.Addr, r cm.REJ) {
 	c := m.conns[r.RemoteID]
 	if c == nil || c.Peer != peer {
-		// One whose REP this end has not got knows only its own id.
+		// A peer whose REP has not arrived here knows only its own id.
 		c = nil
 		for _, o := range m.ordered() {
 			if o.Peer == peer && r.RemoteID == 0 && !o.Active && o.RemoteID == r.LocalID {
@@ -176,8 +176,8 @@ func (m *Manager) rejected(now time.Duration, peer netip.Addr, r cm.REJ) {
 	}
 }
 
-// disconnected takes a DREQ. One of a connection that is not known is answered too, so that the
-// peer forgets it.
+// disconnected takes a DREQ. A DREQ for an unknown connection is answered too, so that the peer
+// forgets the connection.
 func (m *Manager) disconnected(now time.Duration, peer netip.Addr, tid uint64, r cm.DREQ) {
 	c := m.of(peer, r.RemoteID, r.LocalID)
 	if c != nil && c.LocalQPN != r.QPN {

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestTurn: whichever value has its turn, wherever the first one is, it is last afterwards, and the
-// others stay in their order. The first may be where the slice ends, which is where it begins.
+// TestTurn: after the turn of any value, wherever the first value is, the value is last, and the
+// others keep their order. The first value may stand at the end of the slice, which is also the
+// begin.
 func TestTurn(t *testing.T) {
 	order := func(s []int, first int) (out []int) {
 		for k := range s {

@@ -8,10 +8,10 @@
 //
 // Whoever brings what CONFIG_DB says about is its Daemons: a kernel, or the switch of a test.
 //
-// It answers as sonic-gnmi of August 2026 does (sonic_data_client/mixed_db_client.go,
-// db_client.go): elements of a Set are the pointer of a JSON Patch (RFC 6902) as they are, a Set is
-// applied whole or not at all, a table without rows is not found, TARGET_DEFINED is refused for the
-// databases, and SAMPLE is at least 1 s. References between tables must lead somewhere, as in the
-// YANG models; nothing else of these is checked. Interfaces are also those of OpenConfig, as far as
-// sonic-mgmt-common translates them.
+// The server answers like sonic-gnmi of August 2026 (sonic_data_client/mixed_db_client.go,
+// db_client.go): the elements of a Set form the pointer of a JSON Patch (RFC 6902) unchanged, a Set
+// is applied whole or not at all, a table without rows is not found, TARGET_DEFINED is refused for
+// the databases, and SAMPLE is at least 1 s. References between tables must lead to a row, as in
+// the YANG models, and no table may be left without rows; nothing else is checked. The server also
+// offers interfaces in OpenConfig, to the extent that sonic-mgmt-common translates them.
 package sonicdb

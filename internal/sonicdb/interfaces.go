@@ -12,8 +12,7 @@ import (
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 )
 
-// ocTarget is the target of paths of the OpenConfig models, which the management framework makes
-// rows of.
+// ocTarget is the target for OpenConfig paths, which the management framework translates to rows.
 const ocTarget = "OC-YANG"
 
 // translated reports whether a Set is of OpenConfig.
@@ -21,8 +20,9 @@ func translated(r *gpb.SetRequest) bool { return r.GetPrefix().GetTarget() == oc
 
 const ocInterfaces = "openconfig-interfaces:interfaces/interface/"
 
-// interfaces returns what a path of the interfaces has, by the path of each; nil: nothing is known
-// there. mu is held, as when the function that is returned is called.
+// interfaces returns a function that returns the values under a path of the interfaces, by the path
+// of each value; nil: the path is unknown. The caller holds mu, here and when it calls the returned
+// function.
 func (s *Server) interfaces(at string) func() map[*gpb.Path]any {
 	leaf, ok := strings.CutPrefix(at, ocInterfaces)
 	if !ok {
@@ -116,7 +116,7 @@ func interfacePatch(r *gpb.SetRequest, now Database) (patch []Op, err error) {
 	return patch, nil
 }
 
-// setting returns the field of PORT that a leaf is, and the text of its value.
+// setting returns the PORT field for a leaf, and the text of the field's value.
 func setting(leaf string, v any) (field, value string, err error) {
 	switch v := v.(type) {
 	case bool:

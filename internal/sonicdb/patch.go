@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,8 +13,9 @@ import (
 
 // Op is an operation of a JSON Patch (RFC 6902).
 type Op struct {
-	Op, Path string
-	Value    any
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
 }
 
 // elems returns the elements of a path behind CONFIG_DB and the instance.
@@ -36,8 +38,8 @@ func names(p *gpb.Path) (out []string) {
 	return out
 }
 
-// patchOf makes a JSON Patch of a Set, as the server does: what a delete names and is not there is
-// left out.
+// patchOf makes a JSON Patch from a Set, like the server: patchOf leaves out deletes of missing
+// paths.
 func patchOf(r *gpb.SetRequest, now Database) (patch []Op, err error) {
 	if translated(r) {
 		return interfacePatch(r, now)
@@ -151,7 +153,37 @@ func (o *Op) applyTable(db Database, name string) error {
 	return nil
 }
 
-// references are fields that name rows of other tables, as the YANG models have them.
+// An Updater returns the CONFIG_DB that results from a JSON Patch, or the reason why the switch
+// refuses the patch. An Updater leaves the original unchanged.
+type Updater func(patch []Op, now Database) (next Database, err error)
+
+// Update is the Updater that acts like generic_config_updater of sonic-utilities: a patch is
+// applied whole or not at all. The resulting CONFIG_DB must have no table without rows, because
+// redis could not hold it, and no dangling reference.
+func Update(patch []Op, now Database) (next Database, err error) {
+	next = make(Database, len(now))
+	for name, t := range now {
+		next[name] = t.Clone()
+	}
+	for i := range patch {
+		if err := patch[i].apply(next); err != nil {
+			return nil, err
+		}
+	}
+	var empty []string
+	for _, name := range slices.Sorted(maps.Keys(next)) {
+		if len(next[name]) == 0 {
+			empty = append(empty, name)
+		}
+	}
+	if len(empty) > 0 {
+		return nil, fmt.Errorf("given patch is not valid because it will result in empty tables "+
+			"which is not allowed in ConfigDb. Tables: %s", strings.Join(empty, ", "))
+	}
+	return next, check(next)
+}
+
+// references lists the fields that name rows of other tables, as defined by the YANG models.
 var references = []struct{ table, field, to string }{
 	{"PORT_QOS_MAP", "dscp_to_tc_map", "DSCP_TO_TC_MAP"},
 	{"PORT_QOS_MAP", "tc_to_queue_map", "TC_TO_QUEUE_MAP"},
@@ -159,7 +191,12 @@ var references = []struct{ table, field, to string }{
 	{"QUEUE", "wred_profile", "WRED_PROFILE"},
 	{"QUEUE", "scheduler", "SCHEDULER"},
 	{"BUFFER_QUEUE", "profile", "BUFFER_PROFILE"},
+	{"BUFFER_PROFILE", "pool", "BUFFER_POOL"},
 }
+
+// ofPorts are tables whose keys begin with the name of a port. Other interfaces, such as port
+// channels, count as there.
+var ofPorts = []string{"BUFFER_QUEUE", "INTERFACE", "PORT_QOS_MAP", "QUEUE"}
 
 // check returns which reference leads nowhere.
 func check(db Database) error {
@@ -168,6 +205,14 @@ func check(db Database) error {
 			if name, ok := row[r.field]; ok && db[r.to][fmt.Sprint(name)] == nil {
 				return fmt.Errorf("%s|%s %s: leafref to %v of %s, which is not there", r.table, key,
 					r.field, name, r.to)
+			}
+		}
+	}
+	for _, table := range ofPorts {
+		for key := range db[table] {
+			if name, _, _ := strings.Cut(key, "|"); strings.HasPrefix(name, "Ethernet") &&
+				db["PORT"][name] == nil {
+				return fmt.Errorf("%s|%s: leafref to a port that is not there", table, key)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -84,16 +83,11 @@ func (s *Server) Set(_ context.Context, r *gpb.SetRequest) (*gpb.SetResponse, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sets++
-	next := make(Database)
-	for name, t := range s.dbs[ConfigDB] {
-		next[name] = t.Clone()
-	}
-	patch, err := patchOf(r, next)
-	for i := 0; err == nil && i < len(patch); i++ {
-		err = patch[i].apply(next)
-	}
+	before := s.dbs[ConfigDB]
+	patch, err := patchOf(r, before)
+	next := before
 	if err == nil {
-		err = check(next)
+		next, err = s.update(patch, before)
 	}
 	if err == nil {
 		err = s.daemons.Check(patch, next)
@@ -101,8 +95,6 @@ func (s *Server) Set(_ context.Context, r *gpb.SetRequest) (*gpb.SetResponse, er
 	if err != nil {
 		return nil, status.Error(codes.Unknown, err.Error())
 	}
-	maps.DeleteFunc(next, func(_ string, t Table) bool { return len(t) == 0 })
-	before := s.dbs[ConfigDB]
 	s.dbs[ConfigDB] = next
 	err = s.daemons.Apply(s.dbs, before)
 	s.wake()
@@ -112,7 +104,7 @@ func (s *Server) Set(_ context.Context, r *gpb.SetRequest) (*gpb.SetResponse, er
 	return &gpb.SetResponse{}, nil
 }
 
-// Subscribe implements gpb.GNMIServer. A change has the whole of the table that has changed.
+// Subscribe implements gpb.GNMIServer. A notification carries the whole changed table.
 func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	r, err := stream.Recv()
 	if err != nil {

@@ -42,16 +42,17 @@ type Daemons interface {
 	// Apply is called when CONFIG_DB has become another than before. It may change the other
 	// databases. An error is what the client gets; the Set has taken effect all the same.
 	Apply(dbs Databases, before Database) error
-	// Virtual returns what is at a path of COUNTERS_DB that stands for several rows, such as
-	// COUNTERS/Ethernet*; ok is false for one that does not.
+	// Virtual returns the values at a path of COUNTERS_DB that stands for several rows, such as
+	// COUNTERS/Ethernet*; ok is false for any other path.
 	Virtual(path string) (values map[string]any, ok bool)
 }
 
-// Server is the databases and their gNMI server. Its methods may be called from any goroutine.
+// Server holds the databases and serves them by gNMI. Its methods may be called from any goroutine.
 type Server struct {
 	gpb.UnimplementedGNMIServer
 
 	daemons Daemons
+	update  Updater
 	done    chan struct{}
 
 	mu      sync.Mutex
@@ -67,8 +68,12 @@ func New(dbs Databases, d Daemons) *Server {
 			dbs[name] = make(Database)
 		}
 	}
-	return &Server{dbs: dbs, daemons: d, changed: make(chan struct{}), done: make(chan struct{})}
+	return &Server{dbs: dbs, daemons: d, update: Update, changed: make(chan struct{}),
+		done: make(chan struct{})}
 }
+
+// SetUpdater has u make CONFIG_DB of each Set, instead of [Update]. It comes before Register.
+func (s *Server) SetUpdater(u Updater) { s.update = u }
 
 // Register adds the gNMI service to a gRPC server.
 func (s *Server) Register(at grpc.ServiceRegistrar) { gpb.RegisterGNMIServer(at, s) }

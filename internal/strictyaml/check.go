@@ -13,14 +13,14 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// Fault is one value of a text that its field does not take.
+// Fault describes a value in a text that its field does not accept.
 type Fault struct {
-	// Field is the path of the field as the text has it, such as hosts[2].address;
-	// empty: the document itself.
+	// Field is the path of the field in the text, such as hosts[2].address; empty: the document
+	// itself.
 	Field string
 	// Line and Column count from 1; 0: unknown.
 	Line, Column int
-	// Value is what the text has, empty for a field that no one knows.
+	// Value is the value in the text; empty for an unknown field.
 	Value string
 	// Want describes the right value.
 	Want string
@@ -58,9 +58,9 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Check returns every value below a node that a Go value of type t does not take, and every
-// field that it does not have. Numbers and booleans in the place of a text become the text
-// as it is written, so that "name: 1" names something "1".
+// Check returns every value below a node that a Go value of type t does not accept, and every
+// unknown field. Where t wants a text, a number or boolean becomes the text as written, so "name:
+// 1" names something "1".
 func Check(node ast.Node, t reflect.Type) (faults Faults, err error) {
 	defer recovered(&err)
 	c := checker{anchors: make(map[string]ast.Node)}
@@ -73,9 +73,6 @@ type checker struct {
 	faults  Faults
 	depth   int
 }
-
-// maxDepth bounds the nesting of a text, and ends an alias that contains itself.
-const maxDepth = 100
 
 var (
 	textType     = reflect.TypeFor[encoding.TextUnmarshaler]()
@@ -308,17 +305,18 @@ func short(s string) string {
 
 // wants has what types take.
 var wants = map[reflect.Type]string{
-	reflect.TypeFor[netip.Addr]():     "an IP address such as 2001:db8::1",
+	reflect.TypeFor[netip.Addr]():     "an IP address such as 10.0.0.1 or 2001:db8::1",
 	reflect.TypeFor[netip.Prefix]():   "a prefix such as 2001:db8::/32",
 	reflect.TypeFor[netip.AddrPort](): "an address and a port such as [2001:db8::1]:179",
 	durationType:                      "a duration such as 50us or 1.5ms",
 	timeType:                          "a time such as 2026-01-02T15:04:05Z",
 }
 
-// A Wanter is a type that says what its UnmarshalText takes, such as "a MAC address".
+// A Wanter describes the input of its UnmarshalText, such as "a MAC address".
 type Wanter interface{ Wanted() string }
 
-// wanted reports in words what a type takes. err is what its decoder said, if it was asked.
+// wanted describes in words the values that a type accepts. err is the error of the type's decoder,
+// if the decoder ran.
 func wanted(t reflect.Type, err error) string {
 	if w, ok := reflect.New(t).Interface().(Wanter); ok {
 		return w.Wanted()

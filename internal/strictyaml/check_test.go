@@ -47,7 +47,7 @@ any: {x: [1, 2]}
 	want := []string{
 		"line 1: name is a list: want a text",
 		"line 2: colour: unknown field: want one of address, any, items, name, one, ports, share",
-		`line 3: address is "nowhere": want an IP address such as 2001:db8::1`,
+		`line 3: address is "nowhere": want an IP address such as 10.0.0.1 or 2001:db8::1`,
 		"line 5: items[0].size is 300: want a whole number of 8 bits, 0 or more",
 		`line 6: items[0].every is "soon": want a duration such as 50us or 1.5ms`,
 		"line 7: items[1].sise: unknown field: want one of every, on, size",
@@ -78,7 +78,8 @@ func TestNumbersAsTexts(t *testing.T) {
 	}
 }
 
-// TestAliases: what an alias or a merge key brings is checked as what it stands for.
+// TestAliases: the values behind an alias or a merge key are checked like the text that they
+// replace.
 func TestAliases(t *testing.T) {
 	var s sample
 	if err := Decode([]byte("one: &x {size: 3}\nitems: [*x, {<<: *x, on: true}]\n"), &s); err != nil ||

@@ -25,6 +25,10 @@ func (e *SyntaxError) Unwrap() error { return e.Err }
 // [DecodeNode] take. The library's own parser is for YAML: it does not take tabs between
 // tokens, nor several values. Errors are *SyntaxError.
 func ParseJSON(text []byte) ([]ast.Node, error) {
+	if len(text) > maxText {
+		return nil, &SyntaxError{Line: 1, Err: fmt.Errorf("the text has %d octets: want at most %d",
+			len(text), maxText)}
+	}
 	r := &jsonReader{text: text, dec: json.NewDecoder(bytes.NewReader(text))}
 	r.dec.UseNumber()
 	var out []ast.Node
@@ -48,9 +52,11 @@ type jsonReader struct {
 	text  []byte
 	dec   *json.Decoder
 	depth int
+	// breaks are the line breaks of the first seen octets, and begin is where their last line begins.
+	seen, breaks, begin int
 }
 
-var errDeep = errors.New("nested too deeply")
+var errDeep = fmt.Errorf("nested too deeply: want at most %d levels", maxDepth)
 
 // failed adds the line to an error.
 func (r *jsonReader) failed(err error) error {
@@ -62,21 +68,30 @@ func (r *jsonReader) failed(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return &SyntaxError{Line: r.line(at), Err: err}
+	line, _ := r.line(at)
+	return &SyntaxError{Line: line, Err: err}
 }
 
-func (r *jsonReader) line(offset int64) int {
-	return 1 + bytes.Count(r.text[:min(max(offset, 0), int64(len(r.text)))], []byte("\n"))
+// line returns the line of an offset, from 1, and where the line begins. Offsets mostly grow: no
+// octet is looked at for each of them.
+func (r *jsonReader) line(offset int64) (line, begin int) {
+	at := int(min(max(offset, 0), int64(len(r.text))))
+	if at < r.seen {
+		r.seen, r.breaks, r.begin = 0, 0, 0
+	}
+	if some := r.text[r.seen:at]; bytes.IndexByte(some, '\n') >= 0 {
+		r.breaks += bytes.Count(some, []byte("\n"))
+		r.begin = r.seen + bytes.LastIndexByte(some, '\n') + 1
+	}
+	r.seen = at
+	return 1 + r.breaks, r.begin
 }
 
 // here is the position of the token that was read last, which spans size octets.
 func (r *jsonReader) here(size int) *token.Position {
-	end := int(r.dec.InputOffset())
-	start := max(0, end-size)
-	return &token.Position{
-		Line: r.line(int64(start)), Column: start - bytes.LastIndexByte(r.text[:start], '\n'),
-		Offset: start + 1,
-	}
+	start := max(0, int(r.dec.InputOffset())-size)
+	line, begin := r.line(int64(start))
+	return &token.Position{Line: line, Column: start - begin + 1, Offset: start + 1}
 }
 
 func (r *jsonReader) next() (ast.Node, error) {
@@ -151,17 +166,17 @@ func (r *jsonReader) list() (ast.Node, error) {
 
 func (r *jsonReader) object() (ast.Node, error) {
 	m := ast.Mapping(token.New("{", "{", r.here(1)), true)
+	seen := make(map[string]bool)
 	for r.dec.More() {
 		t, err := r.dec.Token()
 		if err != nil {
 			return nil, err
 		}
 		name, _ := t.(string) // the decoder takes no other name
-		for _, v := range m.Values {
-			if v.Key.GetToken().Value == name {
-				return nil, fmt.Errorf("%q is there twice", name)
-			}
+		if seen[name] {
+			return nil, fmt.Errorf("%q is there twice", name)
 		}
+		seen[name] = true
 		key := r.literal(name)
 		v, err := r.next()
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
@@ -27,14 +26,19 @@ func recovered(err *error) {
 	}
 }
 
-// Parse returns the documents of a text. Errors are of the library, with their place (Place).
+// Parse returns the documents of a text. Errors come from the library, with their place; errors for
+// a text that is too long or too deep, or whose aliases expand too far, have the same form.
 func Parse(text []byte) (file *ast.File, err error) {
 	defer recovered(&err)
-	return parser.ParseBytes(text, 0)
+	if len(text) > maxText {
+		return nil, beyond(&token.Token{Position: &token.Position{Line: 1, Column: 1}},
+			"the text has %d octets: want at most %d", len(text), maxText)
+	}
+	return parse(text)
 }
 
-// Decode reads the first document of a text over what v has. A text without a document changes
-// nothing. Errors are [Faults], all of them, or of the library.
+// Decode reads the first document of a text into v, over the present values. A text without a
+// document changes nothing. Decode returns all [Faults] together, or an error of the library.
 func Decode[T any](text []byte, v *T) error {
 	file, err := Parse(text)
 	if err != nil {
@@ -59,18 +63,24 @@ func DecodeNode(node ast.Node, v any, options ...yaml.DecodeOption) (err error) 
 	return yaml.NodeToValue(node, v, options...)
 }
 
-// FromJSON writes a JSON document as YAML. Values with characters that do not print are quoted,
-// with escapes for them: the library writes such characters as they are, and reads some of them
-// back as others.
+// FromJSON writes a JSON document as YAML. Values with nonprinting characters are quoted and
+// escaped: the library writes such characters unescaped, and reads some back as different
+// characters.
 func FromJSON(document []byte) (text []byte, err error) {
 	defer recovered(&err)
-	text, err = yaml.JSONToYAML(document)
-	if err != nil || !strings.ContainsFunc(string(text), unprintable) {
-		return text, err
+	file, err := parse(document)
+	if err != nil {
+		return nil, err
 	}
 	var v any
-	if err := yaml.UnmarshalWithOptions(document, &v, yaml.UseOrderedMap()); err != nil {
-		return nil, err
+	if len(file.Docs) > 0 {
+		if err := yaml.NodeToValue(file.Docs[0].Body, &v, yaml.UseOrderedMap()); err != nil {
+			return nil, err
+		}
+	}
+	text, err = yaml.Marshal(v)
+	if err != nil || !strings.ContainsFunc(string(text), unprintable) {
+		return text, err
 	}
 	return yaml.MarshalWithOptions(v, yaml.CustomMarshaler[string](func(s string) ([]byte, error) {
 		if strings.ContainsFunc(s, unprintable) {
@@ -83,8 +93,8 @@ func FromJSON(document []byte) (text []byte, err error) {
 // unprintable reports whether a scalar must not have a character as it is.
 func unprintable(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }
 
-// Place returns the line and column of a field, such as hosts[2].address, or those of the nearest
-// thing around it that the text has; zero when there is none. Both count from 1.
+// Place returns the line and column of a field, such as hosts[2].address, or of the nearest
+// enclosing value in the text; zero if there is no such value. Both count from 1.
 func Place(text []byte, field string) (line, column int) {
 	file, err := Parse(text)
 	if err != nil {
@@ -109,9 +119,9 @@ func Has(text []byte, field string) bool {
 	return err == nil && node != nil
 }
 
-// Line returns the line that an error of Decode or DecodeNode is about, 0 when nothing reports
-// which. The library has none for values that are read by UnmarshalText: their errors quote the
-// value, or have it in parentheses, and it is looked for.
+// Line returns the line of an error of Decode or DecodeNode; 0: unknown. The library gives no line
+// for values that UnmarshalText reads: their errors quote the value, or show it in parentheses, so
+// Line searches the text for the value.
 func Line(text []byte, err error) (line int) {
 	var faults Faults
 	if errors.As(err, &faults) && len(faults) > 0 {

@@ -50,8 +50,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestLine: also of errors of UnmarshalText, for which the library has no line, and of none when
-// the text cannot be read.
+// TestLine: Line also works for errors of UnmarshalText, for which the library has no line, and
+// returns no line for an unreadable text.
 func TestLine(t *testing.T) {
 	text := []byte("x.org: 1\nname: a\nitems:\n- at: 2001:xyz::1\n  size: x.org\n")
 	for _, c := range []struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/internal/heap"
 )
 
-// Timers runs functions when their time has come: the earliest first, those of the same time in
-// the order in which they were set. The zero value has none.
+// Timers runs functions at their times: the earliest first, and functions with equal times in the
+// order in which they were set. The zero value has no timers.
 type Timers struct {
 	heap []timer
 	seq  uint64

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -44,7 +45,6 @@ type Message struct {
 // Answer is what a receiver has answered.
 type Answer struct {
 	Status int // 0: it has not answered
-	Body   string
 }
 
 // Sign returns the header webhook-signature of a message that is sent at a time.
@@ -56,33 +56,112 @@ func Sign(key []byte, id string, at time.Time, body []byte) string {
 }
 
 // Sender posts messages.
-type Sender struct{ client http.Client }
+type Sender struct {
+	client   http.Client
+	loopback bool // addresses of this machine are reached
+}
 
-// NewSender returns a sender. dial, when not nil, connects in place of the network.
-func NewSender(dial func(ctx context.Context, network, address string) (net.Conn, error)) *Sender {
+// NewSender returns a sender, which reaches addresses of this machine if loopback is set. dial,
+// when not nil, connects in place of the network.
+func NewSender(
+	loopback bool, dial func(ctx context.Context, network, address string) (net.Conn, error),
+) *Sender {
+	s := &Sender{loopback: loopback}
 	if dial == nil {
-		dial = (&net.Dialer{Control: reachable}).DialContext
+		direct, proxied := &net.Dialer{Control: s.control}, &net.Dialer{}
+		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if ctx.Value(proxyKey{}) != nil { // the environment of the process names the proxy
+				return proxied.DialContext(ctx, network, address)
+			}
+			return direct.DialContext(ctx, network, address)
+		}
 	}
-	return &Sender{http.Client{
+	s.client = http.Client{
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dial, DisableKeepAlives: true,
 			MaxResponseHeaderBytes: maxHeader, ForceAttemptHTTP2: true,
 		},
-		// The receiver is the one that an administrator has named, and no other.
+		// The only receiver is the address that an administrator has named, so the client follows no
+		// redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}
+	return s
 }
 
-// errReach: an address is none of a receiver.
-var errReach = errors.New("link-local addresses are not reached")
+// proxyKey marks the context of a message that goes by a proxy.
+type proxyKey struct{}
 
-// reachable refuses link-local addresses: machines of clouds answer there with credentials.
-func reachable(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err == nil && at.Addr().Unmap().IsLinkLocalUnicast() {
-		return errReach
+// A reachError reports an address that cannot belong to a receiver.
+type reachError struct {
+	at   netip.Addr
+	what string
+}
+
+func (e *reachError) Error() string {
+	return fmt.Sprintf("%v %s: want the address of a receiver on another machine", e.at, e.what)
+}
+
+// metadata are addresses outside the blocks of links at which clouds hand out credentials and
+// settings of a machine.
+var metadata = map[netip.Addr]string{
+	netip.MustParseAddr("fd00:ec2::254"):   "AWS",
+	netip.MustParseAddr("fd20:ce::254"):    "Google Cloud",
+	netip.MustParseAddr("fd00:42::42"):     "Scaleway",
+	netip.MustParseAddr("100.100.100.200"): "Alibaba Cloud",
+	netip.MustParseAddr("168.63.129.16"):   "Azure",
+	netip.MustParseAddr("192.0.0.192"):     "Oracle Cloud",
+}
+
+// embedding lists the prefixes of addresses that end in the IPv4 address to which packets go: NAT64
+// (RFC 6052, section 2.1; RFC 8215), and IPv4-compatible addresses (RFC 4291, section 2.5.5.1).
+var embedding = []netip.Prefix{netip.MustParsePrefix("64:ff9b::/96"),
+	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("::/96")}
+
+// to6to4 has the address of IPv4 behind its 16 bits (RFC 3056, section 2).
+var to6to4 = netip.MustParsePrefix("2002::/16")
+
+// inner returns the address that packets to an address end at.
+func inner(at netip.Addr) netip.Addr {
+	at = at.Unmap().WithZone("")
+	if at.Is4() || at.IsUnspecified() || at.IsLoopback() {
+		return at
 	}
-	return err
+	b := at.As16()
+	if to6to4.Contains(at) {
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	}
+	for _, p := range embedding {
+		if p.Contains(at) {
+			return netip.AddrFrom4([4]byte(b[12:]))
+		}
+	}
+	return at
+}
+
+// reachable returns why an address cannot belong to a receiver; nil if it can.
+func (s *Sender) reachable(at netip.Addr) error {
+	to := inner(at)
+	switch cloud := metadata[to]; {
+	case to.IsLinkLocalUnicast():
+		return &reachError{at, "is an address of a link, at which clouds hand out credentials"}
+	case cloud != "":
+		return &reachError{at, "is where " + cloud + " hands out credentials or settings"}
+	case to.IsMulticast(), to == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return &reachError{at, "is an address of many machines"}
+	case (to.IsLoopback() || to.Is4() && to.As4()[0] == 0 || to.IsUnspecified()) && !s.loopback:
+		return &reachError{at, "is an address of the controller's machine, which " +
+			"api.loopbackWebhooks of the configuration does not allow"}
+	}
+	return nil
+}
+
+// control judges the address that a name was resolved to.
+func (s *Sender) control(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	return s.reachable(at.Addr())
 }
 
 // Send posts a message that is signed now. It returns an error unless the receiver has answered 2xx
@@ -100,31 +179,56 @@ func (s *Sender) Send(ctx context.Context, m *Message) (Answer, error) {
 		"Webhook-Id": {m.ID}, "Webhook-Timestamp": {strconv.FormatInt(now.Unix(), 10)},
 		"Webhook-Signature": {Sign(m.Key, m.ID, now, m.Body)},
 	}
+	if proxy, err := http.ProxyFromEnvironment(r); err == nil && proxy != nil {
+		// The proxy looks names up.
+		if at, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
+			if err := s.reachable(at); err != nil {
+				return Answer{}, err
+			}
+		}
+		r = r.WithContext(context.WithValue(ctx, proxyKey{}, true))
+	}
 	res, err := s.client.Do(r)
 	if err != nil {
 		return Answer{}, plain(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	body, _ := io.ReadAll(io.LimitReader(res.Body, MaxAnswer)) // the status counts, not the body
-	a := Answer{Status: res.StatusCode, Body: strings.ToValidUTF8(string(body), "\uFFFD")}
+	// Reading the body lets the receiver finish its write. A service that is not a receiver may answer
+	// with data for its own clients only, so the error shows neither the body nor the words behind the
+	// status.
+	_, _ = io.CopyN(io.Discard, res.Body, MaxAnswer)
+	a := Answer{Status: res.StatusCode}
+	said := strings.TrimSpace(fmt.Sprint(a.Status, " ", http.StatusText(a.Status)))
 	switch {
 	case a.Status/100 == 3:
-		return a, fmt.Errorf("the receiver answered %s: redirects are not followed", res.Status)
+		return a, fmt.Errorf("the receiver answered %s: redirects are not followed", said)
 	case a.Status/100 != 2:
-		return a, fmt.Errorf("the receiver answered %s", res.Status)
+		return a, fmt.Errorf("the receiver answered %s", said)
 	}
 	return a, nil
 }
 
-// plain returns an error without the URL, whose path may be known to few, and with the timeout in
-// words.
+// errNoHTTP stands for errors that may quote what was read.
+var errNoHTTP = errors.New("the receiver did not answer by HTTP, or its answer was cut off")
+
+// plain returns an error without the URL, whose path may be known to few, with the timeout in
+// words, and without what was read from a machine that speaks something else than HTTP.
 func plain(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	var reach *reachError
+	var network *net.OpError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer within %v", Timeout)
+	case errors.As(err, &reach):
+		return reach
+	case errors.As(err, &network), errors.As(err, &certificate), errors.Is(err, context.Canceled),
+		errors.Is(err, http.ErrSchemeMismatch):
+		return err
 	}
-	return err
+	return errNoHTTP
 }

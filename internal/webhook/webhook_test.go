@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +19,7 @@ import (
 	"time"
 )
 
-// TestSign: the signature is that of the example of the Standard Webhooks libraries.
+// TestSign: the signature equals the example in the Standard Webhooks libraries.
 func TestSign(t *testing.T) {
 	key, err := base64.StdEncoding.DecodeString("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	if err != nil {
@@ -28,8 +32,8 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestSend: a message has its body and signed headers; no answer but 2xx counts, a redirect leads
-// nowhere, and no more of an answer is read than its bound.
+// TestSend: a message has its body and signed headers; no answer but 2xx counts, and a redirect
+// leads nowhere.
 func TestSend(t *testing.T) {
 	key := []byte("0123456789abcdefghijklmn")
 	var asked int
@@ -59,32 +63,118 @@ func TestSend(t *testing.T) {
 	}{{200, ""}, {202, ""}, {302, "redirects are not followed"}, {307, "redirects"},
 		{400, "400 Bad Request"}, {500, "500"}} {
 		asked, status = 0, x.status
-		a, err := NewSender(nil).Send(t.Context(), &m)
+		a, err := NewSender(true, nil).Send(t.Context(), &m)
 		if asked != 1 || a.Status != x.status || (err == nil) != (x.want == "") ||
 			err != nil && !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%d: asked %d times, %v, %v", x.status, asked, a.Status, err)
-		}
-		if len(a.Body) != MaxAnswer {
-			t.Errorf("%d octets of the answer, want %d", len(a.Body), MaxAnswer)
 		}
 	}
 	if fault != "" {
 		t.Error(fault)
 	}
 	s.Close()
-	if _, err := NewSender(nil).Send(t.Context(), &m); err == nil ||
+	if _, err := NewSender(true, nil).Send(t.Context(), &m); err == nil ||
 		strings.Contains(err.Error(), "secret-path") {
 		t.Errorf("without a receiver: %v", err)
 	}
 }
 
-// TestLinkLocal: addresses of links are not reached, in any form.
-func TestLinkLocal(t *testing.T) {
-	for _, host := range []string{"169.254.169.254", "[fe80::1%25lo]", "[::ffff:169.254.1.1]"} {
-		m := Message{URL: "http://" + host + ":1/", ID: "x"}
-		if _, err := NewSender(nil).Send(t.Context(), &m); err == nil ||
-			!strings.Contains(err.Error(), errReach.Error()) {
-			t.Errorf("%s: %v", host, err)
+// TestReach: the sender does not reach addresses that cannot belong to a receiver, in any form and
+// behind any name, and reaches this machine's addresses only if allowed.
+func TestReach(t *testing.T) {
+	const link, cloud, many = "address of a link", "hands out", "many machines"
+	const here = "loopbackWebhooks"
+	for at, want := range map[string]string{
+		"169.254.169.254": link, "fe80::1%lo": link, "::ffff:169.254.1.1": link, "169.253.255.255": "",
+		"169.255.0.0": "", "64:ff9b::a9fe:a9fe": link, "64:ff9b:1::a9fe:a9fe": link,
+		"2002:a9fe:a9fe::1": link, "::a9fe:a9fe": link, "fec0::1": "", "fe80::": link, "febf::1": link,
+		"fd00:ec2::254": cloud, "fd00:ec2::253": "", "fd20:ce::254": cloud, "fd00:42::42": cloud,
+		"100.100.100.200": cloud, "64:ff9b::6464:64c8": cloud, "168.63.129.16": cloud,
+		"192.0.0.192": cloud, "ff02::1": many, "224.0.0.1": many, "255.255.255.255": many,
+		"127.0.0.1": here, "127.255.255.254": here, "::1": here, "::ffff:127.0.0.1": here,
+		"0.0.0.0": here, "0.1.2.3": here, "::": here, "64:ff9b::7f00:1": here, "::127.0.0.1": here,
+		"2002:7f00:1::": here, "128.0.0.1": "", "126.255.255.255": "", "10.0.0.1": "", "fd00::1": "",
+		"192.0.2.1": "", "2001:db8::1": "", "64:ff9b::c000:201": "", "2002:c000:201::1": "",
+	} {
+		for _, loopback := range []bool{false, true} {
+			err := NewSender(loopback, nil).reachable(netip.MustParseAddr(at))
+			if want := want; (want == "" || want == here && loopback) != (err == nil) ||
+				err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, loopback %v: %v, want %q", at, loopback, err, want)
+			}
+		}
+	}
+	// The address counts that is dialled, whatever name led there.
+	asked := false
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked = true
+	}))
+	defer s.Close()
+	for _, url := range []string{s.URL, strings.Replace(s.URL, "127.0.0.1", "localhost", 1),
+		strings.Replace(s.URL, "127.0.0.1", "[::ffff:127.0.0.1]", 1)} {
+		if _, err := NewSender(false, nil).Send(t.Context(), &Message{URL: url, ID: "x"}); err == nil ||
+			!strings.Contains(err.Error(), here) || asked {
+			t.Errorf("%s: %v, asked %v", url, err, asked)
+		}
+	}
+}
+
+// proxied marks the process of TestByProxy whose environment names a proxy: net/http reads the
+// environment of a process once.
+const proxied = "WEFT_TEST_PROXIED"
+
+// TestByProxy: a proxy looks names up, and the sender judges addresses in URLs before the proxy
+// gets the message.
+func TestByProxy(t *testing.T) {
+	if os.Getenv(proxied) == "" {
+		asked := make(chan string, 9)
+		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			asked <- r.URL.Host
+		}))
+		defer s.Close()
+		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestByProxy$")
+		c.Env = append(os.Environ(), proxied+"=1", "HTTP_PROXY="+s.URL, "NO_PROXY=", "no_proxy=")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		close(asked)
+		for host := range asked {
+			if host != "receiver.example" {
+				t.Errorf("the proxy was asked for %s", host)
+			}
+		}
+		return
+	}
+	for url, want := range map[string]string{"http://receiver.example/": "",
+		"http://169.254.169.254/": "address of a link", "http://[fd00:ec2::254]/": "hands out"} {
+		_, err := NewSender(false, nil).Send(t.Context(), &Message{URL: url, ID: "x"})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", url, err, want)
+		}
+	}
+}
+
+// TestSaysNothingOfOthers: the error never shows the answer of a machine that is not a receiver:
+// neither the banner of another protocol, nor a body, nor the words behind a status.
+func TestSaysNothingOfOthers(t *testing.T) {
+	for _, said := range []string{"SSH-2.0-secret\r\n", "HTTP/1.1 403 secret\r\n\r\nsecret",
+		"HTTP/1.1 200 OK\r\nsecret\r\n\r\n", "HTTP/1.1 secret\r\n\r\n", "HTTP/1.1 799 secret\r\n\r\n",
+		"HTTP/1.1 302 secret\r\nLocation: http://secret/\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: secret\r\n\r\n"} {
+		ours, theirs := net.Pipe()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = http.ReadRequest(bufio.NewReader(theirs))
+			_, _ = io.WriteString(theirs, said)
+			_ = theirs.Close()
+		}()
+		a, err := NewSender(false, func(context.Context, string, string) (net.Conn, error) {
+			return ours, nil
+		}).Send(t.Context(), &Message{URL: "http://receiver/", ID: "x"})
+		<-done
+		if text := fmt.Sprint(a, err); err == nil || strings.Contains(text, "secret") {
+			t.Errorf("%q: %s", said, text)
 		}
 	}
 }
@@ -107,7 +197,7 @@ func TestTimeout(t *testing.T) {
 						time.Sleep(time.Second)
 					}
 				}()
-				sender := NewSender(func(context.Context, string, string) (net.Conn, error) {
+				sender := NewSender(false, func(context.Context, string, string) (net.Conn, error) {
 					return ours, nil
 				})
 				began := time.Now()

@@ -14,9 +14,9 @@ func Put(path string, text []byte) error {
 	return err
 }
 
-// Write writes a file that only its owner can read, and puts it in its place when all of it is on
-// disk. It returns its size in octets. After an error the place has what it had, or, when the
-// directory alone could not be synced, the new file.
+// Write writes a file that only its owner can read, and moves the file into place when all of it is
+// on disk. Write returns the size in octets. After an error, the place has the old file or, if only
+// the sync of the directory failed, the new file.
 func Write(path string, write func(io.Writer) error) (size int64, err error) {
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")

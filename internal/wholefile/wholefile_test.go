@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWrite: a file is replaced whole, by one that only its owner reads; a failure leaves the old
-// one, and nothing beside it.
+// TestWrite: Write replaces a file whole, with a file that only its owner can read; a failure
+// leaves the old file, and no other file beside it.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

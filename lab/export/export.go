@@ -44,8 +44,8 @@ type Options struct {
 	// Switches is what the switches run; "" is what the network has them run. Compose runs the P4
 	// program alone, and only containerlab runs SONiC.
 	Switches lab.Switches
-	// Data is the folder of all files but docker-compose.yml, relative to the one of that file. The
-	// default is the same folder. Compose only.
+	// Data is the folder of all files except docker-compose.yml, relative to the folder of
+	// docker-compose.yml. The default is the same folder. Compose only.
 	Data string
 }
 
@@ -70,8 +70,8 @@ const (
 	maxLinks       = 1 << 13
 )
 
-// Files returns the files of a network, which need not be complete, in the order of their names.
-// The same network gives the same files. Errors wrap ErrOptions or are those of Network.Complete.
+// Files returns the files of a network, in the order of their names; the network may be incomplete.
+// The same network gives the same files. Errors wrap ErrOptions or come from Network.Complete.
 func Files(n lab.Network, o Options) ([]File, error) {
 	if o.Controllers == 0 {
 		o.Controllers = 1
@@ -115,8 +115,8 @@ func Files(n lab.Network, o Options) ([]File, error) {
 	return files, nil
 }
 
-// setSwitches completes the network, with switches that run what the options ask for, and refuses
-// what these cannot do.
+// setSwitches completes the network with the kind of switches in the options, and refuses networks
+// that such switches cannot run.
 func setSwitches(n *lab.Network, o Options) error {
 	n.Switches = slices.Clone(n.Switches) // they are the caller's
 	to := o.Switches

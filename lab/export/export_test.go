@@ -13,10 +13,10 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/weft-sdn/weft/cmd/weft/mrchost"
-	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/host/mrchost"
+	"github.com/weft-sdn/weft/host/rocehost"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/topology/static"
 )
@@ -42,7 +42,7 @@ func TestCommitted(t *testing.T) {
 		o            Options
 	}{
 		{"figure1", ".", Options{Tool: Compose, Data: "deploy/compose/figure1"}},
-		{"examples/fabric.yaml", "deploy/compose/fabric", Options{Tool: Compose}},
+		{"docs/examples/fabric.yaml", "deploy/compose/fabric", Options{Tool: Compose}},
 		{"figure1", "deploy/compose/cluster", Options{Tool: Compose, Controllers: 3}},
 	} {
 		files, err := Files(load(t, c.network), c.o)
@@ -62,7 +62,7 @@ func TestCommitted(t *testing.T) {
 
 // TestFiles: the programs accept every configuration, of every built-in network and tool.
 func TestFiles(t *testing.T) {
-	networks := append(lab.BuiltinNames(), "examples/fabric.yaml")
+	networks := append(lab.BuiltinNames(), "docs/examples/fabric.yaml")
 	for _, name := range networks {
 		for _, tool := range Tools() {
 			for _, controllers := range []int{1, 3} {
@@ -85,8 +85,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestIPv4Hosts: the topology of a lab has the IPv6 addresses of hosts, and its files are valid
-// where a host has none.
+// TestIPv4Hosts: the topology of a lab contains the IPv6 addresses of hosts; a host without an IPv6
+// address still gives valid files.
 func TestIPv4Hosts(t *testing.T) {
 	n := lab.Figure1()
 	n.Hosts[0].Address = netip.MustParseAddr("10.1.0.10")
@@ -135,8 +135,8 @@ func small() lab.Network {
 	return lab.Clos(lab.ClosConfig{T0: 2, T1: 1, Hosts: 2, Rate: 40_000_000})
 }
 
-// TestSwitches: labs whose switches run Linux or SONiC are those of the golden files, and the
-// configurations of their controllers are valid.
+// TestSwitches: labs with Linux or SONiC switches match the golden files, and the configurations of
+// their controllers are valid.
 func TestSwitches(t *testing.T) {
 	for _, c := range []struct {
 		tool  Tool
@@ -271,7 +271,7 @@ func TestErrors(t *testing.T) {
 		})
 	}
 	if _, err := Files(stev, Options{Tool: Mininet, Switches: lab.SwitchesMixed}); err == nil ||
-		!strings.Contains(err.Error(), `"stev" needs switches that run P4`) {
+		!strings.Contains(err.Error(), `"stev", which needs switches that run P4`) {
 		t.Errorf("mode stev over kernels: %v", err)
 	}
 	if _, err := Files(lab.Network{}, Options{Tool: Compose}); !errors.Is(err, lab.ErrNetwork) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/lab"
-	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/southbound/target"
 )
 
 // A plan is a lab as the templates see it.
@@ -49,11 +49,12 @@ type node struct {
 	BGP    netip.AddrPort // where it takes sessions
 	// System is what it runs; "": the P4 program.
 	System target.System
-	// Neighbors are the hosts at its ports, which answer no solicitations of a kernel.
+	// Neighbors holds the hosts at the switch's ports; these hosts do not answer a kernel's
+	// solicitations.
 	Neighbors []neighbor
 }
 
-// A neighbor is a host as a switch without P4 has to know it.
+// A neighbor is a host in the form that a switch without P4 needs.
 type neighbor struct {
 	Interface string // the kernel's
 	Port      string // as the system of the switch names it
@@ -345,7 +346,8 @@ func (p *plan) addMRC() error {
 	return nil
 }
 
-// addGroup makes the first host of RoCEv2 the source of a group of all others.
+// addGroup makes a multicast group with the first RoCEv2 host as source and all other RoCEv2 hosts
+// as receivers.
 func (p *plan) addGroup() {
 	g := &group{Proxy: netip.MustParseAddr("2001:db8:ffff::1"), QPN: groupQPN}
 	for i := range p.Hosts {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/cmd/weft/mrchost"
-	"github.com/weft-sdn/weft/cmd/weft/rocehost"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/host/mrchost"
+	"github.com/weft-sdn/weft/host/rocehost"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -94,7 +94,7 @@ func tellsNothing(files []File) (out []string) {
 // TestHostsPlugIn: no lab tells a host its switch, or anybody a host, where the switch runs the P4
 // program; of the others, each.
 func TestHostsPlugIn(t *testing.T) {
-	networks := append(lab.BuiltinNames(), "examples/fabric.yaml", "examples/wan.yaml")
+	networks := append(lab.BuiltinNames(), "docs/examples/fabric.yaml", "docs/examples/wan.yaml")
 	for _, name := range networks {
 		for _, tool := range Tools() {
 			t.Run(filepath.Base(name)+" "+tool, func(t *testing.T) {
@@ -126,13 +126,13 @@ func TestToldHostsAreFound(t *testing.T) {
 	}{
 		{"figure1", "controller.yaml", `::1", switch: N6`, `::1", mac: "02:00:00:00:01:02", switch: N6`,
 			"host S1 has MAC 02:00:00:00:01:02 at N6"},
-		{"examples/fabric.yaml", "controller.yaml", "{switch: P2-T0-1",
+		{"docs/examples/fabric.yaml", "controller.yaml", "{switch: P2-T0-1",
 			`{mac: "02:00:00:00:01:02", switch: P2-T0-1`, "host H1 has MAC 02:00:00:00:01:02 at P2-T0-1"},
 		{"figure1", "hosts/r1.yaml", "address:", "gateway: \"02:00:00:00:00:01\"\naddress:",
 			"port 1 has gateway 02:00:00:00:00:01"},
 		{"figure1", "hosts/r1.yaml", "address:", "mac: \"02:00:00:00:00:01\"\naddress:",
 			"port 1 has MAC 02:00:00:00:00:01"},
-		{"examples/fabric.yaml", "hosts/h1.yaml", "{interface: H1-eth2",
+		{"docs/examples/fabric.yaml", "hosts/h1.yaml", "{interface: H1-eth2",
 			`{gateway: "02:00:00:00:00:01", interface: H1-eth2`, "port 2 has gateway 02:00:00:00:00:01"},
 		{"figure1", "figure1.py", "import os", "import os # lladdr", `it has "lladdr"`},
 	} {

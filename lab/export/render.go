@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/weft-sdn/weft/target"
+	"github.com/weft-sdn/weft/southbound/target"
 )
 
 //go:embed templates

@@ -13,14 +13,14 @@ type Config struct {
 	Name string
 	// Listen is host:port of the agent's gNMI server, in the namespace of the process.
 	Listen string
-	// MAC is the Ethernet address of all ports, of which the kernel makes their link-local address.
+	// MAC is the Ethernet address of all ports; the kernel derives their link-local address from it.
 	MAC packet.MAC
 	// Ports, in any order.
 	Ports []Port
 	// Deliver takes the frames that the kernel sends at a port. It is called from a goroutine a port;
 	// the frames are valid during the call only.
 	Deliver func(port uint32, frames [][]byte)
-	// Changed, if not nil, takes which ports clients have enabled when that may have changed.
+	// Changed, if not nil, receives the ports enabled by clients whenever these may have changed.
 	Changed func(enabled map[uint32]bool)
 	// Log gets what the kernel does not take; nil: nothing does.
 	Log *slog.Logger

@@ -33,7 +33,7 @@ type Switch struct {
 // mtu of ports: that of most switches, and more than any packet of a lab has.
 const mtu = 9000
 
-// batch is how many frames of a port are handed on at once at most.
+// batch is the most frames of a port handed on at once.
 const batch = 32
 
 // Open makes a kernel a switch. Close ends it.
@@ -107,8 +107,8 @@ func (s *Switch) start() error {
 	return err
 }
 
-// openTap makes an interface, on the thread of the namespace that it shall be in. What is written
-// to the file arrives there, and what the kernel sends is read from it.
+// openTap makes an interface on the calling thread, in the namespace of that thread. A write to the
+// file arrives at the interface, and a read returns a frame that the kernel sends.
 func openTap(name string) (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -150,7 +150,7 @@ const (
 	burst  = 2 * mtu // octets
 )
 
-// shape has an interface send at the rate of its link, as an administrator does.
+// shape limits an interface to the rate of its link, as an administrator would.
 func shape(l netlink.Link, rate uint64) error {
 	if rate == 0 {
 		return nil
@@ -184,8 +184,8 @@ func (s *Switch) Address() string { return s.listener.Addr().String() }
 // SetCarrier has the kernel see a carrier at a port, or none.
 func (s *Switch) SetCarrier(port uint32, up bool) error { return carrier(s.taps[port], up) }
 
-// Send puts a frame on the link of a port towards the kernel. One to a port that is not there, or
-// that is down, is lost.
+// Send puts a frame on the link of a port towards the kernel. A frame to a missing port, or to a
+// port that is down, is lost.
 func (s *Switch) Send(port uint32, frame []byte) {
 	if tap := s.taps[port]; tap != nil {
 		_, _ = tap.Write(frame) // EIO: the interface is down

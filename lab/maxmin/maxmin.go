@@ -1,6 +1,6 @@
-// Package maxmin computes what flows would get from a network if they were fluids: the max-min fair
-// rates of flows each of which may be divided over several paths in any way. It is what packets in
-// a network are measured by, and knows neither packets nor time.
+// Package maxmin computes the rates that flows would get from a network if they were fluids: the
+// max-min fair rates of flows, each divided over several paths in any proportion. The rates are a
+// yardstick for packets in a network; the package knows neither packets nor time.
 package maxmin
 
 import (
@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/optimize/convex/lp"
 )
 
-// ErrDemand: a demand cannot be met at any rate, or a number of it cannot be used.
+// ErrDemand: a demand cannot be met at any rate, or contains an unusable number.
 var ErrDemand = errors.New("invalid demand")
 
 // A Demand is flows that may use the same paths. By symmetry all of them get the same rate.
@@ -29,11 +29,11 @@ const (
 	tolerance       = 1e-6
 )
 
-// Rates returns the rate of a flow of each demand, in the unit of the capacities, with which none
-// can have more unless another that has no more gets less. These rates are unique. It raises the
-// rates of all demands alike until some cannot rise, fixes these, and goes on with the others
-// (progressive filling; D. Bertsekas and R. Gallager, Data Networks, section 6.5.2, for one path a
-// flow). The error wraps ErrDemand, or is the solver's.
+// Rates returns the max-min fair rate of a flow of each demand, in the unit of the capacities: no
+// flow can get more unless a flow with an equal or lower rate gets less. These rates are unique.
+// Rates raises all demands alike until some demands cannot rise, fixes their rates, and goes on
+// with the rest (progressive filling; D. Bertsekas and R. Gallager, Data Networks, section 6.5.2,
+// for one path a flow). The error wraps ErrDemand, or comes from the solver.
 func Rates(capacities []float64, demands []Demand) ([]float64, error) {
 	largest := 0.0
 	for i, c := range capacities {
@@ -88,8 +88,8 @@ type filling struct {
 	fixed      []bool
 }
 
-// raise raises the rates that are not fixed as far as they rise together, and fixes those that
-// cannot rise alone.
+// raise raises all rates that are not fixed together, as far as possible, and then fixes every rate
+// that cannot rise alone.
 func (f *filling) raise() error {
 	together := make([]float64, len(f.demands))
 	for i := range f.demands {
@@ -112,7 +112,7 @@ func (f *filling) raise() error {
 	for _, i := range rising {
 		alone := make([]float64, len(f.demands))
 		alone[i] = 1
-		// What is exactly full may be found to be over-full by a rounding error.
+		// A rounding error may make an exactly full link look over-full.
 		base := slices.Clone(f.rates)
 		for j := range base {
 			base[j] *= 1 - tolerance/10
@@ -132,7 +132,7 @@ func (f *filling) raise() error {
 	return nil
 }
 
-// most is the greatest t such that every flow of each demand gets base + t x grow.
+// most returns the greatest t for which every flow of each demand gets base + t x grow.
 func (f *filling) most(grow, base []float64) (float64, error) {
 	paths := 0
 	for _, d := range f.demands {

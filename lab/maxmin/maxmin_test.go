@@ -30,7 +30,7 @@ func TestMaxMin(t *testing.T) {
 		// 4 + 6.
 		{"a choice", []float64{8, 4}, []Demand{{1, [][]int{{0}, {1}}}, {1, [][]int{{0}}}},
 			[]float64{6, 6}},
-		// With a larger second link, it has all of that and nothing of the first: 9 and 8.
+		// With a larger second link, the flow takes all of that link and nothing of the first: 9 and 8.
 		{"no need of the shared one", []float64{8, 9}, []Demand{{1, [][]int{{0}, {1}}},
 			{1, [][]int{{0}}}}, []float64{9, 8}},
 		// Three levels: 1 (link 0 by 4), then 3 (link 1: 7 less 1, by 2), then 20 less 1 and 3.

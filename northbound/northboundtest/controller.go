@@ -48,8 +48,7 @@ type Controller struct {
 
 	// Fail is the error of lists of switches and orphans; nil: none.
 	Fail error
-	// Entries answers for the entries of a table of a switch that can be reached; nil: there is no
-	// such table.
+	// Entries returns the entries in a table of a reachable switch; nil: no such table.
 	Entries func(table string) []api.TableEntry
 
 	// Mu guards the fields below it while a server runs.
@@ -126,9 +125,9 @@ func NewController(s *topology.Snapshot) *Controller {
 		return s.Validate([]uint64{100e9, 400e9})
 	})
 	f.Ports.Names = f.names
-	f.Ports.Match = func(p *api.Port,
-		filter any) bool {
-		return p.Status.Switch == filter.(api.OnSwitch).Switch
+	f.Ports.Match = func(p *api.Port, filter any) bool {
+		of, ok := filter.(api.OnSwitch)
+		return ok && p.Status.Switch == of.Switch || !ok && p.Version > 0
 	}
 	for port := range uint32(2) {
 		mtu, enabled := uint32(1500), true
@@ -170,7 +169,7 @@ func (f *Controller) Kinds() []*kind.Kind {
 	}
 }
 
-// ShowGroup gives a group that has been put the status of one that nobody has planned.
+// ShowGroup gives a group after a put the status of a group without a plan.
 func ShowGroup(g *api.MulticastGroup, created bool) {
 	if created {
 		g.Status = api.MulticastGroupStatus{Index: 1, Epoch: 7, Limits: api.StandardGroupLimits()}
@@ -231,7 +230,7 @@ func (f *Controller) Members() *access.Projects {
 // Topology returns Snapshot.
 func (f *Controller) Topology() *topology.Snapshot { return f.Snapshot }
 
-// Inventory returns the hosts, and that link 2 of n6 is at its port 7.
+// Inventory returns the hosts, and places link 2 of n6 at port 7 of n6.
 func (f *Controller) Inventory() *inventory.Inventory {
 	inv, addr := inventory.Default(), netip.MustParseAddr
 	inv.Switches = []inventory.Switch{{Name: "n6", Ports: map[uint32]uint32{2: 7}}, {Name: "n1"},

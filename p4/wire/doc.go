@@ -1,7 +1,7 @@
 // Package wire makes, encodes and decodes the messages that carry table entries by the million.
 //
-// A [Slab] hands out the dozen small messages of an entry from arrays of many. A table entry of the
-// usual form, an update of it and an entity are encoded and decoded here; what is rarely there, and
-// entities of other kinds, are left to package proto. Both ends of P4Runtime use it: the octets and
-// the messages are those that package proto would give.
+// A [Slab] hands out the dozen small messages of an entry from large arrays. The package encodes
+// and decodes a table entry of the usual form, an update with such an entry, and an entity. It
+// leaves rare fields and entities of other kinds to package proto. Both ends of P4Runtime use the
+// package: octets and messages equal the output of package proto.
 package wire

@@ -6,16 +6,15 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The sizes and encodings that follow are those of fields whose numbers are
-// below 16: their tags are one octet.
+// The sizes and encodings below hold for fields with numbers below 16, whose tags take one octet.
 
-// ListedSize is the size of an entity in octets as an element of a ReadResponse.
+// ListedSize returns the octets of an entity as an element of a ReadResponse.
 func ListedSize(e *p4v1.Entity) int { return sizeMessage(entitySize(e)) }
 
 // AppendListed appends an entity as an element of a ReadResponse.
 func AppendListed(b []byte, e *p4v1.Entity) []byte { return appendEntity(b, tag1bytes, e) }
 
-// UpdateSize is the size of an update in octets as an element of a WriteRequest.
+// UpdateSize returns the octets of an update as an element of a WriteRequest.
 func UpdateSize(u *p4v1.Update) int { return sizeMessage(updateSize(u)) }
 
 // AppendUpdate appends an update as an element of a WriteRequest.
@@ -53,8 +52,7 @@ func entitySize(e *p4v1.Entity) int {
 	return proto.Size(e)
 }
 
-// usual returns the table entry of an entity if it has only what
-// appendEntry encodes.
+// usual returns the table entry of an entity if appendEntry can encode all of its fields.
 func usual(e *p4v1.Entity) (*p4v1.TableEntry, bool) {
 	t := e.GetTableEntry()
 	//lint:ignore SA1019 clients still use controller_metadata

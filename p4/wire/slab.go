@@ -2,9 +2,9 @@ package wire
 
 import p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
-// slab hands out zeroed values from arrays of many: table entries come by the
-// million, and each consists of a dozen small messages. An array lives as long
-// as any of its values, or until reset hands them out again.
+// slab hands out zeroed values from large arrays: table entries come by the million, and each entry
+// consists of a dozen small messages. An array lives as long as any of its values, or until reset
+// hands its values out again.
 type slab[T any] struct {
 	arrays [][]T
 	array  int // the one that values come from

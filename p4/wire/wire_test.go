@@ -69,8 +69,8 @@ func entityOf(rng *rand.Rand) *p4v1.Entity {
 	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}
 }
 
-// TestAsPackageProto encodes random entities and updates, which must be what package proto reads
-// and as long as what it writes, and decodes them again.
+// TestAsPackageProto encodes random entities and updates, and decodes them again. Package proto
+// must read the same messages, and encode them to the same length.
 func TestAsPackageProto(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var slab Slab

@@ -32,7 +32,7 @@ func fill(n int, first byte) []byte {
 	return b
 }
 
-// sampleREQ has another value in every field, and every bit that has a name.
+// sampleREQ returns a REQ with a different value in every field, and every named bit set.
 func sampleREQ() REQ {
 	return REQ{
 		LocalID: 0x01020304, ServiceID: ServiceID(0x4D2), CAGUID: 0x0200_5EFF_FE00_0001,
@@ -46,7 +46,8 @@ func sampleREQ() REQ {
 	}
 }
 
-// messages are one of each, with their bodies as IBTA's tables lay them out, up to what is zero.
+// messages returns a message of each type, with its body by the tables of IBTA, without trailing
+// zeros.
 func messages() map[string]struct {
 	m    Message
 	body string
@@ -134,6 +135,21 @@ func TestBits(t *testing.T) {
 	}
 }
 
+// TestTooWide: a value with more bits than its field changes no other field.
+func TestTooWide(t *testing.T) {
+	for name, c := range map[string]struct{ m, want Message }{
+		"REP": {REP{QPN: 0xFF00_0001, StartingPSN: 0xFF00_0002, TargetACKDelay: 0xFF, Failover: 0xFD,
+			RNRRetryCount: 0xFE}, REP{QPN: 1, StartingPSN: 2, TargetACKDelay: 0x1F, Failover: 1,
+			RNRRetryCount: 6}},
+		"REP, failover alone": {REP{Failover: 0xFE}, REP{Failover: 2}},
+	} {
+		got, want := MAD{Message: c.m}.Append(nil), MAD{Message: c.want}.Append(nil)
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s:\n got % x\nwant % x", name, got, want)
+		}
+	}
+}
+
 func allOnes(a Attribute) []byte {
 	b := bytes.Repeat([]byte{0xFF}, MADLen)
 	copy(b, MAD{Message: RTU{}}.Append(nil)[:HeaderLen])
@@ -185,7 +201,7 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// TestFrameRefuses: what is no CM message, and what is a corrupt one.
+// TestFrameRefuses: ParseFrame refuses frames without a CM message, and corrupt CM messages.
 func TestFrameRefuses(t *testing.T) {
 	const ip, udp, bth, deth, mad = 14, 54, 62, 74, 82
 	for what, c := range map[string]struct {
@@ -325,7 +341,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// FuzzParseFrame: no input makes the parser panic, and what it takes is written as it was read.
+// FuzzParseFrame: no input makes the parser panic, and Append writes an accepted frame as parsed.
 func FuzzParseFrame(f *testing.F) {
 	f.Add(sampleFrame().Append(nil))
 	for _, c := range messages() {

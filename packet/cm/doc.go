@@ -7,5 +7,6 @@
 // tables. Fields of end-to-end contexts (RD) and of alternate paths are written as zero and not
 // kept: Weft refuses both.
 //
-// As package packet, this one accepts what is well formed and makes no sense, and decides nothing.
+// Like package packet, package cm accepts well-formed values without meaning, and makes no
+// decisions.
 package cm

@@ -37,7 +37,7 @@ type Frame struct {
 	MAD       MAD
 }
 
-// IsFrame reports whether a frame is RoCEv2 to queue pair 1, so that ParseFrame is its reader.
+// IsFrame reports whether a frame is RoCEv2 to queue pair 1, so that ParseFrame can read the frame.
 func IsFrame(frame []byte) bool {
 	if len(frame) < packet.EthernetLen+packet.IPv4Len+afterDETH {
 		return false
@@ -55,8 +55,8 @@ func IsFrame(frame []byte) bool {
 		binary.BigEndian.Uint32(ip[n+packet.UDPLen+4:])&sourceMask == GSI
 }
 
-// ParseFrame reads a frame, n octets up to its ICRC, which is verified. Errors wrap those of
-// package packet: ErrUnsupported for what is no CM message, ErrICRC for one that is corrupt.
+// ParseFrame reads a frame, n octets up to its ICRC, and verifies the ICRC. Errors wrap errors of
+// package packet: ErrUnsupported for a frame without a CM message, ErrICRC for a corrupt frame.
 func ParseFrame(frame []byte) (f Frame, n int, err error) {
 	if f.Ethernet, n, err = packet.ParseEthernet(frame); err != nil {
 		return Frame{}, 0, err

@@ -41,7 +41,7 @@ type REJ struct {
 	LocalID, RemoteID uint32   // 0: not known
 	Of                Answered // 2 bits
 	Reason            Reason
-	// Info is what the reason is about, at most 72 octets of it count: InfoLen.
+	// Info describes the reason; InfoLen of at most 72 octets count.
 	InfoLen uint8 // 7 bits
 	Info    [72]byte
 	Private [PrivateREJ]byte

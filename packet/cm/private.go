@@ -15,7 +15,7 @@ const ServiceTCP = 0x0000_0000_0106_0000
 // ServiceID returns the service id of a port.
 func ServiceID(port uint16) uint64 { return ServiceTCP | uint64(port) }
 
-// Port returns the port of a service id; ok is false for one of another port space.
+// Port returns the port of a service id; ok is false for a service id in another port space.
 func Port(service uint64) (port uint16, ok bool) {
 	return uint16(service), service&^0xFFFF == ServiceTCP
 }
@@ -26,8 +26,8 @@ const (
 	ConsumerREQ = PrivateREQ - IPLen // what is left to the application
 )
 
-// IP is what the RDMA IP CM service puts first into the private data of a REQ (IBTA annex A11): the
-// addresses, both of IPv6 or both of IPv4, which is in the last octets of a field.
+// IP is the start of the private data of a REQ, from the RDMA IP CM service (IBTA annex A11): two
+// IPv6 addresses or two IPv4 addresses; an IPv4 address fills the last octets of its field.
 type IP struct {
 	SrcPort  uint16
 	Src, Dst netip.Addr
@@ -94,8 +94,8 @@ const (
 	flagToken
 )
 
-// Join is the private data of an application that wants to be part of a group: what a REQ has
-// after IP, or a REP. All that is absent is zero.
+// Join is the private data of an application that wants to join a group: the data after IP in a
+// REQ, or the data of a REP. Absent fields are zero.
 type Join struct {
 	HasMemory bool // RKey, VA and Length are those of a receiver's memory
 	HasToken  bool

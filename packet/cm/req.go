@@ -40,7 +40,7 @@ func (m MTU) Octets() int {
 // RC is the transport service type of a reliable connection.
 const RC = 0
 
-// NoLID is what REQ has in the place of a LID on RoCE.
+// NoLID replaces the LID in a REQ on RoCE.
 const NoLID = 0xFFFF
 
 // REQ asks for a connection (IBTA volume 1, table 106). Times are exponents: 4.096 us times 2^n.

@@ -1,5 +1,4 @@
-// Package hostrelay serves the hosts of an MRC fabric that are connected to one of several
-// controllers.
+// Package hostrelay serves the MRC hosts that are connected to a controller of a cluster.
 //
 // A host's stream ends at the [Relay] of its controller. For each host the relay has a
 // stream of its own to the controller that decides, where it takes the host's place: it hands on

@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
 	"github.com/weft-sdn/weft/internal/retry"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/topology"
@@ -47,7 +47,7 @@ type Relay struct {
 	// mu guards the fields below it.
 	mu    sync.Mutex
 	seats map[string]*seat
-	// decisions counts the states that the decider has sent for hosts of this relay.
+	// decisions counts the decider's states for hosts of this relay.
 	decisions uint64
 }
 
@@ -135,10 +135,11 @@ func (a *Relay) seat(host string) *seat {
 
 // The methods below are those of [hosts.Observer].
 
-// Hello opens a stream to the decider for a host of the inventory. A host that holds a version of
-// this relay continues with it. For any other host the decider must say first what it should
-// hold: another controller may have served it since. A host that holds nothing, as after a restart,
-// gets what it held here before when the decider stays silent, and has not been heard since.
+// Hello opens a stream to the decider for a host of the inventory. A host with a version from this
+// relay continues with that version. For any other host, the decider must first send the wanted
+// state, because another controller may have served the host since. A host without a state, for
+// example after a restart, gets its last state from this relay if the decider stays silent and has
+// not been heard since.
 func (a *Relay) Hello(host string, h *hostapi.Hello) error {
 	if !a.known[host] {
 		return fmt.Errorf("%.80q is no host of the controller's inventory", host)
@@ -184,15 +185,15 @@ func (a *Relay) Hello(host string, h *hostapi.Hello) error {
 	return nil
 }
 
-// inForce reports whether what a host held at the end of its last stream is what the decider wants
-// of it as far as this relay knows: the decider has sent nothing for any host since.
+// inForce reports whether the host's state at the end of its last stream is still the state that
+// the decider wants, as far as this relay knows: the decider has sent nothing for any host since.
 func (a *Relay) inForce(s *seat) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return s.held != nil && s.decisions == a.decisions
 }
 
-// Applied is a host that holds what it was sent.
+// Applied reports that a host holds the state that the relay sent.
 func (a *Relay) Applied(host string, _ hostapi.Version, _ []hostapi.Refused) {
 	a.seat(host).wake()
 }
@@ -227,7 +228,7 @@ func (a *Relay) EVCounts(host string, c *hostapi.EVCounts) {
 // ProbeResult is what came of a probe.
 func (a *Relay) ProbeResult(host string, r *hostapi.ProbeResult) { a.seat(host).result(r) }
 
-// PortStatus is the ports of a host that are up.
+// PortStatus reports a host's ports that are up.
 func (a *Relay) PortStatus(host string, up hostapi.PortMask) {
 	a.seat(host).agent.PortStatus(up)
 	a.follower.PortStatus(host, up)

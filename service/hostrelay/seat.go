@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
 )
 
 // A seat is a host's place at the decider, for one stream of the host. It is the endpoint of an
@@ -23,7 +23,7 @@ type seat struct {
 	// What the host held by the decider's will, and its version, at the end of its stream.
 	version hostapi.Version
 	held    *hostapi.State
-	// decisions are those of the relay at the end of the stream.
+	// decisions is the relay's count of decisions at the end of the stream.
 	decisions uint64
 
 	last *hostapi.State // what the host gets while the decider is silent; nil: nothing
@@ -115,7 +115,8 @@ func (s *seat) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
 // Counts implements [agent.Endpoint]: the host reports its counters by itself.
 func (s *seat) Counts(func(hostapi.EVCount) bool) {}
 
-// result takes what came of a probe. One of a request before this stream has no one to go to.
+// result passes on the result of a probe. The result of a probe from before this stream has no
+// recipient.
 func (s *seat) result(r *hostapi.ProbeResult) {
 	s.mu.Lock()
 	done := s.probes[r.ID]

@@ -9,7 +9,7 @@ type Contents struct {
 	Foreign int
 }
 
-// Refusal is the error of a switch for one update that did not take effect.
+// Refusal is a switch's error for one update that did not take effect.
 type Refusal struct {
 	// Update counts the updates of the write from 0.
 	Update  int

@@ -1,12 +1,10 @@
 // Package entry is the one model of what a switch holds, by name.
 //
-// Table entries, action profile members and groups, multicast groups, clone
-// sessions and digest configurations are plain values that name tables, fields,
-// actions and parameters as the P4 program does, and that hold every number in
-// P4Runtime's canonical form (P4Runtime spec §8.4). Two entities that mean the
-// same are Equal and have the same Key, whatever order they were written in, so
-// that a controller compares what it wants with what it read back without
-// knowing a numeric id.
+// Table entries, action profile members and groups, multicast groups, clone sessions and digest
+// configurations are plain values that name tables, fields, actions and parameters like the P4
+// program, and hold every number in P4Runtime's canonical form (P4Runtime spec §8.4). Two entities
+// with the same meaning are Equal and have the same Key, whatever the order in which they were
+// written, so a controller can compare wanted and actual entities without knowing a numeric id.
 //
 // Package southbound encodes entities as P4Runtime messages, and decodes them,
 // by the P4Info of a pipeline. This package knows nothing of protocols, and

@@ -101,7 +101,7 @@ func Equal(a, b Entity) bool {
 	return a.Kind() == b.Kind() && a.Key() == b.Key() && a.equal(b)
 }
 
-// SameContent is [Equal] for two entities that are known to have the same key.
+// SameContent is [Equal] for two entities with the same key.
 func SameContent(a, b Entity) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -155,7 +155,7 @@ func Do(name string, params ...Param) Action {
 	return Action{Name: name, Params: params}
 }
 
-// Arg returns the value of a parameter, "" when there is none.
+// Arg returns the value of a parameter, "" for a missing parameter.
 func (a Action) Arg(name string) Value {
 	for _, p := range a.Params {
 		if p.Name == name {

@@ -68,7 +68,7 @@ func TestKeysAndEquality(t *testing.T) {
 }
 
 // TestPrefixOfEverything: a prefix of length 0 is no match at all (P4Runtime section 9.1.1:
-// don't-care fields are omitted), so that what was written equals what the switch returns.
+// don't-care fields are omitted), so the written entry equals the entry that the switch returns.
 func TestPrefixOfEverything(t *testing.T) {
 	e := In(p4.TableIpv6Route, Do(p4.ActionForward), LPM("dst_addr", netip.MustParsePrefix("::/0")),
 		Exact("vrf", Uint(0)))

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Row is a row of a table in the configuration of a switch that runs no P4 program, such as
-// CONFIG_DB of SONiC.
+// Row is a table row in the configuration of a switch without a P4 program, such as CONFIG_DB of
+// SONiC.
 type Row struct {
 	Table string
 	Name  string // the key of the row

@@ -48,8 +48,8 @@ func Bool(v bool) Value {
 	return Uint(0)
 }
 
-// Addr returns the Value of an IPv6 address as one number, and of an IPv4 address that of the
-// IPv4-mapped one: switches have one key for both.
+// Addr returns an IPv6 address as a number, and an IPv4 address as the number of its IPv4-mapped
+// address: switches have one key for both.
 func Addr(a netip.Addr) Value {
 	if !a.IsValid() {
 		return ValueOf(nil)
@@ -64,7 +64,7 @@ func IPv4(a netip.Addr) Value { return ValueOf(a.AsSlice()) }
 // MAC returns the Value of an Ethernet address.
 func MAC(m [6]byte) Value { return ValueOf(m[:]) }
 
-// Uint64 returns the number, and false when there is none or it exceeds 64 bits.
+// Uint64 returns the number, and false without a number or above 64 bits.
 func (v Value) Uint64() (uint64, bool) {
 	if len(v) == 0 || len(v) > 8 {
 		return 0, false

@@ -13,14 +13,14 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// Bounds of what is kept of the counters of a switch.
+// Bounds of the stored counters of a switch.
 const (
 	maxQueues    = 16384 // of all its ports
 	maxQueueName = 63
 	maxSIDs      = 16384
 )
 
-// noInterface has the sample of what is of no interface: the SIDs.
+// noInterface is the key for the sample of the SIDs, which belong to no interface.
 const noInterface = ""
 
 // counters gather the counts of a switch until they make samples. A sample of a port is complete
@@ -32,12 +32,11 @@ type counters struct {
 	queues  int
 	pending []string // interfaces with counts since the last flush, in the order of their first
 	ignored uint64
-	// keeps reports that the switch only sends counts that have changed, so that those it leaves out
-	// are as before.
+	// keeps reports that the switch sends only changed counts, so a missing count is unchanged.
 	keeps bool
 }
 
-// gathering is the sample of a port that is being put together.
+// gathering is an incomplete sample of a port.
 type gathering struct {
 	sample  Sample
 	byName  map[string]int // place in sample.Queues
@@ -46,11 +45,11 @@ type gathering struct {
 	pending bool
 }
 
-// gatherTime is how long the counts of one sample may come after each other.
+// gatherTime is the maximum time between the counts of one sample.
 const gatherTime = 100 * time.Millisecond
 
-// take takes what a notification says. complete is called with the samples that it shows to be
-// complete, before it is taken.
+// take reads the counts of a notification. Before take reads a count that shows earlier samples to
+// be complete, take calls complete.
 func (c *counters) take(n *gpb.Notification, complete func()) error {
 	at := time.Time{}
 	if ns := n.GetTimestamp(); ns > 0 {
@@ -127,7 +126,7 @@ func (c *counters) gathering(iface string) (*gathering, error) {
 	return g, nil
 }
 
-// count returns the place of a count, nil for one that is none of a port.
+// count returns a pointer to a count; nil if the count belongs to no port.
 func (c *counters) count(g *gathering, l leaf, v vars) (*Count, error) {
 	if of := counterLeaves[l]; of != nil {
 		return of(&g.sample), nil

@@ -42,7 +42,7 @@ var speeds = sync.OnceValue(func() map[string]uint64 {
 // Speeds returns the speeds that a port can be set to, in bit/s, ascending.
 func Speeds() []uint64 { return slices.Sorted(maps.Values(speeds())) }
 
-// A Dialect says where a kind of switch keeps what Weft wants of its ports.
+// A Dialect defines where a kind of switch keeps the port data that Weft wants.
 type Dialect struct {
 	Name      string              `yaml:"name"`
 	Origin    string              `yaml:"origin"` // of paths

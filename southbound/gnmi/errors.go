@@ -3,11 +3,11 @@ package gnmi
 import "errors"
 
 var (
-	// ErrMalformed is a message of a switch that makes no sense, or has too much.
+	// ErrMalformed reports a switch's message that makes no sense, or is too large.
 	ErrMalformed = errors.New("malformed")
-	// ErrUnsupported is what the dialect of a switch has no path for.
+	// ErrUnsupported reports a request for which the switch's dialect has no path.
 	ErrUnsupported = errors.New("unsupported")
-	// ErrNotConnected is a request while there is no connection to the switch.
+	// ErrNotConnected reports a request without a connection to the switch.
 	ErrNotConnected = errors.New("not connected")
 	// ErrDead is a switch that no longer answers.
 	ErrDead = errors.New("the switch does not answer")

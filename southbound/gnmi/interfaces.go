@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// Interface is a port of a switch, as the switch describes it by gNMI.
+// Interface describes a port of a switch, as reported by gNMI.
 type Interface struct {
 	// Name is the name that the switch gives the interface.
 	Name string
@@ -55,14 +55,14 @@ const (
 	maxInterfaceName = 255
 )
 
-// interfaces are those of a switch, as the notifications of a subscription say.
+// interfaces holds the interfaces of a switch, as reported by the notifications of a subscription.
 type interfaces struct {
 	tree   *node
 	byName map[string]*Interface
 	// ignored counts updates that say nothing of use.
 	ignored uint64
-	// wasUp are the interfaces that were up in the last report, and dipped those of them that were
-	// down since and are up again.
+	// wasUp holds the interfaces that were up in the last report; dipped holds the interfaces in wasUp
+	// that went down since and are up again.
 	wasUp, dipped map[string]bool
 }
 
@@ -154,8 +154,8 @@ func (x *interfaces) forget(prefix, path *gpb.Path) {
 // empty reports whether nothing is known of an interface that decides anything.
 func (i *Interface) empty() bool { return i.port() == 0 && i.Oper == OperUnknown }
 
-// report returns the interfaces by name. One that went down and came back since the last report is
-// down in this one; again is true then, and the next report has it up.
+// report returns the interfaces by name. An interface that went down and came back since the last
+// report appears as down; again is then true, and the next report shows the interface as up.
 func (x *interfaces) report() (list []Interface, again bool) {
 	list = x.all()
 	dipped := x.dipped
@@ -186,8 +186,8 @@ func (i *Interface) port() uint32 {
 	return cmp.Or(i.id, i.configID, i.Ifindex)
 }
 
-// Up returns the ports of which a switch reports whether they are up, nil when nothing is known. An
-// interface without a number is none; a port of several interfaces is up if one of them is.
+// Up returns the ports with a known state and whether they are up; nil: nothing is known. An
+// interface without a number is no port; a port with several interfaces is up if any of them is up.
 func (s *State) Up() map[uint32]bool {
 	if s.Interfaces == nil {
 		return nil

@@ -165,8 +165,8 @@ func TestInterfacesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzInterfaces: any sequence of notifications is taken or refused, and a port
-// that is told is one that an update has numbered.
+// FuzzInterfaces: the watcher accepts or refuses any sequence of notifications, and reports only
+// ports that an update has numbered.
 func FuzzInterfaces(f *testing.F) {
 	for _, n := range []*gpb.Notification{
 		said("eth1 state/id", 1, "eth1 state/oper-status", "UP", "eth2 state/ifindex", ietfVal("2"),

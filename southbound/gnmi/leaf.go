@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// leaf is a value of a port that Weft knows, by the name that dialects.yaml gives it.
+// leaf names a port value that Weft knows; the names come from dialects.yaml.
 type leaf string
 
 // The leaves of the stream of states: what an interface is, and its configuration.
@@ -23,7 +23,7 @@ const (
 	leafConfigSpeed       leaf = "config-speed"
 )
 
-// counterLeaves has the counts of a port that are neither of a queue nor of PFC.
+// counterLeaves maps leaves to the counts of a port, except for queue and PFC counts.
 var counterLeaves = map[leaf]func(*Sample) *Count{
 	"in-octets":          func(s *Sample) *Count { return &s.In.Octets },
 	"in-pkts":            func(s *Sample) *Count { return &s.In.Packets },

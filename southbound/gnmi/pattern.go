@@ -145,7 +145,7 @@ func (e *patternElem) match(name string, v *vars) bool {
 type node struct {
 	children map[string]*node // by local name, of elements without variables in their name
 	named    []namedChild     // of the others
-	// keys are the variables that keys of the element are.
+	// keys maps the keys of the element to variables.
 	keys map[string]string
 	leaf leaf
 }
@@ -220,7 +220,7 @@ func (n *node) step(name string, v *vars) *node {
 	return nil
 }
 
-// key takes the keys of an element; ok is false when one that the pattern has is missing.
+// key reads the keys of an element; ok is false if a key of the pattern is missing.
 func (n *node) key(get func(key string) string, v *vars) (ok bool) {
 	for k, variable := range n.keys {
 		value := get(k)

@@ -8,9 +8,9 @@ type Report struct {
 	// switch's Capabilities name. Both are empty when it answers none.
 	Version string
 	Models  []Model
-	// Encoding is the one that values are asked for in.
+	// Encoding is the encoding that the controller requests for values.
 	Encoding string
-	// Paths are those that it was asked for, in the order of the dialect.
+	// Paths lists the requested paths, in the order of the dialect.
 	Paths []PathReport
 }
 

@@ -8,8 +8,9 @@ import (
 // Priorities is the number of priorities of PFC (IEEE 802.1Qbb).
 const Priorities = 8
 
-// Sample is what a switch counted at one of its ports, or of its SIDs, until one moment. All counts
-// are totals since an unknown start. A switch may reset them, and an interface of 32 bits may wrap.
+// Sample holds the counts of a switch port, or of the switch's SIDs, at one moment. All counts are
+// totals since an unknown start. A switch may reset the counts, and an interface of 32 bits may
+// wrap.
 type Sample struct {
 	// Switch is the name of the switch in the inventory, Port the P4Runtime port; 0: it is of no port,
 	// and has SIDs alone.
@@ -17,9 +18,9 @@ type Sample struct {
 	Port   uint32
 	// Interface is the name that the switch gives the port.
 	Interface string
-	// Time is the time of the switch's clock at which it counted; zero when the switch gave none.
+	// Time is when the switch counted, by the switch's clock; zero when the switch gave no time.
 	Time time.Time
-	// Arrived is the time of the controller's clock at which the sample was complete.
+	// Arrived is when the sample was complete, by the controller's clock.
 	Arrived time.Time
 
 	In, Out Traffic
@@ -27,7 +28,7 @@ type Sample struct {
 	Queues []Queue
 	// PFC are the PFC frames of each priority.
 	PFC [Priorities]PFC
-	// SIDs are the local SIDs of the switch that it counts, ordered by Prefix.
+	// SIDs lists the local SIDs that the switch counts, ordered by Prefix.
 	SIDs []SID
 }
 
@@ -52,7 +53,7 @@ type Traffic struct {
 	// Packets are those of all kinds. Where the switch only counts unicast, multicast and broadcast
 	// packets, it is their sum.
 	Packets, Unicast, Multicast, Broadcast Count
-	// Errors are packets that were dropped because they were malformed, Discards those dropped for any
+	// Errors counts packets dropped because they were malformed, Discards packets dropped for any
 	// other reason.
 	Errors, Discards Count
 }
@@ -76,7 +77,7 @@ type PFC struct {
 	In, Out Count
 }
 
-// Samples takes the samples of ports of one switch, all of one interval where the switch
-// reports them together. It must return at once and must not keep the slice: the gNMI stream of the
-// switch waits for it.
+// Samples receives the samples of one switch's ports, all samples of an interval at once if the
+// switch reports them together. Samples must return at once and must not keep the slice, because
+// the switch's gNMI stream waits for the call.
 type Samples func(batch []Sample)

@@ -12,8 +12,8 @@ import (
 // them soon.
 const sidsRetry = 30 * time.Second
 
-// count samples the counters of a stream until ctx ends. A switch that has none, or fails, is asked
-// again later.
+// count samples the counters of a stream until ctx ends. If the switch has no counters, or fails,
+// count asks again later.
 func (w *Watcher) count(ctx context.Context, client gpb.GNMIClient, d *Dialect, name string) {
 	retry := w.cfg.Retry
 	if name == sidsStream {

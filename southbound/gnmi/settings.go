@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Settings are the configuration of a port. A nil field is one that the switch does not report, or
-// that is left as it is.
+// Settings holds the configuration of a port. A nil field means that the switch does not report the
+// setting, or that a write leaves the setting unchanged.
 type Settings struct {
 	Enabled *bool
 	// Speed in bit/s.

@@ -125,7 +125,7 @@ func textOf(v any) string {
 	return ""
 }
 
-// scalar returns a value as text, "" for one that is none.
+// scalar returns a scalar value as text, and "" for other values.
 func scalar(v *gpb.TypedValue) string {
 	quoted := func(b []byte) string {
 		var s string

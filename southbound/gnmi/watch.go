@@ -42,16 +42,16 @@ type Config struct {
 	AskTimeout time.Duration
 }
 
-// State is what is known of the ports of a switch.
+// State holds the known state of a switch's ports.
 type State struct {
 	// Interfaces are ordered by name; nil: nothing is known. It must not be changed.
 	Interfaces []Interface
-	// Report is what the switch answers.
+	// Report holds the switch's answers.
 	Report Report
-	// Err reports why the switch says nothing now. Interfaces is then what it said last; nil, if it
-	// has no port state (any more).
+	// Err reports why the switch sends nothing now. Interfaces is then the last report; nil if the
+	// switch has no port state (any more).
 	Err error
-	// Ignored counts what it said, since the subscription began, that made no sense.
+	// Ignored counts the switch's updates, since the subscription began, that made no sense.
 	Ignored uint64
 }
 
@@ -83,8 +83,8 @@ type asked struct {
 	accepted map[string][]*gpb.Subscription
 }
 
-// New returns a watcher. emit is called with everything that is known whenever that changes, one
-// call at a time.
+// New returns a watcher. After each change, the watcher calls emit with everything known, one call
+// at a time.
 func New(cfg Config, emit func(context.Context, State)) *Watcher {
 	return &Watcher{cfg: cfg, emit: emit}
 }
@@ -162,8 +162,8 @@ func code(err error) codes.Code {
 	return codes.Unknown
 }
 
-// tell reports the state that next makes of the one before, which is nil at first, if it is another
-// one. A nil state is none.
+// tell reports the state that next returns, unless the state is nil or equals the last reported
+// state. next receives the last reported state, which is nil at first.
 func (w *Watcher) tell(ctx context.Context, next func(before *State) *State) {
 	w.emitting.Lock()
 	defer w.emitting.Unlock()
@@ -301,8 +301,8 @@ func (w *Watcher) ask(ctx context.Context, client gpb.GNMIClient) error {
 	return nil
 }
 
-// Bounds of what is taken of a switch a second and at once, in updates. Each interface that is kept
-// sends all of its leaves first. Flow control holds a switch back that sends more.
+// Bounds of the updates that the controller accepts from a switch per second and at once. Each
+// stored interface first sends all of its leaves. Flow control slows down a switch that sends more.
 const (
 	stateRate    rate.Limit = 2000
 	stateBurst              = 12 * maxInterfaces
@@ -544,8 +544,8 @@ func (s *stream) request(list []*gpb.Subscription, e gpb.Encoding) *gpb.Subscrib
 	return &gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Subscribe{Subscribe: l}}
 }
 
-// discover finds the subscriptions that a switch takes, each alone. The error is that of a path
-// that must not be missing.
+// discover tries each subscription alone and returns those that a switch accepts. The error is the
+// error of a required path.
 func (w *Watcher) discover(ctx context.Context, client gpb.GNMIClient, s *stream,
 	e gpb.Encoding) ([]*gpb.Subscription, error) {
 	list := []*gpb.Subscription{}

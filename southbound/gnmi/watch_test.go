@@ -137,8 +137,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestRefused checks that a target without the states of its ports is reported as such and asked
-// again after the pause for that, and what is known of it is forgotten.
+// TestRefused checks that the watcher reports a target without port states, forgets its known
+// state, and asks the target again after the pause for such targets.
 func TestRefused(t *testing.T) {
 	refuse := make(chan struct{})
 	x := &target{}
@@ -175,7 +175,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestAskedAgain checks that a target which refused is asked again after the pause for that.
+// TestAskedAgain checks that the watcher asks a target that refused again, after the pause for
+// refusals.
 func TestAskedAgain(t *testing.T) {
 	x := &target{}
 	left := 3 * 30 // paths of the dialect in all modes, three times
@@ -217,8 +218,8 @@ func TestDip(t *testing.T) {
 	w.until("up again", func(s *State) bool { return s.Up()[1] })
 }
 
-// TestSet checks that a Set is one request fenced by the election id, and that a target which
-// refuses it is asked for each setting alone.
+// TestSet checks that a Set makes one request fenced by the election id, and that the watcher asks
+// a target that refuses the request for each setting alone.
 func TestSet(t *testing.T) {
 	for _, c := range []struct {
 		name, dialect, want string
@@ -316,7 +317,7 @@ func TestSetUnsupported(t *testing.T) {
 	}
 }
 
-// flooding is a target that sends notifications as fast as they are taken.
+// flooding is a target that sends notifications as fast as the receiver can accept.
 type flooding struct {
 	gpb.GNMIClient
 	grpc.BidiStreamingClient[gpb.SubscribeRequest, gpb.SubscribeResponse]

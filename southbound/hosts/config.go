@@ -12,17 +12,20 @@ import (
 
 // Config defines how to serve hosts. Take DefaultConfig and fill in Epoch and TLS.
 type Config struct {
-	// Epoch is another one after every start of the controller; not 0.
+	// Epoch differs after every start of the controller; not 0.
 	Epoch uint64
-	// TLS options; the zero value is plain text, where every client has the name that it says it has.
+	// TLS options; the zero value is plain text: every client then has the name that it claims.
 	TLS TLSConfig
 	// Software names the controller for hosts. Default "weft".
 	Software string
-	// MaxHosts that are known at a time, connected or not. Default 131,072.
+	// MaxHosts is how many hosts are known at a time, connected or not. Default 131,072.
 	MaxHosts int
+	// MaxStrangers is how many connections there may be on which no host has said hello. More are
+	// refused; each of these ends within two HelloTimeouts unless a host says hello. Default 1,024.
+	MaxStrangers int
 	// MaxEvents and MaxCounts are elements in one message of a host. Default 1,024 and 8,192.
 	MaxEvents, MaxCounts int
-	// MaxGroups is groups of queue pairs in one message of a host. Default 1,024.
+	// MaxGroups is the maximum number of groups of queue pairs in a host's message. Default 1,024.
 	MaxGroups int
 	// MaxMessageBytes of a host's message. Default 1 MiB.
 	MaxMessageBytes int
@@ -37,7 +40,8 @@ type Config struct {
 	HelloTimeout time.Duration
 	// AnswerTimeout bounds a host's answer to an update; its stream ends then. Default 60 s.
 	AnswerTimeout time.Duration
-	// RetryInterval is the pause after which what a host refused for now is sent again. Default 10 s.
+	// RetryInterval is the pause after which the server repeats an update that a host refused for now.
+	// Default 10 s.
 	RetryInterval time.Duration
 	// PingInterval and PingTimeout find dead hosts: a connection on which nothing came for the one is
 	// pinged, and given up after the other. Default 10 s and 5 s.
@@ -55,7 +59,8 @@ type TLSConfig certs.Server
 // DefaultConfig returns the defaults, without an epoch.
 func DefaultConfig() Config {
 	return Config{
-		Software: "weft", MaxHosts: 1 << 17, MaxEvents: 1024, MaxCounts: 8192, MaxGroups: 1024,
+		Software: "weft", MaxHosts: 1 << 17, MaxStrangers: 1024, MaxEvents: 1024, MaxCounts: 8192,
+		MaxGroups:       1024,
 		MaxMessageBytes: 1 << 20,
 		MaxMessageRate:  1000, CountsInterval: time.Second,
 		MaxProbes: 4096, HelloTimeout: 10 * time.Second, AnswerTimeout: time.Minute,
@@ -74,8 +79,8 @@ func (c *Config) Validate() error {
 		field string
 		value int
 	}{
-		{"MaxHosts", c.MaxHosts}, {"MaxEvents", c.MaxEvents}, {"MaxCounts", c.MaxCounts},
-		{"MaxGroups", c.MaxGroups},
+		{"MaxHosts", c.MaxHosts}, {"MaxStrangers", c.MaxStrangers}, {"MaxEvents", c.MaxEvents},
+		{"MaxCounts", c.MaxCounts}, {"MaxGroups", c.MaxGroups},
 		{"MaxMessageBytes", c.MaxMessageBytes},
 		{"MaxMessageRate", c.MaxMessageRate}, {"MaxProbes", c.MaxProbes},
 	} {

@@ -3,15 +3,15 @@ package hosts
 import (
 	"sync"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
 // keptDeltas is how many deltas are kept: one for each rack of a large fabric.
 const keptDeltas = 512
 
-// deltas keeps the last deltas between two states. The hosts of a rack share their states, so a
-// change of the network is the same delta for each of them. It is safe for concurrent use, and so
-// is what it returns; the zero value is ready.
+// deltas caches the last deltas between two states. The hosts of a rack share their states, so a
+// change of the network causes the same delta for each host. A deltas and its results are safe for
+// concurrent use; the zero value is ready.
 type deltas struct {
 	mu   sync.Mutex
 	of   map[transition]*delta

@@ -3,7 +3,7 @@ package hosts
 import (
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
 // TestDeltasAreShared: the delta between two states is made once for all hosts, until as many

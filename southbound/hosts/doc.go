@@ -9,11 +9,12 @@
 //	go s.Serve(ctx, listener)
 //	s.Set("h1", state)
 //
-// A state is a value (package hostapi). The package finds out by itself what a host lacks of it:
-// nothing, a delta from what the host last acknowledged, or a snapshot when that is not known here.
-// One update at a time is on its way to a host; states that are set meanwhile replace each other,
-// so that a slow host costs one state and gets the last. What a host cannot take is left out, and
-// everything else still reaches it: one bad profile holds up no denial.
+// A state is a value (package hostapi). The package itself finds the difference between the wanted
+// state and the host's state: nothing, a delta from the state that the host last acknowledged, or a
+// snapshot if the controller does not know that state. At most one update is on its way to a host;
+// a newer state replaces an unsent state, so a slow host costs one state and gets the last. The
+// update leaves out parts that a host cannot take, and everything else still reaches the host: a
+// bad profile delays no denial.
 //
 // The logic is [Host], without stream, clock or lock; [Server] and its streams are the thin edge
 // around it. The package does not decide what a host should hold, and keeps nothing that survives

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// A Host is what the controller knows of one host: what it should hold, what it holds, and the
-// update on its way. It is not safe for concurrent use.
+// A Host holds the controller's knowledge of a host: the wanted state, the present state, and the
+// update on its way. A Host is not safe for concurrent use.
 type Host struct {
 	name    string
 	epoch   uint64
@@ -34,14 +34,15 @@ type Host struct {
 	say    bool // it obeys, without having been sent anything
 }
 
-// holding is a state under its version. The zero holding is of a host of which nothing is known.
+// holding is a state with its version. The zero holding belongs to a host with an unknown state.
 type holding struct {
 	version hostapi.Version
 	state   *hostapi.State
 	of      *hostapi.State // what it was made of: the desired state, less what is refused
 }
 
-// sending is what a host will hold when it has applied the update on its way, and its delta.
+// sending holds the state that a host will have after the update on its way, and the delta of the
+// update.
 type sending struct {
 	holding
 	delta *delta
@@ -57,8 +58,8 @@ type refusal struct {
 	retry   time.Time          // when to try again; zero: when it changes
 }
 
-// NewHost is a host of which nothing is known. Epoch is another one after every start of the
-// controller; retry is how long to wait after a refusal that may pass.
+// NewHost returns a host with an unknown state. epoch differs after every start of the controller;
+// retry is how long to wait after a temporary refusal.
 func NewHost(name string, epoch uint64, retry time.Duration) *Host {
 	return newHost(name, epoch, retry, new(deltas))
 }
@@ -67,8 +68,7 @@ func newHost(name string, epoch uint64, retry time.Duration, d *deltas) *Host {
 	return &Host{name: name, epoch: epoch, retry: retry, deltas: d, refused: make(map[string]refusal)}
 }
 
-// Set sets what the host should hold. A host for which nothing was ever set is left with what it
-// has.
+// Set sets the wanted state of the host. A host without any Set keeps its present state.
 func (h *Host) Set(s *hostapi.State) {
 	if s == nil {
 		s = &hostapi.State{}
@@ -82,8 +82,8 @@ func (h *Host) Unset() {
 	clear(h.refused)
 }
 
-// Hello is a new stream of the host. It reports whether what the host holds is known here, so that
-// a delta will do.
+// Hello begins a new stream of the host. It reports whether the controller knows the host's state,
+// so that a delta is enough.
 func (h *Host) Hello(m *hostapi.Hello) (resumed bool) {
 	switch none := (hostapi.Version{}); {
 	case m.Version != none && m.Version == h.held.version:
@@ -101,9 +101,8 @@ func (h *Host) Hello(m *hostapi.Hello) (resumed bool) {
 // Gone is the end of the stream.
 func (h *Host) Gone() { h.connected = false }
 
-// Next is the update to send now, nil when there is none: because the host has everything, because
-// an update is on its way, or because the host is not connected. When wake is not zero, Next is to
-// be asked again then at the latest.
+// Next returns the update to send now; nil if the host has everything, an update is on its way, or
+// the host is not connected. If wake is not zero, the caller must ask again by that time.
 func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 	if !h.connected || !h.wanted || h.sentOK {
 		return nil, time.Time{}
@@ -113,7 +112,7 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 			delete(h.refused, key)
 		}
 	}
-	// Every turn refuses another profile, or one more of it, or is the last.
+	// Every turn refuses another profile, or another part of a profile, or is the last turn.
 	for range 2*(len(h.desired.Profiles)+len(h.desired.CC)) + 2 {
 		target := h.target()
 		if target == nil || h.held.state != nil && target == h.held.state {
@@ -187,7 +186,7 @@ func (h *Host) awaited() hostapi.Version {
 	return hostapi.Version{}
 }
 
-// refuse keeps what was refused, as narrow as its field says.
+// refuse records a refusal, as narrowly as its field allows.
 func (h *Host) refuse(r *hostapi.Refused, now time.Time) {
 	entry := refusal{why: *r}
 	if r.Code != hostapi.CodeInvalid && r.Code != hostapi.CodeUnsupported {
@@ -244,8 +243,8 @@ func (h *Host) Current() bool {
 		h.held.state == h.desired
 }
 
-// Obeys reports whether the host holds what it should hold as far as it takes it, and uses no EV
-// that it is told not to: what it refuses, if anything, is what is new to it.
+// Obeys reports whether the host holds the wanted state as far as it accepts that state, and uses
+// no EV denied to it: if the host refuses anything, the refused part is new to the host.
 func (h *Host) Obeys() bool {
 	if !h.wanted || h.held.state == nil || h.sentOK || h.held.of != h.desired &&
 		h.held.state != h.desired {
@@ -259,8 +258,8 @@ func (h *Host) Obeys() bool {
 	return true
 }
 
-// TakeObeyed reports, once, that the host has come to obey without having been sent anything, as it
-// held what is the same.
+// TakeObeyed reports, once, that the host now obeys although nothing was sent, because its state
+// already equals the wanted state.
 func (h *Host) TakeObeyed() bool {
 	say := h.say
 	if say {
@@ -269,12 +268,12 @@ func (h *Host) TakeObeyed() bool {
 	return say
 }
 
-// Held is the version that the host last acknowledged, and its state; the state is nil when it is
-// not known here.
+// Held returns the version that the host last acknowledged, and the state of that version; nil if
+// the controller does not know the state.
 func (h *Host) Held() (hostapi.Version, *hostapi.State) { return h.held.version, h.held.state }
 
-// Knows reports whether an EV is one that the host may speak of: of a profile that it holds, or
-// will hold when it has applied what is on its way.
+// Knows reports whether the host may report an EV: the EV belongs to a profile that the host holds,
+// or will hold once the host has applied the update on its way. Otherwise Knows returns the reason.
 func (h *Host) Knows(profile string, v hostapi.EV) error {
 	var err error
 	for _, state := range []*hostapi.State{h.held.state, h.sent.state} {
@@ -293,7 +292,7 @@ func (h *Host) Knows(profile string, v hostapi.EV) error {
 	return err
 }
 
-// target is what the host should hold less what it refuses; nil: it refuses everything.
+// target returns the wanted state without the refused parts; nil: the host refuses everything.
 func (h *Host) target() *hostapi.State {
 	h.forgetChanged()
 	if len(h.refused) == 0 {
@@ -338,8 +337,8 @@ func (h *Host) target() *hostapi.State {
 	return made
 }
 
-// fallback is what a host keeps that refuses a profile: the one it has, without the EVs that the
-// new one denies or no longer has. It is nil when it has none.
+// fallback returns the profile that a host keeps if it refuses a new profile: the present profile,
+// without the EVs that the new profile denies or lacks; nil if the host has no such profile.
 func (h *Host) fallback(p *hostapi.Profile, frozen bool) *hostapi.Profile {
 	old := h.held.state.Profile(p.Name)
 	if old == nil || frozen {
@@ -360,7 +359,8 @@ func (h *Host) fallback(p *hostapi.Profile, frozen bool) *hostapi.Profile {
 	return old.WithDenied(denied)
 }
 
-// forgetChanged drops refusals of what is no longer wanted as it was: it is tried again.
+// forgetChanged drops the refusals of parts that have since changed in the wanted state; the
+// controller then sends these parts again.
 func (h *Host) forgetChanged() {
 	for key, r := range h.refused {
 		kind, name, _ := strings.Cut(key, ":")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,24 +21,32 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/hostapi/hostapitest"
-	"github.com/weft-sdn/weft/hostapi/hostpb"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi/hostapitest"
+	"github.com/weft-sdn/weft/api/hostapi/hostpb"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// client is a host that says what a test wants it to.
+// client is a host that sends messages as a test wants.
 type client struct {
 	t      *testing.T
+	drop   context.CancelFunc // ends the stream without a word
 	stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.ControllerMessage]
 }
 
 // serve serves hosts for a test, and returns how to open a stream.
 func serve(t *testing.T, o *hoststest.Observer, change func(*hosts.Config)) (*hosts.Server,
 	func() *client) {
+	s, open, _ := serveAt(t, o, change)
+	return s, open
+}
+
+// serveAt is serve, and returns how to make a connection without a word on it too.
+func serveAt(t *testing.T, o *hoststest.Observer, change func(*hosts.Config)) (_ *hosts.Server,
+	_ func() *client, dial func() net.Conn) {
 	cfg := hosts.DefaultConfig()
 	cfg.Epoch = 1
 	if change != nil {
@@ -51,6 +60,14 @@ func serve(t *testing.T, o *hoststest.Observer, change func(*hosts.Config)) (*ho
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, l) }()
+	dial = func() net.Conn {
+		c, err := l.DialContext(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
 	cc, err := grpc.NewClient("passthrough:///controller",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
@@ -67,12 +84,14 @@ func serve(t *testing.T, o *hoststest.Observer, change func(*hosts.Config)) (*ho
 		_ = cc.Close()
 	})
 	return s, func() *client {
+		ctx, drop := context.WithCancel(ctx)
+		t.Cleanup(drop)
 		stream, err := hostpb.NewHostsClient(cc).Subscribe(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &client{t, stream}
-	}
+		return &client{t, drop, stream}
+	}, dial
 }
 
 func (c *client) say(m hostapi.Up) { c.raw(hostapi.EncodeUp(m)) }
@@ -230,7 +249,34 @@ func TestBadHosts(t *testing.T) {
 
 func make3[T any](x T) []T { return []T{x, x, x} }
 
-// TestUnknownEVs: what a host says of EVs that it does not hold is counted, and no more.
+// TestWhyAStreamEnded: the note of a host that has gone tells a lost stream from an ended one, and
+// has no error of gRPC.
+func TestWhyAStreamEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for want, end := range map[error]func(c *client) error{
+			hosts.ErrLost:  func(c *client) error { c.drop(); return nil },
+			hosts.ErrEnded: func(c *client) error { return c.stream.CloseSend() },
+		} {
+			s, open := serve(t, &hoststest.Observer{}, nil)
+			if err := s.Set("h1", nil); err != nil {
+				t.Fatal(err)
+			}
+			c := open()
+			c.say(hello("h1"))
+			synctest.Wait()
+			if err := end(c); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if st, _ := s.Status("h1"); st.Connected || !errors.Is(st.Err, want) ||
+				st.Err.Error() != want.Error() {
+				t.Errorf("connected %v, %v; want %v", st.Connected, st.Err, want)
+			}
+		}
+	})
+}
+
+// TestUnknownEVs: the server only counts a host's reports about EVs that the host does not hold.
 func TestUnknownEVs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &hoststest.Observer{}
@@ -266,7 +312,8 @@ func TestUnknownEVs(t *testing.T) {
 	})
 }
 
-// TestPace: a host that says too much is read as fast as it may be, and loses nothing.
+// TestPace: the server reads the messages of a host that sends too fast at the allowed rate, and
+// loses none.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &hoststest.Observer{}
@@ -291,8 +338,8 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestProbeRequests: what cannot be asked is refused at once, and what was not asked in time is
-// counted.
+// TestProbeRequests: the server refuses an impossible probe at once, and counts a probe that was
+// not sent in time.
 func TestProbeRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, open := serve(t, &hoststest.Observer{}, func(c *hosts.Config) { c.MaxProbes = 2 })
@@ -347,7 +394,53 @@ func TestProbeRequests(t *testing.T) {
 	})
 }
 
-// TestTooManyHosts: a controller takes as many hosts as it says, and forgets those it may.
+// TestStrangers: connections on which no host says hello are bounded in number and time; more are
+// refused, and hosts that are connected keep their streams.
+func TestStrangers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, open, dial := serveAt(t, &hoststest.Observer{},
+			func(c *hosts.Config) { c.MaxStrangers = 3 })
+		c := open()
+		c.say(hello("h1"))
+		synctest.Wait()
+		var ended [5]atomic.Bool
+		over := func() (out []bool) {
+			for i := range ended {
+				out = append(out, ended[i].Load())
+			}
+			return out
+		}
+		for i := range ended {
+			far := dial()
+			go func() {
+				for {
+					if _, err := far.Read(make([]byte, 64)); err != nil {
+						ended[i].Store(true)
+						return
+					}
+				}
+			}()
+			synctest.Wait()
+		}
+		if want := []bool{false, false, false, true, true}; !slices.Equal(over(), want) {
+			t.Errorf("ended %v, want %v", over(), want)
+		}
+		if n := s.Counters().Denied; n != 2 {
+			t.Errorf("%d were denied, want 2", n)
+		}
+		time.Sleep(2 * hosts.DefaultConfig().HelloTimeout)
+		synctest.Wait()
+		if slices.Contains(over(), false) {
+			t.Errorf("ended %v, want all", over())
+		}
+		if st, _ := s.Status("h1"); !st.Connected {
+			t.Errorf("the host has lost its stream: %v", st.Err)
+		}
+	})
+}
+
+// TestTooManyHosts: a controller accepts as many hosts as configured, and forgets hosts that it may
+// forget.
 func TestTooManyHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, open := serve(t, &hoststest.Observer{}, func(c *hosts.Config) { c.MaxHosts = 2 })

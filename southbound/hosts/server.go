@@ -15,8 +15,9 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
-	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/hostapi/hostpb"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi/hostpb"
+	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
 // A Server serves the stream to all hosts of a controller. Its methods are safe for concurrent use.
@@ -26,8 +27,9 @@ type Server struct {
 	observer Observer
 	count    counters
 	running  sync.WaitGroup // goroutines of streams
-	// encoders bounds how many streams encode all that a host holds at once: thousands of hosts that
-	// come together must not keep what is due now, as the renewal of a lease, from the processors.
+	// encoders bounds how many streams encode a host's full state at once: thousands of hosts that
+	// connect together must not take the processors away from urgent work, such as the renewal of a
+	// lease.
 	encoders chan struct{}
 	deltas   deltas
 
@@ -78,7 +80,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		// Windows of a fixed size: for others gRPC sends a ping with every message, to measure.
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.cfg.PingInterval,
-			Timeout: s.cfg.PingTimeout}),
+			Timeout: s.cfg.PingTimeout, MaxConnectionIdle: s.cfg.HelloTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
 			PermitWithoutStream: true}),
 	)
@@ -90,7 +92,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		s.Run(over)
 		server.Stop()
 	}()
-	err = server.Serve(l)
+	most := s.cfg.MaxHosts + s.cfg.MaxStrangers
+	err = server.Serve(door{connlimit.New(l, connlimit.Limits{Connections: most, PerClient: most,
+		Strangers: s.cfg.MaxStrangers}, func(connlimit.Reason) { s.count.denied.Add(1) })})
 	cancel()
 	<-stopped
 	if ctx.Err() != nil {
@@ -99,8 +103,21 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Run takes streams by Subscribe until ctx ends, and returns when they have ended. It is for
-// streams that another gRPC server accepts, in place of Serve.
+// door accepts connections. One on which no host has said hello yet makes no room for another: of
+// many hosts that connect at once, some are served at a time.
+type door struct{ net.Listener }
+
+// Accept implements [net.Listener].
+func (d door) Accept() (net.Conn, error) {
+	c, err := d.Listener.Accept()
+	if err == nil {
+		connlimit.Of(c).Hold()
+	}
+	return c, err
+}
+
+// Run accepts streams by Subscribe until ctx ends, and returns when all streams have ended. Run
+// replaces Serve if another gRPC server accepts the streams.
 func (s *Server) Run(ctx context.Context) {
 	<-ctx.Done()
 	s.mu.Lock()
@@ -109,8 +126,8 @@ func (s *Server) Run(ctx context.Context) {
 	s.running.Wait()
 }
 
-// entry is the host of a name, made when it is not there; nil when there are too many. The caller
-// holds mu.
+// entry returns the entry of a host, and creates it if missing; nil if there are too many hosts.
+// The caller holds mu.
 func (s *Server) entry(name string) *entry {
 	e, ok := s.hosts[name]
 	if !ok && len(s.hosts) < s.cfg.MaxHosts {
@@ -121,8 +138,8 @@ func (s *Server) entry(name string) *entry {
 	return e
 }
 
-// acquire is the entry for a stream, which is kept until it is released; nil when there are too
-// many.
+// acquire returns the entry for a stream, which stays until released; nil if there are too many
+// hosts.
 func (s *Server) acquire(name string) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +150,8 @@ func (s *Server) acquire(name string) *entry {
 	return e
 }
 
-// release is the end of a stream's use of its entry. A host for which nothing was ever set is
-// forgotten with its last stream.
+// release ends a stream's use of its entry. If nothing was ever set for the host, the server
+// forgets the host with its last stream.
 func (s *Server) release(name string, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,7 +184,7 @@ func (s *Server) Set(host string, state *hostapi.State) error {
 	return nil
 }
 
-// Unset takes back what was set for a host, which keeps what it has until the next Set.
+// Unset removes a host's wanted state. The host keeps its present state until the next Set.
 func (s *Server) Unset(host string) {
 	if e := s.find(host); e != nil {
 		e.mu.Lock()
@@ -271,7 +288,7 @@ func (e *entry) status() Status {
 	}
 }
 
-// List is the status of all hosts that are known, in the order of their names.
+// List returns the status of all known hosts, sorted by name.
 func (s *Server) List() []Status {
 	s.mu.Lock()
 	entries := make([]*entry, 0, len(s.hosts))

@@ -16,9 +16,10 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/hostapi/hostpb"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi/hostpb"
 	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
 // stream is one stream of a host, from Hello to its end.
@@ -32,8 +33,8 @@ type stream struct {
 	answer *time.Timer // fails the stream when an update is not answered
 }
 
-// serve is the life of a stream. It returns as soon as the stream has failed, which ends what its
-// goroutines wait for.
+// serve runs a stream. serve returns as soon as the stream has failed; its return unblocks the
+// goroutines of the stream.
 func (s *Server) serve(g grpc.BidiStreamingServer[hostpb.HostMessage,
 	hostpb.ControllerMessage]) error {
 	ctx, fail := context.WithCancelCause(g.Context())
@@ -74,13 +75,20 @@ func (s *Server) serve(g grpc.BidiStreamingServer[hostpb.HostMessage,
 		}
 		defer s.release(st.name, st.entry)
 	}
+	if p, ok := peer.FromContext(ctx); ok {
+		connlimit.At(p.Addr).Trust()
+	}
 	s.running.Go(func() { fail(st.receive()) })
 	s.running.Go(func() { fail(st.send()) })
 	<-ctx.Done()
-	return s.ended(st.close(context.Cause(ctx)))
+	err := context.Cause(ctx)
+	if errors.Is(err, context.Canceled) || status.Code(err) == codes.Canceled {
+		err = ErrLost // which of the two comes first is chance
+	}
+	return s.ended(st.close(err))
 }
 
-// ended counts why a stream ended, and puts it as the client is told.
+// ended counts the reason why a stream ended, and returns the error for the client.
 func (s *Server) ended(err error) error {
 	code := codes.Unknown
 	switch field := (*hostapi.FieldError)(nil); {
@@ -277,8 +285,8 @@ func (st *stream) send() error {
 	}
 }
 
-// encode returns the messages of an update with its delta, nil for none, and of probes. An update
-// from nothing waits for its turn; any other one is small, and may be a denial.
+// encode returns the messages of an update with its delta (nil: no update) and of probes. A full
+// update waits for its turn; any other update is small, and may be a denial.
 func (st *stream) encode(u *hostapi.Update, d *delta, probes []*hostapi.Probe) ([]grpc.PreparedMsg,
 	error) {
 	var all []*hostpb.ControllerMessage
@@ -314,7 +322,7 @@ func (st *stream) encode(u *hostapi.Update, d *delta, probes []*hostapi.Probe) (
 	return prepared, nil
 }
 
-// next takes what there is to send, with the delta of an update, and what was refused here.
+// next takes the update to send with its delta, the probes, and the refusals by the controller.
 func (st *stream) next() (u *hostapi.Update, d *delta, probes []*hostapi.Probe,
 	refusals []hostapi.Refused, wake time.Time) {
 	e := st.entry

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/hostapi/hostpb"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi/hostpb"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
 
@@ -29,7 +29,7 @@ func TestTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// updates returns how many updates a host has had, each of which it has applied.
+		// updates returns how many updates a host has received and applied.
 		updates := func(name string) func() int {
 			c, n := open(), 0
 			c.say(hello(name))

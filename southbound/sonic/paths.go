@@ -33,8 +33,9 @@ func path(db string, elems ...string) *gpb.Path {
 	return p
 }
 
-// pointer has "/" and "~" written as in a JSON Pointer (RFC 6901, section 3): the server makes the
-// elements of a Set the pointer of a JSON Patch as they are. Those of a Get it takes literally.
+// pointer escapes "/" and "~" as in a JSON Pointer (RFC 6901, section 3): the server copies the
+// elements of a Set unchanged into the pointer of a JSON Patch. The server takes the elements of a
+// Get literally.
 var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 
 func written(elems []string) *gpb.Path {

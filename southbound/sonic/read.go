@@ -2,9 +2,8 @@ package sonic
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"strings"
 
@@ -24,7 +23,7 @@ type held struct {
 
 // look reads what the switch holds.
 func (s *Session) look(ctx context.Context, client gpb.GNMIClient) (h held, err error) {
-	// All of the database: a Get of several tables fails when one of them has no row.
+	// look reads the whole database, because a Get of several tables fails if any table has no row.
 	text, err := s.get(ctx, client, path(configDB))
 	if err != nil {
 		return h, err
@@ -93,7 +92,8 @@ func prefixOf(text string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(a, a.BitLen()), err == nil
 }
 
-// lost returns what of a row the switch has not taken, although CONFIG_DB has it: "" is nothing.
+// lost returns the part of a row that the switch has not applied, although CONFIG_DB has the row;
+// "": nothing is missing.
 func (h *held) lost(r entry.Row) string {
 	_, key, _ := strings.Cut(r.Name, "|") // behind a locator, or a VRF
 	p, ok := prefixOf(key)
@@ -117,17 +117,19 @@ func (h *held) contents() (out entry.Contents) {
 	return out
 }
 
-// digest is the same for two looks that found the same.
-func (h *held) digest() string {
-	hash := sha256.New()
+// taken is what a switch holds and has taken, as text by key.
+type taken map[entry.Key]string
+
+func (h *held) taken() taken {
+	out := make(taken)
 	for _, e := range h.contents().Entities {
-		hash.Write([]byte(e.String() + "\n"))
+		out[e.Key()] = e.String()
 	}
-	return hex.EncodeToString(hash.Sum(nil))
+	return out
 }
 
-// Read returns the rows of the tables that Weft writes, whoever has written them. Local SIDs and
-// routes that APPL_DB does not have are left out.
+// Read returns the rows in the tables that Weft writes, whoever has written them. Read leaves out
+// local SIDs and routes that APPL_DB lacks.
 func (s *Session) Read(ctx context.Context) (entry.Contents, error) {
 	client, err := s.connected()
 	if err != nil {
@@ -143,10 +145,30 @@ func (s *Session) Read(ctx context.Context) (entry.Contents, error) {
 
 // saw keeps what was found, and reports whether it is something else than before.
 func (s *Session) saw(h *held) (changed bool) {
-	digest := h.digest()
+	found := h.taken()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changed = s.seen != digest
-	s.seen = digest
+	changed = !maps.Equal(s.seen, found)
+	s.seen = found
 	return changed
+}
+
+// done records the values found under the keys of the updates that were carried out. Nobody has
+// compared the other values with the wanted state yet: [Session.compare] must still notice changes
+// by others that came with the updates.
+func (s *Session) done(h *held, updates []entry.Update) {
+	found := h.taken()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen == nil {
+		return // nothing has been read yet
+	}
+	for i := range updates {
+		k := updates[i].Entity.Key()
+		if text, holds := found[k]; holds {
+			s.seen[k] = text
+		} else {
+			delete(s.seen, k)
+		}
+	}
 }

@@ -47,7 +47,7 @@ type Session struct {
 	// mu guards the fields below it.
 	mu     sync.Mutex
 	client gpb.GNMIClient // nil: not connected
-	seen   string         // digest of what the switch held when it was looked at last
+	seen   taken          // what whoever wants rows knows of; nil: nobody has read the switch yet
 }
 
 // Open starts a session. handler gets [southbound.Ready] when the switch has answered, and again
@@ -116,7 +116,7 @@ func (s *Session) serve(ctx context.Context) (served time.Duration, err error) {
 	}
 	begun := time.Now()
 	s.mu.Lock()
-	s.client, s.seen = client, ""
+	s.client, s.seen = client, nil
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()

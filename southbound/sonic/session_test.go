@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/weft-sdn/weft/internal/sonicdb"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/southbound/gnmi"
@@ -65,9 +66,16 @@ func (b *bed) counts() (ready, downs int) {
 // on runs a test on a switch with four ports.
 func on(t *testing.T, f func(b *bed)) {
 	t.Helper()
+	onUpdater(t, sonictest.Updater("master"), f)
+}
+
+// onUpdater runs a test on a switch with four ports whose CONFIG_DB an updater makes.
+func onUpdater(t *testing.T, updater sonicdb.Updater, f func(b *bed)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bed{t: t, sids: make(map[netip.Prefix]gnmi.SID)}
 		b.sw = sonictest.New("Ethernet0", "Ethernet8", "Ethernet16", "Ethernet24")
+		b.sw.SetUpdater(updater)
 		b.serve()
 		cfg := southbound.DefaultConfig()
 		cfg.Name, cfg.Target = "s1", "switch"
@@ -208,92 +216,206 @@ func all() []entry.Row {
 	return append([]entry.Row{locator, un, udt, route, host, dscp, binding, hash}, trimming...)
 }
 
-// TestWrite: a change of many tables is one Set, reads back as it was written, and leaves others'
-// rows and fields alone; what is taken away leaves the switch as it was.
-func TestWrite(t *testing.T) {
-	on(t, func(b *bed) {
-		before, config := b.held(), make(map[string]sonictest.Table)
-		for _, table := range []string{"STATIC_ROUTE", "DSCP_TO_TC_MAP", "PORT_QOS_MAP", "PORT"} {
-			config[table] = b.sw.Rows("CONFIG_DB", table)
+// TestWrite: a change of many tables makes one Set, reads back as written, and leaves foreign rows
+// and fields alone; after the removal, the switch is as before.
+func TestWrite(t *testing.T) { on(t, rows) }
+
+func rows(b *bed) {
+	t := b.t
+	before, config := b.held(), make(map[string]sonictest.Table)
+	for _, table := range []string{"STATIC_ROUTE", "DSCP_TO_TC_MAP", "PORT_QOS_MAP", "PORT"} {
+		config[table] = b.sw.Rows("CONFIG_DB", table)
+	}
+	b.clean(put(all()...)...)
+	if n := b.sw.Sets(); n != 1 {
+		t.Errorf("%d Sets, want 1", n)
+	}
+	held := b.held()
+	for _, r := range all() {
+		if !entry.Equal(held[r.Key()], r) {
+			t.Errorf("%s: %v", r, held[r.Key()])
 		}
-		b.clean(put(all()...)...)
-		if n := b.sw.Sets(); n != 1 {
-			t.Errorf("%d Sets, want 1", n)
+		delete(held, r.Key())
+	}
+	delete(before, binding.Key())
+	if !maps.EqualFunc(held, before, entry.Equal) {
+		t.Errorf("others' rows are %v, were %v", held, before)
+	}
+	if row := b.sw.Rows("CONFIG_DB", "PORT_QOS_MAP")["Ethernet8"]; row["pfc_enable"] != "3,4" ||
+		row["dscp_to_tc_map"] != "weft" {
+		t.Errorf("a shared row is %v", row)
+	}
+	// The same once more is no Set.
+	b.clean(put(all()...)...)
+	if n := b.sw.Sets(); n != 1 {
+		t.Errorf("%d Sets for what is there, want 1", n)
+	}
+	changed := entry.RowOf(route.Table, route.Name, entry.CellOf("nexthop", "fe80::2"))
+	b.clean(entry.Update{Type: entry.Modify, Entity: changed})
+	if got := b.held()[changed.Key()]; !entry.Equal(got, changed) {
+		t.Errorf("a row with one field less is %v", got)
+	}
+	back := entry.RowOf("PORT_QOS_MAP", "Ethernet8", entry.CellOf("dscp_to_tc_map", "AZURE")).Parts()
+	b.clean(entry.Update{Type: entry.Modify, Entity: back[0]})
+	b.clean(remove(append(trimming, locator, un, udt, changed, host, dscp, hash)...)...)
+	for table, was := range config {
+		is := b.sw.Rows("CONFIG_DB", table)
+		if !maps.EqualFunc(is, was, func(a, b map[string]any) bool { return maps.Equal(a, b) }) {
+			t.Errorf("%s is %v, was %v", table, is, was)
 		}
-		held := b.held()
-		for _, r := range all() {
-			if !entry.Equal(held[r.Key()], r) {
-				t.Errorf("%s: %v", r, held[r.Key()])
-			}
-			delete(held, r.Key())
+	}
+	for _, table := range []string{"SRV6_MY_SIDS", "SWITCH_TRIMMING", "SWITCH_HASH"} {
+		if rows := b.sw.Rows("CONFIG_DB", table); len(rows) > 0 {
+			t.Errorf("%s has %v left", table, rows)
 		}
-		delete(before, binding.Key())
-		if !maps.EqualFunc(held, before, entry.Equal) {
-			t.Errorf("others' rows are %v, were %v", held, before)
-		}
-		if row := b.sw.Rows("CONFIG_DB", "PORT_QOS_MAP")["Ethernet8"]; row["pfc_enable"] != "3,4" ||
-			row["dscp_to_tc_map"] != "weft" {
-			t.Errorf("a shared row is %v", row)
-		}
-		// The same once more is no Set.
-		b.clean(put(all()...)...)
-		if n := b.sw.Sets(); n != 1 {
-			t.Errorf("%d Sets for what is there, want 1", n)
-		}
-		changed := entry.RowOf(route.Table, route.Name, entry.CellOf("nexthop", "fe80::2"))
-		b.clean(entry.Update{Type: entry.Modify, Entity: changed})
-		if got := b.held()[changed.Key()]; !entry.Equal(got, changed) {
-			t.Errorf("a row with one field less is %v", got)
-		}
-		back := entry.RowOf("PORT_QOS_MAP", "Ethernet8", entry.CellOf("dscp_to_tc_map", "AZURE")).Parts()
-		b.clean(entry.Update{Type: entry.Modify, Entity: back[0]})
-		b.clean(remove(append(trimming, locator, un, udt, changed, host, dscp, hash)...)...)
-		for table, was := range config {
-			is := b.sw.Rows("CONFIG_DB", table)
-			if !maps.EqualFunc(is, was, func(a, b map[string]any) bool { return maps.Equal(a, b) }) {
-				t.Errorf("%s is %v, was %v", table, is, was)
-			}
-		}
-		for _, table := range []string{"SRV6_MY_SIDS", "SWITCH_TRIMMING", "SWITCH_HASH"} {
-			if rows := b.sw.Rows("CONFIG_DB", table); len(rows) > 0 {
-				t.Errorf("%s has %v left", table, rows)
-			}
-		}
-		b.clean(remove(binding)...) // a field of a row that has others
-		if row := b.sw.Rows("CONFIG_DB", "PORT_QOS_MAP")["Ethernet8"]; len(row) != 1 ||
-			row["pfc_enable"] != "3,4" {
-			t.Errorf("without the field the row is %v", row)
-		}
-		b.clean(remove(un)...) // what is not there
-	})
+	}
+	b.clean(remove(binding)...) // a field of a row that has others
+	if row := b.sw.Rows("CONFIG_DB", "PORT_QOS_MAP")["Ethernet8"]; len(row) != 1 ||
+		row["pfc_enable"] != "3,4" {
+		t.Errorf("without the field the row is %v", row)
+	}
+	b.clean(remove(un)...) // what is not there
 }
 
-// TestLostSID: a SID that CONFIG_DB has and FRR has lost is not held, and written again it is new.
-func TestLostSID(t *testing.T) {
+// TestLostSID: a SID that is in CONFIG_DB and lost in FRR does not count as held; a new write makes
+// it new.
+func TestLostSID(t *testing.T) { on(t, lostSID) }
+
+func lostSID(b *bed) {
+	t := b.t
+	b.sw.SetWarts(sonictest.Warts{LoseSIDs: 1})
+	begun := time.Now()
+	refused := b.write(put(locator, un, udt)...)
+	if len(refused) != 1 || !strings.Contains(refused[un.Key()], "APPL_DB has no such SID") {
+		t.Errorf("refused: %v", refused)
+	}
+	if took := time.Since(begun); took < 5*time.Second || took > 6*time.Second {
+		t.Errorf("the switch got %v to take it, want 5 s", took)
+	}
+	if held := b.held(); held[un.Key()] != nil || held[udt.Key()] == nil {
+		t.Errorf("it holds %v", held)
+	}
+	b.clean(put(un)...)
+	if held := b.held(); held[un.Key()] == nil {
+		t.Errorf("after the repair it holds %v", held)
+	}
+}
+
+// TestLastRow: the removal of a table's last row also removes the table, since the switch refuses a
+// patch that leaves a table without rows; a table stays if others still have rows in it, or if the
+// update replaces all its rows.
+func TestLastRow(t *testing.T) { on(t, lastRow) }
+
+func lastRow(b *bed) {
+	t := b.t
+	b.clean(put(all()...)...)
+	before := b.sw.Sets()
+	b.clean(remove(un, udt, route, host, dscp, binding, hash)...)
+	if n := b.sw.Sets() - before; n != 1 {
+		t.Errorf("%d Sets, want 1", n)
+	}
+	want := map[string]int{"SRV6_MY_SIDS": 0, "SWITCH_HASH": 0, "STATIC_ROUTE": 1,
+		"DSCP_TO_TC_MAP": 1, "PORT_QOS_MAP": 4, "SRV6_MY_LOCATORS": 1}
+	for table, n := range want {
+		if rows := b.sw.Rows("CONFIG_DB", table); len(rows) != n {
+			t.Errorf("%s has %v, want %d rows", table, rows, n)
+		}
+	}
+	b.clean(put(un)...)
+	b.clean(append(remove(un), put(udt)...)...)
+	if rows := b.sw.Rows("CONFIG_DB", "SRV6_MY_SIDS"); len(rows) != 1 || rows[udt.Name] == nil {
+		t.Errorf("after all rows were replaced there are %v", rows)
+	}
+}
+
+// TestOnlySID: the only SID of a switch, lost by FRR, is written anew.
+func TestOnlySID(t *testing.T) { on(t, onlySID) }
+
+func onlySID(b *bed) {
+	t := b.t
+	b.clean(put(locator, un)...)
+	b.sw.LoseSID(un.Name)
+	b.clean(put(un)...)
+	if held := b.held(); held[un.Key()] == nil {
+		t.Errorf("after the repair it holds %v", held)
+	}
+}
+
+// TestRenewRefused: a switch that does not let a lost row be taken away is said to refuse that,
+// with its own words, and the other rows are written.
+func TestRenewRefused(t *testing.T) {
 	on(t, func(b *bed) {
-		b.sw.SetWarts(sonictest.Warts{LoseSIDs: 1})
-		begun := time.Now()
-		refused := b.write(put(locator, un, udt)...)
-		if len(refused) != 1 || !strings.Contains(refused[un.Key()], "APPL_DB has no such SID") {
+		b.clean(put(locator, un, udt)...)
+		b.sw.LoseSID(un.Name)
+		b.sw.Refuse(func(patch []sonictest.Op) error {
+			for _, op := range patch {
+				if op.Op == "remove" {
+					return errors.New("the table is locked")
+				}
+			}
+			return nil
+		})
+		refused := b.write(put(un, dscp)...)
+		if len(refused) != 1 || !strings.Contains(refused[un.Key()], "the table is locked") ||
+			!strings.Contains(refused[un.Key()], "lost the row") {
 			t.Errorf("refused: %v", refused)
 		}
-		if took := time.Since(begun); took < 5*time.Second || took > 6*time.Second {
-			t.Errorf("the switch got %v to take it, want 5 s", took)
-		}
-		if held := b.held(); held[un.Key()] != nil || held[udt.Key()] == nil {
+		if held := b.held(); held[dscp.Key()] == nil {
 			t.Errorf("it holds %v", held)
-		}
-		b.clean(put(un)...)
-		if held := b.held(); held[un.Key()] == nil {
-			t.Errorf("after the repair it holds %v", held)
 		}
 	})
 }
 
-// TestLostRoute: a route that CONFIG_DB has and APPL_DB has lost is not held, is noticed by the
-// next look, and written again it is new.
+// TestChangeWithWrite: the session notices a change by somebody else just before Weft writes other
+// rows, or before Weft confirms them.
+func TestChangeWithWrite(t *testing.T) {
+	for _, before := range []string{"Write", "Confirm"} {
+		t.Run(before, func(t *testing.T) {
+			on(t, func(b *bed) {
+				b.held()
+				b.clean(put(all()...)...)
+				ready, _ := b.counts()
+				foreign := func(now string) {
+					if now == before {
+						b.sw.Change("CONFIG_DB", "DSCP_TO_TC_MAP", func(t sonictest.Table) {
+							t["weft"] = map[string]any{"8": "5"}
+						})
+					}
+				}
+				foreign("Write")
+				if refused, err := b.s.Write(b.t.Context(), remove(route)); len(refused) > 0 || err != nil {
+					b.t.Fatal(refused, err)
+				}
+				foreign("Confirm")
+				if _, err := b.s.Confirm(b.t.Context(), remove(route)); err != nil {
+					b.t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if now, _ := b.counts(); now != ready+1 {
+					b.t.Errorf("told %d times, want once", now-ready)
+				}
+			})
+		})
+	}
+}
+
+// TestRealUpdater: Weft's writes pass SONiC's generic_config_updater, if available, with the same
+// result.
+func TestRealUpdater(t *testing.T) {
+	updater, release := sonictest.Real(t)
+	for _, c := range []struct {
+		name string
+		f    func(b *bed)
+	}{{"rows", rows}, {"lost SID", lostSID}, {"last row", lastRow}, {"only SID", onlySID}} {
+		t.Run(release+" "+c.name, func(t *testing.T) { onUpdater(t, updater, c.f) })
+	}
+}
+
+// TestLostRoute: a route in CONFIG_DB that APPL_DB has lost does not count as held; the next look
+// notices the loss, and a new write makes the route new.
 func TestLostRoute(t *testing.T) {
 	on(t, func(b *bed) {
+		b.held()
 		b.clean(put(route, host)...)
 		b.sw.Change("APPL_DB", "ROUTE_TABLE", func(t sonictest.Table) { delete(t, "2001:db8::1") })
 		time.Sleep(6 * time.Second)
@@ -362,8 +484,8 @@ func TestCannotTrim(t *testing.T) {
 	})
 }
 
-// TestDrift: whoever is told that the switch is ready is told again when somebody else has changed
-// it, within a second, and not for what it has written itself.
+// TestDrift: after a change by somebody else, the session reports the switch as ready again within
+// a second, but not after its own writes.
 func TestDrift(t *testing.T) {
 	on(t, func(b *bed) {
 		b.held()
@@ -439,8 +561,9 @@ func TestPorts(t *testing.T) {
 	})
 }
 
-// TestNeighbors: what lldpd hears is told once, and again when it is other; the first neighbor,
-// before which the table cannot be subscribed to, by the next look, and others within a second.
+// TestNeighbors: the session reports a neighbor seen by lldpd once, and again after a change: the
+// first neighbor at the next look, because the table cannot be subscribed to before, and later
+// neighbors within a second.
 func TestNeighbors(t *testing.T) {
 	on(t, func(b *bed) {
 		told := func(within time.Duration, n int, want southbound.Neighbors) {
@@ -522,6 +645,41 @@ func TestSIDCounters(t *testing.T) {
 		want("the first is gone", map[netip.Prefix]gnmi.SID{second.Prefix: second})
 		if _, downs := b.counts(); downs > 0 {
 			t.Errorf("lost %d times", downs)
+		}
+	})
+}
+
+// TestRowNames: a row whose name has "/" and "~" is written, changed and removed by that name: the
+// server takes elements of a Set for parts of a JSON Pointer (RFC 6901, section 3).
+func TestRowNames(t *testing.T) {
+	on(t, func(b *bed) {
+		const name = "a~1b/c~0d"
+		first := entry.RowOf("DSCP_TO_TC_MAP", name, entry.CellOf("8", "3"))
+		second := entry.RowOf("DSCP_TO_TC_MAP", name, entry.CellOf("8", "4"))
+		before := len(b.sw.Rows("CONFIG_DB", "DSCP_TO_TC_MAP"))
+		for _, r := range []entry.Row{first, second} {
+			b.clean(put(r)...)
+			if rows := b.sw.Rows("CONFIG_DB", "DSCP_TO_TC_MAP"); len(rows) != before+1 ||
+				!entry.Equal(b.held()[r.Key()], r) {
+				t.Errorf("after %s was written there are %v", r, rows)
+			}
+		}
+		b.clean(remove(second)...)
+		if rows := b.sw.Rows("CONFIG_DB", "DSCP_TO_TC_MAP"); len(rows) != before {
+			t.Errorf("after the removal there are %v", rows)
+		}
+	})
+}
+
+// TestRouteOfVRF: a route of another VRF than the default one counts as held without a look at
+// APPL_DB, whose table has the routes of the default VRF.
+func TestRouteOfVRF(t *testing.T) {
+	on(t, func(b *bed) {
+		red := entry.RowOf("STATIC_ROUTE", "Vrf-red|fcbb:bbbb:31::/48",
+			entry.CellOf("nexthop", "fe80::1"), entry.CellOf("ifname", "Ethernet8"))
+		b.clean(put(red)...)
+		if held := b.held(); held[red.Key()] == nil {
+			t.Errorf("it holds %v", held)
 		}
 	})
 }

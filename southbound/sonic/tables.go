@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// tables are the tables of CONFIG_DB that Weft writes. Rows of shared ones have cells of several
-// owners: there each cell is an entity, and others' cells are left alone.
+// tables lists the tables of CONFIG_DB that Weft writes. Rows of shared tables have cells of
+// several owners: each cell is then an entity, and Weft leaves foreign cells alone.
 var tables = map[string]struct{ shared bool }{
 	"BUFFER_PROFILE":   {},
 	"BUFFER_QUEUE":     {shared: true},
@@ -37,8 +37,9 @@ const (
 	tableTrimming = "SWITCH_TRIMMING"
 )
 
-// Rows returns the entities that a row is: the row, or one for each of its cells where the rest of
-// the row is others'. Of a table that this package does not write there are none.
+// Rows returns the entities of a row: the row itself, or an entity for each of its cells if the
+// rest of the row belongs to others. For a table that this package does not write, Rows returns
+// nothing.
 func Rows(r entry.Row) []entry.Row {
 	t, known := tables[r.Table]
 	switch {
@@ -50,7 +51,7 @@ func Rows(r entry.Row) []entry.Row {
 	return []entry.Row{r}
 }
 
-// database is a database of the switch as JSON has it: table, row, field. A field is a string, or a
+// database maps table, row and field of a switch database, as in JSON. A field is a string or a
 // list of strings.
 type database map[string]map[string]map[string]any
 
@@ -84,7 +85,7 @@ func rowOf(table, name string, fields map[string]any) entry.Row {
 	return entry.RowOf(table, name, cells...)
 }
 
-// holds reports whether the database has what a row says.
+// holds reports whether the database has the content of a row.
 func (d database) holds(r entry.Row) bool {
 	fields, there := d[r.Table][r.Name]
 	if !there {
@@ -105,6 +106,38 @@ func (d database) has(r entry.Row) bool {
 		_, there = fields[r.Field]
 	}
 	return there
+}
+
+// after returns the tables that some of the updates change, with those updates applied. Both
+// databases share the unchanged rows.
+func (d database) after(all []entry.Update, some []int) database {
+	out := make(database)
+	for _, i := range some {
+		r := all[i].Entity.(entry.Row)
+		if out[r.Table] == nil {
+			out[r.Table] = make(map[string]map[string]any)
+			maps.Copy(out[r.Table], d[r.Table])
+		}
+		rows, gone := out[r.Table], all[i].Type == entry.Delete
+		switch {
+		case gone && !d.has(r), !gone && d.holds(r):
+			continue
+		case gone && r.Field == "":
+			delete(rows, r.Name)
+			continue
+		case r.Field == "":
+			rows[r.Name] = object(&r)
+			continue
+		}
+		fields := make(map[string]any)
+		maps.Copy(fields, rows[r.Name])
+		if rows[r.Name] = fields; !gone {
+			fields[r.Field] = value(&r.Cells[0])
+		} else if delete(fields, r.Field); len(fields) == 0 {
+			delete(rows, r.Name)
+		}
+	}
+	return out
 }
 
 // value returns a cell as JSON.

@@ -52,7 +52,7 @@ func (s *Session) compare(
 		again := false
 		if err == nil {
 			s.mu.Lock()
-			known := s.seen != "" // else whoever was told that the switch is ready has yet to read it
+			known := s.seen != nil // else whoever was told that the switch is ready has yet to read it
 			s.mu.Unlock()
 			again = known && s.saw(&h)
 		}

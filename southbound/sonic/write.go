@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -14,9 +15,10 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Write carries out updates of rows with one Set, which the switch applies whole or not at all.
-// When it refuses that, each table is written alone, so that one bad row holds up its table only.
-// What a Set has done is read back: it may answer an error and take effect.
+// Write carries out updates of rows with one Set, which the switch applies whole or not at all. If
+// the switch refuses the Set, Write writes each table alone, so that a bad row blocks only its own
+// table. Write reads back the result of a Set, because a Set may answer an error and still take
+// effect.
 func (s *Session) Write(ctx context.Context, updates []entry.Update) ([]entry.Refusal, error) {
 	client, err := s.connected()
 	if err != nil {
@@ -42,10 +44,10 @@ func (s *Session) Write(ctx context.Context, updates []entry.Update) ([]entry.Re
 			todo = append(todo, i)
 		}
 	}
-	if err := w.renew(ctx, todo); err != nil {
-		return w.refused, err
+	if todo, err = w.renew(ctx, todo); err == nil {
+		err = w.write(ctx, todo)
 	}
-	return w.refused, w.write(ctx, todo)
+	return w.refused, err
 }
 
 func known(table string) bool {
@@ -85,28 +87,28 @@ func (w *writer) trims(ctx context.Context) bool {
 	return *w.capable
 }
 
-// renew takes away what CONFIG_DB has and the switch has lost: written as it is there already, a
-// row changes nothing, and no daemon looks at it.
-func (w *writer) renew(ctx context.Context, todo []int) error {
-	var req gpb.SetRequest
+// renew removes the rows that CONFIG_DB has and the switch has lost: writing an existing row
+// unchanged changes nothing, and no daemon looks at it. renew returns the updates that remain.
+func (w *writer) renew(ctx context.Context, todo []int) ([]int, error) {
+	away := writer{s: w.s, client: w.client, held: w.held}
+	var lost, all []int
 	for _, i := range todo {
 		if r := w.row(i); w.all[i].Type != entry.Delete && w.held.config.holds(r) &&
 			w.held.lost(r) != "" {
-			req.Delete = append(req.Delete, written([]string{r.Table, r.Name}))
-			delete(w.held.config[r.Table], r.Name)
+			all = append(all, len(lost))
+			lost = append(lost, i)
+			away.all = append(away.all, entry.Update{Type: entry.Delete, Entity: r})
 		}
 	}
-	if len(req.Delete) == 0 {
-		return nil
+	err := away.write(ctx, all)
+	w.held = away.held
+	for _, r := range away.refused {
+		i := lost[r.Update]
+		w.refuse(i, r.Reason, "the switch has lost the row, and does not let Weft take the row away "+
+			"to write it anew: "+r.Message)
+		todo = slices.DeleteFunc(todo, func(j int) bool { return j == i })
 	}
-	if err := w.s.set(ctx, w.client, &req); err != nil && !refusal(err) {
-		return err
-	}
-	h, err := w.s.look(ctx, w.client)
-	if err == nil {
-		w.held = &h
-	}
-	return err
+	return todo, err
 }
 
 // write carries out some of the updates, together first.
@@ -135,7 +137,8 @@ func (w *writer) write(ctx context.Context, todo []int) error {
 	return nil
 }
 
-// together carries out updates with one Set. failed is why the switch has not done all of them.
+// together carries out updates with one Set. failed is the reason why the switch has not carried
+// out all updates.
 func (w *writer) together(ctx context.Context, some []int) (failed, err error) {
 	req := w.request(some)
 	if len(req.Delete)+len(req.Replace)+len(req.Update) == 0 {
@@ -170,56 +173,47 @@ func (w *writer) without(i int) bool {
 
 // request returns the Set of some updates. A JSON Patch adds nothing to what is not there (RFC
 // 6902, section 4.1): a row of a table without rows comes with its table, and a cell of a missing
-// row with its row. What would change nothing is left out.
+// row with its row. The switch refuses a patch that leaves a table without rows (EmptyTableError of
+// generic_config_updater): the last row goes with its table. What would change nothing is left out.
 func (w *writer) request(some []int) *gpb.SetRequest {
 	var req gpb.SetRequest
-	gone := make(map[string]map[string]bool) // cells that go, by row
-	type place struct{ table, name string }
-	fresh := make(map[place]map[string]any) // rows that are new
-	for _, i := range some {
-		r, at := w.row(i), place{w.row(i).Table, w.row(i).Name}
-		switch fields, there := w.held.config[r.Table][r.Name]; {
-		case w.all[i].Type == entry.Delete && !w.held.config.has(r):
-		case w.all[i].Type == entry.Delete && r.Field == "":
-			req.Delete = append(req.Delete, written([]string{r.Table, r.Name}))
-		case w.all[i].Type == entry.Delete:
-			key := r.Table + "|" + r.Name
-			if gone[key] == nil {
-				gone[key] = make(map[string]bool)
-			}
-			if gone[key][r.Field] = true; len(gone[key]) < len(fields) {
-				req.Delete = append(req.Delete, written([]string{r.Table, r.Name, r.Field}))
-				continue
-			}
-			req.Delete = slices.DeleteFunc(req.Delete, func(p *gpb.Path) bool { // the row goes
-				return p.Elem[2].Name == pointer.Replace(r.Table) && p.Elem[3].Name == pointer.Replace(r.Name)
-			})
-			req.Delete = append(req.Delete, written([]string{r.Table, r.Name}))
-		case w.held.config.holds(r):
-		case !there:
-			if fresh[at] == nil {
-				fresh[at] = make(map[string]any)
-			}
-			maps.Copy(fresh[at], object(&r))
-		case r.Field != "":
-			req.Update = append(req.Update, update(value(&r.Cells[0]), r.Table, r.Name, r.Field))
-		default:
-			req.Replace = append(req.Replace, update(object(&r), r.Table, r.Name))
-		}
-	}
-	whole := make(map[string]map[string]any) // tables that are new
-	for at, fields := range fresh {
-		if len(w.held.config[at.table]) > 0 {
-			req.Update = append(req.Update, update(fields, at.table, at.name))
+	next := w.held.config.after(w.all, some)
+	for _, table := range slices.Sorted(maps.Keys(next)) {
+		was, rows := w.held.config[table], next[table]
+		switch {
+		case len(rows) == 0 && len(was) > 0:
+			req.Delete = append(req.Delete, written([]string{table}))
+			continue
+		case len(rows) > 0 && len(was) == 0:
+			req.Update = append(req.Update, update(rows, table))
 			continue
 		}
-		if whole[at.table] == nil {
-			whole[at.table] = make(map[string]any)
+		for name := range was {
+			if _, stays := rows[name]; !stays {
+				req.Delete = append(req.Delete, written([]string{table, name}))
+			}
 		}
-		whole[at.table][at.name] = fields
-	}
-	for table, rows := range whole {
-		req.Update = append(req.Update, update(rows, table))
+		for name, fields := range rows {
+			old, there := was[name]
+			switch {
+			case reflect.DeepEqual(old, fields):
+			case !there:
+				req.Update = append(req.Update, update(fields, table, name))
+			case !tables[table].shared:
+				req.Replace = append(req.Replace, update(fields, table, name))
+			default:
+				for field := range old {
+					if _, stays := fields[field]; !stays {
+						req.Delete = append(req.Delete, written([]string{table, name, field}))
+					}
+				}
+				for field, v := range fields {
+					if !reflect.DeepEqual(old[field], v) {
+						req.Update = append(req.Update, update(v, table, name, field))
+					}
+				}
+			}
+		}
 	}
 	slices.SortFunc(req.Update, func(a, b *gpb.Update) int {
 		return slices.CompareFunc(a.Path.Elem, b.Path.Elem, func(x, y *gpb.PathElem) int {
@@ -251,7 +245,7 @@ func (s *Session) Confirm(ctx context.Context, updates []entry.Update) ([]entry.
 			}
 		}
 		if len(without) == 0 || !time.Now().Before(deadline) {
-			s.saw(&h)
+			s.done(&h, updates)
 			return without, nil
 		}
 		wait := time.NewTimer(applyPause)

@@ -23,7 +23,7 @@ import (
 	"github.com/weft-sdn/weft/store/storetest"
 )
 
-// apart opens a store whose server has a process of its own.
+// apart opens a store with its server in a separate process.
 func apart(t *testing.T, c Config) *Store {
 	t.Helper()
 	c.Apart = true
@@ -50,9 +50,9 @@ func (s *Store) pid() int {
 	return s.ward.server.cmd.Process.Pid
 }
 
-// TestOneOfOne: the only member, in this process or in one of its own, leads and has no member
-// to yield to; when it is closed it does not log that as an error, nothing goes on, and its process
-// has ended in order.
+// TestOneOfOne: a single member, in this process or in a separate process, leads and cannot yield
+// to another member; when the store closes the member, it logs no error, nothing goes on, and the
+// process ends in order.
 func TestOneOfOne(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -82,8 +82,8 @@ func TestOneOfOne(t *testing.T) {
 	}
 }
 
-// TestKill: a server that is killed is not started again, a change is refused, and another store
-// has all that was kept.
+// TestKill: a killed server is not started again, the store refuses changes, and another store has
+// all the data.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -113,8 +113,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestServerDies: a server that ends by itself takes nothing with it: the reason is said, another
-// one is started, and has everything.
+// TestServerDies: when a server ends by itself, no data is lost: the store logs the reason and
+// starts another server with all the data.
 func TestServerDies(t *testing.T) {
 	t.Parallel()
 	s := apart(t, Config{Dir: t.TempDir()})
@@ -129,7 +129,8 @@ func TestServerDies(t *testing.T) {
 	}
 	await(t, "it says that the server has ended", func() bool {
 		err := s.Writable()
-		return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), "killed")
+		return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(),
+			"killed: somebody has killed it, or the kernel has for want of memory")
 	})
 	if _, err := s.Get(t.Context(), "g"); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("Get: %v", err)
@@ -315,8 +316,8 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
-// TestSlow: a disk is slow when each of the last syncs has taken long, and no more when one has
-// not, and one that does not answer is slow.
+// TestSlow: a disk counts as slow while each of the last syncs took long, and no longer after a
+// fast sync; a disk that does not answer also counts as slow.
 func TestSlow(t *testing.T) {
 	d := &disk{
 		dir: "d", minFree: 1, changed: make(chan struct{}), reserve: func() bool { return true },
@@ -400,7 +401,7 @@ func refused(t *testing.T, c Config) error {
 	return err
 }
 
-// TestDamage: a directory that is damaged is said to be, in one sentence with what is to be done.
+// TestDamage: the error for a damaged directory reports the damage and the remedy in one sentence.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	made := t.TempDir()
@@ -474,8 +475,8 @@ func rewrite(t *testing.T, file string, change func([]byte) []byte) {
 	}
 }
 
-// TestForeign: a directory of several controllers does not start under the configuration of one,
-// nor the other way round, nor under that of others.
+// TestForeign: a directory of several controllers does not start under the configuration of a
+// single controller, nor the reverse, nor under the configuration of other controllers.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)
@@ -503,8 +504,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestReplacedReturns: a member that comes back with its directory from before it was replaced says
-// so.
+// TestReplacedReturns: a replaced member that comes back with its old directory reports the
+// replacement.
 func TestReplacedReturns(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)
@@ -521,7 +522,7 @@ func TestReplacedReturns(t *testing.T) {
 	}
 }
 
-// TestInterruptedApart: a start that waits for other members ends at once when it is told to.
+// TestInterruptedApart: a start that waits for other members ends at once when interrupted.
 func TestInterruptedApart(t *testing.T) {
 	t.Parallel()
 	c := newTrio(t).config("a")

@@ -33,17 +33,19 @@ const format = 1
 type Format struct {
 	// Format is the version of the layout.
 	Format int `json:"format"`
-	// Etcd is the version of the etcd server, such as 3.7.3.
+	// Etcd is the etcd server's version, such as 3.7.3.
 	Etcd string `json:"etcd"`
 	// Release is the program that used the directory last.
 	Release string `json:"release"`
+	// Restored is the SHA-256 of the backup from which the directory was made; "": no backup.
+	Restored string `json:"restored,omitempty"`
 }
 
-// lockWait is how long the server of a controller that has died may take to follow it.
+// lockWait is how long the server of a dead controller may take to end.
 const lockWait = 5 * time.Second
 
-// lock takes the data directory for this process, and those that it hands the file. Closing it
-// gives the directory back; the kernel does so when the processes die.
+// lock locks the data directory for this process, and for processes that get the file. Closing the
+// file unlocks the directory; the kernel also unlocks it when the processes die.
 func lock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, "LOCK")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -77,8 +79,8 @@ func holder(f *os.File) string {
 	return strings.TrimSpace(string(by[:n]))
 }
 
-// orphaned reports whether the process that took a lock has died, so that only its server has it
-// still. In a container that started again, both have the same id.
+// orphaned reports whether the process that took a lock has died, so that only its server still
+// holds the lock. In a restarted container, both processes have the same id.
 func orphaned(by string) bool {
 	pid, err := strconv.Atoi(by)
 	return err == nil && pid > 0 && (errors.Is(unix.Kill(pid, 0), unix.ESRCH) || pid == os.Getpid() &&
@@ -90,31 +92,33 @@ func write(f *os.File, text string) error {
 	return err
 }
 
-// checkFormat refuses a directory that a newer release wrote: its etcd would end the process, or
-// records would be misread.
-func checkFormat(dir string) error {
+// readFormat returns the content of FORMAT, and the zero value for a directory without FORMAT. It
+// refuses a directory that a newer release wrote: otherwise etcd would end the process, or misread
+// records.
+func readFormat(dir string) (f Format, err error) {
 	path := filepath.Join(dir, "FORMAT")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return f, nil
 	}
 	if err != nil {
-		return fmt.Errorf("data directory: %w", err)
+		return f, fmt.Errorf("data directory: %w", err)
 	}
-	var f Format
 	if err := json.Unmarshal(text, &f); err != nil {
-		return fmt.Errorf("data directory: %s: %w", path, err)
+		return f, fmt.Errorf("data directory: %s: %w", path, err)
 	}
 	if f.Format > format || minor(f.Etcd) > minor(version.Version) {
-		return fmt.Errorf("data directory %s: %w: %s (format %d, etcd %s); this one reads format %d, etcd %s",
-			dir, ErrNewer, f.Release, f.Format, f.Etcd, format, version.Version)
+		return f, fmt.Errorf("data directory %s: %w: %s (format %d, etcd %s); this one reads format %d, "+
+			"etcd %s", dir, ErrNewer, f.Release, f.Format, f.Etcd, format, version.Version)
 	}
-	return nil
+	return f, nil
 }
 
-// writeFormat records that this release uses the directory.
-func writeFormat(dir, release string) error {
-	text, err := json.Marshal(Format{Format: format, Etcd: version.Version, Release: release})
+// writeFormat records that this release uses the directory, and the backup from which the directory
+// was made.
+func writeFormat(dir, release, restored string) error {
+	text, err := json.Marshal(Format{Format: format, Etcd: version.Version, Release: release,
+		Restored: restored})
 	if err == nil {
 		err = wholefile.Put(filepath.Join(dir, "FORMAT"), append(text, '\n'))
 	}
@@ -124,7 +128,7 @@ func writeFormat(dir, release string) error {
 	return nil
 }
 
-// minor returns major and minor of a version as one number, 0 when it is none.
+// minor returns the major and minor parts of a version as one number; 0: not a version.
 func minor(v string) int {
 	part := strings.SplitN(v, ".", 3)
 	if len(part) < 2 {

@@ -48,6 +48,7 @@ type disk struct {
 	changed chan struct{}
 	fault   error           // of the last probe
 	syncs   []time.Duration // of the last probes
+	differs string          // why the contents may not be used; "": they may
 	begun   time.Time       // of the probe under way; zero: none is
 }
 
@@ -142,6 +143,8 @@ func (d *disk) look() (diskState, <-chan struct{}) {
 		err = d.fault
 	}
 	switch {
+	case d.differs != "":
+		s.State, s.Reason = store.DiskFailed, d.differs
 	case err != nil:
 		s.State, s.Reason = store.DiskFailed, fmt.Sprintf("the disk of %s cannot be written: %v", d.dir,
 			err)
@@ -161,6 +164,14 @@ func (d *disk) look() (diskState, <-chan struct{}) {
 	}
 	d.state = s
 	return diskState{s}, d.changed
+}
+
+// condemn marks the disk as failed for good, because its contents may not be used.
+func (d *disk) condemn(why error) {
+	d.mu.Lock()
+	d.differs = why.Error()
+	d.mu.Unlock()
+	d.look()
 }
 
 // room returns why nothing new can be kept now: the disk may have been filled since the last look.
@@ -237,8 +248,7 @@ func reserve(database, log string) bool {
 	if err := unix.Fstat(int(f.Fd()), &has); err != nil {
 		return false
 	}
-	if want := has.Size + headroom; has.Blocks*512 < want &&
-		unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, want) != nil {
+	if want := has.Size + headroom; has.Blocks*512 < want && allocate(int(f.Fd()), want) != nil {
 		return false
 	}
 	files, _ := os.ReadDir(log) // those that could be read

@@ -75,8 +75,8 @@ func TestDiskStates(t *testing.T) {
 	}
 }
 
-// TestRoomIsLookedAt: whether a write has room is seen when it begins, not at the last look; a disk
-// that is out or has failed takes none before a look has seen it come back.
+// TestRoomIsLookedAt: the store checks for room when a write begins, not only at the last look; a
+// full or failed disk accepts no writes before a look has seen the disk recover.
 func TestRoomIsLookedAt(t *testing.T) {
 	d, r := still()
 	d.look()

@@ -28,57 +28,64 @@ type Config struct {
 	MinFree uint64
 	// Log, when not nil, gets the warnings and errors of the etcd server.
 	Log *slog.Logger
-	// Peers are the members of the etcd, when this is one of several. Default: it is alone.
+	// Peers lists the members if several processes form the etcd. Default: a single member.
 	Peers *Peers
 	// LeastFree is how many octets must be free, unless the reserve is whole, for the server to go on.
 	// With less it is stopped, before a write fails. Default 16 MiB.
 	LeastFree uint64
-	// Apart runs the server in a process of its own, whose failure leaves this one alone: it is
-	// stopped while the disk cannot be written, and started again. See [IsServer].
+	// Apart runs the server in a separate process, whose failure does not stop this process: the store
+	// stops the server while the disk cannot be written, and starts it again. See [IsServer].
 	Apart bool
 	// NoSync leaves out every sync to disk, for tests: a write may be lost with the machine.
 	NoSync bool
 
-	disk func(*disk) // changes what a disk is, for tests
+	disk    func(*disk)   // changes what a disk is, for tests
+	compare time.Duration // pause between two comparisons of contents, for tests; 0: compareEvery
 }
 
 const (
 	defaultMinFree   = 64 << 20
 	defaultLeastFree = 16 << 20
-	// segment is the size of a segment of the write-ahead log, which is allocated ahead.
+	// segment is the size of a preallocated segment of the write-ahead log.
 	segment = 8 << 20
-	// quota is the most that the data may take.
+	// quota is the maximum size of the data.
 	quota = 2 << 30
 	// maxOps is the most operations of one transaction: all groups of a controller, and more.
 	maxOps = 4096
-	// maxOctets is the most octets of one transaction, and maxRequest of a request with it.
+	// maxOctets is the maximum size of a transaction, in octets, and maxRequest of a request with a
+	// transaction.
 	maxOctets  = 8 << 20
 	maxRequest = 10 << 20
 	// retention is how many revisions a watch may be behind.
 	retention = "10000"
+	// catchUp is the number of log entries in memory for a member that lags; a member further behind
+	// gets a snapshot. An entry may carry hundreds of records, and etcd's default is 5000 entries.
+	catchUp = 200
 )
 
-// alone is the address of a member that is alone: it identifies the member, and nothing listens
+// alone is the address of a single member: the address identifies the member, and nothing listens
 // there.
 const alone = "localhost:2380"
 
 const (
-	// startTime is the longest that a server that is alone takes to start.
+	// startTime is the longest time that a single server takes to start.
 	startTime = 2 * time.Minute
-	// firstLook is when a member that starts first says what it waits for, and waiting how often then.
+	// firstLook is the time after which a starting member first reports what it waits for; waiting is
+	// the interval of later reports.
 	firstLook = 3 * time.Second
 	waiting   = 10 * time.Second
 )
 
-// The size of segments is a variable of etcd's, which its goroutines read.
+// etcd's goroutines read the segment size from a package variable of etcd.
 func init() { wal.SegmentSizeBytes = segment }
 
 // Open starts an etcd on a data directory and waits until it takes requests.
 //
-// Errors say what is wrong with the directory: it cannot be written, another process uses it
+// Errors report the fault of the directory: it cannot be written, another process uses it
 // ([ErrLocked]), a newer release wrote it ([ErrNewer]), its disk is full ([ErrFull]), it cannot be
-// read ([ErrDamaged]), or it is of another etcd ([ErrForeign]) or of a member that was replaced
-// ([ErrReplaced]) or has lost its data ([ErrDataLost]).
+// read ([ErrDamaged]), it belongs to another etcd ([ErrForeign]), its member was replaced
+// ([ErrReplaced]), has lost its data ([ErrDataLost]) or differs from the others ([ErrDiffers]), or
+// the directory was restored from a backup and the others were not ([ErrRestored]).
 func Open(ctx context.Context, c Config) (*Store, error) {
 	c.MinFree = cmp.Or(c.MinFree, defaultMinFree)
 	c.LeastFree = min(cmp.Or(c.LeastFree, defaultLeastFree), c.MinFree)
@@ -108,19 +115,29 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("data directory %s: %w", c.Dir, err), held.Close())
 	}
 	end := s.close
-	s.close = func() error { return errors.Join(end(), held.Close()) }
+	s.close = func() error {
+		err := end()
+		if err == nil && (s.ward == nil || s.ward.clean) {
+			_ = os.Remove(c.unclean()) // one that stays costs the next start a moment
+		}
+		return errors.Join(err, held.Close())
+	}
 	return s, nil
 }
 
 // prepare looks at a directory that is locked, before a server uses it.
 func (c *Config) prepare() error {
-	if err := checkFormat(c.Dir); err != nil {
+	f, err := readFormat(c.Dir)
+	if err != nil {
 		return err
 	}
 	if err := checkFree(c.Dir, c.MinFree); err != nil {
 		return err
 	}
-	return writeFormat(c.Dir, c.Release)
+	if err := c.begin(); err != nil {
+		return err
+	}
+	return writeFormat(c.Dir, c.Release, f.Restored)
 }
 
 // openWithin has the server in this process.
@@ -159,18 +176,38 @@ func (c *Config) serve(ctx context.Context, log *core) (*server, error) {
 	}
 	conf := c.embedded(log)
 	if c.Peers != nil {
+		if has == nil {
+			if has, err = initial(conf); err != nil {
+				return nil, err
+			}
+		}
 		if conf.ClusterState, err = c.Peers.join(ctx, has); err != nil {
 			return nil, err
+		}
+		if conf.ClusterState == embed.ClusterStateFlagExisting {
+			has = nil // it gets what the others have
 		}
 	}
 	e, err := embed.StartEtcd(conf)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{e, log}
-	if err := c.await(ctx, s); err != nil {
+	s := &server{Etcd: e, log: log}
+	if err := c.await(ctx, s, has); err != nil {
 		s.close()
 		return nil, err
+	}
+	if c.Peers != nil {
+		// A member that was killed before etcd's next commit would find a database without itself.
+		s.Server.Backend().ForceCommit()
+		bound, end := context.WithTimeout(ctx, askTimeout)
+		var err error
+		s.settled, err = s.compare(bound, c.Peers)
+		end()
+		if errors.Is(err, ErrDiffers) {
+			s.close()
+			return nil, err
+		}
 	}
 	log.started.Store(true)
 	return s, nil
@@ -197,6 +234,8 @@ func (c *Config) explain(err error, log *core) error {
 type server struct {
 	*embed.Etcd
 	log *core
+	// settled: the comparison at the start found no difference between members (compare).
+	settled bool
 }
 
 func (s *server) close() {
@@ -204,10 +243,11 @@ func (s *server) close() {
 	s.Etcd.Close()
 }
 
-// await waits until a server is ready. One that is alone is in less than a second, and is waited
-// for whatever ctx says: closed before, it may wait for itself for ever. One of several waits for
-// the others, and says what is wrong with them.
-func (c *Config) await(ctx context.Context, s *server) error {
+// await waits until a server is ready. A server without peers is ready in less than a second, and
+// await ignores ctx: a server that is closed too early may wait for itself for ever. A server with
+// peers waits for the other members, logs what is wrong with them, and stops when it may not take
+// part.
+func (c *Config) await(ctx context.Context, s *server, has *content) error {
 	interrupted, late, look := ctx.Done(), (<-chan time.Time)(nil), time.NewTimer(firstLook)
 	defer look.Stop()
 	if c.Peers == nil {
@@ -227,8 +267,12 @@ func (c *Config) await(ctx context.Context, s *server) error {
 			return fmt.Errorf("etcd has not started within %v", startTime)
 		case <-look.C:
 			if c.Peers != nil {
+				answers := c.Peers.askAll(ctx)
+				if err := c.Peers.judge(has, answers); err != nil {
+					return err
+				}
 				s.log.log.Warn("waiting until more than half of the members are there", "members",
-					c.Peers.missing(ctx))
+					c.Peers.missing(has, answers))
 			}
 			look.Reset(waiting)
 		}
@@ -246,6 +290,7 @@ func (c *Config) embedded(log *core) *embed.Config {
 	e.InitialCluster = e.Name + "=" + self.String()
 	e.AutoCompactionMode, e.AutoCompactionRetention = embed.CompactorModeRevision, retention
 	e.QuotaBackendBytes, e.MaxTxnOps, e.MaxRequestBytes = quota, maxOps, maxRequest
+	e.SnapshotCatchUpEntries = catchUp
 	e.WarningApplyDuration = time.Second
 	e.UnsafeNoFsync = c.NoSync
 	if c.Peers != nil {

@@ -3,10 +3,12 @@ package etcd
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +20,8 @@ import (
 	"github.com/weft-sdn/weft/store/storetest"
 )
 
-// TestMain looks for goroutines that are left, apart from those of connections between members in
-// one process: an etcd leaves them to end by themselves.
+// TestMain looks for leaked goroutines, except for connections between members in one process: etcd
+// lets these end by themselves.
 func TestMain(m *testing.M) {
 	if IsServer() {
 		os.Exit(Serve())
@@ -92,7 +94,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestRefusals: what is wrong with a data directory is said, and nothing in it changes.
+// TestRefusals: the error reports the fault of a data directory, and the directory stays unchanged.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	used := open(t, Config{Dir: dir})
@@ -147,7 +149,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestFull: without room nothing is written, records can be read, and what frees room is taken.
+// TestFull: without room, the store refuses writes, reads records, and accepts operations that free
+// room.
 func TestFull(t *testing.T) {
 	s := open(t, Config{Dir: t.TempDir()})
 	defer closed(t, s)
@@ -227,13 +230,14 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	into := Config{Dir: filepath.Join(t.TempDir(), "new")}
-	if err := Restore(into, file); err != nil {
+	if _, err := Restore(into, file); err != nil {
 		t.Fatal(err)
 	}
 	if d, err := os.Stat(into.Dir); err != nil || d.Mode().Perm() != 0o700 {
 		t.Errorf("others can look into the directory: %v, %v", d.Mode(), err)
 	}
-	if err := Restore(into, file); err == nil || !strings.Contains(err.Error(), "has data already") {
+	if _, err := Restore(into, file); err == nil ||
+		!strings.Contains(err.Error(), "has data already") {
 		t.Errorf("again: %v", err)
 	}
 	s = open(t, into)
@@ -245,17 +249,27 @@ func TestRestore(t *testing.T) {
 		t.Errorf("revision %d is given again after %d, %v", next, revision, err)
 	}
 
-	damaged := bytes.Clone(b.Bytes())
-	damaged[len(damaged)/2] ^= 1
-	if err := os.WriteFile(file, damaged, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	empty := t.TempDir()
-	if err := Restore(Config{Dir: empty}, file); err == nil {
-		t.Error("a damaged backup is restored")
-	}
-	if _, err := os.Stat(filepath.Join(empty, "etcd")); err == nil {
-		t.Error("a damaged backup leaves data")
+	damaged, n := bytes.Clone(b.Bytes()), b.Len()
+	damaged[n/2] ^= 1
+	sum := sha256.Sum256(damaged[:n-sha256.Size])
+	sums := fmt.Sprintf("its SHA-256 is %x, and the one at its end %x", sum, b.Bytes()[n-sha256.Size:])
+	for want, text := range map[string][]byte{
+		sums: damaged,
+		fmt.Sprintf("its %d octets do not end with a checksum", n-1): b.Bytes()[:n-1],
+		"its 32 octets do not end with a checksum":                   b.Bytes()[:sha256.Size],
+		"its 0 octets do not end with a checksum":                    nil,
+	} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		empty := t.TempDir()
+		if _, err := Restore(Config{Dir: empty}, file); !errors.Is(err, ErrDamaged) ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if _, err := os.Stat(filepath.Join(empty, "etcd")); err == nil {
+			t.Error("a damaged backup leaves data")
+		}
 	}
 }
 
@@ -285,5 +299,25 @@ func TestSize(t *testing.T) {
 	})
 	if err != nil || size > 2*wal.SegmentSizeBytes+1<<20 {
 		t.Errorf("%d octets, %v", size, err)
+	}
+}
+
+// TestMemory: the server keeps the last writes in memory, and gives the others back.
+func TestMemory(t *testing.T) {
+	s := open(t, Config{Dir: t.TempDir(), NoSync: true})
+	defer closed(t, s)
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	value := strings.Repeat("x", 128<<10)
+	before := heap()
+	for range 6 * catchUp {
+		put(t, s, "x", value)
+	}
+	if more := heap() - before; more > int64(3*catchUp*len(value)) {
+		t.Errorf("%d MiB stay of %d", more>>20, 6*catchUp*len(value)>>20)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestExplain: an error of the server says what is to be done: another directory for a member that
-// was replaced, a backup for a controller alone, and its replacement for one of several.
+// TestExplain: an error of the server names the remedy: another directory for a replaced member, a
+// backup for a single controller, and a replacement for one of several controllers.
 func TestExplain(t *testing.T) {
 	other, alone, member := errors.New("other"), &Config{}, &Config{Peers: &Peers{Name: "b"}}
 	removed := newCore(nil)
@@ -41,8 +41,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestUnavailable: what goes wrong with a request is that the store cannot be used, but for a
-// client that has left, and a quota that is used up; the store's own reason comes first.
+// TestUnavailable: a failed request means that the store cannot be used, except after a client has
+// left or with an exhausted quota; the store's own reason comes first.
 func TestUnavailable(t *testing.T) {
 	other, own := errors.New("other"), fmt.Errorf("%w: own", store.ErrUnavailable)
 	gone, cancel := context.WithCancelCause(t.Context())
@@ -56,6 +56,8 @@ func TestUnavailable(t *testing.T) {
 		{t.Context(), context.DeadlineExceeded, context.DeadlineExceeded, store.ErrUnavailable},
 		{t.Context(), rpctypes.ErrNoSpace, store.ErrNoRoom, store.ErrUnavailable},
 		{t.Context(), other, store.ErrUnavailable, store.ErrNoRoom},
+		{t.Context(), rpctypes.ErrCorrupt, errCorrupt, store.ErrNoRoom},
+		{t.Context(), rpctypes.ErrCorrupt, store.ErrUnavailable, store.ErrNoRoom},
 		{gone, context.Canceled, own, context.Canceled},
 		{gone, other, own, other},
 	} {

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOrphaned: a lock is an orphan's when the process that took it has died, and not when what it
-// has is no process id.
+// TestOrphaned: a lock is orphaned if the process that took it has died, and not if the lock holds
+// no process id.
 func TestOrphaned(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
@@ -35,7 +35,7 @@ func TestOrphaned(t *testing.T) {
 	}
 }
 
-// TestFree: a disk without room is refused in MiB, what it has and what it should have.
+// TestFree: the error for a full disk gives the free and the required space in MiB.
 func TestFree(t *testing.T) {
 	dir := t.TempDir()
 	free, _, err := space(dir)
@@ -75,7 +75,7 @@ func TestMinor(t *testing.T) {
 	}
 }
 
-// TestOtherMachines: an endpoint is another machine's unless it names this one.
+// TestOtherMachines: an endpoint belongs to another machine unless it names this machine.
 func TestOtherMachines(t *testing.T) {
 	for endpoint, want := range map[string]bool{
 		"localhost:2379": false, "127.0.0.1:2379": false, "127.9.9.9:2379": false, "[::1]:2379": false,
@@ -140,7 +140,8 @@ func TestWhyTheServerEnded(t *testing.T) {
 	}
 }
 
-// TestDiskErrors: errors of the disk and of addresses are told from those of what is on it.
+// TestDiskErrors: errors of the disk and of addresses are distinguished from errors in the data on
+// the disk.
 func TestDiskErrors(t *testing.T) {
 	for _, e := range []syscall.Errno{unix.ENOSPC, unix.EROFS, unix.EIO, unix.EDQUOT, unix.EACCES,
 		unix.EADDRINUSE, unix.EADDRNOTAVAIL} {
@@ -186,8 +187,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestWhoseDirectory: a data directory is that of a controller alone, or that of a member whose
-// address is among its members.
+// TestWhoseDirectory: a data directory belongs to a single controller, or to a member whose address
+// is in the directory's list of members.
 func TestWhoseDirectory(t *testing.T) {
 	of := func(addresses ...string) *content {
 		c := new(content)

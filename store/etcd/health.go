@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,8 @@ const (
 	healthTimeout = 2 * time.Second
 )
 
-// health asks an etcd again and again whether it can take a write: a read of what a quorum agrees
-// on needs the same members as a write.
+// health regularly asks an etcd whether it can accept a write: a read with a quorum needs the same
+// members as a write, and the status lists alarms. An alarm refuses writes.
 type health struct {
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -33,6 +34,11 @@ type health struct {
 }
 
 func newHealth(client *clientv3.Client, key string) *health {
+	if conn := client.ActiveConnection(); conn != nil {
+		// else a client opens another connection for each status
+		client.Maintenance = clientv3.NewMaintenanceFromMaintenanceClient(
+			clientv3.RetryMaintenanceClient(client, conn), client)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &health{stop: stop, ended: make(chan struct{})}
 	go h.run(ctx, client, key)
@@ -44,6 +50,13 @@ func (h *health) run(ctx context.Context, client *clientv3.Client, key string) {
 	for {
 		asked, cancel := context.WithTimeout(ctx, healthTimeout)
 		_, err := client.Get(asked, key, clientv3.WithCountOnly())
+		var refused error
+		if err == nil {
+			// One that says no status refuses when it is asked.
+			if status, failed := client.Status(asked, ""); failed == nil {
+				refused = refusedFor(status.Errors)
+			}
+		}
 		cancel()
 		if ctx.Err() != nil {
 			return
@@ -56,7 +69,7 @@ func (h *health) run(ctx context.Context, client *clientv3.Client, key string) {
 			err = fmt.Errorf("%w: etcd: %w", store.ErrUnavailable, err)
 		}
 		h.mu.Lock()
-		h.last = err
+		h.last = cmp.Or(err, refused)
 		h.mu.Unlock()
 		select {
 		case <-time.After(healthPause):

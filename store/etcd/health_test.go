@@ -3,12 +3,14 @@ package etcd
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/weft-sdn/weft/store"
@@ -26,16 +28,37 @@ func (k kv) Get(
 	return nil, k.get(ctx)
 }
 
+// status answers what health asks about alarms.
+type status struct {
+	clientv3.Maintenance
+	of func() ([]string, error)
+}
+
+func (s status) Status(context.Context, string) (*clientv3.StatusResponse, error) {
+	errs, err := s.of()
+	if err != nil {
+		return nil, err
+	}
+	return &clientv3.StatusResponse{Errors: errs}, nil
+}
+
+// answering returns a client whose etcd answers by functions.
+func answering(get func(context.Context) error, of func() ([]string, error)) *clientv3.Client {
+	return &clientv3.Client{KV: kv{get: get}, Maintenance: status{of: of}}
+}
+
 // TestHealth: an etcd is asked once a healthPause, has healthTimeout to answer, and is what its
 // last answer says.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := errors.New("other")
+		corrupt := &etcdserverpb.AlarmMember{Alarm: etcdserverpb.AlarmType_CORRUPT}
 		var mu sync.Mutex // guards what the next answer is, and how many there were
 		var answer error
 		var slow time.Duration
 		asked := 0
-		h := newHealth(&clientv3.Client{KV: kv{get: func(ctx context.Context) error {
+		var alarms []string
+		h := newHealth(answering(func(ctx context.Context) error {
 			mu.Lock()
 			asked++
 			answer, slow := answer, slow
@@ -46,21 +69,30 @@ func TestHealth(t *testing.T) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-		}}}, "key")
+		}, func() ([]string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if slices.Contains(alarms, "unknown") {
+				return nil, other
+			}
+			return alarms, nil
+		}), "key")
 		synctest.Wait()
 		for i, c := range []struct {
 			answer error
 			slow   time.Duration
+			alarms []string
 			want   string
 		}{
-			{nil, 0, ""},
-			{other, 0, "other"},
-			{nil, healthTimeout - 1, ""},
-			{nil, healthTimeout + 1, "no answer within 2s"},
-			{nil, 0, ""},
+			{nil, 0, nil, ""},
+			{other, 0, []string{corrupt.String()}, "other"},
+			{nil, healthTimeout - 1, nil, ""},
+			{nil, healthTimeout + 1, nil, "no answer within 2s"},
+			{nil, 0, []string{corrupt.String()}, errCorrupt.Error()},
+			{nil, 0, []string{"unknown"}, ""},
 		} {
 			mu.Lock()
-			answer, slow = c.answer, c.slow
+			answer, slow, alarms = c.answer, c.slow, c.alarms
 			mu.Unlock()
 			time.Sleep(healthPause + min(c.slow, healthTimeout))
 			synctest.Wait()
@@ -75,8 +107,8 @@ func TestHealth(t *testing.T) {
 		}
 		h.close()
 		time.Sleep(time.Minute)
-		if asked != 6 {
-			t.Errorf("asked %d times more after the end", asked-6)
+		if asked != 7 {
+			t.Errorf("asked %d times more after the end", asked-7)
 		}
 		(*health)(nil).close()
 	})
@@ -86,10 +118,10 @@ func TestHealth(t *testing.T) {
 func TestHealthEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, closed := make(chan struct{}), false
-		h := newHealth(&clientv3.Client{KV: kv{get: func(context.Context) error {
+		h := newHealth(answering(func(context.Context) error {
 			<-release
 			return nil
-		}}}, "key")
+		}, func() ([]string, error) { return nil, nil }), "key")
 		go func() {
 			h.close()
 			closed = true

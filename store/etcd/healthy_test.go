@@ -31,11 +31,11 @@ func TestWhenHealthy(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), c.limit)
 				defer cancel()
 				calls := 0
-				err := whenHealthy(ctx, func() error {
+				err := again(ctx, func() error {
 					answer := c.answers[min(calls, len(c.answers)-1)]
 					calls++
 					return answer
-				})
+				}, rpctypes.ErrUnhealthy)
 				if !errors.Is(err, c.want) || calls != c.calls {
 					t.Errorf("%v after %d calls, want %v after %d", err, calls, c.want, c.calls)
 				}

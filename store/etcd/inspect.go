@@ -38,6 +38,9 @@ func (c *Config) log() string { return filepath.Join(c.Dir, "etcd", "member", "w
 type content struct {
 	member, cluster uint64
 	members         []Member // as it knew them last
+	empty           bool     // it has no data yet
+	fresh           bool     // it has never taken part: it has neither voted nor taken an entry
+	restored        string   // the SHA-256 of the backup that it was made of; "": of none
 	applied         uint64   // number of the last entry that is in the database
 	last            uint64   // number of the last entry of the write-ahead log
 }
@@ -48,7 +51,11 @@ func (c *Config) inspect() (*content, error) {
 	if !wal.Exist(c.log()) {
 		return nil, nil
 	}
-	d := &content{}
+	f, err := readFormat(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	d := &content{restored: f.Restored}
 	if err := d.readLog(c.log(), filepath.Dir(c.database())); err != nil {
 		return nil, fmt.Errorf("%w: the write-ahead log in %s: %w", ErrDamaged, c.log(), err)
 	}
@@ -88,7 +95,7 @@ func (d *content) readLog(dir, snapDir string) error {
 	if err != nil {
 		return err
 	}
-	meta, _, entries, err := w.ReadAll()
+	meta, state, entries, err := w.ReadAll()
 	_ = w.Close() // what is read is closed then, and it says so
 	if err := unlessTorn(err); err != nil {
 		return err
@@ -101,7 +108,17 @@ func (d *content) readLog(dir, snapDir string) error {
 		return err
 	}
 	d.member, d.cluster = m.GetNodeID(), m.GetClusterID()
+	d.fresh = state.GetTerm() <= firstTerm
 	return nil
+}
+
+// firstTerm is the term of the entries in a new directory. An election begins a later term, and a
+// member stores the term before it votes or accepts an entry.
+const firstTerm = 1
+
+// started reports whether the member knows that it has taken part.
+func (d *content) started() bool {
+	return slices.ContainsFunc(d.members, func(m Member) bool { return m.ID == d.member && m.Started })
 }
 
 // unlessTorn ignores that the last record is torn, as a crash leaves it: etcd cuts it off.

@@ -85,7 +85,8 @@ func (l *lease) renew(ctx context.Context) {
 
 // Put implements [store.Lease].
 func (l *lease) Put(ctx context.Context, key string, value []byte, expect int64) (int64, error) {
-	// Without its record a controller is not there, and a disk that fills says so by it.
+	// Without its record a controller does not count as present, and the record also reports a disk
+	// that fills.
 	revision, err := l.store.write(store.WithReserve(ctx), key, expect,
 		clientv3.OpPut(l.store.prefix+key, string(value), clientv3.WithLease(l.id)))
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {

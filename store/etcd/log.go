@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// core hands the log of the etcd server to a slog.Logger: errors until the server is closed, and
-// warnings once it has started. What it warns of before is meant: it has no listener, and needs no
-// tokens. Of a server that is closed it reports that its listeners are.
+// core forwards the log of the etcd server to a slog.Logger: errors until the server is closed, and
+// warnings once the server has started. Earlier warnings are about intended settings: the server
+// has no listener and needs no tokens. A closed server reports errors about its closed listeners.
 type core struct {
 	log     *slog.Logger
 	started *atomic.Bool
@@ -19,7 +19,8 @@ type core struct {
 	fields  []zapcore.Field
 }
 
-// removal is in what an etcd logs when the others have removed it. It stops then, without an error.
+// removal is part of etcd's message when the other members have removed this member. etcd then
+// stops without an error.
 const removal = "data-dir used by this member must be removed"
 
 func newCore(log *slog.Logger) *core {

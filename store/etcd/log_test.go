@@ -9,8 +9,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// TestLogOfServer: errors of the etcd server are told until it is closed, and warnings once it has
-// started; of a client both. It is noticed in any case that the others have removed the member.
+// TestLogOfServer: the store logs errors of the etcd server until the server closes, and warnings
+// after the server has started; for a client, the store always logs both. A message about removal
+// by the other members always counts.
 func TestLogOfServer(t *testing.T) {
 	for _, c := range []struct {
 		level           zapcore.Level
@@ -53,8 +54,8 @@ func TestLogOfServer(t *testing.T) {
 	}
 }
 
-// TestLogOfProcess: what a server in a process of its own logs is told as it told it; its last
-// error and the first of what is no line of a log may be why it ends.
+// TestLogOfProcess: log lines of a server in a separate process are logged unchanged; the server's
+// last error, and its first output that is not a log line, may explain its end.
 func TestLogOfProcess(t *testing.T) {
 	const detail, members = "detail=map", "members="
 	for _, c := range []struct {
@@ -98,8 +99,8 @@ func TestLogOfProcess(t *testing.T) {
 	}
 }
 
-// TestLogIsRead: each line of the log of a server is told until one is too long; what follows is
-// read too, or else the server would wait for ever to be heard.
+// TestLogIsRead: each line of a server's log is forwarded until a line is too long; later output is
+// read too, because the server would otherwise block for ever.
 func TestLogIsRead(t *testing.T) {
 	var out bytes.Buffer
 	p := &process{log: slog.New(slog.NewTextHandler(&out, nil))}

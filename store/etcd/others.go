@@ -22,7 +22,7 @@ func (s *Store) Others(ctx context.Context) []store.Other {
 	return s.peers.find(ctx, time.Now())
 }
 
-// find reports what is wrong with the other members, as of now.
+// find reports the faults of the other members at this time.
 func (p *Peers) find(ctx context.Context, now time.Time) []store.Other {
 	answers := p.askThese(ctx, append([]string{p.Name}, p.others()...))
 	self := answers[0] // it knows who was replaced, and which etcd this is, unless it does not run
@@ -35,7 +35,7 @@ func (p *Peers) find(ctx context.Context, now time.Time) []store.Other {
 	return out
 }
 
-// absence reports why a member takes no part, by what it and this one answer.
+// absence reports why a member takes no part, from the answers of that member and of this member.
 func (p *Peers) absence(self, o *told, now time.Time) (store.Absence, string) {
 	at := p.Members[o.name]
 	isAt := func(m Member) bool { return m.Address == at }
@@ -46,8 +46,9 @@ func (p *Peers) absence(self, o *told, now time.Time) (store.Absence, string) {
 	switch fault := certs.Fault(o.err); {
 	case o.err == nil && self.err == nil && o.cluster != self.cluster:
 		return store.AbsenceCluster,
-			fmt.Sprintf("at %s is a member of another etcd: give it its own data directory, or an empty one",
-				at)
+			fmt.Sprintf("at %s is a member of another etcd, or was restored from a backup: have it "+
+				"replaced (\"weft replace controller %s\"), and start it with an empty data directory",
+				at, o.name)
 	case o.err == nil:
 		return "", ""
 	case fault == "":

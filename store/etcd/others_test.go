@@ -17,7 +17,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestOthers: of each member that takes no part it is said why.
+// TestOthers: for each member that takes no part, the store reports the reason.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	ours, theirs := certstest.New(t), certstest.New(t)

@@ -17,27 +17,32 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/client/pkg/v3/types"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
+	"go.uber.org/zap"
 
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
-// Peers are the members of an etcd that several processes form. Each has the records on its disk;
-// more than half of them must be there for a write.
+// Peers describes the members of an etcd that several processes form. Each member keeps the records
+// on its disk; a write needs more than half of the members.
 type Peers struct {
 	// Name is this process's among Members.
 	Name string
 	// Listen is host:port at which the others connect. Default: as in Members.
 	Listen string
-	// Members are host:port of all members by name, this one's too.
+	// Members maps the name of each member, including this member, to its host:port.
 	Members map[string]string
-	// TLS has the certificate of this member, which it shows as server and as client, and the
-	// authorities that sign those of the others. The zero value is plain text.
+	// TLS names this member's certificate, for both server and client, and the authorities that sign
+	// the other members' certificates. The zero value means plain text.
 	TLS certs.Server
-	// Election is how long the leader may be silent before the others elect one, which takes up to
-	// as long again. The same at all members. Default 500 ms.
+	// Election is how long the leader may be silent before the others elect a new leader. The election
+	// takes up to the same time again. All members must use the same value. Default 500 ms.
 	Election time.Duration
 }
 
@@ -52,6 +57,9 @@ const (
 // ErrDataLost reports that a member has no data although the others know it. It must not take part
 // as if nothing had happened: it may have acknowledged writes, and voted.
 var ErrDataLost = errors.New("this member has lost its data")
+
+// ErrRestored reports a directory that was made of a backup, beside members whose data were not.
+var ErrRestored = errors.New("it was restored from a backup")
 
 // Member is a member of an etcd that several processes form.
 type Member struct {
@@ -131,43 +139,102 @@ func (p *Peers) configure(e *embed.Config) {
 	election := cmp.Or(p.Election, defaultElection)
 	e.ElectionMs, e.TickMs = uint(election.Milliseconds()),
 		uint((election / heartbeats).Milliseconds())
-	// Nothing listens for clients. That a member has published an address for them shows others that
-	// it has taken part.
+	// Nothing listens for clients. A published client address tells the other members that this member
+	// took part before.
 	e.AdvertiseClientUrls = []url.URL{self}
 }
 
-// join reports how a member starts: with the others for the first time, in the place of one whose
-// data was lost, or with the data that it has, which must be those that the others count on.
+// initial returns the cluster and member ids that a member's directory has on its first start.
+func initial(e *embed.Config) (*content, error) {
+	urls, err := types.NewURLsMap(e.InitialCluster)
+	if err != nil {
+		return nil, err
+	}
+	all, err := membership.NewClusterFromURLsMap(zap.NewNop(), e.InitialClusterToken, urls)
+	if err != nil {
+		return nil, err
+	}
+	return &content{cluster: uint64(all.ID()), member: uint64(all.MemberByName(e.Name).ID),
+		empty: true, fresh: true}, nil
+}
+
+// join reports how a member starts: with the others for the first time, in place of a member whose
+// data was lost, or with its own data, which must be the data that the others expect.
 func (p *Peers) join(ctx context.Context, has *content) (state string, err error) {
 	if len(p.Members) == 1 {
 		return embed.ClusterStateFlagNew, nil
 	}
-	self := p.Members[p.Name]
-	for _, o := range p.askAll(ctx) {
-		if o.err != nil {
-			continue // it has not started either, or is away
+	answers := p.askAll(ctx)
+	if has.empty {
+		for i := range answers {
+			if m := answers[i].member(p.Members[p.Name]); m.ID != 0 && m.Name == "" {
+				return embed.ClusterStateFlagExisting, nil // it takes the place of one
+			}
 		}
-		i := slices.IndexFunc(o.members, func(m Member) bool { return m.Address == self })
-		switch {
-		case has != nil && o.cluster != has.cluster:
-			return "", fmt.Errorf("%w than that of %s at %s: take the right directory, or an empty one",
-				ErrForeign, o.name, p.Members[o.name])
-		case has != nil && (i < 0 || o.members[i].ID != has.member):
-			return "", ErrReplaced
-		case has != nil:
-			return embed.ClusterStateFlagNew, nil // what is on the disk counts
-		case i < 0:
-			return "", fmt.Errorf("peers: the members that %s knows do not include %s at %s", o.name, p.Name,
-				self)
-		case o.members[i].Started:
-			return "", fmt.Errorf("%w, and the others still count on it: have it replaced at one of them "+
-				"first (\"weft replace controller %s\")", ErrDataLost, p.Name)
-		case o.members[i].Name == "":
-			return embed.ClusterStateFlagExisting, nil // it takes the place of one
+	}
+	if err := p.judge(has, answers); err != nil {
+		return "", err
+	}
+	// Any member that knows nothing of this member's start lost its data. A quorum with that member
+	// would let fewer than half of the members with the data decide on the data.
+	unknown := ""
+	for i := range answers {
+		switch m := answers[i].member(p.Members[p.Name]); {
+		case m.Started:
+			return embed.ClusterStateFlagNew, nil
+		case m.ID == has.member && has.started():
+			unknown = answers[i].name
 		}
-		return embed.ClusterStateFlagNew, nil // they start for the first time
+	}
+	if unknown != "" {
+		return "", fmt.Errorf("%w: %s at %s began anew, from an empty directory or a backup that was "+
+			"restored twice: end it, start this one, and have %s replaced (\"weft replace controller %s\")",
+			ErrForeign, unknown, p.Members[unknown], unknown, unknown)
 	}
 	return embed.ClusterStateFlagNew, nil
+}
+
+// judge returns why a member may not take part with the members that have answered. A member that
+// has taken part before waits while it may belong to more than half of the members. A new member
+// waits for nobody.
+func (p *Peers) judge(has *content, answers []told) error {
+	if has == nil {
+		return nil
+	}
+	replace := fmt.Sprintf("have it replaced at one of them (\"weft replace controller %s\"), and "+
+		"start it with an empty directory", p.Name)
+	var foreign []string
+	for i := range answers {
+		o := &answers[i]
+		m := o.member(p.Members[p.Name])
+		switch {
+		case o.err != nil: // it has not started either, or is away
+		case has.empty && m.ID == 0:
+			return fmt.Errorf("peers: the members that %s knows do not include %s at %s", o.name, p.Name,
+				p.Members[p.Name])
+		case has.empty && m.Started:
+			return fmt.Errorf("%w, and the others still count on it: %s", ErrDataLost, replace)
+		case o.cluster != has.cluster:
+			foreign = append(foreign, o.name+" at "+p.Members[o.name])
+		case m.ID != has.member:
+			return ErrReplaced
+		case has.fresh && m.Started:
+			return fmt.Errorf("%w: the others still count on what it had before: %s", ErrRestored, replace)
+		}
+	}
+	all, names := len(p.Members), strings.Join(foreign, " and ")
+	switch {
+	case len(foreign) == 0, !has.fresh && all-len(foreign) > all/2:
+		return nil
+	case has.empty:
+		return fmt.Errorf("%w: %s began with the data of a backup: restore the same one here, or %s",
+			ErrDataLost, names, replace)
+	case has.fresh && has.restored != "":
+		return fmt.Errorf("%w (%.12s), unlike %s: if the others run on, %s; if not, end all, and "+
+			"restore the same backup at each", ErrRestored, has.restored, names, replace)
+	}
+	return fmt.Errorf("%w than that of %s, which another backup may have made: take the right "+
+		"directory, or %s", ErrForeign, names, replace)
 }
 
 // told is what another member answers.
@@ -178,6 +245,15 @@ type told struct {
 	err     error
 }
 
+// member returns the answering member's entry for the member at an address; the zero value if the
+// entry is missing.
+func (o *told) member(at string) Member {
+	if i := slices.IndexFunc(o.members, func(m Member) bool { return m.Address == at }); i >= 0 {
+		return o.members[i]
+	}
+	return Member{}
+}
+
 // others returns the names of the other members, in order.
 func (p *Peers) others() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Members)), func(name string) bool {
@@ -185,10 +261,10 @@ func (p *Peers) others() []string {
 	})
 }
 
-// askAll asks all other members which ones they know, in the order of their names.
+// askAll asks all other members, sorted by name, for the members that they know.
 func (p *Peers) askAll(ctx context.Context) []told { return p.askThese(ctx, p.others()) }
 
-// askThese asks members which ones they know.
+// askThese asks members for the members that they know.
 func (p *Peers) askThese(ctx context.Context, names []string) []told {
 	out := make([]told, len(names))
 	for i, name := range names {
@@ -213,12 +289,14 @@ func (p *Peers) askThese(ctx context.Context, names []string) []told {
 	return out
 }
 
-// missing reports which other members do not answer, and why.
-func (p *Peers) missing(ctx context.Context) string {
+// missing reports which other members do not answer a member with some data, and why.
+func (p *Peers) missing(has *content, answers []told) string {
 	var out []string
-	for _, o := range p.askAll(ctx) {
+	for _, o := range answers {
 		at := o.name + " at " + p.Members[o.name]
 		switch {
+		case o.err == nil && has != nil && o.cluster != has.cluster:
+			out = append(out, at+": has the data of another etcd, or of a backup")
 		case o.err == nil:
 			out = append(out, at+": is there")
 		case certs.Fault(o.err) != "":
@@ -301,9 +379,9 @@ func (s *Store) Members(ctx context.Context) ([]Member, error) {
 // ErrNoMember reports that an etcd has no member of a name.
 var ErrNoMember = errors.New("no such member")
 
-// Replace has a member that lost its data start again with none: the etcd forgets the old one, and
-// takes a new one at its address. The others must be more than half of the members. It can be
-// called again when it failed in between.
+// Replace lets a member that lost its data start again without data: the etcd forgets the old
+// member, and accepts a new member at its address. The others must be more than half of the
+// members. After a failure, Replace can be called again.
 func (s *Store) Replace(ctx context.Context, name string) error {
 	if s.peers == nil || s.peers.Members[name] == "" {
 		return fmt.Errorf("%w: %s", ErrNoMember, name)
@@ -314,27 +392,52 @@ func (s *Store) Replace(ctx context.Context, name string) error {
 		return err
 	}
 	if i := slices.IndexFunc(members, func(m Member) bool { return m.Address == at.Host }); i >= 0 {
-		if !members[i].Started {
-			return nil
+		if members[i].Name == "" {
+			return s.endAlarm(ctx) // it waits for the one that takes its place
 		}
-		err := whenHealthy(ctx, func() error { return s.removeMember(ctx, members[i].ID) })
+		err := again(ctx, func() error { return s.removeMember(ctx, members[i].ID) },
+			rpctypes.ErrUnhealthy)
 		if err != nil {
 			return fmt.Errorf("%s was not removed: %w", name, err)
 		}
 	}
-	if err := whenHealthy(ctx, func() error { return s.addMember(ctx, at.String()) }); err != nil {
+	// etcd makes the ID of a member from its address and the second: the ID of a member that came and
+	// was removed within the same second is refused.
+	err = again(ctx, func() error { return s.addMember(ctx, at.String()) },
+		rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotFound)
+	if err != nil {
 		return fmt.Errorf("%s was removed, and not added again: %w", name, err)
+	}
+	return s.endAlarm(ctx)
+}
+
+// endAlarm ends the alarm that members differ. The leader sets the alarm again if members still do.
+func (s *Store) endAlarm(ctx context.Context) error {
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	list, err := s.client.AlarmList(ctx)
+	if err != nil {
+		return unavailable(ctx, err)
+	}
+	for _, a := range list.Alarms {
+		if a.Alarm != etcdserverpb.AlarmType_CORRUPT {
+			continue
+		}
+		if _, err := s.client.AlarmDisarm(ctx, (*clientv3.AlarmMember)(a)); err != nil {
+			return unavailable(ctx, err)
+		}
 	}
 	return nil
 }
 
-// whenHealthy calls change each second until etcd no longer refuses it because too few members have
-// been connected for some seconds: those that have just started, and the one that has just ended,
-// whose connections etcd may not have missed yet.
-func whenHealthy(ctx context.Context, change func() error) error {
+// again calls change each second as long as etcd refuses the change with one of some errors.
+// ErrUnhealthy says that too few members have been connected for some seconds: members that have
+// just started count as unconnected, and etcd may not yet have noticed the lost connections of a
+// member that has just ended.
+func again(ctx context.Context, change func() error, refusals ...error) error {
 	for {
 		err := change()
-		if !errors.Is(err, rpctypes.ErrUnhealthy) {
+		if !slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) }) {
 			return err
 		}
 		select {

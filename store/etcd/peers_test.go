@@ -30,9 +30,11 @@ type trio struct {
 	tls     certs.Server
 	dirs    map[string]string
 	stores  map[string]*Store
+	apart   bool          // each in a process of its own
+	compare time.Duration // see Config
 }
 
-// newTrio returns members that have not started, on loopback addresses that nobody else has.
+// newTrio returns members that have not started, on exclusive loopback addresses.
 func newTrio(t *testing.T) *trio {
 	w := &trio{t: t, members: make(map[string]string), dirs: make(map[string]string),
 		stores: make(map[string]*Store)}
@@ -57,7 +59,8 @@ func (w *trio) config(name string) Config {
 	return Config{
 		Dir: w.dirs[name], NoSync: true, Release: "weft test",
 		Log:   slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
-		Peers: &Peers{Name: name, Members: w.members, TLS: w.tls},
+		Peers: &Peers{Name: name, Members: w.members, TLS: w.tls}, Apart: w.apart,
+		compare: w.compare,
 	}
 }
 
@@ -84,10 +87,12 @@ func (w *trio) start(names ...string) {
 	}
 }
 
-func (w *trio) stop(name string) {
+func (w *trio) stop(names ...string) {
 	w.t.Helper()
-	closed(w.t, w.stores[name])
-	delete(w.stores, name)
+	for _, name := range names {
+		closed(w.t, w.stores[name])
+		delete(w.stores, name)
+	}
 }
 
 // refuses checks that a member lets in other members, by their certificates, and nobody else.
@@ -125,7 +130,7 @@ func refuses(t *testing.T, a *certstest.Authority, address string) {
 	}
 }
 
-// TestMember: a member is at its first peer URL, and has started when it has client URLs.
+// TestMember: a member's address is its first peer URL, and a member with client URLs has started.
 func TestMember(t *testing.T) {
 	for _, c := range []struct {
 		peers, clients []string
@@ -142,14 +147,14 @@ func TestMember(t *testing.T) {
 	}
 }
 
-// TestMissing: a member that waits for others says of each why it is not there.
+// TestMissing: a waiting member reports for each missing member why that member is missing.
 func TestMissing(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	address := other.Listener.Addr().String()
 	p := &Peers{Name: "a", Members: map[string]string{"a": "127.0.0.1:2", "b": address,
 		"c": "127.0.0.1:1"}}
-	got := p.missing(t.Context())
+	got := p.missing(nil, p.askAll(t.Context()))
 	for _, want := range []string{"b at " + address + ": " + address + " is no etcd: it answers 404",
 		"c at 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"} {
 		if !strings.Contains(got, want) {
@@ -214,8 +219,8 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestYield: a member that yields leads no more, and nothing that was begun meanwhile at that
-// member is refused. One that does not lead, and one that is alone, change nothing.
+// TestYield: a member that yields no longer leads, and no request that began meanwhile at that
+// member is refused. Yield changes nothing at a member that does not lead, or at a single member.
 func TestYield(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)
@@ -288,7 +293,7 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// TestReplace: a member that lost its disk takes part again only when the others have agreed.
+// TestReplace: a member that lost its disk takes part again only after the others have agreed.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)
@@ -381,32 +386,16 @@ func TestRestoreOfPeers(t *testing.T) {
 	w := newTrio(t)
 	w.start("a", "b", "c")
 	put(t, w.stores["a"], "x", "1")
-	backup := filepath.Join(t.TempDir(), "backup")
-	f, err := os.Create(backup)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.stores["b"].Backup(t.Context(), f), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	backup := w.backup("b")
 	put(t, w.stores["a"], "x", "2")
 	_, before, err := w.stores["c"].List(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"a", "b", "c"} {
-		w.stop(name)
-		w.dirs[name] = t.TempDir()
-		if err := Restore(w.config(name), backup); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.stop("a", "b", "c")
+	w.restore(backup, "a", "b", "c")
 	w.start("a", "b", "c")
-	for name, s := range w.stores {
-		if got := get(t, s, "x"); got != "1" {
-			t.Errorf("%s has %q", name, got)
-		}
-	}
+	w.has("1", "a", "b", "c")
 	if after, err := w.stores["a"].Put(t.Context(), "x", []byte("3"), store.Any); err != nil ||
 		after <= before {
 		t.Errorf("revision %d after %d, %v", after, before, err)

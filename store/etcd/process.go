@@ -36,6 +36,7 @@ type process struct {
 	err     error         // why it has ended, nil when it was to; set before ended is closed
 	leads   atomic.Bool
 	yielded chan error // of capacity 1
+	differs chan error // of capacity 1: why it is to stop for good
 	stopped atomic.Bool
 
 	// mu guards the fields below it, which say why it ends.
@@ -48,7 +49,7 @@ type process struct {
 
 // spawn starts a server.
 func spawn(c *Config, lock *os.File) (*process, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	pair, err := socketpair(unix.SOCK_SEQPACKET)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)
 	}
@@ -65,7 +66,8 @@ func spawn(c *Config, lock *os.File) (*process, error) {
 		}
 	}
 	p := &process{control: control, log: slog.New(slog.DiscardHandler), ready: make(chan struct{}),
-		ended: make(chan struct{}), yielded: make(chan error, 1)}
+		ended: make(chan struct{}), yielded: make(chan error, 1),
+		differs: make(chan error, 1)}
 	if c.Log != nil {
 		p.log = c.Log.With("component", "etcd")
 	}
@@ -74,8 +76,8 @@ func spawn(c *Config, lock *os.File) (*process, error) {
 		ExtraFiles: []*os.File{theirs, lock},
 		// It writes nothing there: who waits for the end of what this process writes waits for both.
 		Stdout: os.Stdout,
-		// One that is stopped does not see that the socket is closed.
-		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+		// A stopped process does not notice a closed socket.
+		SysProcAttr: endWithParent(),
 	}
 	out, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -127,7 +129,7 @@ func (p *process) send(o order, files ...int) error {
 
 // connect returns a connection to the server.
 func (p *process) connect() (net.Conn, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	pair, err := socketpair(unix.SOCK_STREAM)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)
 	}
@@ -171,6 +173,11 @@ func (p *process) listen() {
 			case p.yielded <- err:
 			default:
 			}
+		case w.Differs != "":
+			select {
+			case p.differs <- &reason{w.Differs, ErrDiffers}:
+			default:
+			}
 		case w.Ended:
 			p.mu.Lock()
 			p.said = &w
@@ -182,7 +189,7 @@ func (p *process) listen() {
 // maxLine is the longest line of the log that is read.
 const maxLine = 1 << 20
 
-// readLog hands the log of the server on, and remembers what says why it ends.
+// readLog forwards the server's log, and remembers messages that explain the server's end.
 func (p *process) readLog(r io.Reader) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -197,7 +204,7 @@ func (p *process) line(text []byte) {
 		Level  slog.Level     `json:"level"`
 		Msg    string         `json:"msg"`
 		Detail map[string]any `json:"detail"`
-		// Members is in what a member that starts says it waits for.
+		// Members is in the message of a starting member about the members that it waits for.
 		Members string `json:"members"`
 	}
 	if json.Unmarshal(text, &l) != nil || l.Msg == "" {
@@ -235,7 +242,7 @@ func (p *process) end(c *Config, exit error) {
 		p.err = p.said.err()
 	case p.stopped.Load():
 	case p.crash != "" && !strings.HasPrefix(p.crash, "SIGKILL"):
-		// It has panicked, or read what the disk does not have.
+		// The server has panicked, or has read beyond the data on the disk.
 		p.err = fmt.Errorf("%w: %s or %s: %s", ErrDamaged, c.database(), c.log(), p.crash)
 		p.err = c.explain(p.err, nil)
 	case p.last != "" && !p.isReady && !isFull(p.last) && hasData(c):
@@ -243,11 +250,28 @@ func (p *process) end(c *Config, exit error) {
 	case p.last != "":
 		p.err = errors.New(p.last)
 	default:
-		p.err = fmt.Errorf("its process ended: %w", exit)
+		p.err = fmt.Errorf("its process ended: %w%s", exit, killer(exit))
 	}
 }
 
-// isFull reports whether the text of an error is that of a disk, and not of what is on it.
+// killer returns who may have killed a process; "" when no signal 9 ended the process.
+func killer(exit error) string {
+	var e *exec.ExitError
+	if !errors.As(exit, &e) {
+		return ""
+	}
+	if s, ok := e.Sys().(syscall.WaitStatus); !ok || !s.Signaled() || s.Signal() != unix.SIGKILL {
+		return ""
+	}
+	return ": somebody has killed it, or the kernel has for want of memory: see the kernel's log " +
+		"(dmesg), and the limit of the control group"
+}
+
+// clean reports whether the server, which has ended, has ended in order.
+func (p *process) clean() bool { return p.err == nil && p.cmd.ProcessState.Success() }
+
+// isFull reports whether an error's text is about a disk or an address, and not about the data on
+// the disk.
 func isFull(text string) bool {
 	for _, e := range []syscall.Errno{unix.ENOSPC, unix.EROFS, unix.EIO, unix.EDQUOT, unix.EACCES,
 		unix.EADDRINUSE, unix.EADDRNOTAVAIL} {

@@ -173,8 +173,7 @@ func TestKnockLeavesTheConfig(t *testing.T) {
 	}
 }
 
-// TestLeaseIsLost: a lease that the etcd has ended, and one that cannot be renewed in time, are
-// over.
+// TestLeaseIsLost: a lease ends if etcd ends it, or if the process cannot renew it in time.
 func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	stop, endpoint := serveEtcd(t)
@@ -209,7 +208,7 @@ func TestLeaseIsLost(t *testing.T) {
 	}
 }
 
-// TestTLSAndUsers: certificates and passwords are asked for, and what is wrong with them is said.
+// TestTLSAndUsers: etcd asks for certificates and passwords, and errors name the fault.
 func TestTLSAndUsers(t *testing.T) {
 	t.Parallel()
 	ca := certstest.New(t)

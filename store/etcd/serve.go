@@ -21,22 +21,22 @@ import (
 	"github.com/weft-sdn/weft/internal/certs"
 )
 
-// An etcd whose disk fails ends its process: it cannot take back what it has promised. So does one
-// whose database is damaged, wherever it reads that. The controller must not end with it, so the
-// server runs in a process of its own ([Config.Apart]): the same program, started with [serverMark]
-// in its environment. The two have a socket (file 3), by which the controller says what the server
-// is to do, and hands over one end of each connection of its client. The server ends at once when
-// the controller has gone: the socket is closed then. File 4 is the lock of the data directory,
-// which lasts until both have ended.
+// An etcd ends its process if its disk fails, because it cannot take back an acknowledged write. An
+// etcd also ends its process when it reads damaged data in its database. The controller must
+// survive this, so the server runs in a separate process ([Config.Apart]): the same program,
+// started with [serverMark] in its environment. A socket (file 3) connects the two. The controller
+// sends commands over the socket, and hands over one end of each connection of its client. The
+// server ends at once when the controller has gone, because the socket is then closed. File 4 is
+// the lock of the data directory, which lasts until both processes have ended.
 
 const (
 	// serverMark is set in the environment of a server's process.
 	serverMark = "WEFT_ETCD_SERVER"
 	// controlFile is the descriptor of the socket to the controller.
 	controlFile = 3
-	// maxMessage is the most octets of one message of the socket.
+	// maxMessage is the maximum length of a message on the socket, in octets.
 	maxMessage = 64 << 10
-	// leadLook is how often the server looks whether it leads.
+	// leadLook is how often the server checks whether this member leads.
 	leadLook = 100 * time.Millisecond
 )
 
@@ -59,10 +59,11 @@ type startOrder struct {
 	Key      string            `json:"key,omitempty"`
 	CA       string            `json:"ca,omitempty"`
 	Election time.Duration     `json:"election,omitempty"`
+	Compare  time.Duration     `json:"compare,omitempty"`
 }
 
 func (c *Config) order() *startOrder {
-	s := &startOrder{Dir: c.Dir, NoSync: c.NoSync}
+	s := &startOrder{Dir: c.Dir, NoSync: c.NoSync, Compare: c.compare}
 	if p := c.Peers; p != nil {
 		s.Name, s.Listen, s.Members, s.Election = p.Name, p.Listen, p.Members, p.Election
 		s.Cert, s.Key, s.CA = p.TLS.CertFile, p.TLS.KeyFile, p.TLS.ClientCAFile
@@ -71,7 +72,7 @@ func (c *Config) order() *startOrder {
 }
 
 func (s *startOrder) config(log *slog.Logger) *Config {
-	c := &Config{Dir: s.Dir, NoSync: s.NoSync, Log: log}
+	c := &Config{Dir: s.Dir, NoSync: s.NoSync, Log: log, compare: s.Compare}
 	if s.Members != nil {
 		c.Peers = &Peers{
 			Name: s.Name, Listen: s.Listen, Members: s.Members, Election: s.Election,
@@ -88,15 +89,18 @@ type word struct {
 	Leads *bool `json:"leads,omitempty"`
 	// Yielded answers "yield"; Fault is what went wrong, "" for nothing.
 	Yielded bool `json:"yielded,omitempty"`
-	// Ended defines why the server ends: Fault, which is the error of that number in reasons, 0 for
-	// none.
+	// Differs is why this member is to stop for good: the controller then stops the server.
+	Differs string `json:"differs,omitempty"`
+	// Ended reports that the server ends. Fault gives the reason, and Is indexes its error in reasons;
+	// 0: no such error.
 	Ended bool   `json:"ended,omitempty"`
 	Fault string `json:"fault,omitempty"`
 	Is    int    `json:"is,omitempty"`
 }
 
 // reasons are the errors that survive the way from the server to the controller.
-var reasons = []error{nil, ErrDataLost, ErrDamaged, ErrReplaced, ErrForeign}
+var reasons = []error{nil, ErrDataLost, ErrDamaged, ErrReplaced, ErrForeign, ErrRestored,
+	ErrDiffers}
 
 // reason is an error that came from the server.
 type reason struct {
@@ -262,6 +266,11 @@ func (s *served) run(c *Config) (err error) {
 	rpc := v3rpc.Server(server.Server, nil, nil)
 	go func() { _ = rpc.Serve(s) }()
 	s.say(word{Ready: true})
+	if c.Peers != nil {
+		server.watchContents(c.Peers, cmp.Or(c.compare, compareEvery), func(err error) {
+			s.say(word{Differs: err.Error()})
+		})
+	}
 	leads := false
 	look := time.Tick(leadLook)
 	for err == nil {
@@ -304,9 +313,9 @@ func (*served) Close() error { return nil }
 // Addr implements [net.Listener].
 func (s *served) Addr() net.Addr { return s.control.LocalAddr() }
 
-// orDamaged calls what reads a data directory, and returns what a damaged one makes it panic of as
-// an error. A database is mapped to memory: a file that was cut, or that the disk cannot read, is a
-// fault.
+// orDamaged calls a function that reads a data directory, and converts a panic over a damaged
+// directory to an error. A database is mapped to memory, so a truncated file, or a file that the
+// disk cannot read, causes a memory fault.
 func orDamaged[T any](c *Config, read func() (T, error)) (out T, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -22,7 +22,7 @@ import (
 // droppedPause lies between two tries of a write that a leader does not take.
 const droppedPause = 5 * time.Millisecond
 
-// defaultPrefix is before the key of every record, so that other users of an etcd keep theirs.
+// defaultPrefix precedes the key of every record, so other users of an etcd keep their keys.
 const defaultPrefix = "weft/"
 
 // Store is a [store.Shared] on etcd.
@@ -32,7 +32,7 @@ type Store struct {
 	prefix string
 	// timeout bounds a request: an etcd without a leader does not answer.
 	timeout time.Duration
-	// peers, when not nil, are the members of the etcd that this process is one of.
+	// peers, when not nil, lists the members of the etcd to which this process belongs.
 	peers *Peers
 	// guard is the key and revision of the record that all writes depend on; nil: on none.
 	guard *guard
@@ -173,8 +173,8 @@ func (s *Store) Apply(ctx context.Context, ops []store.Op) error {
 	return partly(err, parts)
 }
 
-// partly is the error of a part of a write, of which others have taken effect before: the write is
-// neither made nor refused, whatever the part is.
+// partly returns the error of a part of a write after other parts have taken effect: the write is
+// then neither made nor refused, whatever the part's error.
 func partly(err error, before int) error {
 	if err == nil || before == 0 || errors.Is(err, store.ErrUnavailable) {
 		return err
@@ -231,8 +231,9 @@ func (s *Store) Yield(ctx context.Context) error {
 		return nil
 	}
 	done := make(chan error, 1)
-	// It moves the leadership to the member that is connected longest, if this one has it and there
-	// are others; despite its name it stops nothing. It ends with the member.
+	// If this member leads and other members exist, the call moves the leadership to the member with
+	// the longest connection; despite its name the call stops nothing. The goroutine ends with this
+	// member.
 	go func() { done <- s.member.TryTransferLeadershipOnShutdown() }()
 	select {
 	case err := <-done:
@@ -393,6 +394,9 @@ func unavailable(ctx context.Context, err error) error {
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
+	}
+	if errors.Is(err, rpctypes.ErrCorrupt) {
+		err = fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	if errors.Is(err, rpctypes.ErrNoSpace) { // nothing is written then
 		return fmt.Errorf("%w, or its quota is used up: %w", store.ErrNoRoom, err)

@@ -22,9 +22,12 @@ import (
 const (
 	againMin = 500 * time.Millisecond
 	againMax = 10 * time.Second
+	// tellTime is the time between the report of damage and the stop: the controller tells the other
+	// controllers meanwhile.
+	tellTime = 2 * time.Second
 )
 
-// ward keeps a server running in a process of its own for as long as its disk can be written.
+// ward keeps a server running in a separate process as long as the disk can be written.
 type ward struct {
 	c     *Config
 	lock  *os.File
@@ -32,6 +35,9 @@ type ward struct {
 	log   *slog.Logger
 	stop  context.CancelFunc
 	ended chan struct{}
+	// clean reports whether the last server ended in order, on a disk that takes writes. The
+	// goroutine of run sets it; others read it after ended is closed.
+	clean bool
 
 	// mu guards the fields below it.
 	mu     sync.Mutex
@@ -146,6 +152,8 @@ func (w *ward) run(ctx context.Context) {
 		p := w.server
 		w.mu.Unlock()
 		why := w.follow(ctx, p)
+		state, _ := w.disk.now()
+		w.clean = p.clean() && state.State != store.DiskFailed
 		w.set(nil, why)
 		if ctx.Err() != nil {
 			return
@@ -176,6 +184,13 @@ func (w *ward) follow(ctx context.Context, p *process) error {
 				return errors.New("its process ended")
 			}
 			return p.err
+		case why := <-p.differs:
+			w.disk.condemn(why)
+			select {
+			case <-time.After(tellTime):
+			case <-p.ended:
+			case <-ctx.Done():
+			}
 		case <-changed:
 		case <-ctx.Done():
 			p.stop()
@@ -203,7 +218,7 @@ func (w *ward) again(ctx context.Context) bool {
 			}
 			continue
 		}
-		p, err := w.start(ctx)
+		p, err := w.restart(ctx)
 		if err == nil {
 			w.set(p, nil)
 			return true
@@ -211,10 +226,24 @@ func (w *ward) again(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
+		if errors.Is(err, ErrDiffers) {
+			w.disk.condemn(err)
+		}
 		w.set(nil, err)
 		w.log.Error("etcd cannot be started", "dir", w.c.Dir, "reason", err, "retry", pause)
 		pause = min(2*pause, againMax)
 	}
+}
+
+// restart starts a server after the previous server, on the data that are surely on the disk.
+func (w *ward) restart(ctx context.Context) (*process, error) {
+	if !w.clean {
+		if err := w.c.renew(); err != nil {
+			return nil, err
+		}
+	}
+	w.clean = false
+	return w.start(ctx)
 }
 
 // down returns why no server takes requests, or nil.

@@ -40,8 +40,8 @@ func newPair(t *testing.T) (p *process, s *served) {
 		&served{control: ends[1], conns: make(chan net.Conn), stopping: make(chan struct{})}
 }
 
-// TestWords: the controller takes each word of its server for what it says, and nothing else for
-// one; an answer that nobody waited for is not taken for that of a later order.
+// TestWords: the controller accepts each valid word of its server and nothing else; an answer for
+// which nobody waited does not count as the answer to a later order.
 func TestWords(t *testing.T) {
 	p, s := newPair(t)
 	var listening sync.WaitGroup
@@ -94,8 +94,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestOrders: the server takes an order with the connection that comes with it, and refuses what is
-// none; without the controller there are no more.
+// TestOrders: the server accepts an order with its connection, and refuses anything else; without
+// the controller, no more orders arrive.
 func TestOrders(t *testing.T) {
 	p, s := newPair(t)
 	conn, err := p.connect()
@@ -126,8 +126,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestReasons: the kind of an error survives the way from the server to the controller; a number
-// that there is no kind for is one without.
+// TestReasons: the kind of an error survives the transfer from the server to the controller; an
+// unknown number gives an error without a kind.
 func TestReasons(t *testing.T) {
 	for is, want := range reasons {
 		err := (&word{Fault: "so", Is: is}).err()
@@ -144,7 +144,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestServed: a server carries out the orders of its controller, and notices when that is gone.
+// TestServed: a server carries out its controller's orders, and notices when the controller is
+// gone.
 func TestServed(t *testing.T) {
 	t.Parallel()
 	p, s := newPair(t)
@@ -226,7 +227,7 @@ func TestServeRefuses(t *testing.T) {
 // TestStartOrder: a server is started with what its controller was configured with.
 func TestStartOrder(t *testing.T) {
 	for _, c := range []*Config{
-		{Dir: "d"}, {Dir: "d", NoSync: true},
+		{Dir: "d"}, {Dir: "d", NoSync: true, compare: time.Second},
 		{Dir: "d", Peers: &Peers{Name: "a", Listen: "127.0.0.1:1", Members: map[string]string{"a": "b"},
 			Election: time.Second,
 			TLS:      certs.Server{CertFile: "cert", KeyFile: "key", ClientCAFile: "ca"}}},

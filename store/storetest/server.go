@@ -9,8 +9,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Server is a store that several processes share, and that has faults, for tests. Its clock is that
-// of the process.
+// Server is a shared store with faults, for tests. Its clock is the clock of the process.
 type Server struct {
 	// mu makes a condition and the write that depends on it one step.
 	mu      sync.Mutex
@@ -30,8 +29,8 @@ func NewServer() *Server {
 	return &Server{records: store.NewMemory(), forgotten: make(chan struct{})}
 }
 
-// Compact forgets all changes so far: watches that have not sent them end, and one that begins
-// before them is refused.
+// Compact forgets all changes so far: a watch that has not sent these changes ends, and the store
+// refuses a new watch from an earlier revision.
 func (s *Server) Compact() {
 	s.watching.Lock()
 	defer s.watching.Unlock()
@@ -69,7 +68,7 @@ type Client struct {
 	delay time.Duration
 	// lost has writes take effect that report a failure.
 	lost bool
-	// held is closed when watches send again; nil: they do.
+	// held is closed when watches send again; nil: watches send.
 	held chan struct{}
 }
 
@@ -136,7 +135,7 @@ func (c *Client) LoseAnswers(lost bool) {
 	c.lost = lost
 }
 
-// pass waits as long as a call takes on its way there.
+// pass waits for the travel time of a call.
 func (c *Client) pass(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -282,7 +281,7 @@ func (g handle) Put(ctx context.Context, key string, value []byte, expect int64)
 		revision, err := m.Put(ctx, key, value, expect)
 		if err == nil {
 			if g.lease != nil {
-				g.lease.keys = append(g.lease.keys, key)
+				g.lease.keys[key] = revision
 			}
 			g.wrote(key)
 		}
@@ -356,7 +355,7 @@ type tenancy struct {
 	ended  chan struct{}
 
 	// Of the server; server.mu guards them.
-	keys     []string
+	keys     map[string]int64 // with the revisions at which it wrote them
 	over     bool
 	deadline time.Time
 	expiry   *time.Timer
@@ -371,7 +370,8 @@ func (c *Client) Lease(ctx context.Context, ttl time.Duration) (store.Lease, err
 	if err := c.pass(ctx); err != nil {
 		return nil, err
 	}
-	l := &tenancy{client: c, ttl: ttl, ended: make(chan struct{}), until: begun.Add(ttl)}
+	l := &tenancy{client: c, ttl: ttl, ended: make(chan struct{}), until: begun.Add(ttl),
+		keys: make(map[string]int64)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.deadline = time.Now().Add(ttl)
 	l.expiry = time.AfterFunc(ttl, func() { l.expire(false) })
@@ -389,8 +389,9 @@ func (l *tenancy) expire(early bool) {
 		return
 	}
 	l.over = true
-	for _, key := range l.keys {
-		_, _ = s.records.Delete(context.Background(), key, store.Any) // never fails
+	for key, revision := range l.keys {
+		// Another process has written the key since, so the key belongs to that process's lease.
+		_, _ = s.records.Delete(context.Background(), key, revision)
 	}
 }
 

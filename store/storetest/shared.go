@@ -12,8 +12,8 @@ import (
 // TTL is that of the leases of [SharedContract].
 const TTL = 2 * time.Second
 
-// SharedContract tests that a store keeps the rules of [store.Shared], those of [store.Store]
-// apart. open returns an empty one.
+// SharedContract tests that a store keeps the additional rules of [store.Shared] over
+// [store.Store]. open returns an empty store.
 func SharedContract(t *testing.T, open func(t *testing.T) store.Shared) {
 	t.Helper()
 	t.Run("guarded", func(t *testing.T) { guarded(t, open(t)) })

@@ -141,8 +141,9 @@ func (p *peer) start(t *testing.T, protocol string) string {
 	return l.Addr().String()
 }
 
-// TestExport: a collector gets what the gatherer has, again and again, with the headers of the file
-// as it is then; a collector that refuses is counted, logged once, and tried again.
+// TestExport: a collector repeatedly receives the gatherer's current metrics, with the current
+// headers of the file. If a collector refuses, the exporter counts the refusal, logs it once, and
+// tries again.
 func TestExport(t *testing.T) {
 	for _, protocol := range []string{GRPC, HTTP} {
 		t.Run(protocol, func(t *testing.T) {
@@ -271,7 +272,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestHeaders: a file that cannot be used is an error that names it and the line.
+// TestHeaders: the error for an unusable file names the file and the line.
 func TestHeaders(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct {

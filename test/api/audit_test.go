@@ -53,8 +53,9 @@ const (
 	ccSpec      = `{"nscc":{"gamma":0.8,"maxMdJump":0.5,"maxCwnd":1048576,"targetDelay":"9us"}}`
 )
 
-// TestChangesAreAudited: each change of each kind is written together with its record, which comes
-// first, and with what was there before and after. Every operation that changes something is tried.
+// TestChangesAreAudited: the controller writes each change of each kind together with its record.
+// The record comes first and holds the states before and after. The test tries every changing
+// operation.
 func TestChangesAreAudited(t *testing.T) {
 	inv, snapshot := ring()
 	tried := make(map[string]bool)
@@ -350,8 +351,8 @@ func (r *running) verify() {
 	}
 }
 
-// TestRefusalsAreAudited: what is refused, failed sign-ins and reads of secrets are recorded, and
-// what changes nothing is not.
+// TestRefusalsAreAudited: the audit log records refusals, failed sign-ins and reads of secrets, but
+// no requests without effect.
 func TestRefusalsAreAudited(t *testing.T) {
 	inv, snapshot := ring()
 	r := startOn(t, inv, snapshot, audited(t))

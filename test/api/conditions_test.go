@@ -12,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/topology"
 )
 
 const ifAbsent, ifAny, ifOther = "If-None-Match: *", "If-Match: *", `If-Match: "999999"`
@@ -38,13 +39,10 @@ func (r *running) sender(t *testing.T) func(step, method, path, body string, sta
 	}
 }
 
-// TestEveryKindAnswersAlike: conditional requests (RFC 9110 section 13) to what is
-// there, and to what is missing, have the same answers whatever the kind.
-func TestEveryKindAnswersAlike(t *testing.T) {
-	inv, snapshot := ring()
-	r := startOn(t, inv, snapshot)
-	// In the order in which they refer to each other.
-	kinds := []struct{ path, spec string }{
+// creatable returns the kinds that clients create in [ring], with a spec of each, in the order in
+// which they refer to each other.
+func creatable() []struct{ path, spec string } {
+	return []struct{ path, spec string }{
 		{"/v1/networks/", networkSpec},
 		{"/v1/projects/",
 			`{"hosts":[{"name":"ha"},{"name":"hb"}],"ports":[{"switch":"a","port":11},{"switch":"c","port":11}],"proxies":[{"prefix":"2001:db8:ffff::/64"}],` +
@@ -61,6 +59,14 @@ func TestEveryKindAnswersAlike(t *testing.T) {
 			`{"slice":1,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}`},
 		{"/v1/pfc-policies/", `{"srv6Policy":"x","tenant":"x"}`},
 	}
+}
+
+// TestEveryKindAnswersAlike: conditional requests (RFC 9110 section 13) for existing and for
+// missing resources get the same answers for every kind.
+func TestEveryKindAnswersAlike(t *testing.T) {
+	inv, snapshot := ring()
+	r := startOn(t, inv, snapshot)
+	kinds := creatable()
 	send := r.sender(t)
 	for _, k := range kinds {
 		path, body := k.path+"x", `{"spec":`+k.spec+`}`
@@ -130,7 +136,7 @@ func TestKindsOfMRCAnswerAlike(t *testing.T) {
 	}
 }
 
-// TestPortsAnswerAlike: ports of switches have the answers of the other kinds, whether or not the
+// TestPortsAnswerAlike: switch ports give the same answers as other kinds, whether or not the
 // switch has reported the port.
 func TestPortsAnswerAlike(t *testing.T) {
 	inv, snapshot := ring()
@@ -222,6 +228,12 @@ func (r *running) answersAlike(t *testing.T, k *conditional) {
 // startFabric starts a controller with the MRC fabric of northboundtest.
 func startFabric(t *testing.T, configure ...func(*northbound.Config, store.Store)) *running {
 	t.Helper()
+	inv, snapshot := mrcFabric()
+	return startOn(t, inv, snapshot, configure...)
+}
+
+// mrcFabric returns the MRC fabric of northboundtest.
+func mrcFabric() (inventory.Inventory, *topology.Snapshot) {
 	_, snapshot := northboundtest.NewFabric(ev.ModeStructured)
 	inv := inventory.Default()
 	inv.MRC.Mode = ev.ModeStructured.String()
@@ -238,5 +250,5 @@ func startFabric(t *testing.T, configure ...func(*northbound.Config, store.Store
 		inv.Switches = append(inv.Switches,
 			inventory.Switch{Name: name, MAC: inventory.MAC{2, 3, 5: byte(i)}})
 	}
-	return startOn(t, inv, snapshot, configure...)
+	return inv, snapshot
 }

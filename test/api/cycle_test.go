@@ -52,7 +52,7 @@ func ring() (inventory.Inventory, *topology.Snapshot) {
 	return inv, b.Build()
 }
 
-// conditionOf returns a condition of a PFC policy as the API shows it, and the circle it shows.
+// conditionOf returns a condition and the circle of a PFC policy, as shown by the API.
 func (r *running) conditionOf(name string, which api.ConditionType) (c api.Condition,
 	cycle []string) {
 	r.t.Helper()
@@ -142,8 +142,8 @@ func TestCycleOverHTTP(t *testing.T) {
 		}
 	}
 
-	// A member of a project learns that there is a circle, and not whose queues are in it: in the
-	// policy, the list, a dry run, a change and the trial of a deletion.
+	// A project member learns about the cycle but not about its queues: in the policy, the list, a dry
+	// run, a change and the dry run of a deletion.
 	var ports []any
 	for _, sw := range []string{"a", "b", "c"} {
 		ports = append(ports, map[string]any{"switch": sw, "port": 11})

@@ -1,4 +1,4 @@
-// Package api has the tests of the REST API with the real controller behind it:
-// what is refused, how that is said, and that it changes nothing. The switches
-// are those of package controllertest, and embedded ones where TLS is tried.
+// Package api tests the REST API with a real controller: which requests the API refuses, how the
+// refusal reads, and that a refusal changes nothing. The switches come from package controllertest;
+// the TLS tests use embedded switches.
 package api

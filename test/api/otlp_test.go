@@ -36,8 +36,8 @@ func (e *exports) Export(_ context.Context, r *collector.ExportMetricsServiceReq
 	return &collector.ExportMetricsServiceResponse{}, nil
 }
 
-// TestExportedMetrics: with telemetry.otlp a controller sends what /metrics has, its own, those of
-// the topology and those of the exports, to a collector.
+// TestExportedMetrics: with telemetry.otlp, a controller sends the contents of /metrics to a
+// collector: its own metrics, topology metrics and export metrics.
 func TestExportedMetrics(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

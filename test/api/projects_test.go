@@ -13,14 +13,15 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
-// projects is a ring with the hosts of two projects: those of acme at port 11 of a and c, those of
-// globex at port 12 of all switches; and who asks, by role.
+// projects is a ring with hosts of two projects: acme's hosts at port 11 of a and c, globex's hosts
+// at port 12 of all switches. tokens holds a token for each role.
 type projects struct {
 	*running
 	tokens map[string]string
 }
 
-// Things of globex. The texts are in no answer to a member of acme who has not sent them.
+// Objects of globex. Answers to a member of acme contain these texts only if the member has sent
+// them.
 const (
 	theirHost  = "2001:db8:1::12"
 	theirProxy = "2001:db8:bbbb::1"
@@ -158,10 +159,10 @@ func places(t *testing.T, doc map[string]any, schema map[string]any, at string) 
 	return out
 }
 
-// TestForeignThings tries, for every operation of the document that takes a spec with marked
-// properties, every role, and every such property, a thing of another project and one that there is
-// not. They are refused, nothing changes, and no answer to who may not see the other project says
-// anything of it.
+// TestForeignThings tries, for every documented operation with a spec with marked properties, every
+// role and every such property, an object of another project and a nonexistent object. The API
+// refuses both, nothing changes, and no answer reveals the other project to a principal without
+// access.
 func TestForeignThings(t *testing.T) {
 	p := startProjects(t)
 	_, _, text := p.send("GET", "/openapi.json", "", p.headers)
@@ -279,7 +280,7 @@ func TestForeignThings(t *testing.T) {
 	}
 }
 
-// silent checks that an answer says nothing of globex but what the client has sent.
+// silent checks that an answer contains nothing of globex, except for text sent by the client.
 func silent(t *testing.T, at, answer, sent string) {
 	t.Helper()
 	rest := strings.ReplaceAll(answer, sent, "")
@@ -293,9 +294,9 @@ func silent(t *testing.T, at, answer, sent string) {
 	}
 }
 
-// TestNothingLeaks asks every operation of the document without a body, as every member of acme, by
-// the name of what is another's and by that of what there is not: the answers are alike, and have
-// nothing of the other project.
+// TestNothingLeaks sends every documented operation without a body, as every member of acme, for a
+// name of the other project and for a nonexistent name. Both answers are alike and contain nothing
+// of the other project.
 func TestNothingLeaks(t *testing.T) {
 	p := startProjects(t)
 	_, _, text := p.send("GET", "/openapi.json", "", p.headers)
@@ -388,9 +389,9 @@ func TestTheirQueuePairs(t *testing.T) {
 	}
 }
 
-// TestTrialsOfMembers: what a dry run would change is counted for a member of a project, by switch
-// and table; entries, which tell of the network and of who else is there, are for those who see it.
-// A dry run of a deletion is like one of a change.
+// TestTrialsOfMembers: a dry run gives a project member the number of changes by switch and table.
+// Entries reveal the network and other tenants, so only principals who may see the network get
+// entries. A dry run of a deletion answers like a dry run of a change.
 func TestTrialsOfMembers(t *testing.T) {
 	p := startProjects(t)
 	p.quiet()
@@ -435,7 +436,7 @@ func TestTrialsOfMembers(t *testing.T) {
 	}
 }
 
-// TestWhatOthersUse: the refusal to delete what others use says that they do, and not who they are.
+// TestWhatOthersUse: the refusal to delete a resource in use reports the use but not the users.
 func TestWhatOthersUse(t *testing.T) {
 	inv, snapshot := ring()
 	p := startOn(t, inv, snapshot)

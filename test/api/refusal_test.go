@@ -15,8 +15,8 @@ import (
 
 const groups = "/v1/multicast-groups"
 
-// spec is a good one, as JSON decodes it. Its queue pairs are those of no spec with another last
-// octet of the proxy address.
+// spec returns a valid spec, in the form that JSON decodes. Its queue pairs differ from the queue
+// pairs of any spec with another last octet of the proxy address.
 func spec(proxy, source string, receivers ...string) map[string]any {
 	own := int(netip.MustParseAddr(proxy).As16()[15]) << 12
 	s := map[string]any{
@@ -273,8 +273,8 @@ var requests = []struct {
 	{"method", "DELETE", "", "", nil, refusal{405, "method_not_allowed", "", 0}},
 }
 
-// TestRefusals: what cannot be is refused with a problem that says what is
-// wrong with what, and changes nothing: no group, no record, no switch.
+// TestRefusals: the API refuses an impossible request with a problem that names the fault and its
+// place, and changes nothing: no group, no record, no switch.
 func TestRefusals(t *testing.T) {
 	r := start(t, func(*inventory.Inventory) {})
 	good := func(n int) map[string]any {
@@ -348,8 +348,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestGroupLimit: the groups of a controller are limited, and those it has can
-// still be changed and replaced.
+// TestGroupLimit: a controller has a limit of groups, and clients can still change and replace
+// existing groups at the limit.
 func TestGroupLimit(t *testing.T) {
 	r := start(t, func(inv *inventory.Inventory) { inv.Limits.Groups = 2 })
 	body := func(n int) string {

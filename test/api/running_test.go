@@ -23,6 +23,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
@@ -61,26 +62,6 @@ func (r *recorded) Apply(ctx context.Context, ops []store.Op) error {
 	}
 	r.applied = append(r.applied, slices.Clone(ops))
 	return r.Memory.Apply(ctx, ops)
-}
-
-// leasable has two links from each host to each other, as a fabric that leases are of. One of those
-// from ha to hb is down while anybody asks about hc.
-func leasable(_ context.Context, nics []string) (*lease.Network, string, error) {
-	n := &lease.Network{Links: make(map[topology.LinkID]lease.Link), Of: make(map[string]bool),
-		Paths: func(from, to string) []lease.Path {
-			id := topology.LinkID(from + "-" + to)
-			return []lease.Path{{Links: []topology.LinkID{id}}, {Links: []topology.LinkID{id + "2"}}}
-		}}
-	for _, from := range nics {
-		n.Of[from] = true
-		for _, to := range nics {
-			id := topology.LinkID(from + "-" + to)
-			n.Links[id] = lease.Link{Capacity: 100, Up: true}
-			n.Links[id+"2"] = n.Links[id]
-		}
-	}
-	n.Down = map[topology.LinkID]bool{"ha-hb": n.Of["hc"]}
-	return n, "", nil
 }
 
 // holds drains everything at once, and impact knows every object, of which no job depends.
@@ -124,9 +105,38 @@ type running struct {
 	switches controllertest.Southbound
 	records  *recorded
 	events   *northbound.Events
+	views    uint64 // of leasable, so far
 	client   *http.Client
 	url      string
 	headers  []string // of requests of carryOut
+}
+
+// leasable returns a newer view, with two links between every two hosts. Link down fails.
+func (r *running) leasable(down topology.LinkID) *fabricview.View {
+	links := make(map[topology.LinkID]lease.Link)
+	for i := range r.inv.Hosts {
+		for k := range r.inv.Hosts {
+			id := topology.LinkID(r.inv.Hosts[i].Name + "-" + r.inv.Hosts[k].Name)
+			links[id] = lease.Link{Capacity: 100, Up: true}
+			links[id+"2"] = links[id]
+		}
+	}
+	r.views++
+	return &fabricview.View{Revision: 1<<32 + r.views, Leases: &lease.Network{
+		Links: func() map[topology.LinkID]lease.Link { return links },
+		Down:  map[topology.LinkID]bool{down: true},
+		Paths: func(from, to string) []lease.Path {
+			id := topology.LinkID(from + "-" + to)
+			return []lease.Path{{Links: []topology.LinkID{id}}, {Links: []topology.LinkID{id + "2"}}}
+		}}}
+}
+
+// publish publishes an event. From the grant of lease m on, one link from ha to hb is down.
+func (r *running) publish(e api.Event) {
+	r.events.Publish(e)
+	if e.Type == api.EventLeaseChanged && e.Object == "m" {
+		r.SetFabric(r.leasable("ha-hb"))
+	}
 }
 
 func start(t *testing.T, change func(*inventory.Inventory)) *running {
@@ -140,7 +150,14 @@ func start(t *testing.T, change func(*inventory.Inventory)) *running {
 func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot,
 	configure ...func(*northbound.Config, store.Store)) *running {
 	t.Helper()
-	r := &running{t: t, inv: inv, records: &recorded{}, events: northbound.NewEvents(1024, time.Now())}
+	return startWith(t, &recorded{}, inv, snapshot, configure...)
+}
+
+// startWith is startOn with records of an earlier controller.
+func startWith(t *testing.T, records *recorded, inv inventory.Inventory,
+	snapshot *topology.Snapshot, configure ...func(*northbound.Config, store.Store)) *running {
+	t.Helper()
+	r := &running{t: t, inv: inv, records: records, events: northbound.NewEvents(1024, time.Now())}
 	ctx, cancel := context.WithCancel(t.Context())
 	var group errgroup.Group
 	t.Cleanup(func() {
@@ -151,12 +168,13 @@ func startOn(t *testing.T, inv inventory.Inventory, snapshot *topology.Snapshot,
 	})
 	var err error
 	r.Controller, err = controller.NewController(ctx, controller.Options{
-		Inventory: inv, Store: r.records, Southbound: &r.switches, Events: r.events.Publish,
-		Leasable: leasable, Hold: holds, Impact: impact,
+		Inventory: inv, Store: r.records, Southbound: &r.switches, Events: r.publish,
+		Hold: holds, Impact: impact,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.SetFabric(r.leasable(""))
 	cfg := northbound.DefaultConfig()
 	var fabric *runner.Runner
 	if inv.MRC.On() {
@@ -247,8 +265,7 @@ func (r *running) await(what string, holds func(*controller.Core) bool) {
 	}
 }
 
-// quiet waits until every group and switch has what it needs and no change of a
-// tree is under way.
+// quiet waits until every group and switch is programmed as needed and no tree is changing.
 func (r *running) quiet() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)

@@ -9,7 +9,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestAuthorOfSilences: a silence has who has made it or changed it last, whatever the client says.
+// TestAuthorOfSilences: a silence names the author of its creation or last change, whatever the
+// client claims.
 func TestAuthorOfSilences(t *testing.T) {
 	p := startProjects(t)
 	until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)

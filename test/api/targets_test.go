@@ -87,8 +87,8 @@ func (x *target) start(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestBadTargets: the ports of one switch follow its gNMI, and their counters become a history
-// without gaps, while the targets of others flood, lie, are silent or die.
+// TestBadTargets: the ports of one switch follow its gNMI, and its counters become a gapless
+// history, while the targets of other switches flood, lie, stay silent or die.
 func TestBadTargets(t *testing.T) {
 	changes := make(chan string)
 	good := &target{serve: func(send func(*gpb.Notification) error, counters bool,

@@ -59,9 +59,9 @@ func serveSwitch(t *testing.T, files p4rt.TLSConfig) string {
 	return listener.Addr().String()
 }
 
-// TestTLS: a controller that is configured by a file reaches a switch by mutual
-// TLS and programs it, is served by TLS itself, and has nothing to do with a
-// switch that is not the one it says, or that does not know the controller.
+// TestTLS: a controller configured by a file reaches and programs a switch over mutual TLS, and
+// serves TLS itself. The controller refuses a switch with a wrong identity, and a switch that does
+// not know the controller.
 func TestTLS(t *testing.T) {
 	ownCert, ownKey := certstest.SelfSigned(t, "controller")
 	cert, key := certstest.SelfSigned(t, "switch")

@@ -24,7 +24,7 @@ type row struct {
 	note                  string
 }
 
-// statuses are those that a row can have, in the order of the table in docs/conformance.md.
+// statuses lists the possible statuses of a row, in the order of the table in docs/conformance.md.
 var statuses = []string{"tested", "met by the controller", "met, untested", "deviates", "not met",
 	"n/a"}
 
@@ -205,7 +205,7 @@ func checkTest(tests map[string]map[string]bool, name string) error {
 	return nil
 }
 
-// testName is the package of a test, by its folder, and its name, and the name of a subtest.
+// testName identifies a test: its package (by folder), its name, and the name of a subtest.
 var testName = regexp.MustCompile(`^([a-z0-9/]+\.Test\w+)(?:/(.+))?$`)
 
 // goTests returns the test functions below a folder, by package.TestX, the package being its

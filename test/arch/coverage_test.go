@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A mark is a word that makes a sentence normative, in capitals or not: each one has to be quoted
-// by a row, or its sentence listed by itself as none.
+// A mark is a word that makes a sentence normative, in capitals or not. A row must quote every
+// mark, or the exceptions must list the sentence by itself.
 var mark = regexp.MustCompile(
 	`\b(?:MUST(?: NOT)?|SHALL(?: NOT)?|SHOULD(?: NOT)?|MAY|REQUIRED|RECOMMENDED|OPTIONAL|must|shall|should|required|recommended)\b`)
 
@@ -91,8 +91,8 @@ func readTable(t *testing.T, path, header string) [][]string {
 	return out
 }
 
-// TestQuotations: what a row quotes stands in its document, at the place that it names, once. What
-// docs/not-requirements.tsv names does too.
+// TestQuotations: the text quoted by a row stands exactly once at the given place of the document.
+// The same holds for docs/not-requirements.tsv.
 func TestQuotations(t *testing.T) {
 	documents := readSpecifications(t)
 	for _, r := range readRows(t) {
@@ -185,8 +185,8 @@ func TestEveryNormativeSentence(t *testing.T) {
 	}
 }
 
-// covered reports whether quotations of a text have all that makes it normative, or any two words
-// of it where nothing does.
+// covered reports whether quotations of a text contain every normative word, or any two words of a
+// text without normative words.
 func covered(text string, spans [][2]int) bool {
 	for _, m := range mark.FindAllStringIndex(text, -1) {
 		if !slices.ContainsFunc(spans, func(s [2]int) bool { return s[0] <= m[0] && m[1] <= s[1] }) {
@@ -198,8 +198,8 @@ func covered(text string, spans [][2]int) bool {
 	})
 }
 
-// covers are the units that a line lists: those from the words of from to those of to, that of from
-// alone where there is no to, or the whole section or table where there is neither.
+// covers returns the units that a line lists: the units from the words of from to the words of to;
+// only the unit of from without a to; the whole section or table without both.
 func (l line) covers(documents []*specification) ([]int, error) {
 	s := documentOf(documents, l.document+"-")
 	if s == nil {
@@ -247,8 +247,8 @@ func documentOf(documents []*specification, id string) *specification {
 	return nil
 }
 
-// TestNothingIsLost: nearly all words of the documents are in units: what is not is headings,
-// captions, heads of tables, and what comes before the text or after it.
+// TestNothingIsLost: nearly all words of the documents belong to units. The rest is headings,
+// captions, table heads, and text before or after the body.
 func TestNothingIsLost(t *testing.T) {
 	for _, s := range readSpecifications(t) {
 		body := len(strings.Fields(normalize(s.text)))

@@ -14,9 +14,10 @@ import (
 // things that change by rules of their own: each becomes a type.
 const mostFields = 20
 
-// TestFewFields: no core holds everything. An embedded field counts as one. A struct whose fields
-// are all exported is a document, as configurations and counters are, and may have more. So may
-// the embedded switch, which keeps together what the same packet touches.
+// TestFewFields: no core holds everything. An embedded field counts as one field. A struct with
+// only exported fields is a document, like configurations and counters, and may have more fields.
+// The embedded switch may have more fields too, because it keeps together the data that one packet
+// touches.
 func TestFewFields(t *testing.T) {
 	structs := 0
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {

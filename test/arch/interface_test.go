@@ -11,9 +11,9 @@ import (
 // errnoName is the name of an error of the headers.
 var errnoName = regexp.MustCompile(`^E(?:[A-Z]{2,}|2BIG)$`)
 
-// TestInterface: rows API- of docs/conformance.tsv have the functions that lib_mrc.so exports, the
-// attributes of all masks of mrc.h and mrc_ctl.h, and the errors that each of them names: each once,
-// at its header.
+// TestInterface: rows API- of docs/conformance.tsv list the functions exported by lib_mrc.so, the
+// attributes of all masks of mrc.h and mrc_ctl.h, and the errors that each function names: each
+// once, at its header.
 func TestInterface(t *testing.T) {
 	rows := map[string]map[string]string{"API-F-": {}, "API-M-": {}, "API-E-": {}}
 	for _, r := range readRows(t) {
@@ -28,7 +28,7 @@ func TestInterface(t *testing.T) {
 		}
 		group[key] = r.id
 	}
-	exported, err := os.ReadFile("../../libmrc/src/lib_mrc.map")
+	exported, err := os.ReadFile("../../host/libmrc/src/lib_mrc.map")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestInterface(t *testing.T) {
 		want["API-F-"][header+" "+name] = true
 	}
 	for _, header := range []string{"mrc.h", "mrc_ctl.h"} {
-		text, err := os.ReadFile(filepath.Join("../../libmrc/include", header))
+		text, err := os.ReadFile(filepath.Join("../../host/libmrc/include", header))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// anchors returns the anchors of the headings of a page, as they are made by those who show
-// Markdown, and the headings.
+// anchors returns the headings of a page and their anchors, formed as Markdown renderers form
+// anchors.
 func anchors(t *testing.T, page string) (map[string]bool, map[string]bool) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -35,7 +35,7 @@ func anchors(t *testing.T, page string) (map[string]bool, map[string]bool) {
 	return ids, headings
 }
 
-// files calls f with every file of the project of one of some suffixes.
+// files calls f for every project file with one of some suffixes.
 func files(t *testing.T, suffixes []string, f func(path, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -12,10 +12,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// shown are the folders and files in which users see what they have to write of hosts, and the
-// guests that hosts of Weft are tested with. lab/export has a test of its own for what it makes.
-var shown = []string{"README.md", "clients", "deploy", "docker-compose.yml", "docs", "examples",
-	"test/interop"}
+// shown lists the folders and files that show users what to write about hosts, and the guests that
+// test the hosts of Weft. lab/export tests its own output.
+var shown = []string{"README.md", "clients", "deploy", "docker-compose.yml", "docs", "test/interop"}
 
 // tolds are the only ones that tell somebody a neighbor, with the reason.
 var tolds = map[string]string{
@@ -23,7 +22,7 @@ var tolds = map[string]string{
 }
 
 var (
-	// writtenNeighbor is a command that writes a neighbor, also as a list of words in a program.
+	// writtenNeighbor matches a command that writes a neighbor, also as a list of words in a program.
 	writtenNeighbor = regexp.MustCompile(
 		`\bneigh(bou?rs?)?\W+(add|replace|change|append)\b|\blladdr\b|\bnud permanent\b|\barp -s\b`)
 	proxyNeighbor = regexp.MustCompile(`\bneigh(bou?r)?\W+add\W+proxy\b`) // another thing

@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// faces returns the number of exported methods of each exported type that a package of the
-// controller declares.
+// faces returns the number of exported methods for each exported type in a controller package.
 func faces(t *testing.T, dir string) map[string]int {
 	t.Helper()
 	out := make(map[string]int)
@@ -82,8 +81,8 @@ func fieldsOf(t *testing.T, dir string, see func(name string, fields []string)) 
 	}
 }
 
-// TestOneConfigurationOfMRC: the core of MRC has the configuration of the inventory, whose defaults
-// are there, and no other that says the same.
+// TestOneConfigurationOfMRC: the MRC core uses the configuration of the inventory, with the
+// defaults there, and defines no second configuration with the same fields.
 func TestOneConfigurationOfMRC(t *testing.T) {
 	configured := make(map[string]bool)
 	fieldsOf(t, "controller/inventory", func(name string, fields []string) {

@@ -25,7 +25,8 @@ type specification struct {
 	sections map[string][]int // units of a section, by its number
 }
 
-// unit is the least part of a document that a row, or a line of docs/not-requirements.tsv, covers.
+// unit is the smallest part of a document covered by a row, or by a line of
+// docs/not-requirements.tsv.
 type unit struct {
 	section string // number; "0" before the first one
 	table   string // number of the table it is a line of, or ""
@@ -389,8 +390,9 @@ func cutMRC(text string) []unit {
 	return units
 }
 
-// follows reports whether a section may come next: the first below the last one, or the next one of
-// it or of one that it lies in. Items of lists are numbered too.
+// follows reports whether section next may come after section last: as the first subsection of
+// last, or as the next sibling of last or of a section around last. List items have section numbers
+// too.
 func follows(last, next string) bool {
 	if next == last+".1" {
 		return true

@@ -9,10 +9,10 @@ import (
 // mostTargetLines bounds what a target takes.
 const mostTargetLines = 1500
 
-// targets are the folders of each target that the controller programs without P4, apart from what
-// they share.
+// targets lists the folders of each target that the controller programs without P4, without the
+// folders shared by all targets.
 var targets = map[string][]string{
-	"SONiC": {"southbound/sonic", "target/sonic"},
+	"SONiC": {"southbound/sonic", "southbound/target/sonic"},
 	"Linux": {"dataplane/kernel"},
 }
 

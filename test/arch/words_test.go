@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// A word has one meaning in all of the code. Names that have it are in the folders where things of
-// that meaning are made or used.
+// A word has one meaning in the whole code. Identifiers may contain the word only in folders that
+// make or use things with this meaning.
 type word struct {
-	// name is an identifier, or a part of one.
+	// name matches an identifier or part of an identifier.
 	name *regexp.Regexp
 	// types restricts the rule to names of types.
 	types   bool
@@ -29,36 +29,36 @@ var words = []word{
 	{
 		name:    regexp.MustCompile(`(^[gG]|[^Aa]G)ates?($|[A-Z0-9_])`),
 		meaning: "what lets requests of one term in, and those of terms before out (southbound.Gate)",
-		folders: []string{"cluster", "service", "southbound"},
+		folders: []string{"service/cluster", "service", "southbound"},
 	},
 	{
 		name:    regexp.MustCompile(`(^[gG]|[^e]G)uard(s|ed|ing)?($|[A-Z0-9_])`),
 		meaning: "a write that is refused unless a record is as it was (store.Guarded)",
 		folders: []string{
-			"cluster", "controller/ledger", "service", "store", "store/etcd", "store/storetest",
+			"service/cluster", "controller/ledger", "service", "store", "store/etcd", "store/storetest",
 		},
 	},
 	{
 		name:    regexp.MustCompile(`(^[oO]|O)wn(er|ers|ed|s)?($|[A-Z0-9_])`),
 		types:   true,
 		meaning: "to whom a thing in switches belongs: an entity to a feature, a switch to a controller",
-		folders: []string{"cluster", "controller/reconcile", "p4", "test/bench"},
+		folders: []string{"service/cluster", "controller/reconcile", "p4", "test/bench"},
 	},
 	{
 		name:    regexp.MustCompile(`(^[lL]|L)inks?($|[A-Z0-9_])`),
 		types:   true,
 		meaning: "a link of a network",
 		folders: []string{
-			"api", "cmd/weft", "cmd/weft/mrchost", "controller/job/lease", "controller/job/ready",
+			"api", "cmd/weft", "host/mrchost", "controller/job/lease", "controller/job/ready",
 			"controller/mrc/fabric", "controller/mrc/prove", "controller/mrc/runner",
-			"controller/pfc/tunnel", "dataplane/gnmi", "endpoint/rc", "lab", "lab/export",
-			"scheduler/topograph", "telemetry", "test/bench", "test/mrc/flows", "topology",
+			"controller/pfc/tunnel", "dataplane/gnmi", "host/rc", "lab", "lab/export",
+			"clients/scheduler/topograph", "telemetry", "test/bench", "test/mrc/flows", "topology",
 			"topology/bgpls/wire", "topology/static",
 		},
 	},
 }
 
-// otherMeanings returns the names in a file that have a word where it has another meaning.
+// otherMeanings returns the names in a file that use a word outside of the word's folders.
 func otherMeanings(s source) []string {
 	var found []string
 	add := func(id *ast.Ident, isType bool) {

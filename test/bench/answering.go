@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// otherVariable names a second binary of weft, which is measured in turns with this one.
+// otherVariable names a second weft binary, measured alternately with this binary.
 const otherVariable = "WEFT_BENCH_OTHER"
 
 const (
@@ -48,9 +48,8 @@ intervals: {settle: 200ms}
 api: {listen: %q}
 `
 
-// answering measures requests of one client to a controller alone, with its records on disk: a POST
-// of a group, a GET of one, and bodies that are refused. A second binary answers the same requests
-// in turns.
+// answering measures requests of one client to a single controller with records on disk: POSTs of
+// groups, GETs of a group, and refused bodies. A second binary answers the same requests in turns.
 func answering(ctx context.Context, out *report) (err error) {
 	dir, err := os.MkdirTemp("", "weft-bench-api")
 	if err != nil {
@@ -108,7 +107,8 @@ func answering(ctx context.Context, out *report) (err error) {
 	return bodies(ctx, out, urls)
 }
 
-// inTurns prints the latency of this program, and that of the other one with the ratio of both.
+// inTurns prints the latency of this binary; with a second binary, it also prints the other latency
+// and the ratio.
 func inTurns(out *report, name string, took [][]time.Duration) error {
 	f := latency(name, took[0])
 	if len(took) > 1 {

@@ -64,7 +64,7 @@ func workloadOf(t *testing.T, r role) workload {
 	return w
 }
 
-// TestWorkloads: what must come out of a switch with each workload is what does, again and again.
+// TestWorkloads: with each workload, a switch sends exactly the expected packets, again and again.
 func TestWorkloads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("packets on one goroutine")
@@ -155,8 +155,7 @@ func TestSimpleSwitch(t *testing.T) {
 // fakeSwitchCommand makes the test a simple_switch that prints without end.
 const fakeSwitchCommand = "fake-simple-switch"
 
-// fakeSimpleSwitch listens where simple_switch has its Thrift server, and prints until it is
-// killed.
+// fakeSimpleSwitch listens on simple_switch's Thrift port and prints until killed.
 func fakeSimpleSwitch(args []string) error {
 	i := slices.Index(args, "--thrift-port")
 	if i < 0 || i+1 == len(args) {
@@ -174,8 +173,8 @@ func fakeSimpleSwitch(args []string) error {
 	}
 }
 
-// A simple_switch_CLI that fails makes an error with what it said, and the output of the switch,
-// which printed all the time, is read when it has ended.
+// If simple_switch_CLI fails, the error contains its output. The benchmark reads the switch's
+// output, printed all along, after the switch has ended.
 func TestSimpleSwitchNotProgrammed(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

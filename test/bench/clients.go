@@ -64,8 +64,7 @@ func (c *controllerClient) compare() error { return sameEntries(c.updates, c.hel
 
 func (c *controllerClient) close() error { return c.session.Close() }
 
-// sameEntries compares what was written with what was read, whose default action
-// is left out.
+// sameEntries compares the written entries with the read entries, ignoring default actions.
 func sameEntries(written []entry.Update, read []entry.Table) error {
 	byKey := make(map[entry.Key]entry.Table, len(read))
 	for _, e := range read {
@@ -114,8 +113,8 @@ func connectEncoded(ctx context.Context, address string, p *southbound.Pipeline,
 	return c, nil
 }
 
-// encodedAtOnce is how many requests of an encodedClient are under way at once, as of the
-// controller's client.
+// encodedAtOnce is the number of concurrent requests of an encodedClient, equal to the controller's
+// client.
 const encodedAtOnce = 3
 
 func (c *encodedClient) fill(ctx context.Context) error {
@@ -171,8 +170,8 @@ func (c *encodedClient) close() error {
 	return errors.Join(c.conn.Close(), c.controllerClient.close())
 }
 
-// recordedTarget keeps what is written in encoded form, and has the responses of a switch to give
-// when table entries are read.
+// recordedTarget stores writes in encoded form, and holds a switch's responses for reads of table
+// entries.
 type recordedTarget struct {
 	southbound.Device
 	requests, responses [][]byte
@@ -200,7 +199,7 @@ func (t *recordedTarget) Read(_ time.Duration, req *p4v1.ReadRequest,
 	return nil
 }
 
-// octetsCodec is the gRPC codec of messages that are encoded already, or stay so.
+// octetsCodec is a gRPC codec for messages that are already encoded or stay encoded.
 type octetsCodec struct{}
 
 func (octetsCodec) Name() string { return "proto" }

@@ -28,7 +28,8 @@ type clos struct {
 
 var sidStructure = topology.SIDStructure{LocatorBlock: 32, LocatorNode: 16, Function: 16}
 
-// newClos builds the Clos of so many pods, as BGP-LS and a configuration file would describe it.
+// newClos builds a Clos with a number of pods, in the form that BGP-LS and a configuration file
+// would describe.
 func newClos(pods int) *clos {
 	c := &clos{topology: topology.NewBuilder(), inventory: inventory.Default()}
 	tier := func(name string, n int) []int {
@@ -104,7 +105,7 @@ func (c *clos) link(a, b int) {
 	direction(b, a)
 }
 
-// attach joins a leaf with its hosts, which have the addresses of one prefix.
+// attach joins a leaf with its hosts. The hosts' addresses share one prefix.
 func (c *clos) attach(leaf int) {
 	subnet := netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 0, 1, byte(leaf >> 8), byte(leaf)})
 	c.topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: nodeID(leaf),

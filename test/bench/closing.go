@@ -20,20 +20,20 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A closSize is a fabric whose leaves have so many hosts each, with a port in each plane.
+// A closSize is a fabric with a number of hosts per leaf, each host with a port in each plane.
 type closSize struct{ planes, leaves, spines, hosts int }
 
-// loopSizes are that of the demonstration, a large one, and one whose hosts are too many to share
-// the processors with the controller.
+// loopSizes lists the demonstration, a large fabric, and a fabric with too many hosts to share the
+// processors with the controller.
 var loopSizes = []closSize{{2, 4, 4, 4}, {closPlanes, closLeaves, closSpines, closHosts},
 	{4, 128, 128, 64}}
 
-// apartFrom is the number of hosts from which on they get what the controller leaves of the
-// processors, and nothing while it sends; see sendTimes.
+// apartFrom is the number of hosts from which the hosts run only on processors left idle by the
+// controller, and not while the controller sends; see sendTimes.
 const apartFrom = 4096
 
-// closing measures the whole of the loop but BGP: from a topology without a link to the last host
-// having applied what that denies. The controller of the hosts is in this process, its streams are
+// closing measures the whole loop without BGP: from a topology that lacks a link to the last host
+// that has applied the resulting denials. The hosts' controller runs in this process and streams
 // over loopback TCP.
 func closing(ctx context.Context, out *report) error {
 	service.TuneMemory(service.GCPercent)
@@ -196,7 +196,7 @@ func (s closSize) without(whole *topology.Snapshot, i int) *topology.Snapshot {
 	return b.Build()
 }
 
-// current reports whether a server has heard back from the hosts what it sent them.
+// current reports whether the hosts have acknowledged everything that a server sent them.
 func current(server *hosts.Server) bool {
 	c := server.Counters()
 	return c.Applied+c.Refused == c.Snapshots+c.Deltas && c.Results == c.Probes

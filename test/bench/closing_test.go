@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestClosing: links of a small fabric are lost and come back, and its hosts say so each time.
+// TestClosing: links of a small fabric fail and return, and the hosts report each change.
 func TestClosing(t *testing.T) {
 	var got bytes.Buffer
 	out := &report{figures: json.NewEncoder(&got), progress: io.Discard}

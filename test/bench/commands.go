@@ -8,16 +8,16 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// A cli writes P4Runtime updates as commands of simple_switch_CLI, which is what both switches then
-// have from one source.
+// A cli writes P4Runtime updates as simple_switch_CLI commands, so both switches get their entries
+// from one source.
 type cli struct {
 	strings.Builder
 	info  *p4config.P4Info
 	nodes int // multicast nodes so far, which is the next one's handle
 }
 
-// commands are those that give a simple_switch the entries of a workload, after its queues have
-// been made as deep as that.
+// commands returns the simple_switch commands for a workload: they set the queue depth to queue and
+// then write the entries.
 func (w *workload) commands(queue int) (string, error) {
 	c := cli{info: w.info}
 	fmt.Fprintf(&c, "set_queue_depth %d\n", queue)

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/plan/node"
-	"github.com/weft-sdn/weft/target"
-	"github.com/weft-sdn/weft/target/sonic"
+	"github.com/weft-sdn/weft/southbound/target"
+	"github.com/weft-sdn/weft/southbound/target/sonic"
 	"github.com/weft-sdn/weft/topology"
 )
 

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/controller/plan/node"
-	"github.com/weft-sdn/weft/target"
-	"github.com/weft-sdn/weft/target/sonic/yangtest"
+	"github.com/weft-sdn/weft/southbound/target"
+	"github.com/weft-sdn/weft/southbound/target/sonic/yangtest"
 )
 
-// TestConfigurationsPassYANG: SONiC's own YANG modules take the configurations of a fabric of
-// production's size: of the first and the last T0 and T1 of its last plane, or of more of them
-// (WEFT_SWITCHES).
+// TestConfigurationsPassYANG: SONiC's own YANG modules accept the configurations of a
+// production-size fabric: for the first and the last T0 and T1 of the last plane, or for more
+// switches (WEFT_SWITCHES).
 func TestConfigurationsPassYANG(t *testing.T) {
 	modules := yangtest.Open(t)
 	each := 2

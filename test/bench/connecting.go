@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	endpoint "github.com/weft-sdn/weft/endpoint/cm"
-	"github.com/weft-sdn/weft/endpoint/rc"
-	"github.com/weft-sdn/weft/endpoint/verbs"
+	endpoint "github.com/weft-sdn/weft/host/cm"
+	"github.com/weft-sdn/weft/host/rc"
+	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet/cm"
 )

@@ -26,7 +26,8 @@ import (
 )
 
 // controllerCommand is the argument that makes this program a controller; a controllerPart in JSON
-// follows. Controllers are in processes of their own, so that their memory can be told apart.
+// follows. Each controller runs in its own process, so the benchmark can measure its memory
+// separately.
 const controllerCommand = "controller-process"
 
 // What a controller process is asked for, one a line: a controllerUse, alone, or after it has

@@ -9,15 +9,14 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/test/drive"
 )
 
 const (
 	engineRuns = 7
 	engineTime = "400ms" // of one run
 	engineWarm = 1000    // packets, for pools to fill
-	// A packet every 20 µs of the switch's time: 50,000 packets a second come in, whatever it takes to
-	// work them off.
-	engineGap = 20 * time.Microsecond
+	engineGap  = drive.Gap
 )
 
 // engine measures the embedded switch alone: one goroutine, frames from memory, frames out counted.
@@ -55,8 +54,8 @@ func engine(ctx context.Context, out *report) error {
 	return nil
 }
 
-// engineRun returns the packets a second that a new switch takes in. The cycles before and after
-// the timed ones are compared octet by octet, those between are counted.
+// engineRun returns the rate, in packets a second, that a new switch accepts. engineRun compares
+// the cycles before and after the timed cycles octet by octet, and counts the packets in between.
 func engineRun(w workload) (float64, error) {
 	l, err := newLoop(w)
 	if err != nil {

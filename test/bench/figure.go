@@ -61,8 +61,7 @@ type report struct {
 	asked    []string // names of benches, or of their figures; none: all
 }
 
-// wants reports whether figures of a bench, or of one of its workloads, are asked for: "pcap",
-// "pcap/route".
+// wants reports whether the user asked for figures of a bench or a workload: "pcap", "pcap/route".
 func (r *report) wants(name string) bool {
 	return len(r.asked) == 0 || slices.ContainsFunc(r.asked, func(a string) bool {
 		kind, _, _ := strings.Cut(name, "/")

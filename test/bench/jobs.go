@@ -114,8 +114,8 @@ const (
 	partsAsked = 100
 )
 
-// jobDependents measures what it takes to know which jobs depend on a part of the network: the
-// first time, when what they depend on is read, and then.
+// jobDependents measures the time to find the jobs that depend on a part of the network: for the
+// first query, which reads the dependencies, and for later queries.
 func jobDependents(
 	ctx context.Context, out *report, core *controller.Core, inv inventory.Inventory,
 ) (err error) {
@@ -264,8 +264,8 @@ func jobProfiles(out *report) error {
 
 func millis(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// jobFacts returns the facts of a job where everything is good but one switch, with what it takes
-// along; "": none.
+// jobFacts returns the facts of a job where everything is good except one switch and its
+// dependents; "": no exception.
 func jobFacts(need *ready.Need, inv *inventory.Inventory, dead string) *ready.Facts {
 	now := time.Unix(1000, 0)
 	f := &ready.Facts{At: now, Need: need, Switches: make(map[string]ready.Fact)}

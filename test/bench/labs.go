@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/weft-sdn/weft/demo/mrc"
-	group "github.com/weft-sdn/weft/demo/multicast"
-	"github.com/weft-sdn/weft/demo/pfc"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/lab/demo/mrc"
+	group "github.com/weft-sdn/weft/lab/demo/multicast"
+	"github.com/weft-sdn/weft/lab/demo/pfc"
 )
 
 // labCommand is the argument that makes this program a lab with traffic; its name follows.

@@ -16,13 +16,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/plan"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -30,14 +30,14 @@ import (
 // place in largeFabrics follows.
 const largeCommand = "fabric-process"
 
-// A largeFabric is planes of two tiers with NICs that have a port in each, in jobs whose racks all
-// talk to each other.
+// A largeFabric has two-tier planes and NICs with a port in each plane, used by jobs whose racks
+// all talk to each other.
 type largeFabric struct {
 	pathFabric
 	hosts int // a rack
 	racks int // a job
 	mode  string
-	// linksLost and spinesLost are how many links, and how many T1, are lost one after the other.
+	// linksLost and spinesLost are the numbers of links and T1s that fail in sequence.
 	linksLost, spinesLost int
 }
 
@@ -47,7 +47,7 @@ var largeFabrics = []largeFabric{
 	{pathFabric{8, 512, 256}, 256, 32, "stev", 16, 8},
 }
 
-// A largeResult is what a process that plans a large fabric has to say.
+// A largeResult is the report of a process that plans a large fabric.
 type largeResult struct {
 	Switches, Links, NICs, Pairs, Profiles int
 

@@ -75,7 +75,7 @@ func (s *liveSwitch) install(ctx context.Context, p *southbound.Pipeline,
 // probeGap is the time between two packets of a probe.
 const probeGap = time.Millisecond
 
-// A probe sends packets through a switch and times each, as long as it is not stopped.
+// A probe sends packets through a switch and times each packet until stopped.
 type probe struct {
 	halt, done chan struct{}
 	delays     delays

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/pfc/tunnel"
-	pfcdemo "github.com/weft-sdn/weft/demo/pfc"
+	pfcdemo "github.com/weft-sdn/weft/lab/demo/pfc"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -21,8 +21,8 @@ const (
 	wanPriorities = 7
 )
 
-// lossless measures the controller of PFC over SRv6: on a wide area network of which half the nodes
-// know PFC, 1,000 PFC policies, each of a tenant of its own between two nodes that know it.
+// lossless measures the controller of PFC over SRv6: on a wide area network where half of the nodes
+// support PFC, with 1,000 PFC policies. Each policy has its own tenant between two PFC nodes.
 func lossless(ctx context.Context, out *report) error {
 	if out.wants("pfc/plan") || out.wants("pfc/deadlock") {
 		if err := planLossless(out); err != nil {
@@ -164,7 +164,8 @@ func (w *wan) link(a, b int) {
 	}
 }
 
-// service is the i-th policy, its tenant between two random nodes, and what makes it lossless.
+// service returns the i-th policy, its tenant between two random nodes, and the PFC settings that
+// make the service lossless.
 func (w *wan) service(i int) (tunnel.SRv6Policy, tunnel.Tenant, tunnel.PFCPolicy) {
 	from := 2 * w.rng.IntN(wanNodes/2)
 	to := (from + 2*(1+w.rng.IntN(wanNodes/2-1))) % wanNodes

@@ -1,9 +1,9 @@
-// Bench measures Weft and prints what it finds as JSON lines, one figure each; docs/benchmarks.md
-// says what they mean. Progress goes to standard error.
+// Bench measures Weft and prints the results as JSON lines, one figure each; docs/benchmarks.md
+// explains the figures. Progress goes to standard error.
 //
-//	go run ./test/bench [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [fabric] [jobs] [device] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [nic] [veth]
+//	go run ./test/bench [traffic[/WORKLOAD]] [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [fabric] [jobs] [device] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [nic] [veth]
 //
-// It fails when something does not do what it should, never because something is slow.
+// Bench fails when something works incorrectly, never because of low speed.
 package main
 
 import (
@@ -30,6 +30,7 @@ type bench struct {
 const vethSwitchCommand = "veth-switch"
 
 var benches = []bench{
+	{"traffic", traffic},
 	{"engine", engine},
 	{"pcap", sideBySide},
 	{"multicast", multicast},

@@ -102,48 +102,53 @@ func nicMissing() string {
 	return ""
 }
 
-// nicBench is two NICs that are wired to each other, and the program that loads them.
+// nicBench holds two NICs wired to each other, and the program that loads the NICs.
 type nicBench struct {
 	ns   *afpackettest.Namespace
 	dir  string
 	nics [2]*exec.Cmd
 }
 
-func newNICBench(ctx context.Context) (b *nicBench, err error) {
-	b = &nicBench{}
-	if b.ns, err = afpackettest.New(); err != nil {
+func newNICBench(ctx context.Context) (*nicBench, error) {
+	ns, err := afpackettest.New()
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoNamespace, err)
 	}
-	defer func() {
-		if err != nil {
-			b.close()
-		}
-	}()
-	if b.dir, err = os.MkdirTemp("", "weft-bench-"); err != nil {
+	b := &nicBench{ns: ns}
+	if err := b.build(ctx); err != nil {
+		b.close()
 		return nil, err
 	}
+	return b, nil
+}
+
+// build builds the programs and starts the NICs.
+func (b *nicBench) build(ctx context.Context) (err error) {
+	if b.dir, err = os.MkdirTemp("", "weft-bench-"); err != nil {
+		return err
+	}
 	for _, command := range [][]string{
-		{"make", "-s", "-C", "libmrc", "OUT=" + b.dir},
+		{"make", "-s", "-C", "host/libmrc", "OUT=" + b.dir},
 		{"go", "build", "-trimpath", "-o", filepath.Join(b.dir, "weft"), "./cmd/weft"},
 		{"gcc", "-O2", "-o", filepath.Join(b.dir, "load"), "test/libmrc/testdata/load.c", "-I" + b.dir,
 			filepath.Join(b.dir, "lib_mrc.so"), "-L" + b.dir, "-libverbs", "-Wl,-rpath," + b.dir},
 	} {
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		if text, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, text)
+			return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, text)
 		}
 	}
 	for plane := range 2 {
 		if err := b.ns.Veth(nicEnd(0, plane), nicEnd(1, plane), nicMTU); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for host := range b.nics {
 		if err := b.ns.Do(func() error { return b.start(ctx, host) }); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return b, nil
+	return nil
 }
 
 func nicEnd(host, plane int) string { return fmt.Sprintf("n%dp%d", host+1, plane+1) }
@@ -162,7 +167,7 @@ func (b *nicBench) start(ctx context.Context, host int) error {
 			return err
 		}
 		gateways = append(gateways, peer.HardwareAddr.String())
-		// else the kernel receives each frame too, and answers that it has no such address
+		// otherwise the kernel receives each frame too, and replies that the address is unknown
 		off := "/proc/sys/net/ipv6/conf/" + nicEnd(host, plane) + "/disable_ipv6"
 		if err := os.WriteFile(off, []byte("1"), 0); err != nil {
 			return err
@@ -183,14 +188,14 @@ func (b *nicBench) start(ctx context.Context, host int) error {
 		return err
 	}
 	b.nics[host] = cmd
-	lines := bufio.NewScanner(log)
+	lines, said := bufio.NewScanner(log), ""
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), "applications may connect") {
+		if said = lines.Text(); strings.Contains(said, "applications may connect") {
 			go func() { _, _ = io.Copy(io.Discard, log) }()
 			return nil
 		}
 	}
-	return errors.New("the NIC has not started")
+	return fmt.Errorf("NIC %d has not started: it said last %q", host+1, said)
 }
 
 func (b *nicBench) close() {

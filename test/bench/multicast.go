@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/endpoint/rc"
-	"github.com/weft-sdn/weft/endpoint/verbs"
+	"github.com/weft-sdn/weft/host/rc"
+	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/lab"
 )
 

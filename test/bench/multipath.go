@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -32,7 +32,7 @@ func closSpine(plane, n int) topology.NodeID {
 	return topology.NodeID(fmt.Sprintf("spine%d-%02d", plane, n))
 }
 
-// closHost names a host, by the number of its leaves and its own there.
+// closHost names a host by its leaf number and its number at the leaf.
 func closHost(leaf, n int) string { return fmt.Sprintf("h%02d-%02d", leaf, n) }
 
 // sprayedClos returns the fabric of the bench.
@@ -59,8 +59,7 @@ func sprayedClos() *topology.Snapshot {
 	return b.Build()
 }
 
-// sprayedCore returns a core with the hosts of the fabric, all of which are connected, and that
-// knows no topology yet.
+// sprayedCore returns a core with all hosts of the fabric connected and without a topology.
 func sprayedCore(change func(*inventory.MRC)) (*mrc.Core, error) {
 	cfg := mrc.Config{MRC: inventory.DefaultMRC("stev"), Epoch: 1}
 	change(&cfg.MRC)

@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -54,8 +54,8 @@ type pathsResult struct {
 	PeakBytes                 int64   // of the process
 }
 
-// paths measures the derivation of paths, EVs and profiles on fabrics of growing size, each in a
-// process of its own for the sake of its memory.
+// paths measures the derivation of paths, EVs and profiles on fabrics of growing size. Each fabric
+// has its own process, to measure its memory.
 func paths(ctx context.Context, out *report) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -259,8 +259,8 @@ func (f pathFabric) containers(r *pathsResult, clos *topology.Clos) error {
 	return nil
 }
 
-// profiles measures profiles of all pairs of attachments, explicit ones as if the hosts could not
-// generate, and what losses do to them.
+// profiles measures profiles for all pairs of attachments, explicit profiles for hosts that cannot
+// generate EVs, and the effect of losses.
 func (f pathFabric) profiles(r *pathsResult, a *ev.Assignment) error {
 	before := reachable()
 	start, cpu := time.Now(), processorTime()

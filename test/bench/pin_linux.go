@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startPinned starts a process on the last of the cores that this one may use, and on no other.
+// startPinned starts a process on the last core available to this process, and on no other core.
 func startPinned(cmd *exec.Cmd) error {
 	runtime.LockOSThread() // a child has the affinity of the thread that starts it
 	defer runtime.UnlockOSThread()

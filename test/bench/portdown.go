@@ -22,8 +22,8 @@ const (
 	portLimit = 2 * time.Minute       // for all of it
 )
 
-// leavingPorts measures the time from the failure of a link that BGP-LS goes on to advertise until
-// the tree that used it is programmed without it: Figure 1 in real time, with gNMI, P4Runtime, REST
+// leavingPorts measures the time from the failure of a link, still advertised by BGP-LS, until the
+// affected tree is programmed without the link: Figure 1 in real time, with gNMI, P4Runtime, REST
 // and BGP-LS on loopback.
 func leavingPorts(ctx context.Context, out *report) error { return leavePorts(ctx, out, portDowns) }
 
@@ -155,7 +155,8 @@ func (p *portDown) fail(ctx context.Context, i int) (time.Duration, error) {
 	})
 }
 
-// replaceable reports whether a switch has links to several others, so that it can do without one.
+// replaceable reports whether a switch has links to several other switches, so the switch can lose
+// one link.
 func (p *portDown) replaceable(sw string) bool {
 	n, network := 0, p.live.World.Network
 	isSwitch := func(name string) bool {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLeavingPorts checks that a tree leaves links whose ports are down, which BGP-LS still
-// advertises, and that the figure has all of these failures.
+// TestLeavingPorts checks that a tree leaves links with failed ports, although BGP-LS still
+// advertises the links, and that the figure includes all these failures.
 func TestLeavingPorts(t *testing.T) {
 	var got bytes.Buffer
 	out := &report{figures: json.NewEncoder(&got), progress: io.Discard}

@@ -44,7 +44,7 @@ func programming(ctx context.Context, out *report) (err error) {
 	return nil
 }
 
-// programGroups measures the time from the POST of a group to the API's saying that it is
+// programGroups measures the time from the POST of a group until the API reports the group
 // Programmed.
 func programGroups(ctx context.Context, out *report, live *lab.Live) error {
 	hosts := live.World.Network.Hosts

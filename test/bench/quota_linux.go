@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// quotaPeriod is the time in which a process uses its quota, and waits for the next when it has.
+// quotaPeriod is the length of a quota period. A process that uses up its quota waits for the next
+// period.
 const quotaPeriod = 10 * time.Millisecond
 
-// quota is a control group of one process, and of those that it has started.
+// quota is the control group (cgroup) of one process and its children.
 type quota struct{ dir string }
 
-// limitProcessors has a process, with those that it has started, use so many processors at most, by
-// a control group of version 2 or 1, until end is called after the process has ended. It takes
-// root.
+// limitProcessors limits a process and its children to a number of processors, by a control group
+// of version 2 or 1. Call end after the process has ended. limitProcessors requires root.
 func limitProcessors(pid int, processors float64) (q *quota, err error) {
 	period := quotaPeriod.Microseconds()
 	most := strconv.FormatInt(int64(processors*float64(period)), 10)
@@ -51,8 +51,7 @@ func limitProcessors(pid int, processors float64) (q *quota, err error) {
 	return q, nil
 }
 
-// withChildren returns a process and those that it has started, as a controller starts its etcd
-// (proc(5)).
+// withChildren returns a process and its children, for example a controller's etcd (proc(5)).
 func withChildren(pid int) []string {
 	all := []string{strconv.Itoa(pid)}
 	// the pattern is a good one
@@ -64,7 +63,7 @@ func withChildren(pid int) []string {
 	return all
 }
 
-// end removes the control group of a process that has ended. That of no process is nothing.
+// end removes the control group after the process has ended. On a nil quota end does nothing.
 func (q *quota) end() error {
 	if q == nil {
 		return nil

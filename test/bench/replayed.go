@@ -12,7 +12,6 @@ import (
 	"runtime/pprof"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/encoding/prototext"
@@ -131,26 +130,11 @@ func replayFiles(title, dir string, ports []string) (err error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	before, err := ownCPUTime()
-	if err != nil {
-		return err
-	}
+	before := processorTime()
 	result, err := run.Run(context.Background(), device.Switch())
 	if err != nil {
 		return err
 	}
-	after, err := ownCPUTime()
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(os.Stdout).Encode(replayResult{result, (after - before).Seconds()})
-}
-
-// ownCPUTime is the processor time that this process has had.
-func ownCPUTime() (time.Duration, error) {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0, err
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
+	return json.NewEncoder(os.Stdout).Encode(replayResult{result,
+		(processorTime() - before).Seconds()})
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// A role is something a switch is used for: its entries, packets that can be sent in over and over
-// again, and what must come out.
+// A role is a use of a switch: its entries, packets to send in repeatedly, and the expected output.
 type role struct {
 	name    string
 	octets  int // of a frame that comes in
@@ -141,15 +140,15 @@ func delivering(n int) role {
 	return r.from(upPort, in)
 }
 
-// A cycle of responses goes once round the PSNs, so that every one of them is news however often it
-// is repeated.
+// A cycle of responses goes once around the PSN space, so every response carries news however often
+// the cycle repeats.
 const (
 	rounds  = 64
 	psnStep = 1 << 24 / rounds
 )
 
-// aggregating is the source's switch with n receivers of its own, all of which acknowledge every
-// PSN of the cycle.
+// aggregating returns the role of the source's switch with n local receivers. All receivers
+// acknowledge every PSN of the cycle.
 func aggregating(n int) role {
 	r := role{name: "aggregate", branch: n, packets: 50_000, entries: append(base(downPort),
 		groupState(n))}

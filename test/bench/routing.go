@@ -32,15 +32,15 @@ const (
 	routingTTL   = 64
 )
 
-// lengths are how many of 100 routes have a prefix of that length, roughly as in the table of an
-// Internet router.
+// lengths gives the number of routes per 100 for each prefix length, roughly as in an Internet
+// router's table.
 var lengths = []struct{ bits, percent int }{
 	{24, 58}, {22, 12}, {23, 10}, {20, 4}, {21, 4}, {19, 3}, {18, 2}, {16, 3}, {17, 1}, {32, 1},
 	{14, 1}, {12, 1},
 }
 
-// aclMasks are the shapes of the entries of the access list: bits of the source's prefix and of the
-// destination's, and which of protocol, source and destination port count.
+// aclMasks lists the shapes of access list entries: prefix bits of source and destination, and
+// whether protocol, source port and destination port count.
 var aclMasks = []struct {
 	src, dst              int
 	proto, sport, dport   bool
@@ -153,8 +153,8 @@ type flow struct {
 	sport    uint16
 }
 
-// An aclRule is an entry of the access list: a prefix of the source and of the destination, and
-// what of the rest is set.
+// An aclRule is an entry of the access list: a source prefix, a destination prefix, and the other
+// fields that the entry sets.
 type aclRule struct {
 	src, dst            prefix
 	proto, sport, dport int // < 0: don't care
@@ -168,8 +168,8 @@ func (r aclRule) matches(f flow) bool {
 
 const udp = 17
 
-// missing is the match of an entry of the access list that no flow hits, though it is about the
-// network that they are in.
+// missing returns the match of an access list entry that no flow hits, although the entry concerns
+// the network of the flows.
 func missing(rng *rand.Rand, flows []flow, i int) []*p4v1.FieldMatch {
 	n, at := i*100/aclCount, 0
 	for at < len(aclMasks)-1 && n >= aclMasks[at].ofHundred {

@@ -10,9 +10,9 @@ import (
 // An update is at least so many octets of a stream; what keeps a connection alive is less.
 const updateOctets = 48
 
-// sendTimes is a listener that sees when a controller has handed the last of its hosts' updates to
-// the kernel. Hosts of a real fabric have processors of their own: what passes until then, and the
-// time that one host takes, is what they would see beside the network.
+// sendTimes is a listener that records when a controller has handed the last of its hosts' updates
+// to the kernel. Hosts of a real fabric have their own processors: besides network delay, a real
+// host would see the time until then plus the time of one host.
 type sendTimes struct {
 	net.Listener
 

@@ -81,10 +81,10 @@ func (s severalBench) compare(ctx context.Context, out *report) (err error) {
 	return s.figures(out, settings[0], settings[1])
 }
 
-// limit gives each controller a fifth of the processors and the hosts of a fabric two, so that
-// three controllers do not compete for what one has alone: one fabric rests while a link of the
-// other fails. Without control groups, or the right to make one, all processes share the
-// processors.
+// limit gives each controller a fifth of the processors and the hosts of a fabric two fifths, so
+// that three controllers do not compete for the processors of a single controller: one fabric rests
+// while a link of the other fabric fails. Without control groups, or without the right to create
+// them, all processes share the processors.
 func (s severalBench) limit(out *report, settings []*setting) error {
 	share := float64(runtime.NumCPU()) / 5
 	for _, x := range settings {
@@ -145,7 +145,7 @@ func (s severalBench) figures(out *report, one, three *setting) error {
 	return nil
 }
 
-// A setting is a fabric with its BGP-LS speaker, its controllers and its hosts.
+// A setting is a fabric with a BGP-LS speaker, controllers and hosts.
 type setting struct {
 	speaker     *bgpls.Speaker
 	objects     []*bgpls.Objects // of all switches
@@ -244,8 +244,9 @@ func (x *setting) stop() (err error) {
 	return err
 }
 
-// failAndRestore has the i-th link fail, and return when all hosts deny it. Garbage is collected
-// before: a collection takes as long as a failure, or longer, and falls into few of them.
+// failAndRestore makes the i-th link fail and return after all hosts have denied the link.
+// failAndRestore collects garbage before, because a collection takes as long as a failure, or
+// longer, and would disturb only a few failures.
 func (x *setting) failAndRestore(ctx context.Context, s severalBench, i int) error {
 	for _, c := range x.controllers {
 		if _, err := c.use(askCollected); err != nil {

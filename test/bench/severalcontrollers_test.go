@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSeveral: links of a small fabric fail and return, and the hosts of one controller and of
-// three deny them each time.
+// TestSeveral: links of a small fabric fail and return, and each time the hosts of one controller
+// and of three controllers deny the links.
 func TestSeveral(t *testing.T) {
 	var got bytes.Buffer
 	out := &report{figures: json.NewEncoder(&got), progress: io.Discard}

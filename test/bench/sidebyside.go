@@ -16,8 +16,8 @@ const (
 	runsOfATurn = 3 // of the embedded switch
 )
 
-// sideBySide compares the embedded switch with simple_switch as whole processes: the same program,
-// entries and pcap files in, pcap files out, either of them alone on one core.
+// sideBySide compares the embedded switch with simple_switch as whole processes: both get the same
+// program, entries and pcap files and write pcap files, each alone on one core.
 func sideBySide(ctx context.Context, out *report) error {
 	missing := bmv2.MissingSimpleSwitch()
 	if missing != "" {

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// simpleSwitchQueue is more packets than are ever under way, so that none is lost.
+	// simpleSwitchQueue exceeds the number of packets ever in flight, so the queue drops no packet.
 	simpleSwitchQueue = 1 << 20
-	// A simple_switch waits for a number of seconds before it reads its captures, so that it can be
-	// programmed before: leastWait and a second for so many commands. If that was too short, the run
-	// is repeated with waitFactor times as long.
+	// A simple_switch waits before reading its captures, to leave time for programming: leastWait
+	// seconds and one second per commandsPerSecond commands. If the wait was too short, the benchmark
+	// repeats the run with waitFactor times the wait.
 	leastWait         = 4
 	commandsPerSecond = 400
 	waitFactor        = 3
 	longestWait       = 600
 	simpleSwitchPoll  = time.Millisecond
-	// A switch whose outputs have not grown for so long has lost packets.
+	// A switch whose outputs do not grow for this time has lost packets.
 	simpleSwitchPause = 20 * time.Second
 )
 
@@ -33,8 +33,8 @@ var (
 	errLate   = errors.New("it was not programmed in time")
 )
 
-// simplySwitched puts a workload's files through a simple_switch on one core. Time is taken from
-// when its first packets come out to when the last one has.
+// simplySwitched sends a workload's files through a simple_switch on one core. The measured time
+// begins with the first packets sent by the switch and ends with the last packet.
 func simplySwitched(ctx context.Context, w workload, dir string) (pass, error) {
 	script, err := w.commands(simpleSwitchQueue)
 	if err != nil {

@@ -56,8 +56,8 @@ func newKeeping(dir string, out *report) *keeping {
 	return &keeping{clos: c, dir: filepath.Join(dir, "controller")}
 }
 
-// storePut measures one record after the other, in an etcd alone and in one of three members, whose
-// disk and processors are one here.
+// storePut measures consecutive writes of records, in a single etcd and in an etcd of three
+// members, which here share one disk and processor.
 func storePut(ctx context.Context, out *report, dir string) (err error) {
 	out.tell("store: %d records of %d octets", storePuts, storeOctets)
 	start := time.Now()
@@ -96,13 +96,13 @@ func storePut(ctx context.Context, out *report, dir string) (err error) {
 			field{"members", len(three)})))
 }
 
-// recordsIn are those of a controller in a directory, as "weft controller" keeps them: in an etcd
-// in a process of its own, which is one of several with peers.
+// recordsIn returns the configuration for a controller's records in a directory, with the settings
+// of "weft controller": an etcd in its own process, and with peers one of several members.
 func recordsIn(dir string, peers *etcd.Peers) etcd.Config {
 	return etcd.Config{Dir: dir, Release: "bench", Peers: peers, Apart: true}
 }
 
-// trio returns the members of an etcd, those that started even with an error.
+// trio returns the members of an etcd, including members started before an error.
 func trio(ctx context.Context, dir string) ([]*etcd.Store, error) {
 	configs, err := trioConfigs(dir)
 	if err != nil {
@@ -153,7 +153,8 @@ func latency(name string, took []time.Duration, more ...field) figure {
 		more: append([]field{{"p99", at(0.99)}, {"count", len(took)}}, more...)}
 }
 
-// keeping is a controller on a Clos, its data directory, and switches that outlive it.
+// keeping holds a controller on a Clos, its data directory, and switches that outlive the
+// controller.
 type keeping struct {
 	clos     *clos
 	dir      string
@@ -229,7 +230,7 @@ func (k *keeping) updates() (n int) {
 	return n
 }
 
-// make makes the groups one after the other, each answered when it is on disk.
+// make creates the groups one after the other; each answer arrives after the group is on disk.
 func (k *keeping) make(ctx context.Context, out *report) error {
 	return k.run(ctx, func(c *controller.Controller) error {
 		if err := k.ready(ctx, c, 0); err != nil {

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weft-sdn/weft/cluster"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/service/cluster"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/store/etcd"
 	"github.com/weft-sdn/weft/topology"
@@ -48,12 +48,13 @@ func takingOver(ctx context.Context, out *report) (err error) {
 	return k.takeover(ctx, out)
 }
 
-// takeover measures the time from the death of a controller to every switch owned, read back and in
-// sync, and every group Programmed, by those that are left. It is the decider that dies, or the one
-// whose member leads the etcd; the decider sees to it that these are two. The controllers are in
-// this process, and form an etcd whose members are processes of their own, as those of "weft
-// controller" are. One dies with its member, which is killed by kill -9: the others learn nothing
-// of it, and its lease is neither renewed nor given back. It fails when a switch is written to.
+// takeover measures the time from the death of a controller until the remaining controllers own
+// every switch, have read every switch back, and report every switch in sync and every group
+// Programmed. The dying controller is the decider, or the controller whose member leads the etcd;
+// the decider keeps the two roles apart. The controllers run in this process and form an etcd whose
+// members run in processes of their own, as with "weft controller". One controller dies together
+// with its member, killed by kill -9: the others get no notice, and the lease is neither renewed
+// nor given back. takeover fails if a controller writes to a switch.
 func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 	configs, err := trioConfigs(filepath.Join(k.dir, "shared"))
 	if err != nil {
@@ -103,7 +104,8 @@ func (k *keeping) takeover(ctx context.Context, out *report) (err error) {
 				return err
 			}
 			t.begin(ctx, &group, dead.config, again)
-			// its share of the switches moves to it, and the others get ready again
+			// a share of the switches moves to the restarted controller, and the other controllers get ready
+			// again
 			if err := pause(ctx, takeoverPause); err != nil {
 				return err
 			}
@@ -208,7 +210,7 @@ func (t *trial) kill(
 	return dead, 0, time.Since(start), err
 }
 
-// without waits until a contender knows that another one is no member any more.
+// without waits until a contender knows that another controller has left the cluster.
 func (c *contender) without(ctx context.Context, dead *contender) error {
 	for {
 		view, changed := c.node.Load().View()
@@ -264,7 +266,8 @@ func (k *keeping) contend(ctx, alive context.Context, self *contender,
 	node := cluster.New(cluster.Config{
 		Switches:   func() []cluster.Switch { return all },
 		Generation: nextGeneration,
-		Hold: func(_ context.Context, sw string, _ cluster.Owner, _ *cluster.Tenure) (func(), error) {
+		Hold: func(_ context.Context, sw string, _ cluster.Owner, _ *cluster.Tenure,
+			_ func(bool)) (func(), error) {
 			self.switches.hold(sw, self)
 			return func() { self.switches.release(sw, self) }, nil
 		},
@@ -340,8 +343,8 @@ func nextGeneration(ctx context.Context, s store.Store) (n uint32, err error) {
 	return n, err
 }
 
-// ownedSwitches is the seam to switches that are up while a controller owns them, without the time
-// that sessions take.
+// ownedSwitches is the seam to switches that are up while a controller owns the switches, without
+// session setup time.
 type ownedSwitches struct {
 	to controller.Southbound
 
@@ -407,8 +410,8 @@ func (o *ownedSwitches) release(sw string, by *contender) {
 	}
 }
 
-// forget ends the sessions of a controller that died, and the relations of the decider when it was
-// that.
+// forget ends the sessions of a dead controller, and the decider's relations if the dead controller
+// was the decider.
 func (o *ownedSwitches) forget(dead *contender, decided bool) {
 	o.mu.Lock()
 	if decided {

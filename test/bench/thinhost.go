@@ -14,10 +14,10 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
-	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/hostapi/hostpb"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi/hostpb"
+	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/host/agent/agenttest"
 )
 
 const (
@@ -26,10 +26,10 @@ const (
 	grpcPrefix = 5       // octets before a message: its compression, none, and its length
 )
 
-// A thinHost is a host of the controller that is no more than [agent.Core]: it applies updates, and
-// answers them and probes at once. It has a TCP connection of its own, as every host has, and one
-// goroutine, which reads and writes HTTP/2 frames without gRPC's machinery: a thousand of them
-// share their processors with the controller that is measured.
+// A thinHost is a host of the controller with little more than [agent.Core]: a thinHost applies
+// updates and answers updates and probes at once. Like every host, a thinHost has its own TCP
+// connection. Its single goroutine reads and writes HTTP/2 frames without gRPC, because a thousand
+// thin hosts share their processors with the measured controller.
 type thinHost struct {
 	name   string
 	core   *agent.Core
@@ -42,8 +42,8 @@ type thinHost struct {
 	took   func(time.Duration)
 }
 
-// runThinHost is a thin host until ctx ends, which is no error. applied is told of every state that
-// it holds, and took how long it took for an update, from its octets on.
+// runThinHost runs a thin host until ctx ends, which is no error. runThinHost passes every held
+// state to applied, and to took the duration of an update, counted from the arrival of its octets.
 func runThinHost(
 	ctx context.Context, name, controller string, applied func(*hostapi.State),
 	took func(time.Duration),

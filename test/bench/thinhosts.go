@@ -18,13 +18,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// hostsCommand is the argument that makes this program thin hosts; the addresses of their
-// controllers, with commas in between, and their names follow. Hosts take turns among the
-// controllers. They are in a process of their own as hosts are on machines of their own: the
-// controller's memory is the controller's.
+// hostsCommand is the argument that makes this program run thin hosts; the comma-separated
+// addresses of their controllers and the hosts' names follow. Hosts take turns among the
+// controllers. Thin hosts run in a separate process, as hosts run on separate machines, so the
+// measured memory belongs only to the controller.
 const hostsCommand = "hosts-process"
 
 // What is said to the process, one a line, and what it answers.
@@ -94,7 +94,7 @@ func startThinHosts(ctx context.Context, controllers string, names []string) (*t
 	return t, nil
 }
 
-// freeze has hosts do nothing until thaw, and keep what they are sent in their sockets.
+// freeze stops hosts until thaw. Frozen hosts leave received data in their sockets.
 func (t *thinHosts) freeze() error { return t.cmd.Process.Signal(syscall.SIGSTOP) }
 
 func (t *thinHosts) thaw() error { return t.cmd.Process.Signal(syscall.SIGCONT) }

@@ -154,7 +154,8 @@ func simpleSwitchOnWires(ctx context.Context, load workload, dir string, thrift 
 func switchEnd(port uint32) string { return fmt.Sprintf("s%d", port) }
 func hostEnd(port uint32) string   { return fmt.Sprintf("h%d", port) }
 
-// wired is a switch in a process of its own, between veth interfaces whose other ends are ours.
+// wired is a switch in its own process, connected by veth interfaces whose other ends belong to the
+// benchmark.
 type wired struct {
 	load   workload
 	window int64

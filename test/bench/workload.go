@@ -13,6 +13,7 @@ import (
 
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound"
+	"github.com/weft-sdn/weft/southbound/entry"
 )
 
 // A wire is a frame on a port.
@@ -51,21 +52,28 @@ func workloads() ([]workload, error) {
 
 // workload is the fabric program in a role.
 func (r role) workload() (workload, error) {
-	p, err := pipeline()
+	writes, err := written(inserts(r.entries)...)
 	if err != nil {
-		return workload{}, err
-	}
-	var sent requests
-	client := southbound.Client{Transport: southbound.Direct{Device: &sent}, DeviceID: deviceID,
-		Pipeline: p}
-	if err := accepted(client.Write(context.Background(), inserts(r.entries))); err != nil {
 		return workload{}, fmt.Errorf("%v: %w", r, err)
 	}
 	return workload{
 		name: r.name, title: r.String(), params: r.params(), program: p4.JSON(), info: p4.P4Info(),
-		entries: sent.writes,
+		entries: writes,
 		in:      r.in, out: r.out, packets: r.packets,
 	}, nil
+}
+
+// written returns the requests that updates of the fabric program become.
+func written(updates ...entry.Update) ([]*p4v1.WriteRequest, error) {
+	p, err := pipeline()
+	if err != nil {
+		return nil, err
+	}
+	var sent requests
+	client := southbound.Client{Transport: southbound.Direct{Device: &sent}, DeviceID: deviceID,
+		Pipeline: p}
+	err = accepted(client.Write(context.Background(), updates))
+	return sent.writes, err
 }
 
 // requests is a target that keeps copies of what is written to it.
@@ -89,7 +97,7 @@ func (w *workload) ports() []uint32 {
 	return slices.Compact(ports)
 }
 
-// cycles is how often the packets are sent when it is switches that are compared.
+// cycles is the number of times to send the packets when the benchmark compares switches.
 func (w *workload) cycles() int { return max(1, w.packets/len(w.in)) }
 
 // check compares what came out for one cycle with what must.

@@ -23,7 +23,7 @@ const (
 	writeTime    = 5 * time.Minute // for the switch to do any of it
 )
 
-// A writer is a client that fills the table of a switch and reads it back.
+// A writer is a client that fills a switch table and reads the table back.
 type writer struct {
 	name    string
 	entries int

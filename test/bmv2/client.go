@@ -24,9 +24,9 @@ const (
 	packetIns  = 4096 // packet-ins that may wait to be read, and digest lists
 )
 
-// Client is a plain P4Runtime client of one switch: its primary controller, unless it only
-// observes. It knows nothing of Weft's own southbound, and so checks a switch as any other
-// controller would see it.
+// Client is a plain P4Runtime client of one switch. Client is the primary controller unless it only
+// observes. Client shares no code with Weft's southbound and so checks a switch as any other
+// controller would.
 type Client struct {
 	conn     *grpc.ClientConn
 	stub     p4v1.P4RuntimeClient

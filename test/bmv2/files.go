@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Files is a run of simple_switch, which needs no privileges: it is configured by the commands of
-// simple_switch_CLI, then packets reach it in capture files.
+// Files is a run of simple_switch without privileges: simple_switch_CLI commands configure the
+// switch, and packets arrive in capture files.
 type Files struct {
 	Program  string   // BMv2 JSON
 	Commands []string // for simple_switch_CLI, before the packets
@@ -116,8 +116,7 @@ func (f *Files) Run(t testing.TB) (out map[uint32][][]byte, said string) {
 	return out, said
 }
 
-// feed writes the packets of a port into a pipe, once there is a reader and the switch is ready for
-// them.
+// feed writes a port's packets into a pipe after the pipe has a reader and the switch is ready.
 func (f *Files) feed(name string, port uint32, ready <-chan struct{}) {
 	w, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {

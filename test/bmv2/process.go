@@ -21,8 +21,7 @@ type Process struct {
 	output bytes.Buffer
 }
 
-// exitDelay is how long the output of a process that has ended may stay open, for
-// children of it.
+// exitDelay is how long the children of an ended process may keep its output open.
 const exitDelay = time.Second
 
 // startProcess starts a switch by start, which is cmd.Start or a way around it.
@@ -52,7 +51,7 @@ func (p *Process) Failure() error {
 	return fmt.Errorf("%w: %v: %s", ErrExited, p.err, p.said())
 }
 
-// End kills the process, waits until it has ended, and returns what it printed last.
+// End kills the process, waits for its end, and returns its last output.
 func (p *Process) End() string {
 	_ = p.cmd.Process.Kill() // an error means that it has ended
 	<-p.exited
@@ -66,8 +65,8 @@ func (p *Process) said() string {
 	return string(b[max(0, len(b)-most):])
 }
 
-// Command gives a simple_switch, whose Thrift server is on a port of the loopback interface,
-// commands of simple_switch_CLI, as [Command] does. It gives up when the process ends.
+// Command sends simple_switch_CLI commands to a simple_switch with its Thrift server on a loopback
+// port, like [Command]. Command gives up when the process ends.
 func (p *Process) Command(ctx context.Context, thrift int, script string) (string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

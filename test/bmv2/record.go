@@ -27,7 +27,7 @@ type cable struct {
 // ErrLost marks a recording that is not complete.
 var ErrLost = errors.New("frames went unrecorded")
 
-// recordBuffer is how many octets the kernel holds, its own overhead included, until they are read.
+// recordBuffer is the number of unread octets that the kernel holds, including its own overhead.
 const recordBuffer = 256 << 20
 
 // Recorder sees every frame on every cable of a network, in the order the kernel has them arrive.

@@ -55,7 +55,7 @@ func TestRecord(t *testing.T) {
 			t.Fatalf("frame %d went unrecorded", i)
 		}
 	}
-	// Each has arrived where it was to, and what was injected at b has not shown to a.
+	// Each frame has arrived at its destination, and frames injected at b have not appeared at a.
 	for _, c := range []struct {
 		client string
 		port   int64

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// BMv2's switch and what programs it. Its own command line, rather than P4Runtime, so that a
-// simple_switch alone is enough.
+// BMv2's switch and its programming tool. The tool is BMv2's own command line, not P4Runtime, so a
+// simple_switch alone suffices.
 const (
 	SimpleSwitch    = "simple_switch"
 	simpleSwitchCLI = "simple_switch_CLI"
@@ -30,15 +30,15 @@ func MissingSimpleSwitch() string {
 	return ""
 }
 
-// SimpleSwitchArgs are the arguments of a silent simple_switch whose thrift server listens on a
-// port, and which keeps its sockets in dir. Interfaces and the program follow.
+// SimpleSwitchArgs returns the arguments for a silent simple_switch with its Thrift server on a
+// port and its sockets in dir. Interfaces and the program follow.
 func SimpleSwitchArgs(thrift int, dir string) []string {
 	return append([]string{"--log-level", "off", "--thrift-port", fmt.Sprint(thrift), "--device-id",
 		fmt.Sprint(thrift)}, NotificationArgs(SimpleSwitch, filepath.Join(dir, "notifications.ipc"))...)
 }
 
-// NotificationArgs are the arguments by which a switch of BMv2 has its socket of notifications at a
-// path. A build without nanomsg has none, and refuses the option.
+// NotificationArgs returns the arguments that make a BMv2 switch open its notification socket at a
+// path. A build without nanomsg has no such socket and refuses the option.
 func NotificationArgs(program, path string) []string {
 	if help, err := exec.Command(program, "--help").CombinedOutput(); err == nil &&
 		!strings.Contains(string(help), "--notifications-addr") {
@@ -98,7 +98,7 @@ const (
 
 var portsTaken atomic.Int64
 
-// freePort is a TCP port of loopback that has no listener, another one with each call.
+// freePort returns a TCP port on loopback without a listener. Each call returns another port.
 func freePort() (int, error) {
 	for range ports {
 		n := firstPort + int(int64(os.Getpid()*portsApart)+portsTaken.Add(1))%ports
@@ -109,8 +109,8 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("no port from %d to %d is free", firstPort, firstPort+ports-1)
 }
 
-// Command gives a simple_switch commands of simple_switch_CLI, a line each, as soon as it listens,
-// and returns what is said to them. A command that is refused is an error.
+// Command sends simple_switch_CLI commands, one per line, to a simple_switch as soon as the switch
+// listens, and returns the replies. A refused command is an error.
 func Command(ctx context.Context, thrift int, script string) (string, error) {
 	var dialer net.Dialer
 	for {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFreePort: each switch gets a port of its own, below the ephemeral ones, and none that has a
+// TestFreePort: each switch gets a different port, below the ephemeral ports and without a
 // listener.
 func TestFreePort(t *testing.T) {
 	seen := map[int]bool{}

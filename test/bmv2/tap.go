@@ -14,9 +14,9 @@ import (
 
 const tapBuffer = 16 << 20 // octets of frames a tap holds until they are read
 
-// Tap is the far end of a switch port's cable: what is written to it the switch receives, what the
-// switch sends is read from it. A frame is one Write or one Read. One goroutine may read and
-// another write.
+// Tap is the far end of a switch port's cable: the switch receives the frames written to the Tap,
+// and Read returns the frames sent by the switch. A frame is one Write or one Read. One goroutine
+// may read and another goroutine write.
 type Tap struct {
 	file *os.File
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestQueueDepthReplies: a switch that does not have the service yet is told from one that refuses
-// the depth, and from what is no reply.
+// TestQueueDepthReplies: the client distinguishes a switch without the service so far, a switch
+// that refuses the depth, and an invalid reply.
 func TestQueueDepthReplies(t *testing.T) {
 	reply := func(kind byte, rest ...byte) []byte {
 		return append([]byte{0x80, 1, 0, kind, 0, 0, 0, 1, 'm', 0, 0, 0, 1}, rest...)

@@ -167,7 +167,7 @@ func (b *bed) until(what string, holds func() bool) {
 	}
 }
 
-// decider returns the controller that decides and is ready, as one that runs sees it.
+// decider returns the controller that decides and is ready, as reported by a running controller.
 func (b *bed) decider() *controller {
 	b.t.Helper()
 	var found *controller

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
 	"github.com/weft-sdn/weft/lab"
 )
 

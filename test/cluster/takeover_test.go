@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/store/storetest"
 )
 
 // TestTakeover: what was accepted at any controller is there after the decider has died, left or
@@ -72,6 +73,7 @@ func TestTakeover(t *testing.T) {
 		}
 		return err == nil && len(list) == 3 && deciders == 1
 	})
+	storetest.Formed(t, b.server.Client())
 }
 
 // TestPreconditions: a version that one controller gave holds at another.

@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
 
-// TestTLS: controllers reach each other over mutual TLS, and whoever has no certificate of theirs
-// reaches none of them there.
+// TestTLS: controllers reach each other over mutual TLS. A client without a controller certificate
+// reaches no controller there.
 func TestTLS(t *testing.T) {
 	authority := certstest.New(t)
 	authority.IssueAs(t, "controllers", certs.Identity{Kind: certs.KindController, Name: "c"},

@@ -2,7 +2,11 @@
 package deploy
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +17,9 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/host/mrchost"
 )
 
 const root = "../.."
@@ -140,7 +147,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestUnit: the unit takes from the controller what it does not need, and systemd rates it so.
+// TestUnit: the unit takes unneeded rights from the controller, and systemd rates the unit
+// accordingly.
 func TestUnit(t *testing.T) {
 	const file = "deploy/systemd/weft.service"
 	unit := read(t, file)
@@ -181,7 +189,152 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestImageHasAUser: the image does not run as root, and what of a lab needs root says so.
+// TestUnits: every unit runs a command of weft whose flags exist, under a user of its own, with one
+// capability, and the documents name the unit.
+func TestUnits(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "deploy/systemd/*.service"))
+	if err != nil || len(files) < 3 {
+		t.Fatalf("%v, %v: want the units of controller, switch and NIC", files, err)
+	}
+	pages := read(t, "docs/operations.md") + read(t, "docs/reference/cli.md") +
+		read(t, "docs/libmrc.md")
+	for _, file := range files {
+		name := filepath.Base(file)
+		unit := strings.ReplaceAll(read(t, "deploy/systemd/"+name), "\\\n", " ")
+		start := regexp.MustCompile(`(?m)^ExecStart=weft (\S+)(.*)$`).
+			FindStringSubmatch(unit)
+		if start == nil {
+			t.Errorf("%s starts no command of weft", name)
+			continue
+		}
+		for _, flag := range regexp.MustCompile(`--[a-z0-9-]+`).FindAllString(start[2], -1) {
+			if !strings.Contains(pages, "`"+flag) && !strings.Contains(pages, flag+" ") {
+				t.Errorf("%s: no page has %s of weft %s", name, flag, start[1])
+			}
+		}
+		bound := regexp.MustCompile(`(?m)^CapabilityBoundingSet=CAP_\w+$`)
+		user := regexp.MustCompile(`(?m)^(DynamicUser=yes|User=weft-\w+)$`)
+		if !bound.MatchString(unit) || !user.MatchString(unit) ||
+			!strings.Contains(unit, "\nNoNewPrivileges=yes\n") {
+			t.Errorf("%s: want a user of its own with one capability, and no way to more", name)
+		}
+		for _, m := range regexp.MustCompile(`%d/(\S+)`).FindAllStringSubmatch(unit, -1) {
+			if !strings.Contains(unit, "\nLoadCredential="+m[1]+":") {
+				t.Errorf("%s uses %s, which it does not load", name, m[0])
+			}
+		}
+		if !strings.Contains(pages, name) {
+			t.Errorf("no page names %s", name)
+		}
+	}
+	if !strings.Contains(pages, "LoadCredential=") {
+		t.Error("docs/operations.md: nothing about LoadCredential")
+	}
+}
+
+// TestChart: the golden files are of the present chart, and each configuration in them is one that
+// a controller or a NIC takes.
+func TestChart(t *testing.T) {
+	const dir = "test/chart/testdata/"
+	sources := 0
+	for line := range strings.Lines(read(t, dir+"sources.sha256")) {
+		sum, path, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		text, err := os.ReadFile(filepath.Join(root, "test/chart", path))
+		if err != nil || fmt.Sprintf("%x", sha256.Sum256(text)) != sum {
+			t.Errorf("%s has changed since the golden files were made (%v): make test-chart "+
+				"UPDATE=-update", path, err)
+		}
+		sources++
+	}
+	have := 0
+	err := filepath.WalkDir(filepath.Join(root, "deploy/helm/weft"),
+		func(_ string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				have++
+			}
+			return err
+		})
+	golden, err2 := filepath.Glob(filepath.Join(root, dir, "*.golden.yaml"))
+	if err = errors.Join(err, err2); err != nil || have+len(golden) != sources {
+		t.Errorf("the chart has %d files and %d of values, and sums of %d are kept (%v): make "+
+			"test-chart UPDATE=-update", have, len(golden), sources, err)
+	}
+	for _, path := range golden {
+		name := filepath.Base(path)
+		for _, document := range strings.Split(read(t, dir+name), "\n---\n") {
+			var m struct {
+				Kind     string
+				Metadata struct{ Name string }
+				Data     map[string]string
+			}
+			if err := yaml.Unmarshal([]byte(document), &m); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for file, text := range m.Data {
+				if m.Metadata.Name == "weft-nic" {
+					if _, err := mrchost.Load(file, []byte(text)); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				} else if inv, err := inventory.Load([]byte(text)); err != nil ||
+					inv.Cluster.Name+".yaml" != file || !inv.Cluster.Etcd.On() {
+					t.Errorf("%s: %s: %v", name, file, err)
+				}
+			}
+		}
+	}
+}
+
+// TestNotice: NOTICE has all that the program contains and nothing else, each under a licence that
+// goes together with Apache-2.0, MIT and BSD.
+func TestNotice(t *testing.T) {
+	allowed := []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
+	listed := map[string]bool{}
+	_, list, _ := strings.Cut(read(t, "NOTICE"), "\n\n")
+	for line := range strings.Lines(list) {
+		name, licences, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		for _, l := range strings.Split(licences, " AND ") {
+			if !slices.Contains(allowed, l) {
+				t.Errorf("NOTICE: %s: its licence is %q: want one of %v", name, l, allowed)
+			}
+		}
+		listed[name] = true
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+		`{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}`, "./cmd/weft")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	contained := map[string]bool{"Go standard library": true}
+	for line := range strings.Lines(string(out)) {
+		if path := strings.TrimSpace(line); path != "" {
+			contained[path] = true
+		}
+	}
+	var lock struct{ Packages map[string]struct{ Dev bool } }
+	if err := json.Unmarshal([]byte(read(t, "web/package-lock.json")), &lock); err != nil {
+		t.Fatal(err)
+	}
+	for path, p := range lock.Packages {
+		if path != "" && !p.Dev {
+			contained["npm: "+strings.TrimPrefix(path, "node_modules/")] = true
+		}
+	}
+	for name := range contained {
+		if !listed[name] {
+			t.Errorf("NOTICE lacks %s: make notice", name)
+		}
+	}
+	for name := range listed {
+		if !contained[name] {
+			t.Errorf("NOTICE has %s, which the program does not contain: make notice", name)
+		}
+	}
+}
+
+// TestImageHasAUser: the image does not run as root, and the parts of a lab that need root say so.
 func TestImageHasAUser(t *testing.T) {
 	if text := read(t, "deploy/image/Dockerfile"); !strings.Contains(text, "\nUSER 65532:65532\n") ||
 		!strings.Contains(text, "COPY --chown=65532:65532 state /var/lib/weft\n") {

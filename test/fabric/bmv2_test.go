@@ -249,9 +249,9 @@ func (b *bmv2Target) arrived(ctx context.Context, t testing.TB, port uint32) {
 // probeType is the EtherType of probes, one of those for local experiments.
 const probeType = 0x88b5
 
-// flush sends a probe through each of BMv2's queues and returns what came out besides. Egress
-// queues of ports that are the same modulo 4 share a thread and its order; the last probes go out
-// of every port, so that nothing is left on a wire.
+// flush sends a probe through each of BMv2's queues and returns the other packets that came out.
+// Egress queues of ports equal modulo 4 share a thread and its order. The last probes leave by
+// every port, so no packet remains on a wire.
 func (b *bmv2Target) flush(ctx context.Context, t testing.TB, last bool) []wire {
 	t.Helper()
 	waiting := map[string]bool{}

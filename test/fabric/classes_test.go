@@ -202,7 +202,7 @@ func trimming() []scenario {
 			classes: sent(6, dataClass),
 		},
 	}
-	// What is left of a packet goes on, whatever is full, and says what it was.
+	// A trimmed packet passes however full the queues are, and keeps its trimmed mark.
 	rest := trimmed(size, forwarded(2, to(4, dscps.Trimmable, 1024)), false).frame
 	copy(rest, nodeMAC[:])
 	again := forwarded(4, rest)
@@ -237,8 +237,8 @@ func defaultOf(table string) *p4v1.Update {
 		}}}}
 }
 
-// trimmedTunnels: the size is that of the packet as it leaves, the outermost header is the one that
-// is marked; a tunnel's end takes the mark inwards.
+// trimmedTunnels: the trim size applies to the packet as the switch sends it, and the switch marks
+// the outermost header. The end of a tunnel copies the mark to the inner header.
 func trimmedTunnels() scenario {
 	s := scenario{name: "trimming/tunnels", classes: true}
 	tr := packet.Trimmer{DSCP: dscps, Size: 192, SetLength: true}
@@ -291,8 +291,8 @@ func trimmedTunnels() scenario {
 	return s
 }
 
-// trimmedRoCE: what is left of RoCEv2 packets that are not MRC's is forwarded as well. Cut for
-// another reason it is malformed.
+// trimmedRoCE: the switch also forwards trimmed RoCEv2 packets without MRC. A packet cut short for
+// another reason counts as malformed.
 func trimmedRoCE() scenario {
 	s := scenario{name: "trimming/roce", classes: true, entries: classEntries(priorities{})}
 	for _, op := range []packet.Opcode{packet.OpWriteOnly, packet.OpWriteMiddle, packet.OpSendOnly} {
@@ -520,9 +520,9 @@ func TestControlLeavesFirst(t *testing.T) {
 
 func trafficClass(frame []byte) uint8 { return frame[offOuter]<<4 | frame[offOuter+1]>>4 }
 
-// TestECNProbability: between the thresholds the probability of a mark is linear in what waits
-// behind the packet. Thresholds two apart leave one length between them, of which exactly half is
-// marked.
+// TestECNProbability: between the thresholds, the marking probability grows linearly with the
+// number of packets that wait behind the packet. Thresholds two apart leave one length in between,
+// where the switch marks exactly half of the packets.
 func TestECNProbability(t *testing.T) {
 	for _, c := range []struct{ low, high, burst, rounds int }{{20, 60, 101, 150}, {3, 5, 9, 400},
 		{3, 4, 9, 20}} {

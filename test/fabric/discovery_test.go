@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// lldpFrame is an LLDP frame of another switch, with a payload of some octets behind its data unit.
+// lldpFrame returns another switch's LLDP frame, with some octets of payload behind the data unit.
 func lldpFrame(padding int) []byte {
 	b := packet.Ethernet{Dst: packet.LLDPAddress, Src: macBehind(2),
 		EtherType: packet.EtherTypeLLDP}.Append(nil)
@@ -20,8 +20,8 @@ func lldpFrame(padding int) []byte {
 	return append(b, make([]byte, padding)...)
 }
 
-// discovery: LLDP frames go to the controller as they came, at a rate, and only where that is
-// configured.
+// discovery: LLDP frames reach the controller unchanged, at a limited rate, and only where the
+// configuration enables LLDP.
 func discovery() []scenario {
 	frame := lldpFrame(0)
 	rate := func(spacing, burst uint64) *p4v1.Update {

@@ -53,9 +53,9 @@ func tunneled(t tunnel, frame []byte) []byte {
 	return t.around(packet.NextHeaderIPv6, frame[packet.EthernetLen:])
 }
 
-// hostileHost: a host that is in no group tries everything that reaches another node's SID, or this
-// node's, or that comes out of a tunnel as traffic of the fabric. A host has no way in but plain
-// packets to addresses that are no SIDs.
+// hostileHost: a host outside of all groups tries everything that could reach the SID of another
+// node or of this node, or that could leave a tunnel as fabric traffic. Hosts may only send plain
+// packets to addresses other than SIDs.
 func hostileHost() []scenario {
 	const v6, ethernet = packet.NextHeaderIPv6, packet.NextHeaderEthernet
 	attacker := host(1)

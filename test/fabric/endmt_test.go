@@ -196,8 +196,8 @@ func ecnOfEndMT(t tree, p packet.RoCE) []scenario {
 	return []scenario{s}
 }
 
-// checksumZero is a packet whose checksum would come out as 0 at its only receiver, which means
-// none: 0xffff it is.
+// checksumZero returns a packet whose checksum would be 0 (no checksum) at its only receiver: the
+// switch sends 0xffff instead.
 func checksumZero(t tree) step {
 	p := with(t.request(packet.OpWriteLast, 3, 8), func(p *packet.RoCE) { p.Checksummed = true })
 	for i := range 1 << 24 {

@@ -189,7 +189,7 @@ func ecmpGroup(id, first uint32, out ...uint32) []*p4v1.Update {
 		}}}})
 }
 
-// refusing makes the first member of a group of [ecmpGroup] one that says no.
+// refusing makes the first member of an [ecmpGroup] group drop its packets, as if no route existed.
 func refusing(group []*p4v1.Update) []*p4v1.Update {
 	group[0].GetEntity().GetActionProfileMember().Action = call(p4.ActionDropNoRoute)
 	return group

@@ -106,7 +106,8 @@ func structuredEVs() []scenario {
 	return append(all, s, nackWithLength())
 }
 
-// nackWithLength: the UDP length of a NACK is another packet's, and no switch looks at it.
+// nackWithLength: the UDP length of a NACK belongs to another packet, and no switch checks the
+// length.
 func nackWithLength() scenario {
 	p := mrcPacket(2, dscps.Control, 0)
 	p.BTH.Opcode, p.BTH.Timestamped = packet.OpMRCNACK, false
@@ -174,9 +175,10 @@ func TestStructuredEVShortcuts(t *testing.T) {
 	}
 }
 
-// TestECMPTiersDoNotPolarise spreads flows over two tiers of four ways each that run the same
-// program: the second must spread the flows that the first has sent one way over all of its own.
-// With the same multiplier it does not, or the test would show nothing.
+// TestECMPTiersDoNotPolarise spreads flows over two tiers with the same program and four paths
+// each: the second tier must spread the flows that arrive on one path over all four of its own
+// paths. With the same multiplier in both tiers the second tier must fail to spread them, or the
+// test would prove nothing.
 func TestECMPTiersDoNotPolarise(t *testing.T) {
 	const flows, paths = 1600, 4
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -75,7 +75,7 @@ func extensionHeaders() []scenario {
 	udp := append(packet.UDP{SrcPort: 9, DstPort: 99, Length: 16}.Append(nil), pattern(8)...)
 	inner := plain(packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 9, Src: attacker,
 		Dst: host(4)}, udp)[packet.EthernetLen:]
-	// A routing header of a type and one segment left, as RFC 8200 section 4.4 has it.
+	// A routing header with a type and one segment left, per RFC 8200 section 4.4.
 	routing := func(kind uint8) []byte {
 		b := []byte{packet.NextHeaderUDP, 2, kind, 1, 0, 0, 0, 0}
 		return append(append(b, host(4).AsSlice()...), udp...)

@@ -34,8 +34,8 @@ func with(p packet.RoCE, change func(*packet.RoCE)) packet.RoCE {
 	return p
 }
 
-// in is a frame that arrives on a port, out one that leaves by it with the MAC addresses of its
-// next hop.
+// in returns a frame that arrives on a port. out returns a frame that leaves by the port, with the
+// next hop's MAC addresses.
 func in(port uint32, p packet.RoCE) wire { return wire{port, p.Append(nil)} }
 
 func out(port uint32, p packet.RoCE) wire {

@@ -374,8 +374,8 @@ func (t tree) passed(port uint32, p packet.RoCE) wire {
 	return out(port, p)
 }
 
-// encapsulated is what H.Encaps at this switch makes of a packet of the source whose tree starts at
-// a SID.
+// encapsulated returns the result of H.Encaps at this switch, for a packet of the source and a tree
+// that starts at a SID.
 func encapsulated(start netip.Addr, p packet.RoCE) packet.RoCE {
 	srh, err := packet.NewSRH(packet.NextHeaderIPv6, []netip.Addr{start, sixteen(p.IPv6.Dst)}, nil)
 	if err != nil {
@@ -393,7 +393,7 @@ func encapsulated(start netip.Addr, p packet.RoCE) packet.RoCE {
 	return p
 }
 
-// fromSource is what comes of a packet of the source where the tree starts at this very switch.
+// fromSource returns the frames for a packet of the source if the tree starts at this switch.
 func (t tree) fromSource(p packet.RoCE) []wire {
 	wires := t.all(p)
 	for _, port := range t.children {

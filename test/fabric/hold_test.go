@@ -139,8 +139,8 @@ func (h *holder) reports(op p4.TargetOp) (list []p4.QueueReport) {
 	return list
 }
 
-// TestPauseHolds: a pause holds the priorities it names of its port for its quanta, in order, and
-// nothing else; a new one takes the place of the one before; quanta of 0 end it.
+// TestPauseHolds: a pause holds the named priorities of its port for its quanta, in order, and
+// nothing else. A new pause replaces the previous pause; quanta of 0 end a pause.
 func TestPauseHolds(t *testing.T) {
 	h := newHolder(t, 0)
 	h.send(2, onLink(2, pfcOf(1000, 3)).frame)
@@ -215,8 +215,9 @@ func TestPauseOfPortsWithoutSpeed(t *testing.T) {
 	h.want("and over", "3:3")
 }
 
-// TestIngressWatchCountsEveryPacket: a packet that need not wait counts in the watch of the port by
-// which it came, so an XOFF below its length is signalled, and taken back when it has left.
+// TestIngressWatchCountsEveryPacket: a packet that need not wait counts in the watch of its ingress
+// port. The switch therefore signals an XOFF below the packet's length, and takes the XOFF back
+// after the packet has left.
 func TestIngressWatchCountsEveryPacket(t *testing.T) {
 	h := newHolder(t, 0, entry(p4.TablePfcQueue, []any{uint8(ingress), 1, 3}, p4.ActionSetPfcQueue, 0,
 		holdOctets-1, 0, 0, 0, 1, 0, 0, 0))

@@ -8,8 +8,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestPauseAllocatesNothing: neither do PFC frames, nor packets that are held, nor frames that are
-// made.
+// TestPauseAllocatesNothing: PFC frames, held packets and generated frames cause no allocations.
 func TestPauseAllocatesNothing(t *testing.T) {
 	own := packet.MAC{2, 0, 0, 0, 0, 0x77}
 	h := newHolder(t, 0,

@@ -207,7 +207,7 @@ func badTLVs() []scenario {
 	return []scenario{s}
 }
 
-// budInband: a bud node sends the packet on as it is, and serves its own receivers from the TLVs.
+// budInband: a bud node forwards the packet unchanged, and serves its own receivers from the TLVs.
 func budInband() scenario {
 	t := tree{group: newGroup(15, 2), children: []uint32{4, 5}, inband: true}
 	p := t.request(packet.OpWriteOnly, 100, 256)

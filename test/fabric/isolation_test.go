@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Those who may send to the same destinations: 1 and 2 are hosts of project acme, 5 is one that it
-// shares, 4 is of globex. Host 3 is of no isolated project.
+// Sets of hosts with the same permitted destinations: hosts 1 and 2 belong to project acme, acme
+// shares host 5, and host 4 belongs to globex. Host 3 belongs to no isolated project.
 const (
 	acme       = 0x80000007
 	acmeShared = 0x17
@@ -25,7 +25,8 @@ func isolatedPort(port, of uint32) []*p4v1.Update {
 		entry(p4.TableSourceGuard, []any{port, exactly(host(port))}, p4.ActionAllowSourceOf, of))
 }
 
-// mayReach lets some hosts send to prefixes, and to nothing else; notReach is the other way round.
+// mayReach lets a set of hosts send to the prefixes and to no other destination. notReach does the
+// opposite.
 func mayReach(of uint32, to ...netip.Prefix) []*p4v1.Update {
 	return verdicts(of, p4.ActionDropIsolated, p4.ActionAllowDestination, to)
 }
@@ -61,7 +62,8 @@ func datagram(from, to uint32) packet.IPv6 {
 var datagramPayload = append(packet.UDP{SrcPort: 9, DstPort: 99, Length: 16}.Append(nil),
 	pattern(8)...)
 
-// isolation: what is of an isolated project stays in it, and nobody else's gets in.
+// isolation: packets of an isolated project stay in the project, and packets of other projects stay
+// out.
 func isolation() []scenario {
 	var steps []step
 	reaches := [][]bool{ // by sender and receiver: hosts 1 to 6
@@ -114,7 +116,7 @@ func isolation() []scenario {
 
 func toOf(from, to uint32) wire { return wire{from, plain(datagram(from, to), datagramPayload)} }
 
-// isolatedVRF: a VRF keeps its packets in by itself, and its addresses are its own.
+// isolatedVRF: a VRF keeps its packets inside, and has its own address space.
 func isolatedVRF() []scenario {
 	return []scenario{{
 		name: "isolation/vrf",

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// l3vpn is tenants' traffic over SRv6 policies, and out of them: two tenants whose addresses are
-// the same, one on port 2 and one on port 6.
+// l3vpn sends tenant traffic into and out of SRv6 policies: two tenants use the same addresses, one
+// on port 2 and one on port 6.
 func l3vpn() []scenario {
 	const none, v6 = packet.NextHeaderNone, packet.NextHeaderIPv6
 	const slices = 0xfff
@@ -184,7 +184,7 @@ func (s s6) encapsulated(port uint32, inner packet.IPv6, dscp uint8, slice uint3
 	return w
 }
 
-// domainEdge: a host sends to no SID, but for those that it is allowed to use.
+// domainEdge: a host may send only to explicitly allowed SIDs.
 func domainEdge() []scenario {
 	const none, v6 = packet.NextHeaderNone, packet.NextHeaderIPv6
 	block := netip.MustParsePrefix("fd00:b::/32")

@@ -13,8 +13,9 @@ import (
 // sourcePorts are the ports each source may send on.
 const sourcePorts = p4.MtSources / p4.MtGroups
 
-// limitTree is one of as many trees as a switch takes: it starts here, with two receivers and two
-// children, which are branches like them. The last has all its branches.
+// limitTree returns one of the maximum number of trees in a switch: the tree starts here, with two
+// receivers and two children. Children count as branches like receivers. The last tree has the
+// maximum number of branches.
 func limitTree(id uint16) tree {
 	t := tree{group: newGroup(id, 2), children: []uint32{7, 8}}
 	if id == p4.MtGroups-1 {
@@ -48,8 +49,9 @@ func limitEntries(t tree) []*p4v1.Update {
 	return updates
 }
 
-// TestEmbeddedLimits has one switch carry as many groups as it declares, all at the same time, and
-// one with as many branches: every group copies its own data, and remembers its own responses.
+// TestEmbeddedLimits makes one switch carry the declared number of groups at the same time, and a
+// group with the declared number of branches. Every group copies its own data and remembers its own
+// responses.
 func TestEmbeddedLimits(t *testing.T) {
 	e := newEmbedded()
 	e.reset(t)

@@ -123,7 +123,8 @@ func roceLengths() scenario {
 			}
 		}
 	}
-	// Lengths that state so much payload, of which so much is there, or all and the ICRC.
+	// long returns a packet whose length fields announce payload octets. The packet carries present
+	// octets, or the whole payload and the ICRC.
 	long := func(payload, present int) []byte {
 		p := arriving(host(1), host(2), packet.BTH{Opcode: packet.OpSendOnly, DestQPN: 9, PSN: 1})
 		p.IPv6.TrafficClass = packet.TrafficClass(dscps.Trimmed, packet.ECT0)
@@ -145,8 +146,7 @@ func roceLengths() scenario {
 	return s
 }
 
-// lengthsOf changes what the headers of a packet to port 2 state, and how long its frame is, by one
-// octet each.
+// lengthsOf changes each header length of a packet to port 2, and the frame length, by one octet.
 func lengthsOf(p packet.RoCE) []step {
 	whole := p
 	if isMRC(p.BTH.Opcode) {
@@ -205,8 +205,8 @@ func lengthsOf(p packet.RoCE) []step {
 	return steps
 }
 
-// lengthsRefused returns why a packet is refused whose UDP datagram has so many octets, but whose
-// headers and frame have so many more.
+// lengthsRefused returns the reason to refuse a packet whose UDP datagram has datagram octets,
+// while the UDP length, the IP length and the frame exceed the true lengths by udp, ip and octets.
 func lengthsRefused(p packet.RoCE, datagram, udp, ip, octets int) p4.DropReason {
 	const headers = 8 + 12 + 4 // of UDP, BTH and ICRC
 	short := octets < udp

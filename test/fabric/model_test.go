@@ -186,11 +186,11 @@ type history struct {
 	got     []int64 // last PSN each receiver has
 	msn     []int64
 	front   int64
-	// level has all of 32 branches near each other, and the last ones catch up: each of them is the
-	// one that all wait for at times, by its PSN, by its MSN, and by its RNR timer.
+	// level keeps all 32 branches close to each other, and the last branches catch up: at times all
+	// others wait for each branch, because of its PSN, its MSN, or its RNR timer.
 	level bool
-	// sparse has few live branches of 32, others in each epoch, and many epochs: each of them is the
-	// first one at times, or the last, or the one that has not reported.
+	// sparse has few live branches of 32, different branches in each epoch, and many epochs: at times
+	// each branch comes first, comes last, or has not reported.
 	sparse bool
 }
 
@@ -225,7 +225,7 @@ func newHistory(seed uint64, virtual bool) *history {
 	return h
 }
 
-// somePSN is one from which it is not far to where PSNs wrap, or change their sign, or any.
+// somePSN returns a PSN close to a wrap, a PSN close to a change of sign, or a random PSN.
 func (h *history) somePSN() int64 {
 	some := []int64{1, 1<<24 - 20, 1<<24 - 4, 1<<23 - 10, 1<<23 - 4, h.rng.Int64N(1 << 24)}
 	return some[h.rng.IntN(len(some))] + 1<<24
@@ -303,7 +303,7 @@ func (h *history) move() move {
 	return h.respond(b, psn, syndrome)
 }
 
-// newEpoch forgets what was, and has some branches live.
+// newEpoch discards the state and starts an epoch with some live branches.
 func (h *history) newEpoch(live []int) move {
 	w := h.w
 	w.newEpoch()
@@ -320,7 +320,7 @@ func (h *history) newEpoch(live []int) move {
 	return move{what: fmt.Sprint("new epoch of ", live), write: updates}
 }
 
-// sparseEpoch begins an epoch of up to four branches, whose PSNs and MSNs are near each other.
+// sparseEpoch begins an epoch of up to four branches with PSNs and MSNs close together.
 func (h *history) sparseEpoch() move {
 	rng := h.rng
 	live := rng.Perm(len(h.got))[:rng.IntN(5)]
@@ -364,7 +364,7 @@ func (h *history) respond(b int, psn int64, syndrome packet.Syndrome) move {
 		h.w.respond(b, psn, syndrome, h.msn[b]))
 }
 
-// levelMove has a branch respond, or one of those that are behind all others.
+// levelMove makes branch b respond or, two times in three, a branch with the lowest PSN.
 func (h *history) levelMove(b int) move {
 	rng := h.rng
 	least := slices.Min(h.got)

@@ -104,8 +104,8 @@ func echo(src, dst packet.MAC, from, to netip.Addr, hops, typ uint8, octets int)
 	return append(b, m...)
 }
 
-// neighborDiscovery: the switch answers for the gateway and for neighbors that it knows, hands the
-// rest of what hosts say of themselves to the controller, and drops what they may not say.
+// neighborDiscovery: the switch answers for the gateway and for known neighbors, hands other claims
+// of hosts to the controller, and drops forbidden claims.
 func neighborDiscovery() []scenario {
 	n := street
 	linkLocal := packet.LinkLocal(n.host)

@@ -8,7 +8,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// Packet I/O as P4Runtime has it, to and from frames of the CPU port.
+// Packet I/O per P4Runtime, to and from frames of the CPU port.
 
 // toPacketOut splits the packet_out header off a frame.
 func toPacketOut(frame []byte) *p4v1.PacketOut {

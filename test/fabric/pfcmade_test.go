@@ -164,7 +164,8 @@ func (p somePolicy) entry() *p4v1.Update {
 	return entry(p4.TableSrPolicy, []any{p.id}, action, params...)
 }
 
-// path is what is still to visit before the service, and what has been; and the port to it.
+// path returns the SIDs already visited, the SIDs still to visit before the service, and the port
+// towards the service.
 func (p somePolicy) path() (visited, visit []netip.Addr, port uint32) {
 	if p.own {
 		return p.segments[:1], p.segments[1:], 3

@@ -19,8 +19,8 @@ import (
 // planHostPort is where the host of a leaf is.
 const planHostPort = 60
 
-// plannedNet is a Clos of three tiers whose switches hold what the controller plans: two pods of
-// two leaves and two switches above, and two links to each core.
+// plannedNet is a three-tier Clos whose switches hold the controller's plan: two pods with two
+// leaves and two upper switches each, and two links to each core.
 type plannedNet struct {
 	net      *plan.Network
 	clos     *topology.Clos
@@ -214,8 +214,8 @@ func (p *plannedNet) walk(t *testing.T, leaf topology.NodeID,
 	return nil, "", nil
 }
 
-// TestPlannedEVs: in every mode each EV of each pair of leaves takes, through switches that hold
-// what is planned, the links that its decoding names, and the packet reaches the host.
+// TestPlannedEVs: in every mode, each EV for each pair of leaves takes the links named by its
+// decoding, through switches programmed according to the plan, and the packet reaches the host.
 func TestPlannedEVs(t *testing.T) {
 	p := newPlanned(t)
 	for _, f := range []ev.Format{

@@ -35,8 +35,8 @@ func register(t *testing.T, e *embedded, name string, port uint32, class int,
 	return 0
 }
 
-// TestQueueOfReplacedProgram: where more packets have left than have come, they are of the time
-// before the program was replaced: the queue is empty, and is counted from there.
+// TestQueueOfReplacedProgram: if more packets have left than arrived, the surplus dates from before
+// the program's replacement: the queue is empty, and counting starts there.
 func TestQueueOfReplacedProgram(t *testing.T) {
 	const port, left = 2, 100
 	for _, trims := range []bool{false, true} {
@@ -71,8 +71,8 @@ func TestQueueOfReplacedProgram(t *testing.T) {
 	}
 }
 
-// TestMarksOfReplacedProgram: a packet that waited while the program was replaced has no more of
-// them behind it than have come since.
+// TestMarksOfReplacedProgram: for a packet that waited during a replacement of the program, only
+// packets that arrived since count as waiting behind.
 func TestMarksOfReplacedProgram(t *testing.T) {
 	e := newEmbedded()
 	e.reset(t)

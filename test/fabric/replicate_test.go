@@ -171,7 +171,7 @@ func firstSwitch() []scenario {
 		},
 	}
 
-	// The tree starts at this very switch, which has children and receivers of its own.
+	// The tree starts at this switch, which also has children and local receivers.
 	own := tree{group: newGroup(10, 2), children: []uint32{7, 8}, outer: host(1)}
 	source := entry(p4.TableMtSource, []any{own.id, 1, own.source()}, p4.ActionMtEncapsReplicate, node,
 		own.sid(), own.mcast(), 1)
@@ -194,7 +194,7 @@ func firstSwitch() []scenario {
 	sends := func(g group, port uint32, src netip.Addr) *p4v1.Update {
 		return entry(p4.TableMtSource, []any{g.id, port, src}, p4.ActionMtInband)
 	}
-	// Port 2 faces a host that has an address of its own, and may use the source's.
+	// Port 2 faces a host with its own address, which may also use the source's address.
 	admission2 := append(modify(entry(p4.TablePort, []any{2}, p4.ActionSetPort, 1, 0)),
 		entry(p4.TableSourceGuard, []any{2, exactly(host(2))}, p4.ActionAllowSource),
 		entry(p4.TableSourceGuard, []any{2, exactly(host(1))}, p4.ActionAllowSource))

@@ -394,7 +394,7 @@ func answerers() []scenario {
 		},
 	}
 
-	// A child that is not adjacent sends its responses inside IPv6 to this node's End.DT6 SID.
+	// A non-adjacent child sends responses inside IPv6 to this node's End.DT6 SID.
 	wrapped := func(p packet.RoCE, routed bool) wire {
 		p.Encapsulated, p.Routed = true, routed
 		p.Outer = packet.IPv6{HopLimit: 60, Src: p.IPv6.Src, Dst: sidEndDT6}
@@ -432,15 +432,14 @@ func answerers() []scenario {
 	return []scenario{s, far, fromScratch()}
 }
 
-// psnOffset: the aggregation counts the PSNs of the source, whatever those of a receiver are:
-// branch 1 is 5 behind, so that it passes 2^24 later, and branch 2 counts from the other half of
-// the space.
+// psnOffset: the aggregation counts the source's PSNs, whatever a receiver's PSNs are. Branch 1
+// lags by 5 and so passes 2^24 later; branch 2 counts from the other half of the space.
 func psnOffset() scenario {
 	const last = packet.PSNMask
 	g := newGroup(1022, 3).where(func(g *group) {
 		g.branches[1].psn, g.branches[2].psn = last-4, 1<<23
 	})
-	// of is the PSN that a branch gives what the source counts as psn.
+	// of returns a branch's PSN for the source's PSN psn.
 	of := func(b int, psn uint32) uint32 { return (psn + g.branches[b].psn) & last }
 	s := scenario{name: "response/psn_offset", entries: g.responses()}
 	for _, psn := range []uint32{last - 1, last, 0, 1, 4, 5, 6, 1<<23 - 1, 1 << 23, 1<<23 + 1} {

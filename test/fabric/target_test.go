@@ -37,10 +37,10 @@ type target interface {
 	reset(t testing.TB)
 	// write changes entries.
 	write(t testing.TB, updates []*p4v1.Update)
-	// inject takes frames in, one after the other, and returns all that leaves because of them: in
-	// order on each port.
+	// inject sends frames in one after the other, and returns all resulting frames, in order on each
+	// port.
 	inject(t testing.TB, in ...wire) []wire
-	// digests waits for as many as are wanted and returns all that there were since it was asked last.
+	// digests waits for want digests and returns all digests since the previous call.
 	digests(t testing.TB, want int) []learned
 	// counters returns the cells of an indirect counter that are not zero, in packets.
 	counters(t testing.TB, id uint32) map[int]int

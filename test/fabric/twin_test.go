@@ -7,9 +7,9 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// twin is the response aggregation of one group as docs/multicast.md words it, written for a reader
-// and not for a switch: PSNs and MSNs never wrap (the wire's are taken modulo 2^24), a pending NAK
-// has its own ePSN, and nothing is packed.
+// twin is the response aggregation of one group in the words of docs/multicast.md, written for a
+// reader and not for a switch: PSNs and MSNs never wrap (values on the wire count modulo 2^24), a
+// pending NAK has its own ePSN, and nothing is packed.
 type twin struct {
 	g    group
 	now  time.Duration
@@ -155,7 +155,7 @@ func (w *twin) respond(b int, psn int64, syndrome packet.Syndrome, msn int64) tw
 	return w.windows(twinAnswer{drop: p4.DropReasonMtAbsorbed})
 }
 
-// due is the NAK or ACK of m that has to leave whoever asks.
+// due returns the NAK or ACK of m that must leave regardless of the asking branch.
 func (w *twin) due(m int64, repeated bool) (twinAnswer, bool) {
 	pending := false
 	var longest time.Duration

@@ -112,7 +112,8 @@ func usids() []scenario {
 				p.Routed, p.SRH = true, srh
 			})
 		}
-		// onward is the step of a packet that goes on by a port, as the codec's model has it.
+		// onward returns the step of a packet that the switch forwards by a port, according to the
+		// codec's model.
 		onward := func(what string, b packet.USIDBehavior, p packet.MRC, port uint32) step {
 			want := changed(p, func(q *packet.MRC) {
 				srh := &q.SRH
@@ -529,7 +530,7 @@ func TestUSIDAgainstModel(t *testing.T) {
 					srh.SegmentsLeft = uint8(rng.IntN(len(list) + 2))
 					p.Routed, p.SRH = true, srh
 				}
-				// A node's uSID before a local one of its own is done in one step: not in the model.
+				// The switch processes a node's uSID and a following local uSID in one step, unlike the model.
 				rest, err := f.AppendUSIDs(nil, p.Outer.Dst)
 				if err != nil {
 					t.Fatal(err)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
-	"github.com/weft-sdn/weft/endpoint/cm"
-	"github.com/weft-sdn/weft/endpoint/rc"
-	"github.com/weft-sdn/weft/endpoint/verbs"
+	"github.com/weft-sdn/weft/host/cm"
+	"github.com/weft-sdn/weft/host/rc"
+	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
@@ -265,9 +265,9 @@ func TestConnect(t *testing.T) {
 	a.wait("the source to leave", func() bool { return a.state("S1") == "" && a.programmed() })
 }
 
-// TestConnectAny: the spec names no host. The first host that connects to the port is the source,
-// those of the prefix that connect to the next one are receivers; the source waits for two, and a
-// third one joins while it writes.
+// TestConnectAny: the spec names no host. The first host that connects to the port becomes the
+// source. Hosts of the prefix that connect to the next port become receivers. The source waits for
+// two receivers, and a third receiver joins during the write.
 func TestConnectAny(t *testing.T) {
 	a := newApps(t)
 	a.spec.Source, a.spec.Receivers = api.GroupSource{}, nil
@@ -339,8 +339,8 @@ func TestConnectAny(t *testing.T) {
 	a.has(a.write("other"), "R1", "R4")
 }
 
-// TestConnectToken: the token is not read back, a write without one keeps it, and another
-// controller has it.
+// TestConnectToken: the API does not return the token, a write without a token keeps the token, and
+// another controller holds the token too.
 func TestConnectToken(t *testing.T) {
 	a := newApps(t, "R1")
 	a.must(a.put())

@@ -161,8 +161,8 @@ func (s *scenario) whenProgrammed(f func()) {
 	s.world.After(time.Millisecond, func() { s.whenProgrammed(f) })
 }
 
-// request puts the spec as soon as there is a controller to take it: one that is up and has
-// learned that the hosts concerned can be reached.
+// request puts the spec as soon as a controller accepts the spec: the controller must be up and
+// must have learned that the hosts in question can be reached.
 func (s *scenario) request(f func()) {
 	if err := s.put(); err != nil {
 		s.world.After(time.Millisecond, func() { s.request(f) })
@@ -171,8 +171,8 @@ func (s *scenario) request(f func()) {
 	s.whenProgrammed(f)
 }
 
-// place is where a receiver can join: the first PSN of a message that has not begun, the
-// messages before it, and its offset in the data.
+// place returns where a receiver can join: the first PSN of the next message, the number of
+// preceding messages, and the offset of the message in the data.
 func (s *scenario) place() (psn uint32, messages int, offset int) {
 	psn = s.group.SourceQP.NextMessagePSN()
 	messages = packet.PSNDiff(psn, s.group.Config.InitialPSN) / (s.message / pmtu)
@@ -251,8 +251,8 @@ func (s *scenario) remove(host string, dead bool) change {
 	}
 }
 
-// holdLast keeps the source from ending the transfer while a change is under way that it does not
-// have to wait for: it goes on to three fifths of the data, or to the end of what it has begun.
+// holdLast keeps the source from ending the transfer during a change that does not block the
+// source: the source continues to three fifths of the data, or to the end of the message begun.
 func (s *scenario) holdLast() {
 	psn := s.group.SourceQP.NextMessagePSN()
 	messages := s.group.Size() / s.message

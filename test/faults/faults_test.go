@@ -17,9 +17,9 @@ import (
 // slow is what a run should not take; those that do are told, as something to look at.
 const slow = 2 * time.Second
 
-// mostRetries bounds the retries in a row without progress. What is left are mostly the source's
-// own timeouts, 2.1 ms apart, while a receiver is dead; without a hold-off that grows it would be
-// thousands.
+// mostRetries bounds consecutive retries without progress. The remaining retries are mostly the
+// source's own timeouts, 2.1 ms apart, while a receiver is dead; without a growing hold-off there
+// would be thousands.
 const mostRetries = 500
 
 // each runs a story for every seed, on all processors, and reports what failed. It returns the

@@ -22,7 +22,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// intruders are hosts that are in no group, and the switches they are at: an edge, and the source's
+// intruders lists hosts outside of all groups, with their switches: an edge switch and the source's
 // switch.
 var intruders = [...][2]string{{"N1", "X1"}, {"N6", "X6"}}
 
@@ -90,8 +90,8 @@ func (h *hostile) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	}
 }
 
-// opaque reports whether the headers of a frame end in one that no switch and no host here reads:
-// what a bit that a wire has flipped makes of a header of a tunnel. The rest is data then.
+// opaque reports whether the headers of a frame end in a header that no switch and no host here
+// reads: the result of a bit error in a tunnel header. The rest of the frame is data.
 func opaque(frame []byte) bool {
 	if len(frame) < packet.EthernetLen || binary.BigEndian.Uint16(frame[12:]) != packet.EtherTypeIPv6 {
 		return false
@@ -116,8 +116,8 @@ func opaque(frame []byte) bool {
 // Arrived implements lab.Tap.
 func (*hostile) Arrived(time.Duration, *lab.Wire, []byte) {}
 
-// refused counts what the switches of the intruders have dropped as addressed to a SID or
-// encapsulated.
+// refused counts the packets that the intruders' switches dropped because of a SID destination or
+// encapsulation.
 func (h *hostile) refused() (n uint64) {
 	for _, i := range intruders {
 		sw, err := h.s.world.Switch(i[0])
@@ -147,9 +147,9 @@ func (h *hostile) strike() {
 	h.s.world.After(time.Duration(h.rng.Int64N(int64(2*intrusionGap))), h.strike)
 }
 
-// aim forges a packet that does harm wherever the switch at the host lets it in: an ACK that the
-// source takes, of about what it sends next, or a WRITE that a receiver takes in the place of the
-// source's next one. Two tunnels hide it from the source guard, which sees two headers.
+// aim forges a packet that does harm wherever the host's switch lets the packet in: an ACK near the
+// source's next PSN that the source accepts, or a WRITE that a receiver accepts in place of the
+// source's next WRITE. Two tunnels hide the packet from the source guard, which sees two headers.
 func (h *hostile) aim(from *lab.HostNode) []byte {
 	g := h.s.group
 	p := packet.RoCE{
@@ -229,7 +229,7 @@ func (h *hostile) forged(own netip.Addr) (protocol uint8, b []byte) {
 		BTH: packet.BTH{Opcode: packet.OpAcknowledge, PKey: packet.DefaultPKey, DestQPN: designatedQPN,
 			PSN: psn},
 	}
-	// The epoch that the nodes of the tree use is no secret to be relied on.
+	// Security must not rely on a secret epoch of the tree's nodes.
 	if epoch := h.epoch(); h.rng.IntN(4) > 0 {
 		p.IPv6.FlowLabel = epoch & 0xffff
 	}
@@ -296,7 +296,7 @@ func (h *hostile) epoch() uint32 {
 	return 0
 }
 
-// target is what some packet is addressed to: a SID of the tree, another SID of a switch, a
+// target returns the destination of some packet: a SID of the tree, another SID of a switch, a
 // container of uSIDs, or an address.
 func (h *hostile) target() netip.Addr {
 	sw := one(h.rng, h.s.world.Network.Switches...)
@@ -353,10 +353,9 @@ func (s *scenario) admitted() error {
 	return nil
 }
 
-// TestIntrudersDoHarm: what the hostile hosts of the other tests send does harm where no edge of
-// the domain keeps it out. The source takes ACKs of what receivers lack, or a NAK that ends it, and
-// receivers hold what the source never wrote. A run of the other tests proves something only
-// because of that.
+// TestIntrudersDoHarm: without a domain edge, the packets of the other tests' hostile hosts do
+// harm. The source accepts ACKs for data that receivers lack, or a NAK that ends the transfer, and
+// receivers hold data that the source never wrote. Only this makes the other tests meaningful.
 func TestIntrudersDoHarm(t *testing.T) {
 	cache := new(p4rt.Cache)
 	forged := bytes.Repeat([]byte{0xbd}, pmtu)

@@ -47,7 +47,8 @@ func TestIPv4Connect(t *testing.T) {
 	a.has(a.write("wraps"), "R1", "R2")
 }
 
-// TestIPv4ConnectAny: the first host that connects is the source, and receivers are those of a prefix.
+// TestIPv4ConnectAny: the first host that connects becomes the source, and hosts of a prefix become
+// receivers.
 func TestIPv4ConnectAny(t *testing.T) {
 	network := redundant()
 	toIPv4(&network)

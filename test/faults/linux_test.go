@@ -23,9 +23,9 @@ const (
 	pingLimit = time.Second // in which the reply has to come
 )
 
-// linux is a host that knows its address and nothing else: it takes the router that advertises
-// itself, and finds neighbors and watches whether they are reachable as a Linux kernel does. It
-// pings, and answers.
+// linux is a host that knows only its address: like a Linux kernel, the host uses the router that
+// advertises itself, finds neighbors, and watches their reachability. The host sends and answers
+// pings.
 type linux struct {
 	name    string
 	mac     packet.MAC

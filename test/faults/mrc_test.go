@@ -11,13 +11,13 @@ import (
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/host/nic"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// planesStory is a fabric of planes with MRC hosts that write to each other, and what goes wrong
-// meanwhile.
+// planesStory is a fabric of planes with MRC hosts that write to each other, plus the faults during
+// the writes.
 type planesStory struct {
 	scenario
 	mesh    *lab.Mesh
@@ -42,7 +42,7 @@ func (s *planesStory) instructed() bool {
 	return len(all) > 0
 }
 
-// newPlanes builds the fabric of a seed, programs it, and has the hosts ready to send.
+// newPlanes builds the fabric of a seed, programs it, and waits until all hold what they should.
 func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 	s := &planesStory{scenario: scenario{rng: rand.New(rand.NewPCG(seed, 2))}}
 	network := lab.Clos(lab.ClosConfig{
@@ -72,6 +72,12 @@ func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 		return s, fmt.Errorf("switches and hosts do not hold what they are to hold within a second: %v",
 			s.control.Err())
 	}
+	return s, nil
+}
+
+// connect has hosts ready to send to each other.
+func (s *planesStory) connect() (err error) {
+	network := &s.world.Network
 	const pmtu = 1024
 	cfg := lab.MeshConfig{
 		Message: pmtu * (1 + s.rng.IntN(8)), Immediate: s.rng.IntN(4), QP: nic.DefaultQPConfig(),
@@ -89,10 +95,10 @@ func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 			To: network.Hosts[to].Name, Bytes: pmtu*(100+s.rng.IntN(150)) - s.rng.IntN(pmtu)})
 	}
 	if s.mesh, err = s.world.NewMesh(cfg); err != nil {
-		return s, err
+		return err
 	}
 	s.progress = s.mesh.Progress
-	return s, nil
+	return nil
 }
 
 // planeKinds are the kinds of trouble; a seed is of the kind of its remainder.
@@ -101,6 +107,9 @@ const planeKinds = 7
 // planesOf is the story of a seed, ready to run.
 func planesOf(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 	s, err := newPlanes(seed, cache)
+	if err == nil {
+		err = s.connect()
+	}
 	if err != nil {
 		return s, err
 	}

@@ -168,9 +168,9 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestHostileNeighbor: R2, which has an address of its own, claims those of others, its gateway's,
-// a SID and 10,000 more, in every way, and sends from them. Nothing of it is bound or forwarded.
-// All of it is counted. The others lose no ping meanwhile.
+// TestHostileNeighbor: R2, a host with its own address, claims addresses of other hosts, the
+// gateway's address, a SID and 10,000 more, by every method, and sends from these addresses. The
+// switch binds and forwards nothing and counts everything. Other hosts lose no ping meanwhile.
 func TestHostileNeighbor(t *testing.T) {
 	const port, gap = 3, 150 * time.Millisecond // below the rate of a port
 	s := newStreet(t)
@@ -236,7 +236,7 @@ func TestHostileNeighbor(t *testing.T) {
 			hostile.say(src, dst, packet.MAC{}, m)
 			s.run(gap)
 		}
-		// The switch itself defends its addresses, so that no controller is needed for it.
+		// The switch itself defends its addresses without a controller.
 		if c.address == gateway || c.address.IsLinkLocalUnicast() {
 			said--
 			defended++

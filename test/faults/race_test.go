@@ -9,4 +9,5 @@ const (
 	replays       = 1  // kinds that TestReplay runs twice
 	modeSeeds     = 1  // seeds of TestModesGiveTheSameBytes
 	planeSeeds    = 80 // runs of TestPlanes
+	leaseSeeds    = 1  // runs of TestLeases
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/endpoint/rc"
+	"github.com/weft-sdn/weft/host/rc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -69,7 +69,7 @@ type scenario struct {
 	open    bool // see options
 	spec    api.MulticastGroupSpec
 	message int
-	// progress is the part of the data, from 0 to 1, that has been acknowledged.
+	// progress is the acknowledged part of the data, from 0 to 1.
 	progress func() float64
 	strikes  []strike // still to come
 	changes  int      // of membership, under way
@@ -77,14 +77,14 @@ type scenario struct {
 	broken   error
 }
 
-// A strike is something that happens when a part of the data has been acknowledged.
+// A strike is an event at a given part of acknowledged data.
 type strike struct {
 	at float64
 	f  func()
 }
 
-// when has something happen once a part of the data, from 0 to 1, has been acknowledged, so that
-// it happens in the middle of the transfer however fast that is.
+// when schedules an event for the acknowledgment of a part of the data, from 0 to 1, so that the
+// event falls in the middle of the transfer at any speed.
 func (s *scenario) when(progress float64, f func()) {
 	s.strikes = append(s.strikes, strike{progress, f})
 }
@@ -223,7 +223,7 @@ func (s *scenario) take() {
 	s.world.After(s.between(100*time.Microsecond, 2*time.Millisecond), s.take)
 }
 
-// connected reports whether every switch that is on is programmed and nothing is left to do.
+// connected reports whether every running switch is programmed and no work remains.
 func (s *scenario) connected() bool {
 	if s.control.Core() == nil {
 		return false

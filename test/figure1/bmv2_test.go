@@ -20,7 +20,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/endpoint/rc"
+	"github.com/weft-sdn/weft/host/rc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/test/bmv2"
@@ -29,7 +29,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, bgplstest.LeftByGoBGP()) }
 
-// startTimeout and the others bound what never takes as long, on a machine that has other work too.
+// startTimeout and the other timeouts exceed the longest expected durations, even on a busy
+// machine.
 const (
 	startTimeout    = 60 * time.Second
 	programTimeout  = 60 * time.Second
@@ -264,8 +265,9 @@ func (f *figure) awaitSettled(ctx context.Context, t *testing.T, live *lab.Live)
 	}
 }
 
-// deleteOrphans deletes what the last controller's group left on the switches. The present
-// controller, which starts without its intents, keeps that group until a client deletes it.
+// deleteOrphans deletes the remains of the last controller's group from the switches. The present
+// controller starts without the group's intent and keeps the group until a client deletes the
+// remains.
 func (f *figure) deleteOrphans(ctx context.Context, t *testing.T, live *lab.Live) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -563,9 +565,9 @@ func (f *figure) checkState(t *testing.T, live *lab.Live, m *maker) {
 	}
 }
 
-// congest makes a group with a short window of CNPs and has one receiver send one. No other packet
-// comes: it reaches the source only if each switch on the way tells the controller of its window,
-// and the controller polls it when that is over.
+// congest makes a group with a short CNP window, and one receiver sends a CNP. No other packet
+// follows: the CNP reaches the source only if each switch on the path reports its window to the
+// controller, and the controller polls the switch at the end of the window.
 func (f *figure) congest(ctx context.Context, t *testing.T, live *lab.Live, m *maker,
 	c *comparison) {
 	t.Helper()

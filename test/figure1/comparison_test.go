@@ -52,8 +52,8 @@ func (c *comparison) take() []bmv2.Frame {
 	return frames
 }
 
-// settle compares what has been recorded, and goes on until all that the twins have sent has left
-// BMv2 too, and BMv2 has begun with every frame. It returns the first difference.
+// settle compares the recorded frames until everything sent by the twins has left BMv2 too, and
+// BMv2 has started on every frame. settle returns the first difference.
 func (c *comparison) settle(ctx context.Context) error {
 	for {
 		for frames := c.take(); len(frames) > 0; frames = c.take() {

@@ -366,7 +366,7 @@ func (m *maker) response(rng *rand.Rand) sample {
 	return sample{fmt.Sprintf("%s of %s, PSN %#06x", what, name, p.BTH.PSN), at, frame, some}
 }
 
-// relayed is an answer as a child of N6 would send it, right or not.
+// relayed returns an answer in the form that a child of N6 would send, correct or not.
 func (m *maker) relayed(rng *rand.Rand) sample {
 	child := [...]string{"N4", "N5"}[rng.IntN(2)]
 	at, node, parent := m.between(child, "N6"), m.switchOf(child), m.switchOf("N6")
@@ -468,8 +468,8 @@ func (f *figure) play(t *testing.T, c *comparison, list []sample) {
 	}
 }
 
-// inject has a sample arrive. On a link between switches it is on the record as if the switch at
-// the other end had sent it.
+// inject makes a sample arrive. On a link between switches, the record shows the sample as sent by
+// the switch at the other end.
 func (f *figure) inject(c *comparison, s sample) error {
 	linked := false
 	for _, l := range f.links {

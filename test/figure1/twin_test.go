@@ -40,8 +40,8 @@ const (
 	tick     = time.Millisecond // of the twin's clock, a frame
 )
 
-// newTwin makes a twin of what the switch holds now. The registers of BMv2 may hold what groups of
-// earlier epochs have left there.
+// newTwin makes a twin from the switch's present entries. BMv2's registers may still hold values
+// from groups of earlier epochs.
 func newTwin(ctx context.Context, name string, client *bmv2.Client, cache *p4rt.Cache) (*twin,
 	error) {
 	w := &twin{name: name, bmv2: client, due: map[uint32][][]byte{}, fed: map[uint32]bool{}}
@@ -162,7 +162,7 @@ func (w *twin) left(port uint32, frame []byte) error {
 	return nil
 }
 
-// owes lists the ports by which the twin has sent what BMv2 has not.
+// owes lists the ports where the twin has sent frames that BMv2 has not sent.
 func (w *twin) owes() []string {
 	var list []string
 	for port, due := range w.due {

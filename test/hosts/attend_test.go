@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/host/agent/agenttest"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/service/hostrelay"
 	"github.com/weft-sdn/weft/southbound/hosts"
@@ -127,8 +127,8 @@ func (w *attended) set(s *hostapi.State) {
 	}
 }
 
-// TestAttended: a host at another controller's attendant is to the decider as one of its own: its
-// answers come when it has applied or refused, and its reports arrive.
+// TestAttended: the decider treats a host at another controller's attendant like its own host.
+// Answers arrive after the host has applied or refused a state, and reports arrive too.
 func TestAttended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newAttended(t, 0)
@@ -230,7 +230,7 @@ func TestAttendedElsewhere(t *testing.T) {
 		if !h.State().Equal(second) {
 			t.Errorf("back at the first controller, without a decider, it holds %+v", h.State())
 		}
-		// The connection stays, and so does what it holds, when the next one decides.
+		// The connection and the host's state survive the change of the decider.
 		w.start(2, nil)
 		third := deny(t, second, 5)
 		w.set(third)

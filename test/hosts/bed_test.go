@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/host/agent/agenttest"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/southbound/hosts/hoststest"
 )
@@ -37,7 +37,7 @@ type bed struct {
 	stop     func() // ends the server, and waits
 }
 
-// cuttable is a connection that a test can end, also in the middle of what is written to the host.
+// cuttable is a connection that a test can end, even in the middle of a write to the host.
 type cuttable struct {
 	net.Conn
 	left    *atomic.Int64 // octets that may still be read by the host; negative: any number

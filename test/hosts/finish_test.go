@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/host/agent/agenttest"
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
@@ -22,8 +22,8 @@ func (h *host) ended() bool {
 	}
 }
 
-// TestLastWords: a host that ends while it applies an update still answers it, and says what became
-// of EVs and their counters; then its stream ends.
+// TestLastWords: a host that shuts down while applying an update still answers the update, and
+// reports the fate of EVs and their counters; then its stream ends.
 func TestLastWords(t *testing.T) {
 	for name, interval := range map[string]time.Duration{"counters": time.Hour, "no counters": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestFinishAlone(t *testing.T) {
 	})
 }
 
-// TestFinishUnheard: an agent waits for a controller that takes its time, until it is told to end.
+// TestFinishUnheard: an agent waits for a slow controller until somebody ends the agent.
 func TestFinishUnheard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)

@@ -6,17 +6,17 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
-	"github.com/weft-sdn/weft/hostapi"
-	"github.com/weft-sdn/weft/hostapi/hostapitest"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi/hostapitest"
+	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/host/agent/agenttest"
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
-// TestRandomFaults plays both ends without a stream between them: states that change, messages and
-// answers that are lost, restarts of either end, devices that refuse for a while. In the end the
-// host holds what it is to hold; at every time it holds a state that was once wanted of it, or such
-// a one less what it refused.
+// TestRandomFaults plays both ends without a stream in between: changing states, lost messages and
+// answers, restarts of either end, devices that refuse for a while. In the end the host holds the
+// wanted state. At any time the host holds a state that was once wanted, possibly without the
+// refused parts.
 func TestRandomFaults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(0, 0)
@@ -132,7 +132,7 @@ func TestRandomFaults(t *testing.T) {
 	})
 }
 
-// obeys checks that a host uses no EV and no port that it is told not to.
+// obeys checks that a host uses no forbidden EV and no forbidden port.
 func obeys(t *rapid.T, held, desired *hostapi.State) {
 	if held.DeniedPorts != desired.DeniedPorts {
 		t.Fatalf("denied ports %#x, want %#x", held.DeniedPorts, desired.DeniedPorts)

@@ -13,11 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/endpoint/mrc"
-	"github.com/weft-sdn/weft/endpoint/nic"
-	"github.com/weft-sdn/weft/endpoint/verbs"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/host/mrc"
+	"github.com/weft-sdn/weft/host/nic"
+	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/southbound/hosts"
@@ -110,8 +110,8 @@ func (f *fabric) node(name string) *lab.MRCNode {
 // peer is the other host.
 func peer(name string) string { return map[string]string{"H1": "H2", "H2": "H1"}[name] }
 
-// Sent checks every packet of a host: its value must be one of the profile's, and none that the
-// host has told the controller that it does not use.
+// Sent checks every packet from a host: the profile must contain the packet's EV, and the host must
+// not have told the controller that the host does not use the EV.
 func (f *fabric) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	if w.From != "H1" && w.From != "H2" {
 		return
@@ -130,7 +130,7 @@ func (f *fabric) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	}
 }
 
-// used is the number of values that a host has sent with since this was asked last.
+// used returns the number of EVs that a host has sent with since the previous call.
 func (f *fabric) used(host string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -437,8 +437,7 @@ func (f *fabric) last(host, what string) (line string) {
 	return line
 }
 
-// TestNICRefuses: what the NIC cannot hold is refused by the name of the field, and everything else
-// is held.
+// TestNICRefuses: the NIC refuses unsupported values, naming the field, and holds everything else.
 func TestNICRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFabric(t, nil)
@@ -454,7 +453,7 @@ func TestNICRefuses(t *testing.T) {
 		routed.EVs, routed.Count, routed.MinActive = []hostapi.EV{{Port: 1}}, 1, 1
 		s.Profiles = append(s.Profiles, &p, &routed)
 		s.CC = []*hostapi.CCProfile{{Name: "cc", Algorithm: hostapi.AlgorithmNSCC,
-			NSCC: hostapi.NSCC{Gamma: 1, MaxMDJump: 1, MaxCwnd: 1 << 20, TargetDelay: 1000}}}
+			NSCC: hostapi.NSCC{Gamma: 1, MaxMDJump: 1, MaxCwnd: 1 << 31, TargetDelay: 1000}}}
 		made, err := hostapi.NewState(s)
 		if err != nil {
 			t.Fatal(err)
@@ -468,9 +467,9 @@ func TestNICRefuses(t *testing.T) {
 			reasons[r.Field] = r.Reason
 		}
 		for field, reason := range map[string]string{
-			"set_profiles[wide].count":             "2000, want at most 1024 (ev_max_count_profile)",
-			"set_profiles[nowhere]":                "EVs[0]: SRv6 EV: no first uSID container: invalid EV profile",
-			"set_cc_profiles[cc].nscc.base_rtt_ns": "0s, want 1ns to a minute",
+			"set_profiles[wide].count":          "2000, want at most 1024 (ev_max_count_profile)",
+			"set_profiles[nowhere]":             "EVs[0]: SRv6 EV: no first uSID container: invalid EV profile",
+			"set_cc_profiles[cc].nscc.max_cwnd": "2147483648, want MinCwnd (128) to 1073741823 octets",
 		} {
 			if reasons[field] != reason {
 				t.Errorf("%s: %q, want %q", field, reasons[field], reason)

@@ -11,9 +11,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/host/agent/agenttest"
 	"github.com/weft-sdn/weft/southbound/hosts"
 )
 
@@ -81,8 +81,8 @@ func TestSubscribe(t *testing.T) {
 	})
 }
 
-// TestControllerGone: a controller that has nothing to say of a host leaves it alone, and a host
-// keeps what it has while the controller is gone.
+// TestControllerGone: a controller without a state for a host leaves the host alone, and a host
+// keeps its state while the controller is gone.
 func TestControllerGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
@@ -150,8 +150,8 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestCutInSnapshot: wherever a snapshot is cut, the host holds nothing of it, and all of it in the
-// end.
+// TestCutInSnapshot: wherever the stream breaks within a snapshot, the host applies nothing of the
+// snapshot, and in the end applies the whole snapshot.
 func TestCutInSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := state(t, 600, 128) // several parts
@@ -182,7 +182,7 @@ func TestCutInSnapshot(t *testing.T) {
 	})
 }
 
-// TestSlowHost: what a host misses while it is slow is one delta, to the last state.
+// TestSlowHost: a slow host receives all missed changes as one delta to the latest state.
 func TestSlowHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)
@@ -313,8 +313,8 @@ func TestRefusal(t *testing.T) {
 	})
 }
 
-// TestBusyDevice: what the device refuses for now keeps its old definition, without the EVs that
-// are gone, and is tried again.
+// TestBusyDevice: an object that the device refuses for now keeps its old definition, without the
+// removed EVs, and the host tries again.
 func TestBusyDevice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBed(t, nil)

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/endpoint/agent/agenttest"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/host/agent/agenttest"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
 	"github.com/weft-sdn/weft/southbound/hosts"

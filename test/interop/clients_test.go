@@ -52,8 +52,7 @@ func compile(t *testing.T, args ...string) string {
 	return out
 }
 
-// TestLayouts: the client in Python has the offsets of the structs of C that the headers of
-// librdmacm have.
+// TestLayouts: the Python client uses the same struct offsets as the C headers of librdmacm.
 func TestLayouts(t *testing.T) {
 	var layouts map[string]map[string]int
 	if err := json.Unmarshal(python(t, "print(json.dumps(weft.layouts()))"), &layouts); err != nil {

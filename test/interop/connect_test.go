@@ -25,7 +25,7 @@ const (
 // replicas are the guests whose programs connect by RDMA CM as receivers.
 var replicas = []string{"R1", "R2", "R3", "R4", "R5"}
 
-// plugged fails where a guest has a neighbor that somebody has written, or none that is its router.
+// plugged fails if a guest has a neighbor entry written by hand, or no entry for its router.
 func (s *session) plugged() {
 	s.Helper()
 	for name, g := range s.guests {
@@ -59,7 +59,7 @@ func (s *session) start(guest string, argv ...string) {
 	s.check(s.guests[guest].call("start", arguments{"name": "program", "argv": argv}, nil))
 }
 
-// finished waits for the program of a guest, and returns what it has said.
+// finished waits for a guest's program, and returns the program's output.
 func (s *session) finished(guest string) string {
 	s.Helper()
 	text, code := s.ended(guest)

@@ -76,8 +76,8 @@ func makeImage(t *testing.T) image {
 	return i
 }
 
-// withPrograms returns the image with the programs of guests: an archive of their own after that of
-// the packages, which the kernel unpacks one after the other.
+// withPrograms returns the image with the guests' programs in a second archive after the archive of
+// packages. The kernel unpacks the archives in order.
 func withPrograms(t *testing.T, i image) image {
 	t.Helper()
 	root, out := t.TempDir(), t.TempDir()

@@ -255,8 +255,9 @@ func (s *session) put() weftapi.MulticastGroup {
 	return g
 }
 
-// post has the source send so many octets by an operation, and returns the number of its requests.
-// For SEND the receivers have buffers; with immediate data they have one for each message.
+// post makes the source send a number of octets by an operation, and returns the number of
+// requests. For SEND the receivers have buffers; with immediate data the receivers have a buffer
+// for each message.
 func (s *session) post(op string, octets int) (count int) {
 	s.Helper()
 	s.fill++
@@ -321,7 +322,8 @@ func (s *session) states() map[string]bool {
 	return out
 }
 
-// completions waits for so many, which must be good, and have the immediate data of the step.
+// completions waits for a number of completions. All completions must be good and contain the
+// step's immediate data.
 func (s *session) completions(g *guest, op string, count int, immediate bool) {
 	s.Helper()
 	var list [][4]*int64

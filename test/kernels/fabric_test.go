@@ -18,9 +18,9 @@ import (
 	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/kernel"
-	"github.com/weft-sdn/weft/demo/flow"
-	"github.com/weft-sdn/weft/demo/multicast"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/lab/demo/flow"
+	"github.com/weft-sdn/weft/lab/demo/multicast"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,8 +48,8 @@ type bed struct {
 	mesh *lab.Mesh
 }
 
-// rate of links: so slow that what the machine takes for a packet is little beside the time that
-// the links take.
+// rate of links: slow enough to make the machine's time per packet small compared with the links'
+// time per packet.
 const rate = 20_000_000
 
 // start runs the fabric, to which add may add something.
@@ -96,7 +96,7 @@ func (b *bed) do(f func(w *lab.World) error) {
 func (b *bed) write() {
 	b.Helper()
 	b.do(func(w *lab.World) (err error) {
-		// Twice what fits into the links of a host, so that the windows are full.
+		// Write twice the capacity of a host's links to fill the windows.
 		window := int(4*rate/8*w.Network.RoundTrip().Seconds())/lab.MRCMTU*lab.MRCMTU + lab.MRCMTU
 		b.mesh, err = w.NewMesh(lab.MeshConfig{
 			Flows: lab.AllToAll(w.Network.MRCHosts(), window), Message: window, Repeat: true,
@@ -144,7 +144,7 @@ func (b *bed) goodput() float64 {
 	return got
 }
 
-// share returns what the max-min fair shares of what is left come to, in bits of payload a second.
+// share returns the sum of max-min fair shares of the remaining links, in payload bits a second.
 func (b *bed) share(lost ...lab.Loss) float64 {
 	b.Helper()
 	s, err := b.World.Network.AllToAllShares(lost...)
@@ -191,9 +191,9 @@ func (b *bed) carried(plane string) (frames uint64) {
 	return frames
 }
 
-// TestFabric: MRC over eight kernels. A link and a T1 fail under an all-to-all: memory is right, no
-// queue pair is in error, and the goodput stays most of what it was, as far as the links that are
-// left carry it. The T1 comes back as a kernel without routes, and is used again.
+// TestFabric: MRC over eight kernels. A link and a T1 fail under an all-to-all: memory stays
+// correct, no queue pair enters the error state, and the goodput stays high, as far as the
+// remaining links allow. The T1 returns as a kernel without routes, and hosts use the T1 again.
 func TestFabric(t *testing.T) {
 	for _, mode := range []ev.Mode{ev.ModeF3216, ev.ModeUSIDStructured} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -261,8 +261,8 @@ func (b *bed) countsSIDs(sw string) {
 	}
 }
 
-// enough measures the goodput until it is least of a part of what links carry, and returns it:
-// hosts take a while to find how much each plane carries.
+// enough measures the goodput until the goodput reaches the least share of a part of the link
+// capacity, and returns the goodput. Hosts need a while to find the capacity of each plane.
 func (b *bed) enough(when string, links, part float64) float64 {
 	b.Helper()
 	for try := 1; ; try++ {
@@ -333,7 +333,8 @@ func TestMixedFabric(t *testing.T) {
 	b.refused("S1", "R2")
 }
 
-// refused: a group from a host to another is refused, with a switch of plane 2 and what it lacks.
+// refused: the controller refuses a group from one host to another, and names a switch of plane 2
+// and the missing feature.
 func (b *bed) refused(source, receiver string) {
 	b.Helper()
 	rest, err := client.New(client.Config{Server: b.URL()})

@@ -31,7 +31,7 @@ type docker struct {
 	env []string
 }
 
-// newDocker finds the daemon of the machine, or starts one with data of its own.
+// newDocker finds the machine's daemon, or starts a daemon with separate data.
 func newDocker(t *testing.T) *docker {
 	t.Helper()
 	d := &docker{t: t}
@@ -249,7 +249,7 @@ func (p *project) find(service string) (container, error) {
 	return container{}, fmt.Errorf("there is no container of %s", service)
 }
 
-// crash kills the process of a service as the kernel would for want of memory, and waits until its
+// crash kills a service's process like the kernel's out-of-memory killer, and waits until the
 // container is back.
 func (p *project) crash(service string) {
 	p.t.Helper()
@@ -380,9 +380,9 @@ func TestCompose(t *testing.T) {
 	})
 }
 
-// cluster has one of three controllers after the other killed, stopped beyond its lease, and cut
-// off from all others and from the switches. Traffic goes on, the group keeps its tree, and every
-// controller comes back.
+// cluster kills one of three controllers after the other, stops each beyond its lease, and cuts
+// each off from all other controllers and from the switches. Traffic continues, the group keeps its
+// tree, and every controller comes back.
 func (d *docker) cluster(dir, profile string) {
 	d.t.Helper()
 	p := d.up(dir, profile, 3)

@@ -111,10 +111,10 @@ func write(t *testing.T, network lab.Network, o export.Options) (dir string) {
 	return dir
 }
 
-// fabric is the network of examples/fabric.yaml.
+// fabric is the network of docs/examples/fabric.yaml.
 func fabric(t *testing.T) lab.Network {
 	t.Helper()
-	n, err := lab.Load("../../examples/fabric.yaml")
+	n, err := lab.Load("../../docs/examples/fabric.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Two leaves of two planes, with two hosts that have one address at a port of each.
+// Two leaves in two planes, and two hosts. Each host has one address, at a port of each leaf.
 const (
 	planesTopology = `nodes:
 - {name: L1, routerId: 10.0.0.1, loopback: "2001:db8:f::1", locator: "5f00:0:1::/48"}
@@ -37,9 +37,9 @@ api: {listen: "127.0.0.1:8080"}
 	silence = 4 * time.Second
 )
 
-// TestOneAddressOverPlanes: an address at one interface of a kernel is found there alone, by
-// neighbor discovery; with it at each interface, or with entries of proxy_ndp, the leaf of each
-// plane finds the MAC of its port (OCP MRC 1.0 section 11.5).
+// TestOneAddressOverPlanes: with an address on one kernel interface, neighbor discovery finds the
+// address only at that interface. With the address on each interface, or with proxy_ndp entries,
+// the leaf of each plane finds the MAC of its port (OCP MRC 1.0 section 11.5).
 func TestOneAddressOverPlanes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("processes in real time: the race detector sees nothing of them")
@@ -116,7 +116,7 @@ func (h *kernelHost) mac(plane int) string {
 	return fmt.Sprintf("02:00:00:00:%02x:%02x", h.name[0], plane)
 }
 
-// found returns the MACs of a host by plane, as the controller has found them.
+// found returns a host's MACs by plane, as the controller has discovered them.
 func (h *kernelHost) found(ctx context.Context) (macs []string, err error) {
 	var page struct {
 		Items []api.Host `json:"items"`
@@ -134,7 +134,8 @@ func (h *kernelHost) found(ctx context.Context) (macs []string, err error) {
 	return macs, nil
 }
 
-// await waits until the planes with an interface have its MAC, and fails where another has one.
+// await waits until the planes with an interface have the interface's MAC, and fails if another
+// plane has a MAC.
 func (h *kernelHost) await(ctx context.Context, what string, planes ...int) error {
 	return await(ctx, h.name+" "+what, func() error {
 		macs, err := h.found(ctx)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// whole reports whether the outside programs do all that is asked of them, which takes minutes.
+// whole reports whether the outside programs run their full workload, which takes minutes.
 func whole() bool { return os.Getenv(wholeEnv) != "" }
 
 func wholeTime() time.Duration {
@@ -38,8 +38,8 @@ func missing(t *testing.T) {
 		"at hand")
 }
 
-// compileNCCL makes the plugin from its sources as they are, without CUDA and NCCL, and the harness
-// that does what NCCL does with it.
+// compileNCCL builds the plugin from unmodified sources, without CUDA and NCCL, and the harness
+// that drives the plugin like NCCL.
 func compileNCCL(t *testing.T, dir, ocp string) {
 	t.Helper()
 	plugin := os.Getenv(ncclEnv)
@@ -105,8 +105,8 @@ func (m *machines) flap(ctx context.Context, t *testing.T) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// example runs OCP's benchmark, which writes messages of from octets and of powers of two of them,
-// to octets at most.
+// example runs OCP's benchmark with messages of from octets, of powers of two of from, and of to
+// octets at most.
 func (m *machines) example(t *testing.T, from, to, iterations int,
 	beside func(context.Context, *testing.T) func()) {
 	t.Helper()

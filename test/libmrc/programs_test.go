@@ -36,7 +36,8 @@ func built(t *testing.T) (dir string) {
 		t.Skip("this test needs root: it makes interfaces")
 	}
 	for _, c := range [][2]string{{"ip", "iproute2"}, {"unshare", "util-linux"}, {"gcc", "gcc"},
-		{"make", "make"}, {"stdbuf", "coreutils"}} {
+		{"make", "make"}, {"stdbuf", "coreutils"},
+		{"setpriv", "util-linux"}} {
 		if _, err := exec.LookPath(c[0]); err != nil {
 			t.Skipf("%s is not on the PATH: apt-get install %s", c[0], c[1])
 		}
@@ -45,7 +46,10 @@ func built(t *testing.T) (dir string) {
 		t.Skip("there is no <infiniband/verbs.h>: apt-get install libibverbs-dev")
 	}
 	dir = t.TempDir()
-	libmrc := filepath.Join("..", "..", "libmrc")
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // others run its programs
+		t.Fatal(err)
+	}
+	libmrc := filepath.Join("..", "..", "host", "libmrc")
 	run(t, "make", "-s", "-C", libmrc, "OUT="+dir)
 	run(t, "go", "build", "-trimpath", "-o", filepath.Join(dir, "weft"),
 		"github.com/weft-sdn/weft/cmd/weft")
@@ -54,6 +58,8 @@ func built(t *testing.T) (dir string) {
 		compile(t, dir, program, "-Wall", "-Wextra", "-Werror", "-pthread",
 			filepath.Join("testdata", program+".c"))
 	}
+	run(t, "gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-I"+filepath.Join(libmrc, "src"), "-o",
+		filepath.Join(dir, "hostile"), filepath.Join("testdata", "hostile.c"))
 	if ocp := os.Getenv(ocpEnv); ocp != "" {
 		example := filepath.Join(ocp, "examples", "benchmark")
 		compile(t, dir, "mrc_example", "-I"+ocp, filepath.Join(example, "mrc_example.c"),
@@ -101,7 +107,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// machines are two hosts, each with a NIC of two ports that are wired to the other's.
+// machines holds two hosts, each with a two-port NIC wired to the other host's NIC.
 type machines struct {
 	t    *testing.T
 	dir  string
@@ -124,12 +130,14 @@ func TestInside(t *testing.T) {
 		}
 	}
 	m := &machines{t: t, dir: dir}
+	run(t, "chown", "daemon", dir)
 	for host := range 2 {
 		m.start(host)
 	}
 	t.Run("a plane fails", m.planeFails)
 	t.Run("many programs", m.many)
 	t.Run("control", m.control)
+	t.Run("a program is hostile", m.programHostile)
 	t.Run("OCP's programs", m.ocp)
 	t.Run("NCCL plugin", m.nccl)
 	t.Run("a program is killed", m.programKilled)
@@ -157,9 +165,13 @@ func (m *machines) socket(host int) string {
 func (m *machines) start(host int) {
 	m.t.Helper()
 	peer := 1 - host
-	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.dir, "weft"), "nic", "-i",
+	// as a user of its own, with the one capability that docs/libmrc.md names
+	cmd := exec.CommandContext(m.t.Context(), "setpriv", "--reuid", "daemon", "--regid", "daemon",
+		"--groups", "nogroup", "--bounding-set", "-all,+net_raw", "--inh-caps", "-all,+net_raw",
+		"--ambient-caps", "-all,+net_raw", "--no-new-privs", filepath.Join(m.dir, "weft"), "nic", "-i",
 		port(host, 0)+","+port(host, 1), "--gateway", mac(peer, 0)+","+mac(peer, 1), "--address",
 		fmt.Sprintf("2001:db8::%d", host+1), "--socket", m.socket(host),
+		"--group", "nogroup",
 		"--state", filepath.Join(m.dir, fmt.Sprintf("nic%d.state", host+1)))
 	log, err := cmd.StderrPipe()
 	if err == nil {
@@ -284,6 +296,23 @@ func (m *machines) programKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = p.Wait() // it was killed
+	}
+	m.session(ctx, t, 1<<20, 1).wait(t)
+}
+
+// programHostile: a user of the NIC gains neither access to the memory of a more privileged
+// program, whose number its connection has, nor control through its own user namespace.
+func (m *machines) programHostile(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	helper := filepath.Join(m.dir, "helper")
+	run(t, "cp", filepath.Join(m.dir, "hostile"), helper)
+	if err := os.Chmod(helper, 0o755|os.ModeSetuid); err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.program(ctx, 0, "hostile", m.socket(0), helper).CombinedOutput()
+	if err != nil {
+		t.Errorf("hostile: %v: %s", err, out)
 	}
 	m.session(ctx, t, 1<<20, 1).wait(t)
 }

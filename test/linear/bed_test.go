@@ -145,6 +145,7 @@ type bed struct {
 	outside   bool      // the store is an etcd outside
 	nodes     []*node
 	etcd      *node // nil: the controllers form one
+	rival     *node // of another installation; nil: there was none yet
 	authority *certstest.Authority
 	fabric    *fabric
 	rules     int // that the network has had
@@ -171,7 +172,7 @@ type node struct {
 	starts   int
 }
 
-// built is the directory of the program, once a test has asked for it.
+// built is the directory of the program, after a test has asked for the program.
 var built string
 
 // program is that of the controllers: WEFT_BINARY, or that of this source.
@@ -312,8 +313,8 @@ func (b *bed) place(n *node) {
 	}
 }
 
-// ports returns addresses of a node: of its API, for other controllers, for other members of the
-// etcd, for hosts.
+// ports returns a node's addresses: for its API, for other controllers, for other etcd members, and
+// for hosts.
 func (b *bed) ports(n *node) [4]string {
 	if n.ns != nil {
 		return [4]string{n.address + ":8080", n.address + ":9443", n.address + ":2380", n.address +
@@ -510,7 +511,8 @@ func (n *node) client(timeout time.Duration) *client.Client {
 	return c
 }
 
-// decider returns the controller that decides, as one of them says, or the first where none does.
+// decider returns the deciding controller, as reported by any controller, or the first controller
+// if no controller reports a decider.
 func (b *bed) decider(ctx context.Context) *node {
 	for _, asked := range b.nodes {
 		c, err := client.New(client.Config{Server: "http://" + asked.api, Timeout: time.Second})

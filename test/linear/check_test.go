@@ -132,8 +132,8 @@ func (c *checker) linear(key string, ops []operation) {
 	}
 }
 
-// snapshots checks that a list which shows a version shows no resource as it was before an earlier
-// one: versions grow over all resources.
+// snapshots checks that a list with some version shows no resource in a state from before an
+// earlier version: versions grow over all resources.
 func (c *checker) snapshots(ops []operation) {
 	given := make(map[string][]uint64) // the versions of a resource
 	for v, e := range c.versions {
@@ -163,8 +163,7 @@ func (c *checker) snapshots(ops []operation) {
 	}
 }
 
-// stale checks that stale reads which follow each other at one start of a controller do not go
-// back.
+// stale checks that successive stale reads from one run of a controller never go back.
 func (c *checker) stale(ops []operation) {
 	type place struct {
 		node  string
@@ -273,8 +272,8 @@ func final(ops []operation) (last operation, ok bool) {
 	return last, ok
 }
 
-// keep writes a history that breaks rules to a directory: all of it, what it breaks, and
-// porcupine's picture of each resource whose operations are not linearizable. It returns the
+// keep writes a history with violations to a new directory: the whole history, the violations, and
+// porcupine's picture of each resource with non-linearizable operations. keep returns the
 // directory.
 func keep(h *history, found []violation, about any) (string, error) {
 	parent := os.Getenv("WEFT_LINEAR_DIR")

@@ -22,9 +22,9 @@ import (
 const (
 	// answerTime is how long a client waits for an answer.
 	answerTime = 3 * time.Second
-	// keyOperations is how many operations a resource has before another one takes its place, and
-	// keyUnknowns how many of them without an answer: each may still be carried out at any time, which
-	// porcupine tries.
+	// keyOperations is the number of operations on a resource before another resource takes its place,
+	// and keyUnknowns the number of unanswered operations: the cluster may still carry out an
+	// unanswered operation at any time, and porcupine tries all these times.
 	keyOperations = 300
 	keyUnknowns   = 5
 	// liveKeys are in use at a time.
@@ -66,12 +66,19 @@ func (k *keys) pick(r *rand.Rand) *key {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := r.IntN(len(k.live))
-	if x := k.live[i]; x.operations >= keyOperations || x.unknown >= keyUnknowns {
-		k.before = append(k.before, x)
-		k.live[i] = k.fresh()
-	}
-	k.live[i].operations++
+	k.live[i] = k.turn(k.live[i])
 	return k.live[i]
+}
+
+// turn returns a key for the next operation: x, or a fresh one when x has had its turn. k.mu is
+// held.
+func (k *keys) turn(x *key) *key {
+	if x.operations >= keyOperations || x.unknown >= keyUnknowns {
+		k.before = append(k.before, x)
+		x = k.fresh()
+	}
+	x.operations++
+	return x
 }
 
 // single returns a key that no other client uses.
@@ -90,7 +97,7 @@ func (k *keys) all() []*key {
 	return append(append([]*key(nil), k.before...), k.live...)
 }
 
-// retired returns a key that had its turn and is not deleted yet, nil for none.
+// retired returns a retired key that nobody has deleted yet, nil for none.
 func (k *keys) retired(from int) *key {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -113,6 +120,9 @@ type load struct {
 	keys     *keys
 	contents atomic.Uint32
 	lists    atomic.Int32
+	progress progress
+	// hasty: a fault waits for well controllers neither before nor afterwards.
+	hasty bool
 	// stale: controllers take ?consistency=stale.
 	stale bool
 
@@ -245,7 +255,7 @@ func (l *load) do(ctx context.Context, c *client.Client, n *node, x *key, o oper
 	return o
 }
 
-// list reads all groups, which is a read of each that is or was in use a moment ago.
+// list reads all groups, which counts as a read of each group in use now or a moment ago.
 func (l *load) list(ctx context.Context, c *client.Client, n *node, id int) error {
 	l.keys.mu.Lock()
 	asked := append([]*key(nil), l.keys.live...)
@@ -317,7 +327,7 @@ func (l *load) client(ctx context.Context, n *node, id int, seed uint64) {
 	}
 }
 
-// sweep deletes the groups that had their turn, so that there are few at a time.
+// sweep deletes retired groups, so few groups exist at a time.
 func (l *load) sweep(ctx context.Context, n *node, id int) {
 	c := n.client(answerTime)
 	work := context.WithoutCancel(ctx)

@@ -19,7 +19,8 @@ const (
 	fiThaw   = 0xc0045878
 )
 
-// disk is a small file system in a file, which can be filled, and held so that writes wait.
+// disk is a small file system in a file. A test can fill the disk, and can hold the disk to make
+// writes wait.
 type disk struct {
 	dir  string
 	root *os.File
@@ -28,8 +29,8 @@ type disk struct {
 	held bool
 }
 
-// diskSize is that of a disk, in octets: enough for the records, and for what has to be free.
-const diskSize = 320 << 20
+// diskSize is that of a disk, in octets: enough for the records twice, and for what has to be free.
+const diskSize = 448 << 20
 
 func newDisk(t *testing.T, dir string) *disk {
 	t.Helper()
@@ -69,6 +70,39 @@ func newDisk(t *testing.T, dir string) *disk {
 		}
 	})
 	return d
+}
+
+// losePower leaves of the disk what has reached its image: what a file system had in memory and had
+// not written is lost, as with the power of a machine. Nothing may use the disk.
+func (d *disk) losePower() error {
+	image := filepath.Join(filepath.Dir(d.dir), "image")
+	run := func(name string, args ...string) error {
+		if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s %q: %w: %s", name, args, err, out)
+		}
+		return nil
+	}
+	if err := run("cp", "--sparse=always", image, image+".after"); err != nil {
+		return err
+	}
+	_ = d.root.Close()
+	if err := unix.Unmount(d.dir, unix.MNT_DETACH); err != nil { // it goes on writing to the old image
+		return err
+	}
+	if err := os.Rename(image+".after", image); err != nil {
+		return err
+	}
+	var fixed *exec.ExitError // 1: errors were corrected (e2fsck(8))
+	if err := run("e2fsck", "-fy", image); err != nil && !(errors.As(err, &fixed) &&
+		fixed.ExitCode() == 1) {
+		return err
+	}
+	if err := run("mount", "-o", "loop", image, d.dir); err != nil {
+		return err
+	}
+	var err error
+	d.root, err = os.Open(d.dir)
+	return err
 }
 
 func (d *disk) ballast() string { return filepath.Join(d.dir, "ballast") }

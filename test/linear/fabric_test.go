@@ -18,7 +18,7 @@ import (
 	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/endpoint/agent"
+	"github.com/weft-sdn/weft/host/agent"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/writes"
 )
@@ -281,7 +281,7 @@ func (l *load) until(ctx context.Context, ask func(c *client.Client) error) erro
 	}
 }
 
-// converged waits until the group is programmed, and switches and hosts hold what they are to.
+// converged waits until the group is programmed, and switches and hosts hold their intended states.
 func (l *load) converged(ctx context.Context) error {
 	return l.until(ctx, func(c *client.Client) error {
 		g, err := c.Groups().Get(ctx, writesGroup)

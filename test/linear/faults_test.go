@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -21,6 +23,10 @@ type fault struct {
 	own bool
 	// fabric: it is between a controller and the fabric alone, which converges again.
 	fabric bool
+	// all: no majority of the controllers is well among itself.
+	all bool
+	// lacks, when not nil, returns what the fault takes that is not here; "": nothing.
+	lacks func(b *bed) string
 	// do makes the fault at a controller, and undoes it after a time.
 	do func(ctx context.Context, b *bed, n *node, r *rand.Rand, d time.Duration) error
 }
@@ -34,7 +40,7 @@ var faults = []fault{
 		n.start()
 		return nil
 	}},
-	{kind: "kill all", do: func(ctx context.Context, b *bed, _ *node, _ *rand.Rand,
+	{kind: "kill all", all: true, do: func(ctx context.Context, b *bed, _ *node, _ *rand.Rand,
 		d time.Duration) error {
 		for _, n := range b.nodes {
 			n.kill()
@@ -61,7 +67,8 @@ var faults = []fault{
 		n.start()
 		return nil
 	}},
-	{kind: "upgrade", do: func(ctx context.Context, b *bed, last *node, _ *rand.Rand,
+	// Each controller is down in turn.
+	{kind: "upgrade", all: true, do: func(ctx context.Context, b *bed, last *node, _ *rand.Rand,
 		_ time.Duration) error {
 		for i := range b.nodes { // the one that is given comes last
 			n := b.nodes[(last.number+i)%len(b.nodes)]
@@ -98,8 +105,16 @@ var faults = []fault{
 		_ *rand.Rand, d time.Duration) error {
 		return b.cut(ctx, d, b.drops(n, true, true, 9443))
 	}},
-	{kind: "cut all", isolated: true, do: func(ctx context.Context, b *bed, _ *node, _ *rand.Rand,
-		d time.Duration) error {
+	{kind: "cut controllers out", isolated: true, do: func(ctx context.Context, b *bed, n *node,
+		_ *rand.Rand, d time.Duration) error {
+		return b.cut(ctx, d, b.drops(n, true, false, 9443))
+	}},
+	{kind: "cut controllers in", isolated: true, do: func(ctx context.Context, b *bed, n *node,
+		_ *rand.Rand, d time.Duration) error {
+		return b.cut(ctx, d, b.drops(n, false, true, 9443))
+	}},
+	{kind: "cut all", isolated: true, all: true, do: func(ctx context.Context, b *bed, _ *node,
+		_ *rand.Rand, d time.Duration) error {
 		var drops []string
 		for _, n := range b.nodes {
 			drops = append(drops, b.drops(n, true, false)...)
@@ -128,8 +143,8 @@ var faults = []fault{
 		_ *rand.Rand, d time.Duration) error {
 		return fillDisks(ctx, d, n)
 	}},
-	{kind: "disks full", isolated: true, own: true, do: func(ctx context.Context, b *bed, _ *node,
-		_ *rand.Rand, d time.Duration) error {
+	{kind: "disks full", isolated: true, own: true, all: true, do: func(ctx context.Context, b *bed,
+		_ *node, _ *rand.Rand, d time.Duration) error {
 		return fillDisks(ctx, d, b.nodes...)
 	}},
 	{kind: "disk slow", isolated: true, own: true, do: func(ctx context.Context, _ *bed, n *node,
@@ -153,6 +168,36 @@ var faults = []fault{
 		n.disk.thaw()
 		return nil
 	}},
+	{kind: "power cut", isolated: true, own: true, do: func(ctx context.Context, _ *bed, n *node,
+		_ *rand.Rand, d time.Duration) error {
+		n.kill()
+		if err := n.disk.losePower(); err != nil {
+			return err
+		}
+		wait(ctx, d)
+		n.start()
+		return nil
+	}},
+	{kind: "syncs fail", isolated: true, own: true, lacks: noTracer, do: func(ctx context.Context,
+		_ *bed, n *node, _ *rand.Rand, d time.Duration) error {
+		return n.failSyncs(ctx, d)
+	}},
+	{kind: "clock ahead", isolated: true, lacks: noClocks, do: func(ctx context.Context, _ *bed,
+		n *node, _ *rand.Rand, d time.Duration) error {
+		return n.shiftClocks(ctx, d, time.Hour)
+	}},
+	{kind: "clock behind", isolated: true, lacks: noClocks, do: func(ctx context.Context, _ *bed,
+		n *node, _ *rand.Rand, d time.Duration) error {
+		return n.shiftClocks(ctx, d, -time.Hour)
+	}},
+	{kind: "restored beside others", own: true, do: func(ctx context.Context, b *bed, n *node,
+		_ *rand.Rand, _ time.Duration) error {
+		return b.restoreBeside(ctx, n)
+	}},
+	{kind: "other installation", do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
+		return b.contend(ctx, n, d)
+	}},
 	{kind: "certificate expired", isolated: true, do: func(ctx context.Context, b *bed, n *node,
 		_ *rand.Rand, d time.Duration) error {
 		if err := b.expire(n); err != nil {
@@ -168,11 +213,16 @@ var faults = []fault{
 	}},
 }
 
-// possible are the faults that can be made here.
+// possible returns the faults that can be made here.
 func (b *bed) possible() []fault {
+	b.t.Helper()
 	var out []fault
 	for _, f := range faults {
-		if (!f.isolated || isolated()) && (!f.own || !b.outside) {
+		switch {
+		case f.isolated && !isolated(), f.own && b.outside: // the bed has said why
+		case f.lacks != nil && f.lacks(b) != "":
+			b.t.Logf("without the fault %s: %s", f.kind, f.lacks(b))
+		default:
 			out = append(out, f)
 		}
 	}
@@ -217,8 +267,8 @@ func (n *node) answers(ctx context.Context, within time.Duration) bool {
 	return ctx.Err() != nil
 }
 
-// drops are the rules by which the network loses what a node sends to the others, or what they send
-// to it. With ports, only what belongs to connections to these.
+// drops returns the rules that lose the packets from a node to the other nodes, or from the other
+// nodes to the node. With ports, the rules match only connections to these ports.
 func (b *bed) drops(n *node, out, in bool, ports ...int) []string {
 	var rules []string
 	for _, o := range append(b.nodes[:3:3], b.etcd) {
@@ -243,7 +293,7 @@ func (b *bed) storeDrops(n *node) []string {
 	return b.drops(n, true, true, 2380)
 }
 
-// between are those by which a node and what has an address lose each other.
+// between returns the rules that lose all packets between a node and an address.
 func between(n *node, address string) []string {
 	return []string{fmt.Sprintf("from %s to %s", n.address, address),
 		fmt.Sprintf("from %s to %s", address, n.address)}
@@ -287,6 +337,31 @@ func fillDisks(ctx context.Context, d time.Duration, nodes ...*node) error {
 		errs = append(errs, n.disk.clear())
 	}
 	return errors.Join(errs...)
+}
+
+// noTracer returns why syncs cannot be made to fail here.
+func noTracer(*bed) string {
+	if _, err := exec.LookPath("strace"); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// failSyncs has all syncs of a node's processes fail for a time.
+func (n *node) failSyncs(ctx context.Context, d time.Duration) error {
+	args := []string{"-f", "-q", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e",
+		"inject=fsync,fdatasync:error=EIO"}
+	for _, pid := range n.processes() {
+		args = append(args, "-p", strconv.Itoa(pid))
+	}
+	trace := exec.Command("strace", args...)
+	if err := trace.Start(); err != nil {
+		return err
+	}
+	wait(ctx, d)
+	_ = trace.Process.Signal(syscall.SIGTERM) // an error, as of Wait: it has ended with the processes
+	_ = trace.Wait()
+	return nil
 }
 
 // expire gives a controller a certificate that has expired.

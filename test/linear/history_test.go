@@ -40,13 +40,13 @@ type operation struct {
 	Start  int    `json:"start,omitempty"`
 	Action action `json:"action"`
 	Key    string `json:"key"`
-	// List is the number of the list that a get is a part of; 0: none.
+	// List is the number of the list that contains a get; 0: no list.
 	List int `json:"list,omitempty"`
-	// Content is what is written. No two operations of a history write the same.
+	// Content is the written content. No two operations of a history write the same content.
 	Content uint32 `json:"content,omitempty"`
-	// Match is the version that the resource has to have; 0: any.
+	// Match is the required version of the resource; 0: any version.
 	Match uint64 `json:"match,omitempty"`
-	// Absent demands that there is no such resource.
+	// Absent demands that the resource does not exist.
 	Absent bool `json:"absent,omitempty"`
 
 	Call   time.Duration `json:"call"` // since the start of the run
@@ -61,10 +61,10 @@ type operation struct {
 	// Error is the answer of a refusal, or why there was none.
 	Error string `json:"error,omitempty"`
 
-	// seen is the version of a write that got no answer and that somebody has seen; 0: nobody has.
+	// seen is the version of an unanswered write, taken from a later observation; 0: not observed.
 	seen uint64
-	// turn counts the operations of the same kind that got no answer and that nobody can tell apart,
-	// in the order of their calls, from 1; 0: it is not one of them. See [steps].
+	// turn numbers the unanswered operations of the same kind that no observer can tell apart, in the
+	// order of their calls, from 1; 0: all other operations. See [steps].
 	turn int
 }
 

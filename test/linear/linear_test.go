@@ -35,10 +35,16 @@ type summary struct {
 	Events     int             `json:"events"`
 	Writes     uint64          `json:"writes"` // of S2, that are complete
 	Faults     map[string]int  `json:"faults"`
-	Verdict    string          `json:"verdict"`
-	Broken     map[string]int  `json:"broken,omitempty"`
-	Seconds    float64         `json:"seconds"`
-	Judged     float64         `json:"judged"` // of these, seconds that judging took
+	// Longest has the longest time, in seconds and by fault, that a controller of a majority which was
+	// well among itself accepted no change.
+	Longest map[string]float64 `json:"longest"`
+	// Back has the longest time, in seconds and by fault, from the end of a fault until all three
+	// controllers accepted changes.
+	Back    map[string]float64 `json:"back"`
+	Verdict string             `json:"verdict"`
+	Broken  map[string]int     `json:"broken,omitempty"`
+	Seconds float64            `json:"seconds"`
+	Judged  float64            `json:"judged"` // of these, seconds that judging took
 }
 
 // Rules of the whole.
@@ -47,9 +53,9 @@ const (
 	ruleStays    = "no process ends that nobody ended"
 )
 
-// TestLinearizable: clients of three controllers never see what one resource that changes one step
-// at a time would not show, while faults of all kinds happen, until there were WEFT_LINEAR
-// operations.
+// TestLinearizable: clients of three controllers never see a state that a single resource with one
+// change at a time would not show, during faults of all kinds, until WEFT_LINEAR operations are
+// done.
 func TestLinearizable(t *testing.T) {
 	text := os.Getenv("WEFT_LINEAR")
 	if text == "" {
@@ -60,19 +66,49 @@ func TestLinearizable(t *testing.T) {
 	if err != nil || operations == 0 {
 		t.Fatalf("WEFT_LINEAR=%s: want a number of operations", text)
 	}
+	var all []summary
+	defer func() { fmt.Print(table(all)) }()
 	for _, store := range []string{"embedded", "outside"} {
 		t.Run(store, func(t *testing.T) {
 			first, count := seeds.Range(t, 1, 1)
 			for seed := first; seed < first+count; seed++ {
-				t.Run(fmt.Sprint(seed), func(t *testing.T) { runSeed(t, store, seed, random(operations)) })
+				t.Run(fmt.Sprint(seed), func(t *testing.T) {
+					all = append(all, runSeed(t, store, seed, random(operations)))
+				})
 			}
+		})
+	}
+}
+
+// TestProgress: each fault that spares a majority lasts until each of that accepts changes, once at
+// the controller that decides and once at another one.
+func TestProgress(t *testing.T) {
+	if os.Getenv("WEFT_PROGRESS") == "" {
+		t.Skip("minutes of processes and faults: make soak, or WEFT_PROGRESS=1")
+	}
+	var all []summary
+	defer func() { fmt.Print(table(all)) }()
+	for _, store := range []string{"embedded", "outside"} {
+		t.Run(store, func(t *testing.T) {
+			seed, _ := seeds.Range(t, 1, 1)
+			all = append(all, runSeed(t, store, seed, func(ctx context.Context, l *load, _ *rand.Rand,
+				happen happen) {
+				for _, f := range l.b.possible() {
+					if f.all || f.fabric {
+						continue
+					}
+					happen(l.lasting(f), l.b.decider(ctx), 0)
+					happen(l.lasting(f), l.b.nodes[l.b.decider(ctx).number%len(l.b.nodes)], 0)
+				}
+			}))
 		})
 	}
 }
 
 // TestFewFaults is TestLinearizable for seconds: the decider is killed, and another is cut off from
 // the network, or paused where controllers have no network of their own, for longer than its lease
-// lasts. Then the decider is cut off from the switches alone.
+// lasts. Then the decider is cut off from the switches alone, and others do not reach it until
+// another one decides.
 func TestFewFaults(t *testing.T) {
 	kinds := []string{"kill", "pause"}
 	if isolated() {
@@ -89,6 +125,11 @@ func TestFewFaults(t *testing.T) {
 						d = 250 * time.Millisecond
 					}
 					happen(faults[i], l.b.decider(ctx), d)
+				}
+				if i := slices.IndexFunc(faults, func(f fault) bool {
+					return f.kind == "cut controllers in" && isolated() && store == "embedded"
+				}); i >= 0 {
+					happen(l.lasting(faults[i]), l.b.decider(ctx), 0)
 				}
 			})
 		})
@@ -111,17 +152,20 @@ func random(operations uint64) plan {
 			if r.IntN(3) > 0 {
 				n = l.b.decider(ctx)
 			}
+			l.hasty = r.IntN(2) == 0
 			happen(f, n, time.Duration(300+r.IntN(5000))*time.Millisecond)
 			wait(ctx, time.Duration(r.IntN(2000))*time.Millisecond)
 		}
 	}
 }
 
-func runSeed(t *testing.T, store string, seed uint64, plan plan) {
+func runSeed(t *testing.T, store string, seed uint64, plan plan) summary {
 	began := time.Now()
 	b := newBed(t, store == "outside")
-	l := &load{b: b, h: newHistory(), keys: newKeys()}
+	l := &load{b: b, h: newHistory(), keys: newKeys(),
+		progress: progress{accepted: make([][]time.Duration, len(b.nodes))}}
 	says := summary{Seed: seed, Store: store, Faults: make(map[string]int),
+		Longest: make(map[string]float64), Back: make(map[string]float64),
 		Outcomes: make(map[outcome]int), Broken: make(map[string]int)}
 	end, lastShown := newSignals(len(b.nodes))
 
@@ -153,6 +197,9 @@ func runSeed(t *testing.T, store string, seed uint64, plan plan) {
 		}
 	}
 	working.Go(func() { l.sweep(ctx, b.nodes[seed%3], 6) })
+	for i, n := range b.nodes {
+		working.Go(func() { l.probe(ctx, n, 8+i) })
+	}
 
 	l.faults(ctx, rand.New(rand.NewPCG(seed, 1000)), &says, plan)
 	if err := l.converged(ctx); err != nil {
@@ -201,7 +248,7 @@ func runSeed(t *testing.T, store string, seed uint64, plan plan) {
 	}
 	fmt.Println(string(line))
 	if len(found) == 0 {
-		return
+		return says
 	}
 	shown := make(map[string]int)
 	for _, v := range found {
@@ -215,17 +262,27 @@ func runSeed(t *testing.T, store string, seed uint64, plan plan) {
 	}
 	t.Errorf("seed %d: %d violations; the history, pictures of it and the logs are in %s", seed,
 		len(found), dir)
+	return says
 }
 
 // faults makes the faults of a plan.
 func (l *load) faults(ctx context.Context, r *rand.Rand, says *summary, plan plan) {
 	plan(ctx, l, r, func(f fault, n *node, d time.Duration) {
 		says.Faults[f.kind]++
+		for end := time.Now().Add(patience); !l.hasty && !l.well() && time.Now().Before(end); {
+			wait(ctx, 20*time.Millisecond)
+		}
+		well := l.well()
+		if !l.hasty && !well {
+			l.fail(ruleRecovers, "not all controllers accept changes %v before %s at %s", patience, f.kind,
+				n.name)
+		}
 		l.b.t.Logf("%v: %s at %s for %v", l.h.now().Round(time.Millisecond), f.kind, n.name, d)
-		begun, complete := time.Now(), l.b.fabric.complete.Load()
+		begun, complete, from := time.Now(), l.b.fabric.complete.Load(), l.h.now()
 		if err := f.do(ctx, l.b, n, r, d); err != nil {
 			l.fail(ruleRecovers, "%s at %s: %v", f.kind, n.name, err)
 		}
+		until := l.h.now()
 		if took := time.Since(begun); took > trafficPause && l.b.fabric.complete.Load() == complete {
 			l.fail(ruleGoesOn, "no write is complete in %v of %s at %s", took, f.kind, n.name)
 		}
@@ -238,6 +295,17 @@ func (l *load) faults(ctx context.Context, r *rand.Rand, says *summary, plan pla
 		}
 		if !l.alive(ctx, patience) {
 			l.fail(ruleRecovers, "no change is taken %v after %s at %s", patience, f.kind, n.name)
+		}
+		if well {
+			gap := l.advanced(ctx, &f, n, from, until)
+			says.Longest[f.kind] = max(says.Longest[f.kind], gap.Seconds())
+		}
+		if !l.hasty {
+			back := l.accepts(ctx, l.b.nodes, until)
+			says.Back[f.kind] = max(says.Back[f.kind], back.Seconds())
+			if back >= patience {
+				l.fail(ruleRecovers, "a controller accepts no change %v after %s at %s", back, f.kind, n.name)
+			}
 		}
 		if f.fabric {
 			if err := l.converged(ctx); err != nil {
@@ -292,7 +360,7 @@ func (l *load) rest(ctx context.Context, end *signals) {
 			wait(ctx, 100*time.Millisecond)
 		}
 	}
-	// A watch that is lost is opened again after a while, and may begin after some of these.
+	// A lost watch opens again after a while, and may begin after some of these events.
 	var last []int
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		x := l.keys.single()

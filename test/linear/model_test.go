@@ -16,8 +16,7 @@ type resource struct {
 	// version is 0 after a write whose client got no answer, until a client sees which version it got.
 	version uint64
 	content uint32
-	// last is the highest version that is known to have been given to the resource. The next one is
-	// higher.
+	// last is the highest version known for the resource. The next version is higher.
 	last uint64
 	// removals and writes count the operations with a turn that have had it.
 	removals, writes int
@@ -89,8 +88,9 @@ func step(r resource, o *operation) (bool, resource) {
 	return false, r
 }
 
-// attempt is the state after an operation of which its client does not know whether it was carried
-// out. Where its precondition does not hold it was not. That it never was is that it comes last.
+// attempt returns the state after an operation with an outcome unknown to its client. If the
+// precondition does not hold, the cluster did not carry out the operation. An operation never
+// carried out counts as the last operation.
 func attempt(r resource, o *operation) resource {
 	switch {
 	case o.Match != 0 && (!r.exists || !r.has(o.Match)), (o.Absent || o.Action == create) && r.exists:
@@ -138,14 +138,14 @@ func model() porcupine.Model {
 	}
 }
 
-// steps are the operations of one resource as porcupine takes them. Seen has what was seen of
-// writes, by their content: it ends those that got no answer.
+// steps returns the operations of one resource in porcupine's form. seen maps the content of writes
+// to evidence of the writes, which ends unanswered writes.
 //
-// What got no answer and was never seen may have been carried out at any time after its call.
-// Porcupine would try every subset of such operations. Removals without a precondition do the same,
-// though, and so do writes of contents that nobody has seen: a history in which they took effect in
-// any order is as legal with each one's effect given to the one whose turn it is, in the order of
-// calls. So each kind has an order, and k of them have k+1 states instead of 2^k.
+// The cluster may carry out an unanswered and unseen operation at any time after its call.
+// Porcupine would try every subset of such operations. However, all removals without a precondition
+// have the same effect, and so do writes of unseen contents: if a history is legal with the
+// operations in some order, the history is legal too with the effects assigned in the order of
+// calls. So each kind has an order, and k operations have k+1 states instead of 2^k.
 func steps(ops []operation, seen map[uint32]evidence) []porcupine.Operation {
 	var out []porcupine.Operation
 	var removals, writes int

@@ -55,8 +55,8 @@ func old(o operation) operation {
 var gone = operation{Action: remove, Outcome: done}
 var none = operation{Action: get, Outcome: missing}
 
-// TestChecker: the checker refuses each history that breaks a rule, for this rule, and takes the
-// one beside it that keeps it.
+// TestChecker: the checker rejects each history that breaks a rule, naming the rule, and accepts
+// the neighboring history that keeps the rule.
 func TestChecker(t *testing.T) {
 	reset := sight{Reset: true}
 	shows := func(id string, seq uint64, ms int, version uint64, value uint32) sight {

@@ -17,16 +17,15 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/service"
@@ -50,6 +49,7 @@ type bed struct {
 	store   *storetest.Faulty
 	learned *topology.Builder
 	servers map[string]*bufconn.Listener // P4Runtime, by switch
+	ends    map[string]func()            // end a server
 
 	controller *controller.Controller
 	mrc        *runner.Runner
@@ -82,7 +82,7 @@ func withMembers(t *testing.T, n int, change func(*inventory.MRC), test func(*te
 	synctest.Test(t, func(t *testing.T) {
 		f := &bed{
 			t: t, store: new(storetest.Faulty), learned: topology.NewBuilder(),
-			servers: make(map[string]*bufconn.Listener),
+			servers: make(map[string]*bufconn.Listener), ends: make(map[string]func()),
 		}
 		network := lab.Clos(lab.ClosConfig{Planes: 2, T0: 2, T1: 2, Hosts: 4, Rate: 5e7,
 			Delay: 2 * time.Microsecond})
@@ -102,7 +102,8 @@ func withMembers(t *testing.T, n int, change func(*inventory.MRC), test func(*te
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for _, s := range f.world.Network.Switches {
-			defer f.serve(ctx, s.Name)()
+			f.ends[s.Name] = sync.OnceFunc(f.serve(ctx, s.Name))
+			defer f.ends[s.Name]()
 		}
 		if n > 0 {
 			f.members = startMembers(f, n)
@@ -187,14 +188,8 @@ func (f *bed) start() {
 		Store: f.store, Southbound: switches, Events: f.event,
 		Fabric: func(ctx context.Context, need *ready.Need) (ready.Fabric, error) {
 			return f.mrc.JobFacts(ctx, need)
-		}, Wiring: func(ctx context.Context) (any, error) {
-			return f.mrc.Wiring(ctx)
 		}, Talk: func(ctx context.Context, needs []*ready.Need) error {
 			return f.mrc.SetTalk(ctx, needs)
-		}, Leasable: func(
-			ctx context.Context, nics []string,
-		) (*lease.Network, string, error) {
-			return f.mrc.Leasable(ctx, nics)
 		}, Hold: func(
 			ctx context.Context, o []api.MaintenanceObject,
 		) ([]api.MaintenanceObjectState, string, error) {

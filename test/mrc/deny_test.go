@@ -16,9 +16,9 @@ import (
 // modes are those whose EVs have known paths.
 var modes = []string{"stev", "usid-f3216", "usid-f1616", "usid-srh", "usid-structured"}
 
-// TestLinkWithdrawn: under traffic, a link that is withdrawn is denied by all hosts, with all EVs
-// that cross it and no others; the writes complete; and when it is back, it is used again after its
-// back-off and a probe.
+// TestLinkWithdrawn: under traffic, all hosts deny a withdrawn link, with all EVs that cross the
+// link and no other EVs, and the writes complete. When the link returns, hosts use the link again
+// after its back-off and a probe.
 func TestLinkWithdrawn(t *testing.T) {
 	long(t)
 	for _, mode := range modes {

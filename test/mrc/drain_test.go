@@ -28,9 +28,9 @@ func (w *watched) Sent(_ time.Duration, wire *lab.Wire, _ []byte) {
 // Arrived implements lab.Tap.
 func (w *watched) Arrived(time.Duration, *lab.Wire, []byte) {}
 
-// TestDrain: under traffic, a link that is drained carries nothing any more when the controller
-// says that it is drained, and no packet is lost on the way there, nor when it is then taken down,
-// comes back and is used again.
+// TestDrain: under traffic, a drained link carries no packets once the controller reports the link
+// as drained. No packet is lost during the drain, nor when the link then goes down, comes back and
+// carries traffic again.
 func TestDrain(t *testing.T) {
 	long(t)
 	run(t, nil, func(t *testing.T, f *bed) {
@@ -80,7 +80,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestDrainLastPath: what is the last way between hosts is not drained, and nothing has changed.
+// TestDrainLastPath: the controller refuses to drain the last path between hosts and changes
+// nothing.
 func TestDrainLastPath(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *bed) {
 		if err := f.admin(mrc.Target{Plane: 1}, api.AdminDrained); err != nil {

@@ -45,8 +45,8 @@ func (f *bed) readiness(name string) api.JobReadiness {
 	return r
 }
 
-// TestJobIsReady: a job is GO once everything is known to be good; a link, a leaf and a host that
-// go are one cause each, and it is GO again without them.
+// TestJobIsReady: a job is GO once everything is known to be good. A lost link, a lost leaf and a
+// lost host give one cause each, and the job is GO again after each fault.
 func TestJobIsReady(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *bed) {
 		j := f.putJob("train", ring)
@@ -101,7 +101,7 @@ func TestJobIsReady(t *testing.T) {
 	})
 }
 
-// depend expects of a job of four ranks in two racks what each part of the network is to it.
+// depend checks the dependence of a four-rank job in two racks on each part of the network.
 func (f *bed) depend(name string) {
 	f.t.Helper()
 	r, err := kind.Ask[api.JobRacks](f.t.Context(), f.controller.Jobs(), name, api.ReadRacks{},

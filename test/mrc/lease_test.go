@@ -20,8 +20,9 @@ func (f *bed) lease(name string) api.PathLease {
 	return l
 }
 
-// TestLeaseMoves: a lease has paths of the fabric, moves off a link that fails with both held until
-// its client has moved, is in the way of a job, and survives a restart as it is.
+// TestLeaseMoves: a lease holds paths of the fabric. When a link fails, the lease moves to other
+// paths and holds both until its client has moved. The lease blocks a job, and survives a restart
+// unchanged.
 func TestLeaseMoves(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *bed) {
 		spec := api.PathLeaseSpec{Pairs: []api.LeasePair{{From: "H1", To: "H4"}}, Paths: 2,

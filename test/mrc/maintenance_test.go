@@ -18,8 +18,9 @@ func (f *bed) maintenance(name string) api.Maintenance {
 	return m
 }
 
-// TestMaintenanceDrains: a maintenance drains its switch before the window and undoes that after
-// it, over restarts; what a client has drained stays so, and the job that depends on it is told.
+// TestMaintenanceDrains: a maintenance drains its switch before the window and undrains the switch
+// after the window, across restarts. Drains by a client stay, and the dependent job learns of the
+// maintenance.
 func TestMaintenanceDrains(t *testing.T) {
 	run(t, nil, func(t *testing.T, f *bed) {
 		ctx := t.Context()

@@ -14,11 +14,11 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
-	"github.com/weft-sdn/weft/endpoint/agent"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/host/agent"
 	"github.com/weft-sdn/weft/service"
 	"github.com/weft-sdn/weft/service/hostrelay"
 	"github.com/weft-sdn/weft/topology"
@@ -113,19 +113,20 @@ func (m *members) setLink(a, b string, up bool) {
 	m.tell(s)
 }
 
-// denial is how long hosts may take to deny a failed link, whoever has them do so: they are told
-// once, over a connection without a delay.
+// denial is the time that hosts may take to deny a failed link, whichever controller asks: the
+// controller sends one message over a connection without delay.
 const denial = 10 * time.Millisecond
 
-// runMembers runs a test on a fabric whose four hosts are connected to three controllers, none of
-// which decides.
+// runMembers runs a test on a fabric with four hosts connected to three controllers without a
+// decider.
 func runMembers(t *testing.T, test func(*testing.T, *bed)) {
 	withMembers(t, 3, func(m *inventory.MRC) { m.Restore.Hold = api.Duration(time.Second) }, test)
 }
 
-// TestMembersDeny: hosts at every controller deny a failed link as fast as with a decider while
-// none is there, or the decider learns nothing, and use it again when it was up for long enough;
-// they stay connected, and hold the next decider's states as soon as there is one.
+// TestMembersDeny: without a decider, or while the decider learns nothing, hosts at every
+// controller deny a failed link as fast as with a decider, and use the link again after the link
+// was up for long enough. Hosts stay connected, and hold the states of the next decider as soon as
+// a decider exists.
 func TestMembersDeny(t *testing.T) {
 	runMembers(t, func(t *testing.T, f *bed) {
 		connections := f.members.accepted.Load()

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/endpoint/nscc"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/host/nscc"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -24,9 +24,9 @@ func (f *bed) same(states map[string]*hostapi.State) bool {
 	return true
 }
 
-// TestControllerRestart: while the controller is gone hosts send on with what they hold. The next
-// one tells them nothing before its topology is in sync; what was drained stays so all the time,
-// and what else clients wanted is there again.
+// TestControllerRestart: without a controller, hosts send on with their present states. The next
+// controller sends hosts nothing before its topology is in sync. Drained parts stay drained all the
+// time, and all other client settings are there again.
 func TestControllerRestart(t *testing.T) {
 	long(t)
 	network := nscc.DefaultConfig(nscc.Network{Rate: 2e8, RTT: 200 * time.Microsecond, MTU: 1024})
@@ -116,8 +116,8 @@ func TestControllerRestart(t *testing.T) {
 	})
 }
 
-// TestLinkLostDuringRestart: a link that goes while there is no controller is not used any more
-// when there is one again.
+// TestLinkLostDuringRestart: if a link fails while no controller runs, hosts stop using the link
+// when a controller runs again.
 func TestLinkLostDuringRestart(t *testing.T) {
 	long(t)
 	run(t, nil, func(t *testing.T, f *bed) {

@@ -26,8 +26,9 @@ func (f *bed) profiles() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// TestProfilesOfJobs: hosts have EV profiles for the racks that talk in jobs. A job is GO when they
-// hold them, and done when they hold them no more; a restart tells hosts nothing.
+// TestProfilesOfJobs: hosts have EV profiles for the racks that talk in jobs. A job is GO when its
+// hosts hold the profiles, and done when its hosts hold the profiles no more. A restart sends hosts
+// nothing.
 func TestProfilesOfJobs(t *testing.T) {
 	long(t)
 	run(t, func(m *inventory.MRC) { m.Profiles = "jobs" }, func(t *testing.T, f *bed) {

@@ -3,11 +3,11 @@ package mrc
 import (
 	"time"
 
-	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/host/nic"
 	"github.com/weft-sdn/weft/lab"
 )
 
-// traffic is writes of all hosts to all others, that go on until they are done.
+// traffic writes from all hosts to all other hosts until the writes complete.
 type traffic struct {
 	f    *bed
 	mesh *lab.Mesh

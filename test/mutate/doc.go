@@ -5,11 +5,14 @@
 //	go run ./test/mutate [-n N] [-seed S] [-at FILE[:LINE]] [-profiles DIR] [-slowest D] [-budget D]
 //		[-time D] [-j N] [-own] [PACKAGE ...]
 //
+// Mutate changes Go and the P4 program. Mutate does not change the C of host/libmrc: TestApp there
+// has a scenario for rules that programs seldom meet.
+//
 // Without packages it takes those of [targets]. -n draws that many changes from all, by a seed that
 // is printed; without it each is tried. The files stay as they are: the go command reads a changed
-// one in place of the committed one (its flag -overlay). All changes that are drawn are built into
-// one code, and the process that runs tests is told which of them is in effect: see [schema]. A
-// test that fails with it and passes without has noticed it.
+// one in place of the committed one (its flag -overlay). Mutate builds all drawn changes into one
+// program and tells each test process which change to activate: see [schema]. A test notices a
+// change if the test fails with the change and passes without the change.
 //
 // The tests of the changed package try a change first, then those of other packages as far as they
 // fit into -budget, the fastest first; one that takes longer than -slowest tries none. A change of

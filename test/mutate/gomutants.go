@@ -19,8 +19,9 @@ type mutant struct {
 	To    string `json:"to"`
 	Text  string `json:"text"` // the line, without the white space around it
 	start int
-	// reached is another line, if tests that reach that line reach the change: a profile of coverage
-	// has the expression of a case with what follows it, though it is looked at with the switch.
+	// reached names another line if tests that reach this line also reach the change. Coverage
+	// profiles attribute a case expression to the following statements, although Go evaluates the
+	// expression with the switch.
 	reached int
 }
 

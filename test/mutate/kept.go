@@ -20,8 +20,8 @@ type hashes struct {
 	known map[string][]byte
 }
 
-// key names the code that tests are built from: the files of packages deps, and those of the folder
-// of the tests and its testdata. Where it is the same, so are the lines that the tests reach.
+// key names the code that tests are built from: the files of packages deps, the files of the tests'
+// folder, and testdata. With the same key, the tests reach the same lines.
 func (h *hashes) key(own goPackage, deps []string, code map[string]goPackage,
 	targets []string) (string, error) {
 	sum := sha256.New()
@@ -83,9 +83,9 @@ func forget(dir, name string) error {
 	return nil
 }
 
-// outcomes are what became of changes, kept in a file: a run that is broken off goes on where it
-// was, and one after a change of the code tries again only what that may concern, beginning with
-// the test that noticed it before.
+// outcomes holds the results of changes in a file. An interrupted run continues at the same place.
+// After a code change, a run repeats only affected trials, beginning with the test that noticed the
+// change before.
 type outcomes struct {
 	file  *os.File
 	known map[string]int
@@ -132,7 +132,7 @@ func (o *outcomes) noticed(key, pkg, test string) error {
 // method is how changes are made and tried: what became of them by another one is not known.
 const method = 2
 
-// changeKey names a change together with all code that the tests that try it are built from.
+// changeKey identifies a change together with all code compiled into the tests that try the change.
 func changeKey(c mutant, src []byte, by []batch) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d %s %x %d %q\n", method, c.File, sha256.Sum256(src), c.start, c.To)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestKeys: what is kept of a package's tests holds as long as the code that they are built from,
-// and their data, are the same.
+// TestKeys: cached results of a package's tests stay valid as long as the code compiled into the
+// tests and the test data stay unchanged.
 func TestKeys(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -107,7 +107,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestOutcomes: what was kept is read again, and a line that was cut off is not.
+// TestOutcomes: a later run reads kept outcomes, but not a truncated line.
 func TestOutcomes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "outcomes")
 	o, err := openOutcomes(name)

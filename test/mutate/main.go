@@ -18,8 +18,8 @@ import (
 
 // targets are the packages that are changed where none is named.
 var targets = []string{
-	"packet", "endpoint/mrc", "endpoint/nscc", "endpoint/rc", "endpoint/spray", "endpoint/nic",
-	"endpoint/agent",
+	"packet", "host/mrc", "host/nscc", "host/rc", "host/spray", "host/nic",
+	"host/agent",
 	"controller/mrc", "controller/mrc/ev", "controller/mrc/fabric", "controller/mrc/prove",
 	"controller/mrc/suspect", "controller/multicast",
 	"controller/multicast/tree",
@@ -29,7 +29,7 @@ var targets = []string{
 
 // programTests are the packages whose tests send packets through the P4 program.
 var programTests = []string{"dataplane/stf", "test/fabric", "test/pfc", "test/mrc",
-	"demo/multicast", "test/mrc/flows"}
+	"lab/demo/multicast", "test/mrc/flows"}
 
 // compiled is the P4 program.
 const compiled = "p4/fabric.json"

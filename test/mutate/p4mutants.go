@@ -96,9 +96,9 @@ var effects = map[string]bool{
 // idle is a primitive without an effect.
 const idle = `{"op":"assign","parameters":[{"type":"field","value":["standard_metadata","egress_spec"]},{"type":"field","value":["standard_metadata","egress_spec"]}]}`
 
-// programMutants returns all changes of a compiled P4 program (BMv2 JSON): of its parsers,
-// conditions and actions, but [sameChanges]. Places are those of the P4 source, as far as the
-// compiler gives them.
+// programMutants returns all changes of a compiled P4 program (BMv2 JSON): changes of parsers,
+// conditions and actions, without [sameChanges]. Positions refer to the P4 source where the
+// compiler records source positions.
 func programMutants(name string, src []byte) ([]mutant, error) {
 	d := json.NewDecoder(bytes.NewReader(src))
 	root, err := readNode(d, src)
@@ -143,7 +143,7 @@ func (p *program) add(rule string, at *node, to string) {
 	})
 }
 
-// source takes the place of a node in the P4 source, where it has one.
+// source sets the current position to a node's place in the P4 source, if the node has one.
 func (p *program) source(n *node) {
 	if at := n.field("source_info"); at != nil {
 		p.line = at.field("line").number

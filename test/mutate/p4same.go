@@ -100,7 +100,8 @@ func (n *node) list() []*node {
 	return n.items
 }
 
-// pipeline notes what may be assigned before each action, and returns what may be at the end.
+// pipeline notes the possible assignments before each action, and returns the possible assignments
+// at the end.
 func (s *sameness) pipeline(pipe *node, start variables) variables {
 	type step struct{ actions, next []*node }
 	steps := map[string]step{}
@@ -155,7 +156,7 @@ func assigns(primitive *node, to variables) {
 	}
 }
 
-// action notes assignments of 0 to what is 0, and the jumps to them.
+// action notes assignments of 0 to variables with value 0, and jumps to such assignments.
 func (s *sameness) action(a *node, entry variables) {
 	primitives := a.field("primitives").list()
 	before := make([]variables, len(primitives)+1) // jumps lead forward

@@ -18,14 +18,15 @@ import (
 	"strings"
 )
 
-// A schema is code that holds many changes at once, so that it is built once for all of them: which
-// one is in effect, the process reads from [chosen] as it starts. A function that is changed has a
-// copy for each change, and asks at its beginning which one to be:
+// A schema is code that holds many changes at once, so all changes need only one build: at its
+// start the process reads from [chosen] which change to activate. A changed function has a copy for
+// each change, and selects the copy at its beginning:
 //
 //	func (s *state) put(n int) bool { switch weftMutant { case 17: return s.mutant17_put(n) }; …
 //
-// A variable of a package gets its changed value after all others have theirs, and so does an
-// embedded program. A constant of a package is in no schema: its changes are built one by one.
+// A package variable gets its changed value after the initialization of all other variables, and so
+// does an embedded program. A package constant is in no schema: Mutate builds each change of a
+// constant separately.
 type schema struct {
 	dir   string                  // of the module
 	files map[string]string       // what the go command reads in place of files, by name in the module
@@ -33,7 +34,8 @@ type schema struct {
 	in    map[string]map[int]span // by file and number of a change: the lines of its copy
 }
 
-// chosen is the environment variable that names the change in effect; without it there is none.
+// chosen is the environment variable that names the change in effect; without chosen no change is
+// in effect.
 const chosen = "WEFT_MUTANT"
 
 // newSchema takes the changes that a schema can hold into one. The number of a change is its place
@@ -74,7 +76,7 @@ func (s *schema) holds(file string, number int) bool {
 	return ok
 }
 
-// A goSource is a Go file with what is put into it and after it.
+// A goSource is a Go file with insertions and an appendix.
 type goSource struct {
 	text  string
 	fset  *token.FileSet
@@ -106,7 +108,7 @@ func (s *schema) source(name string) (*goSource, error) {
 
 func (g *goSource) offset(p token.Pos) int { return g.fset.Position(p).Offset }
 
-// append puts text after the file, and returns the lines that it has there.
+// append puts text after the file, and returns the text's lines in the file.
 func (g *goSource) append(text string) span {
 	g.tail.WriteString("\n" + text)
 	from := g.lines + 1
@@ -172,12 +174,13 @@ func (s *schema) file(name string, changes map[int]mutant) error {
 	return nil
 }
 
-// function gives a function copies of itself, and has it be the one that is in effect.
+// function adds a changed copy of a function for each change, and makes the function call the copy
+// whose change is in effect.
 func (g *goSource) function(d *ast.FuncDecl, of []int, changes map[int]mutant, in map[int]span) {
 	if d.Name.Name == "_" {
 		return
 	}
-	// The parameters that have no name get one: the copies are called with them.
+	// Give unnamed parameters a name, because the function passes its parameters to the copies.
 	named := func(list *ast.FieldList) []string {
 		var out []string
 		for _, f := range list.List {
@@ -231,8 +234,8 @@ func (g *goSource) function(d *ast.FuncDecl, of []int, changes map[int]mutant, i
 	g.edits = append(g.edits, edit{at, at, " switch weftMutant { " + cases.String() + "}; "})
 }
 
-// variable returns a statement that gives a variable its changed value; false where there is no
-// such variable.
+// variable returns a statement that assigns a variable the changed value; false without a matching
+// variable.
 func (g *goSource) variable(d *ast.GenDecl, m mutant) (string, bool) {
 	if d.Tok != token.VAR {
 		return "", false
@@ -320,7 +323,8 @@ func writeOverlay(dir string, replace map[string]string) (string, error) {
 // place is where the compiler finds an error.
 var place = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: (.*)$`)
 
-// broken returns the numbers of the changes that the compiler refuses, by what it printed.
+// broken returns the numbers of the changes refused by the compiler, according to the compiler's
+// output.
 func (s *schema) broken(printed []byte) ([]int, error) {
 	var out []int
 	for _, m := range place.FindAllSubmatch(bytes.ReplaceAll(printed, []byte("./"), nil), -1) {
@@ -346,8 +350,8 @@ func (s *schema) broken(printed []byte) ([]int, error) {
 	return out, nil
 }
 
-// compile makes the schema of all changes that compile, writes it into a folder, and returns it
-// with the overlay and the numbers of the others.
+// compile makes the schema of all compilable changes, writes the schema to a folder, and returns it
+// with the overlay and the numbers of the remaining changes.
 func compile(ctx context.Context, m *module, all []mutant, dir string) (*schema, string,
 	map[int]bool, error) {
 	var pkgs []string

@@ -39,9 +39,9 @@ func (t *test) covers(file string, line int) bool {
 	})
 }
 
-// suites measures which lines of targets each test of the module reaches, or reads that from
-// profiles of before, which are of the same code. Of no other packages than only, where there are
-// any; without tests that take longer than the options have.
+// suites measures which lines of targets each test of the module reaches, or reads the result from
+// earlier profiles of the same code. If only lists packages, suites considers no other packages.
+// suites leaves out tests slower than the options allow.
 func suites(ctx context.Context, m *module, targets, only []string, o options) ([]*suite, error) {
 	pkgs, err := m.testing(ctx, targets)
 	if err != nil {
@@ -88,8 +88,8 @@ func suites(ctx context.Context, m *module, targets, only []string, o options) (
 	return out, nil
 }
 
-// profile runs each test of a package by itself, and notes which lines of targets it reaches. One
-// that fails, or takes longer than slowest, is one that takes forever.
+// profile runs each test of a package alone, and records the lines of targets that the test
+// reaches. A test that fails, or runs longer than slowest, counts as endless.
 func (m *module) profile(ctx context.Context, t testPackage, targets []string,
 	slowest time.Duration) ([]*test, error) {
 	dir, err := os.MkdirTemp("", "weft-mutate-")
@@ -147,7 +147,7 @@ func listed(ctx context.Context, binary, dir string) ([]string, error) {
 	return names, nil
 }
 
-// runTests runs tests of a binary by name until one fails, and returns what they printed.
+// runTests runs a binary's tests by name until a test fails, and returns the output.
 func runTests(ctx context.Context, binary, dir string, names []string, limit time.Duration,
 	env []string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit+5*time.Second)

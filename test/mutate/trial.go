@@ -58,7 +58,8 @@ func newTrial(ctx context.Context, m *module, o options, all []mutant) (*trial, 
 	if o.list {
 		return t, nil
 	}
-	// The same packages whatever is asked for, so that profiles of one run serve another.
+	// The package set does not depend on the packages asked for, so a later run can reuse the
+	// profiles.
 	pkgs := slices.Clone(targets)
 	var own []string
 	for _, c := range all {
@@ -172,7 +173,7 @@ const (
 	notReached        // no test reaches the line
 )
 
-// try has the tests that reach a change try it, unless that is known.
+// try runs the tests that reach a change, unless the outcome is already known.
 func (t *trial) try(ctx context.Context, c mutant) (int, error) {
 	if t.invalid[t.numbers[c]] {
 		return invalid, nil
@@ -208,12 +209,12 @@ type batch struct {
 	took  time.Duration
 }
 
-// quick is how long a test takes at most that is tried before the others of its package.
+// quick is the longest duration of a test that runs before the other tests of its package.
 const quick = time.Second
 
-// reaching returns the tests that reach a change, in the order in which they try it: those of the
-// package, the quick ones first; then, within the budget, those of others by how long they take.
-// For the program they are all tests of the packages that the options name, in their order.
+// reaching returns the tests that reach a change, in running order: first the tests of the package,
+// quick tests first; then, within the budget, tests of other packages, fastest first. For the P4
+// program, reaching returns all tests of the packages named in the options, in order.
 func (t *trial) reaching(c mutant) []batch {
 	own := t.m.path + "/" + filepath.Dir(c.File)
 	line := c.Line
@@ -227,8 +228,8 @@ func (t *trial) reaching(c mutant) []batch {
 		}
 		fast, slow := batch{suite: s}, batch{suite: s}
 		for _, one := range s.tests {
-			// Constants and variables of a package are in no profile, nor is what it embeds: a test of the
-			// package may read one and reach nothing of its file.
+			// Profiles do not contain package constants, package variables or embedded files: a test of the
+			// package may read a constant and reach no line of the constant's file.
 			if c.File != t.o.program && !one.covers(c.File, line) &&
 				(c.Func != "" || s.pkg != own && len(one.Reaches[c.File]) == 0) {
 				continue
@@ -272,7 +273,7 @@ func (t *trial) place(s *suite) int {
 	return slices.Index(t.o.programTests, strings.TrimPrefix(s.pkg, t.m.path+"/"))
 }
 
-// again puts a test, by package and name, before the others, if it is one of them.
+// again moves a test, given by package and name, to the front, if by contains the test.
 func again(by []batch, last [2]string) []batch {
 	for _, b := range by {
 		if i := slices.Index(b.names, last[1]); i >= 0 && b.pkg == last[0] {
@@ -350,7 +351,7 @@ func (t *trial) run(ctx context.Context, c mutant, change string, src []byte, by
 	return end, nil
 }
 
-// failure is how a test says that it fails, or that it runs when the time is over.
+// failure matches the output of a test that fails or that still runs at the time limit.
 var failure = regexp.MustCompile(`(?m)^(?:--- FAIL: |\t)(\w+)(?:/\S*)? \([\d.hms]+\)$`)
 
 // failures returns the tests that failed, by what they printed; none where the process ended

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// rules has a rule that is tested, ones that are not, and a function of each kind that is called in
-// a way of its own.
+// rules contains a tested rule, untested rules, and a function for each form of call: generic
+// functions, methods, variadic and unnamed parameters.
 const rules = `package rules
 
 import _ "embed"
@@ -195,8 +195,8 @@ func tryAll(t *testing.T, m *module, o options) (map[string]int, *trial) {
 	return ends, trial
 }
 
-// TestTrial tries changes of a module: of rules that are tested, in the package or outside of it,
-// and of ones that are not; of functions, variables, constants and an embedded file.
+// TestTrial tries changes of a module: rules with tests in the same package, rules with tests in
+// another package, and rules without tests; functions, variables, constants and an embedded file.
 func TestTrial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a dozen test programs, which the race detector has nothing to find in")
@@ -243,7 +243,8 @@ func TestTrial(t *testing.T) {
 	if len(second.built) > 0 {
 		t.Errorf("%v are built again", second.built)
 	}
-	// Together: as many as are wanted, without the equivalent one and those that do not compile.
+	// Together: the wanted number of changes, without the equivalent change and changes that do not
+	// compile.
 	all, err := mutants(t.Context(), m, o, []string{"rules"})
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +292,8 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestLimits: tests that take too long are left out, those of other packages beyond the budget too.
+// TestLimits: mutate leaves out tests that take too long, and tests of other packages beyond the
+// budget.
 func TestLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds test programs, which the race detector has nothing to find in")
@@ -326,9 +328,9 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestOrder: the tests of the package try a change first, quick ones before others; then those of
-// other packages, the fastest first, up to the budget. Changes of the program are tried by the
-// packages that are named for it, in their order.
+// TestOrder: the tests of the package try a change first, quick tests before slow tests. Tests of
+// other packages follow, the fastest first, up to the budget. For changes of the P4 program, the
+// packages named for the program run in order.
 func TestOrder(t *testing.T) {
 	reaches := map[string][]span{"rules/rules.go": {{3, 5}, {9, 9}}}
 	one := func(name string, took time.Duration) *test { return &test{name, took, reaches} }

@@ -25,8 +25,8 @@ type verdict struct {
 	reason                   string
 }
 
-// readVerdicts reads survivors.tsv: file, function, line of code, what was there, what took its
-// place, verdict and reason, parted by tabs. Lines of code are named by their text, since numbers
+// readVerdicts reads survivors.tsv: file, function, line of code, original text, replacement,
+// verdict and reason, separated by tabs. The text identifies a line of code, because line numbers
 // move.
 func readVerdicts(r io.Reader) ([]verdict, error) {
 	var out []verdict

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 )
 
-// shown is a controller for the API whose PFC policies are those of the core in virtual time.
+// shown is a controller for the API with PFC policies from a core in virtual time.
 type shown struct {
 	*northboundtest.Controller
 	core *controller.Core

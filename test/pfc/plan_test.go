@@ -69,8 +69,8 @@ func (b *bed) drops(sw string) any {
 }
 
 // TestDetour: when the link from R2 to R3 fails, the policy and its tunnels move to the detour, and
-// back when it is there again. With a host that pauses all the time, only what the link has taken
-// with it is lost: PFC frames find a way at any time of the move back.
+// back when the link returns. With a host that pauses all the time, only packets on the failed link
+// are lost: PFC frames find a path at any time during the move back.
 func TestDetour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("on one goroutine, like those beside it")
@@ -92,7 +92,7 @@ func TestDetour(t *testing.T) {
 		return s
 	}
 	fails := stream(1)
-	// DC2 takes half of what comes, so that R3 stops R1 again and again.
+	// DC2 accepts half of the arriving packets, so R3 stops R1 again and again.
 	stopped := false
 	var pausing func()
 	pausing = func() {

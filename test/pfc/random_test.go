@@ -16,8 +16,8 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// pause has a host pause its switch's port for a while, by frames that it repeats; xon ends it by a
-// frame, and else it runs out.
+// pause makes a host pause its switch's port for a while by repeated frames. xon ends the pause by
+// a frame; otherwise the pause times out.
 func (b *bed) pause(host string, priority uint8, d time.Duration, xon bool) {
 	sw, _ := b.w.Network.Uplink(host)
 	wire, err := b.w.Wire(host, sw)
@@ -41,8 +41,8 @@ func (b *bed) pause(host string, priority uint8, d time.Duration, xon bool) {
 	next()
 }
 
-// obedience looks at how R1 obeys the PFC frames that have come to it: it sends nothing of the
-// tenant while it is stopped, and goes on when an XON has come or the quanta have run out.
+// obedience checks how R1 obeys incoming PFC frames: while stopped, R1 sends no packets of the
+// tenant, and continues after an XON or after the quanta have run out.
 type obedience struct {
 	rate    uint64        // bit/s of R1's port
 	stopped time.Duration // since then, and

@@ -26,8 +26,8 @@ func (b *bed) storming() bool {
 	return c != nil && c.Status && c.Reason == api.ReasonPFCStorm
 }
 
-// TestStorm: a host that pauses for ever without a reason stops the tenant no longer than its
-// policy allows. The switch says so, the controller shows it, and both see when it is over.
+// TestStorm: a host that pauses forever without a reason stops the tenant no longer than the policy
+// allows. The switch reports the storm, the controller shows the storm, and both notice its end.
 func TestStorm(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1)
 	b.tenants()
@@ -97,8 +97,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// TestLegalPauses: pauses that are long, and many, and near to what the policy allows, are no
-// storm: not where they come from, and not upstream, which goes on later than the queue that
+// TestLegalPauses: long pauses, many pauses, and pauses close to the policy's limit are no storm,
+// neither at their origin nor upstream. The upstream queue resumes later than the queue that
 // stopped it.
 func TestLegalPauses(t *testing.T) {
 	if testing.Short() {

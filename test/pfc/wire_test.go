@@ -48,9 +48,9 @@ func (a *adjacency) Sent(_ time.Duration, w *lab.Wire, frame []byte) {
 	}
 }
 
-// TestFlavorsOnTheWire: what the switches say by BGP-LS of their End.X.PFC SIDs reaches the
-// controller with every flavor; a policy by a SID of one of them has tunnels that end there, and
-// the switch does with what comes there what the flavor says (RFC 8986 section 4.16).
+// TestFlavorsOnTheWire: the controller learns the End.X.PFC SIDs of the switches from BGP-LS, with
+// every flavor. A policy with such a SID has tunnels that end there, and the switch handles
+// arriving packets according to the flavor (RFC 8986 section 4.16).
 func TestFlavorsOnTheWire(t *testing.T) {
 	b := newBed(t, lab.PFCNetwork(2*time.Millisecond, 1e9), 1, func(c *lab.Control) { c.Wire = true })
 	r1, err := b.w.Switch("R1")
@@ -133,7 +133,7 @@ func TestFlavorsOnTheWire(t *testing.T) {
 	}
 }
 
-// pausesAt is how many pauses the queues of a switch have had, as far as the controller knows.
+// pausesAt returns the number of pauses in a switch's queues, as far as the controller knows.
 func (b *bed) pausesAt(sw string) (n uint64) {
 	for _, x := range b.policy().Status.Nodes {
 		if x.Switch == sw && x.Queue != nil {

@@ -1,4 +1,4 @@
-// Package slurm tests what Weft gives Slurm against a slurmctld, where one is installed: Debian's
-// packages slurmctld, slurm-client and slurm-wlm-basic-plugins are enough. Its nodes are names
-// only: no job runs.
+// Package slurm tests Weft's Slurm scripts against an installed slurmctld: Debian's packages
+// slurmctld, slurm-client and slurm-wlm-basic-plugins suffice. The nodes exist only as names. "make
+// interop" runs jobs and also requires the package slurmd.
 package slurm

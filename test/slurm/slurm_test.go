@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/clients/scheduler"
+	"github.com/weft-sdn/weft/clients/scheduler/slurm"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
-	"github.com/weft-sdn/weft/scheduler"
-	"github.com/weft-sdn/weft/scheduler/slurm"
 	"github.com/weft-sdn/weft/test/speech"
 )
 
@@ -70,38 +70,31 @@ func (c *cluster) write(name, text string) {
 	}
 }
 
-// start starts a slurmctld with nodes, on which nothing runs, and a topology.conf.
-func start(t *testing.T, nodes, topology string) *cluster {
+// needs skips the test where programs are missing.
+func needs(t *testing.T, programs ...string) {
 	t.Helper()
-	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not on the PATH: apt-get install slurmctld slurmd slurm-client", program)
+		}
 	}
+}
+
+// freePort returns a port of TCP that nothing listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	c := &cluster{t, t.TempDir()}
-	conf := fmt.Sprintf(`ClusterName=weft
-SlurmctldHost=localhost(127.0.0.1)
-SlurmctldPort=%d
-SlurmUser=%s
-AuthType=auth/none
-CredType=cred/none
-StateSaveLocation=%[3]s
-SlurmctldPidFile=%[3]s/pid
-ProctrackType=proctrack/linuxproc
-TopologyPlugin=topology/tree
-SelectType=select/linear
-NodeName=%[4]s NodeAddr=127.0.0.1 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES State=UP
-`, port, me.Username, c.dir, nodes)
-	c.write("slurm.conf", conf)
-	c.write("topology.conf", topology)
-	t.Setenv("SLURM_CONF", filepath.Join(c.dir, "slurm.conf"))
-	cmd := exec.Command("slurmctld", "-D", "-c")
+	defer free.Close()
+	return free.Addr().(*net.TCPAddr).Port
+}
+
+// run starts a daemon, which is killed when the test ends.
+func run(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command(args[0], args[1:]...)
 	speech.Of(t, cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -112,13 +105,40 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 		}
 		cmd.Wait() // killed
 	})
+}
+
+// start starts a slurmctld with a topology.conf. more are the lines of slurm.conf that say what
+// nodes there are.
+func start(t *testing.T, topology, more string) *cluster {
+	t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t, t.TempDir()}
+	conf := fmt.Sprintf(`ClusterName=weft
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort=%d
+SlurmUser=%[2]s
+SlurmdUser=%[2]s
+AuthType=auth/none
+CredType=cred/none
+StateSaveLocation=%[3]s
+SlurmctldPidFile=%[3]s/pid
+ProctrackType=proctrack/linuxproc
+TopologyPlugin=topology/tree
+SelectType=select/linear
+%[4]s
+PartitionName=all Nodes=ALL Default=YES State=UP
+`, freePort(t), me.Username, c.dir, more)
+	c.write("slurm.conf", conf)
+	c.write("topology.conf", topology)
+	t.Setenv("SLURM_CONF", filepath.Join(c.dir, "slurm.conf"))
+	run(t, "slurmctld", "-D", "-c")
 	c.until(func() error {
 		_, err := c.scontrol("show", "topology")
 		return err
 	})
-	// Without a slurmd nodes stay UNKNOWN, until somebody says what they are.
-	c.must("update", "nodename="+nodes, "state=down", "reason=new")
-	c.must("update", "nodename="+nodes, "state=resume")
 	return c
 }
 
@@ -138,15 +158,10 @@ func (c *cluster) until(f func() error) {
 	}
 }
 
-// TestSlurm: scontrol shows the topology that was exported, and the watch drains nodes whose NICs
-// cannot be used, resumes them, also when it was started again meanwhile, and leaves those alone
-// that others have drained.
+// TestSlurm: scontrol shows the exported topology. The watch drains nodes with unusable NICs and
+// resumes the nodes, even after a restart of the watch, but leaves nodes drained by others alone.
 func TestSlurm(t *testing.T) {
-	for _, program := range []string{"slurmctld", "scontrol"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not on the PATH: apt-get install slurmctld slurm-client", program)
-		}
-	}
+	needs(t, "slurmctld", "scontrol")
 	fabric, snap := northboundtest.NewFabric(ev.ModeStructured)
 	cfg := northbound.DefaultConfig()
 	cfg.Multipath = fabric
@@ -170,7 +185,10 @@ func TestSlurm(t *testing.T) {
 	if err := slurm.WriteConf(&conf, scheduler.NewTree(facts)); err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, "h[1-4]", conf.String())
+	s := start(t, conf.String(), "NodeName=h[1-4] NodeAddr=127.0.0.1 State=UNKNOWN")
+	// Without a slurmd nodes stay UNKNOWN, until somebody says what they are.
+	s.must("update", "nodename=h[1-4]", "state=down", "reason=new")
+	s.must("update", "nodename=h[1-4]", "state=resume")
 	var shown []string
 	for line := range strings.Lines(s.must("show", "topology")) {
 		shown = append(shown, strings.Join(strings.Fields(line), " "))

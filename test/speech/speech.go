@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// most is how many octets of a speech are kept of its begin, and of its end.
+// most is the number of octets kept from a Speech's beginning, and from its end.
 const most = 16 << 10
 
-// Speech is what was said; it may be written to at any time, after the test as well.
+// Speech records the output of a command. Writes are allowed at any time, even after the test.
 type Speech struct {
 	mu    sync.Mutex
 	begin []byte // up to most octets
@@ -19,8 +19,8 @@ type Speech struct {
 	cut   int    // octets between them that are forgotten
 }
 
-// Of has a test that fails log what a command says from now on, on both outputs, where the command
-// has none of its own. Call it before the command starts.
+// Of makes a failing test log the stdout and stderr of a command, unless the command already has a
+// writer for the output. Call Of before the command starts.
 func Of(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	s := New(t, strings.Join(cmd.Args, " "))
@@ -32,7 +32,8 @@ func Of(t testing.TB, cmd *exec.Cmd) {
 	}
 }
 
-// New returns a speech that a test logs when it ends and has failed, under the name of who speaks.
+// New returns a Speech that the test logs at its end if the test failed, under the name of the
+// speaker.
 func New(t testing.TB, name string) *Speech {
 	t.Helper()
 	s := &Speech{}
@@ -58,7 +59,7 @@ func (s *Speech) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns what was said so far, or its begin and end.
+// String returns the recorded output, or the beginning and the end of long output.
 func (s *Speech) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ func (f *fakeTest) Logf(format string, args ...any) {
 	f.log += fmt.Sprintf(format, args...)
 }
 
-// TestOf: a test that fails shows both outputs of its process, one that passes shows nothing.
+// TestOf: a failing test shows both outputs of its process, a passing test shows nothing.
 func TestOf(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

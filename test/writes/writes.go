@@ -1,5 +1,5 @@
-// Package writes has the source of a multicast group of a lab write to its receivers again and
-// again, and checks what became of that.
+// Package writes makes the source of a lab's multicast group write to its receivers again and
+// again, and checks the results.
 package writes
 
 import (
@@ -8,7 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/endpoint/rc"
+	"github.com/weft-sdn/weft/host/rc"
 	"github.com/weft-sdn/weft/lab"
 )
 

@@ -20,7 +20,9 @@ type collector struct {
 }
 
 func newCollector(c *Config) *collector {
-	return &collector{rib: newRIB(c.StartupGrace, c.Ports), syncing: make(map[peerKey]time.Time)}
+	r := newRIB(c.StartupGrace, c.Ports)
+	r.stalePaths, r.lossTime, r.dead = c.StalePathTime, c.LossTime, c.Dead
+	return &collector{rib: r, syncing: make(map[peerKey]time.Time)}
 }
 
 func (c *collector) peerUp(k peerKey, now time.Time) {
@@ -58,16 +60,6 @@ func (c *collector) removePeer(k peerKey) {
 // tick does what is due: it ends the waiting for End-of-RIB markers, and reports faults. It returns
 // when it has to be called again.
 func (c *collector) tick(now time.Time, timeout time.Duration) (next time.Time, ok bool) {
-	next, ok = c.rib.tick(now)
-	for k, p := range c.rib.peers {
-		report, due, again := p.faults.report(now)
-		if due && c.reportFaults != nil {
-			c.reportFaults(k, report)
-		}
-		if !again.IsZero() && (!ok || again.Before(next)) {
-			next, ok = again, true
-		}
-	}
 	for k, since := range c.syncing {
 		switch end := since.Add(timeout); {
 		case !now.Before(end):
@@ -75,6 +67,18 @@ func (c *collector) tick(now time.Time, timeout time.Duration) (next time.Time, 
 			c.rib.endOfRIB(k)
 		case !ok || end.Before(next):
 			next, ok = end, true
+		}
+	}
+	if end, more := c.rib.tick(now); more && (!ok || end.Before(next)) {
+		next, ok = end, true
+	}
+	for k, p := range c.rib.peers {
+		report, due, again := p.faults.report(now)
+		if due && c.reportFaults != nil {
+			c.reportFaults(k, report)
+		}
+		if !again.IsZero() && (!ok || again.Before(next)) {
+			next, ok = again, true
 		}
 	}
 	return next, ok
@@ -145,6 +149,7 @@ func (s *Speaker) count(c *collector) {
 		if r != nil {
 			p.status.Heard, p.status.Updates, p.status.NLRIs, p.status.Refused = r.ever, r.updates, r.nlris,
 				r.refused
+			p.status.Kept, p.status.UnplacedSIDs = r.kept, r.homeless
 			p.status.MalformedNLRIs, p.status.DiscardedAttributes = r.faults.nlris, r.faults.attributes
 			if last := r.faults.last; last.Object != "" {
 				p.status.LastFault = &last

@@ -38,8 +38,8 @@ func TestCollectorSync(t *testing.T) {
 		return announce(t, wire.NLRI{Type: wire.NLRINode, Local: wire.NodeDescriptor{ASN: 1,
 			IGPRouterID: string([]byte{10, 0, 0, i})}}, nil)
 	}
-	const grace, timeout = time.Minute, time.Hour
-	c := newCollector(&Config{StartupGrace: grace})
+	const grace, timeout, stale = time.Minute, time.Hour, 20 * time.Second
+	c := newCollector(&Config{StartupGrace: grace, StalePathTime: stale})
 	c.rib.addPeer(peerA, topology.Scope{}, DefaultLimits(), epoch)
 	for _, step := range []struct {
 		what   string
@@ -56,7 +56,8 @@ func TestCollectorSync(t *testing.T) {
 		{"a loss", func() { c.peerDown(peerA, "lost", false, epoch) }, 2, false, 0},
 		{"another session", func() { c.peerUp(peerA, epoch) }, 2, false, timeout},
 		{"the second node again", func() { c.update(peerA, node(2)) }, 2, false, timeout},
-		{"no marker", func() { c.tick(epoch.Add(timeout), timeout) }, 1, true, 0},
+		{"no marker", func() { c.tick(epoch.Add(timeout), timeout) }, 2, true, timeout + stale},
+		{"no word of the first node", func() { c.tick(epoch.Add(timeout+stale), timeout) }, 1, true, 0},
 		{"a third session", func() { c.peerDown(peerA, "lost", true, epoch); c.peerUp(peerA, epoch) }, 1,
 			false, timeout},
 		{"a removal", func() { c.removePeer(peerA) }, 0, false, 0},

@@ -28,9 +28,19 @@ type Config struct {
 	// StartupGrace is how long snapshots are stale because a peer has never
 	// said everything; 30 s when 0.
 	StartupGrace time.Duration
-	// SyncTimeout is after how long a session without End-of-RIB is taken to
-	// be synchronized; 60 s when 0.
+	// SyncTimeout is the time after which a session without End-of-RIB counts as synchronized; 60 s
+	// when 0.
 	SyncTimeout time.Duration
+	// StalePathTime is how long what a peer said in an earlier session counts after the End-of-RIB of
+	// a session in which it has not said it again (RFC 4724, section 4.2); 60 s when 0.
+	StalePathTime time.Duration
+	// LossTime is how long the collector does not believe a single peer's loss of half of the nodes,
+	// if no single node explains the loss; 1 hour when 0.
+	LossTime time.Duration
+	// Dead, when not nil, returns the nodes that are known to be gone from other sources than peers:
+	// the collector believes their loss. One goroutine calls Dead once a second while such a loss
+	// exists.
+	Dead func() map[topology.NodeID]bool
 	// CutPause is how long a peer that exceeded a limit has no session; 1 minute when 0.
 	CutPause time.Duration
 	// Changed takes the state of a peer whenever a session was established or ended,
@@ -50,17 +60,18 @@ type Peer struct {
 	// Port is where the peer listens; 179 when 0. It has no meaning for a
 	// passive peer.
 	Port uint16
-	// LocalAddress is the address connections are made from, and have to be
-	// accepted at; invalid is any.
+	// LocalAddress is the local address for outgoing and accepted connections; invalid means any
+	// address.
 	LocalAddress netip.Addr
 	// Passive waits for the peer to connect. Peers that are not passive are
 	// connected to, and may connect too.
 	Passive bool
 	// Password is of TCP MD5 (RFC 2385), none when empty. Linux only.
 	Password string
-	// Scope is the nodes that the peer may describe; what it says of others is left out and counted.
+	// Scope defines the nodes that the peer may describe; the collector ignores and counts objects of
+	// other nodes.
 	Scope topology.Scope
-	// Limits bound what the topology holds of the peer; each that is 0 has its default.
+	// Limits bounds the objects that the topology holds from the peer; a limit of 0 means the default.
 	Limits Limits
 }
 
@@ -71,13 +82,18 @@ const maxPassword = 80
 // (RFC 4271, section 10).
 const DefaultHoldTime = 90 * time.Second
 
+// Defaults of [Config.StalePathTime] and [Config.LossTime].
+const (
+	DefaultStalePathTime = 60 * time.Second
+	DefaultLossTime      = time.Hour
+)
+
 const (
 	minHoldTime         = 3 * time.Second
 	defaultStartupGrace = 30 * time.Second
 	defaultSyncTimeout  = 60 * time.Second
 	defaultCutPause     = time.Minute
 	defaultRetryMax     = 5 * time.Second
-	defaultPort         = 179
 )
 
 func (c *Config) setDefaults() {
@@ -90,6 +106,8 @@ func (c *Config) setDefaults() {
 	set(&c.StartupGrace, defaultStartupGrace)
 	set(&c.SyncTimeout, defaultSyncTimeout)
 	set(&c.CutPause, defaultCutPause)
+	set(&c.StalePathTime, DefaultStalePathTime)
+	set(&c.LossTime, DefaultLossTime)
 	set(&c.retryMax, defaultRetryMax)
 }
 
@@ -102,7 +120,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: router-id %s is not an IPv4 address", ErrConfig, c.RouterID)
 	case c.HoldTime != 0 && c.HoldTime < minHoldTime:
 		return fmt.Errorf("%w: hold time %v is below %v", ErrConfig, c.HoldTime, minHoldTime)
-	case c.StartupGrace < 0 || c.SyncTimeout < 0 || c.CutPause < 0:
+	case c.StartupGrace < 0 || c.SyncTimeout < 0 || c.CutPause < 0 ||
+		c.StalePathTime < 0 || c.LossTime < 0:
 		return fmt.Errorf("%w: negative time", ErrConfig)
 	}
 	return nil
@@ -125,12 +144,8 @@ func (p *Peer) Validate() error {
 }
 
 func (p *Peer) setDefaults() {
-	p.Address, p.LocalAddress = p.Address.Unmap(), p.LocalAddress.Unmap()
-	if p.Passive {
-		p.Port = 0
-	} else if p.Port == 0 {
-		p.Port = defaultPort
-	}
+	at := topology.PeerEndpoint(p.Address, p.Port, p.Passive)
+	p.Address, p.Port, p.LocalAddress = at.Addr(), at.Port(), p.LocalAddress.Unmap()
 	p.Limits.setDefaults()
 }
 

@@ -18,7 +18,9 @@ const (
 	// metricUnsaid is a link's that has an attribute without a metric.
 	metricUnsaid = 10
 
-	prefixFlagNode = 0x20 // N-flag (RFC 7794 section 2.1, RFC 9513 section 6.1)
+	// N-flag: RFC 7794 section 2.1 and RFC 9513 section 6.1; of OSPFv2 RFC 7684 section 2.1.
+	prefixFlagNode   = 0x20
+	prefixFlagNodeV2 = 0x40
 )
 
 // A part is what one NLRI, with its attribute, contributes to an object. The
@@ -71,9 +73,9 @@ func makeNode(id topology.NodeID, parts []part) (n topology.Node, ok bool) {
 			}
 		}
 	}
-	if !n.Loopback.IsValid() {
-		n.Loopback = nodePrefix(parts)
-	}
+	own := nodePrefixes(parts)
+	n.Loopback = chosen(n.Loopback, own[wire.NLRIPrefix6], parts)
+	n.RouterID4 = chosen(n.RouterID4, own[wire.NLRIPrefix4], parts)
 	return n, ok
 }
 
@@ -103,20 +105,46 @@ func addNodeAttributes(n *topology.Node, a *wire.NodeAttributes) {
 	}
 }
 
-// nodePrefix returns the lowest host address that a prefix of the node names as
-// the node's own.
-func nodePrefix(parts []part) (lowest netip.Addr) {
+// nodePrefixes returns the host addresses that prefixes of the node name as the node's own,
+// ascending.
+func nodePrefixes(parts []part) map[wire.NLRIType][]netip.Addr {
+	own := make(map[wire.NLRIType][]netip.Addr)
 	for _, p := range parts {
-		if p.nlri.Type != wire.NLRIPrefix6 || p.nlri.Prefix.Prefix.Bits() != 128 {
-			continue
+		flag := byte(prefixFlagNode)
+		if p.nlri.Protocol == wire.ProtocolOSPFv2 {
+			flag = prefixFlagNodeV2
 		}
 		flags := p.attr().Prefix.AttributeFlags
-		a := p.nlri.Prefix.Prefix.Addr()
-		if len(flags) > 0 && flags[0]&prefixFlagNode != 0 && (!lowest.IsValid() || a.Less(lowest)) {
-			lowest = a
+		if a := p.nlri.Prefix.Prefix; a.IsSingleIP() && len(flags) > 0 && flags[0]&flag != 0 {
+			own[p.nlri.Type] = append(own[p.nlri.Type], a.Addr())
 		}
 	}
-	return lowest
+	for _, all := range own {
+		slices.SortFunc(all, netip.Addr.Compare)
+	}
+	return own
+}
+
+// chosen returns the address that represents a node, from the first router-id and the node's own
+// addresses. A router may list all its addresses as router-ids: among several, an own address
+// counts. Without a router-id, an own IPv6 address counts.
+func chosen(first netip.Addr, own []netip.Addr, parts []part) netip.Addr {
+	if len(own) == 0 || slices.Contains(own, first) {
+		return first
+	}
+	if !first.IsValid() && own[0].Is6() {
+		return own[0]
+	}
+	for _, a := range own {
+		for _, p := range parts {
+			n := &p.attr().Node
+			if p.nlri.Type == wire.NLRINode &&
+				(a == n.RouterID4 || a == n.RouterID6 || slices.Contains(n.RouterIDs, a)) {
+				return a
+			}
+		}
+	}
+	return first
 }
 
 func makeSID(address netip.Addr, a *wire.Attributes) topology.SID {
@@ -133,6 +161,14 @@ func structure(s *wire.SIDStructure) topology.SIDStructure {
 	}
 	return topology.SIDStructure{LocatorBlock: s.Block, LocatorNode: s.Node, Function: s.Function,
 		Argument: s.Argument}
+}
+
+// peerNode reports whether a link is a BGP session (PeerNode, RFC 9086 section 5.1), and peering
+// whether it is that or one of the cables that a session is over (PeerAdj, section 5.2).
+func peerNode(n *wire.NLRI) bool { return peering(n) && !n.Link.IDs.Present }
+
+func peering(n *wire.NLRI) bool {
+	return n.Type == wire.NLRILink && n.Protocol == wire.ProtocolBGP
 }
 
 // namedLink returns the link that an NLRI names, without attributes.
@@ -161,6 +197,9 @@ func makeLink(parts []part) topology.Link {
 	best := bestTopology(parts)
 	l := namedLink(best.nlri)
 	a := &best.attr().Link
+	if !best.nlri.Link.IDs.Present {
+		l.LocalID, l.RemoteID = a.IDs.Local, a.IDs.Remote
+	}
 	switch {
 	case best.attributes == nil:
 		l.IGPMetric = metricOfLastResort

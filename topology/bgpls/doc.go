@@ -8,14 +8,12 @@
 //	err = s.AddPeer(ctx, bgpls.Peer{Address: n6, ASN: 64512})
 //	snap, changed := s.Topology().Current()
 //
-// As an originator it advertises the objects of one node with
-// [Speaker.Originate].
+// As an originator, a Speaker advertises the objects of one node with [Speaker.Originate].
 //
-// What a peer said outlives the session: it stays in the snapshots, which are
-// marked stale where no one else says the same, until the peer is back and has
-// said everything again (End-of-RIB); only then is what it no longer says
-// removed. An object that several peers advertise lives until the last of them
-// withdraws it.
+// A peer's objects outlive the session: they stay in the snapshots, which are marked stale unless
+// another peer advertises the same objects, until the peer is back and has sent everything again
+// (End-of-RIB). Only then does the collector remove the missing objects. An object from several
+// peers lives until the last peer withdraws it.
 //
 // The sessions are kept by GoBGP, and no other package sees its types. It does
 // so behind a relay: the connections to the peers are made and accepted here,

@@ -3,7 +3,7 @@ package bgpls
 import "errors"
 
 var (
-	// ErrConfig reports that a Config or Peer has a value that cannot be used.
+	// ErrConfig reports an unusable value in a Config or Peer.
 	ErrConfig = errors.New("bgpls: bad configuration")
 	// ErrClosed reports that the speaker has stopped.
 	ErrClosed = errors.New("bgpls: speaker is closed")

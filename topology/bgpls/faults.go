@@ -12,12 +12,12 @@ import (
 // often it does.
 const faultPause = time.Minute
 
-// faults count what a peer sent malformed and was left out (RFC 9552 section 8.2.2, "NLRI discard"
-// and "Attribute Discard"). The session goes on, so that nothing else tells of it.
+// faults counts the malformed objects from a peer that were discarded (RFC 9552 section 8.2.2,
+// "NLRI discard" and "Attribute Discard"). The session goes on, so nothing else reports the faults.
 type faults struct {
 	nlris, attributes uint64
-	// last is the first fault since the last look or, without one, that before. Others that come
-	// with the first may follow from it.
+	// last is the first fault since the last look or, without such a fault, the first fault before.
+	// Later faults may follow from the first.
 	last topology.PeerFault
 	seen bool // last was there at the last look, and has its time
 

@@ -10,10 +10,9 @@ import (
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
-// Heard returns the topology of a collector that has heard all objects, and
-// nothing else: each of them has been octets of NLRIs and attributes meanwhile,
-// but no session is needed. What cannot be encoded, or is not understood, is an
-// error.
+// Heard returns the topology of a collector that has received exactly the given objects. Each
+// object is encoded to NLRIs and attributes and decoded again, but Heard needs no session. An
+// object that cannot be encoded or decoded is an error.
 func Heard(objects ...Objects) (*topology.Snapshot, error) {
 	var peer peerKey = netip.AddrPortFrom(netip.IPv6Loopback(), 0)
 	var now time.Time // no grace, and so no clock

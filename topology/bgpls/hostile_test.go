@@ -12,9 +12,9 @@ import (
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
-// TestSessionChurn: sessions that come and go, at every stage of their lives, leave no goroutine,
-// but for the few that GoBGP loses: it takes what is left in a closed queue only as far as it is
-// there at that moment, and a queue that is not empty never ends.
+// TestSessionChurn: sessions that start and end, at every stage of their lives, leave no goroutine
+// behind, except the few that GoBGP leaks: GoBGP drains a closed queue only of the entries present
+// at that moment, and a queue with entries never ends.
 func TestSessionChurn(t *testing.T) {
 	a := netip.MustParseAddr("127.0.4.9")
 	router := newForeignPeer(t, a)
@@ -197,8 +197,8 @@ func TestLimitsOfAll(t *testing.T) {
 	}
 }
 
-// TestScopeOfPeer: what a peer says of others' nodes is left out, also the ends of others' links,
-// and counted.
+// TestScopeOfPeer: the collector ignores and counts objects of nodes outside a peer's scope,
+// including the ends of other nodes' links.
 func TestScopeOfPeer(t *testing.T) {
 	scope, err := topology.ParseScope([]string{"10.0.0.1"})
 	if err != nil {

@@ -30,10 +30,9 @@ func isPseudonode(d *wire.NodeDescriptor) bool {
 	return len(d.IGPRouterID) == 7 || len(d.IGPRouterID) == 8
 }
 
-// routerIDText writes an IGP router-id the way its protocol does: 4 octets as
-// an IPv4 address, and with the address of the designated router's interface
-// for an OSPF pseudonode; 6 octets as an IS-IS system id, with the number of
-// the pseudonode behind it. Other lengths are hexadecimal.
+// routerIDText writes an IGP router-id in the notation of its protocol: 4 octets as an IPv4 address
+// (for an OSPF pseudonode, followed by the address of the designated router's interface); 6 octets
+// as an IS-IS system id, followed by the number of a pseudonode. Other lengths are hexadecimal.
 func routerIDText(octets string) string {
 	b := []byte(octets)
 	switch len(b) {

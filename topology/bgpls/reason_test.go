@@ -141,7 +141,7 @@ func refused(t *testing.T, peer netip.AddrPort, attempts <-chan struct{}, want s
 	}
 }
 
-// A peer's status has what it said, and how often there was a session.
+// TestPeerStatus: a peer's status reports its objects, and the number of its sessions.
 func TestPeerStatus(t *testing.T) {
 	t.Parallel()
 	a := netip.MustParseAddr("127.0.4.7")

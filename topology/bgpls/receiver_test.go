@@ -64,8 +64,8 @@ func TestStaticHeard(t *testing.T) {
 	}
 }
 
-// TestStockReceiver: a GoBGP server as it is, which uses nothing of this package, takes all that
-// one speaker says of several nodes, decodes it, and drops what is withdrawn.
+// TestStockReceiver: a stock GoBGP server, without code of this package, accepts and decodes all
+// objects of several nodes from one speaker, and drops the withdrawn objects.
 func TestStockReceiver(t *testing.T) {
 	t.Parallel()
 	here, there := netip.MustParseAddr("127.0.5.2"), netip.MustParseAddr("127.0.5.1")
@@ -131,7 +131,7 @@ func TestStockReceiver(t *testing.T) {
 	}))
 }
 
-// awaitStock waits until a server has decoded as much as is wanted, and no more.
+// awaitStock waits until a server has decoded exactly the wanted objects.
 func awaitStock(t *testing.T, s *server.BgpServer, want []string) {
 	t.Helper()
 	var got []string

@@ -38,8 +38,8 @@ type relay struct {
 	toPeer   bool // the server has
 	why      error
 
-	// emptied is closed when the server has sent all that it had for the peer (End-of-RIB), and
-	// serverGone when it has closed its connection.
+	// emptied is closed when the server has sent all queued messages to the peer (End-of-RIB), and
+	// serverGone when the server has closed its connection.
 	emptied, serverGone chan struct{}
 }
 
@@ -68,10 +68,10 @@ func (r *relay) run() error {
 	return r.why
 }
 
-// empty waits until the server has sent what it has for the peer. GoBGP 4.8.0 leaves the goroutine
-// of a neighbor's queue behind when it deletes the neighbor with something in the queue. It puts
-// its End-of-RIB marker there when a session begins, and an error when it is the one to find that
-// the session has ended.
+// empty waits until the server has sent all queued messages to the peer. GoBGP 4.8.0 leaks the
+// goroutine of a neighbor's queue if it deletes the neighbor while the queue has entries. GoBGP
+// queues its End-of-RIB marker when a session begins, and an error if GoBGP itself finds that the
+// session has ended.
 func (r *relay) empty() {
 	r.mu.Lock()
 	begun := r.fromPeer
@@ -268,8 +268,8 @@ func (r *relay) fromServer() error {
 	}
 }
 
-// readMessage reads a message into octets of its own. When it is malformed,
-// it returns what it has read.
+// readMessage reads a message into a new slice. For a malformed message, it returns the octets read
+// so far.
 func readMessage(r io.Reader) (t wire.MessageType, message []byte, err error) {
 	header := make([]byte, wire.HeaderLen)
 	if _, err := io.ReadFull(r, header); err != nil {

@@ -24,13 +24,23 @@ type rib struct {
 	nodes   map[topology.NodeID]*group
 	links   map[topology.LinkID]*group
 	pfxs    map[topology.PrefixKey]*group
-	builder *topology.Builder
-	stats   Stats
-	// unnumbered are the nodes that SIDs name without an autonomous system, and adopted those of them
-	// that are another node, by that.
+	// peerings are the links of protocol BGP between two nodes, by these.
+	peerings map[[2]topology.NodeID]*group
+	// homeless holds the names of nodes with SIDs that no peer describes.
+	homeless map[topology.NodeID]bool
+	builder  *topology.Builder
+	stats    Stats
+	// unnumbered holds the node names that SIDs give without an autonomous system. adopted maps a node
+	// to its unnumbered names.
 	unnumbered map[topology.NodeID]bool
 	adopted    map[topology.NodeID][]topology.NodeID
-	// touched reports that there is something to publish, refused that only counters have changed.
+	// stalePaths is how long objects that a peer has not repeated still count after the peer's
+	// End-of-RIB. lossTime is how long an implausible loss does not count as true.
+	stalePaths, lossTime time.Duration
+	// dead, when not nil, returns the nodes that are known to be gone without any peer.
+	dead    func() map[topology.NodeID]bool
+	weighed time.Time // when tick has weighed losses last
+	// touched reports that changes wait to be published, refused that only counters have changed.
 	touched, refused bool
 }
 
@@ -38,21 +48,25 @@ type rib struct {
 type group struct {
 	members map[*object]bool
 	dirty   bool
-	// owner is the node whose parts the group is too, as [rib.adopt] has found it; "": none.
+	// owner is the node that also gets the parts of the group, found by [rib.adopt]; "": no node.
 	owner topology.NodeID
 }
 
-// An object is an NLRI and who says it.
+// An object is an NLRI and the peers that advertise it.
 type object struct {
 	nlri wire.NLRI
 	raw  string
 	says map[peerKey]statement
 }
 
-// A statement is what a peer said of an NLRI, in its session of that number.
+// A statement is a peer's advertisement of an NLRI in the session with that number.
 type statement struct {
 	session    int
 	attributes *wire.Attributes
+	// gone: the peer no longer advertises the object; withdrawn: the peer withdrew it, otherwise it
+	// sent End-of-RIB without it; kept: the object still counts; doubted: its loss is implausible. See
+	// [rib.lose].
+	gone, withdrawn, kept, doubted bool
 }
 
 type ribPeer struct {
@@ -73,19 +87,45 @@ type ribPeer struct {
 	reason  string
 	updates uint64
 	nlris   topology.PeerNLRIs // of said
+	// homeless are SIDs of nodes that nobody describes.
+	homeless int
+
+	losses
+}
+
+// losses holds the objects that a peer no longer advertises and that may still count: gone has all
+// of them, fresh the objects since the last tick. Withdrawn objects are not in said, and goneOctets
+// counts their octets.
+type losses struct {
+	gone         map[*object]loss
+	fresh        []*object
+	goneOctets   int
+	synchronized time.Time          // when synced became true, as of the tick after it
+	due          time.Time          // when the time of one of gone is over; zero: of none
+	recheck      bool               // due is to be found anew
+	kept         *topology.PeerKept // of gone, what counts
 }
 
 // count adds n to the NLRIs of an object's type.
-func (p *ribPeer) count(o *object, n int) {
+func count(of *topology.PeerNLRIs, o *object, n int) {
 	switch o.nlri.Type {
 	case wire.NLRINode:
-		p.nlris.Nodes += n
+		of.Nodes += n
 	case wire.NLRILink:
-		p.nlris.Links += n
+		of.Links += n
 	case wire.NLRIPrefix4, wire.NLRIPrefix6:
-		p.nlris.Prefixes += n
+		of.Prefixes += n
 	case wire.NLRISRv6SID:
-		p.nlris.SIDs += n
+		of.SIDs += n
+	}
+}
+
+// unsay ends the counting of an object of what the peer says.
+func (p *ribPeer) unsay(o *object) {
+	if octets, ok := p.said[o]; ok {
+		p.octets -= octets
+		delete(p.said, o)
+		count(&p.nlris, o, -1)
 	}
 }
 
@@ -99,6 +139,9 @@ func newRIB(grace time.Duration, ports topology.PortMap) *rib {
 		pfxs:    make(map[topology.PrefixKey]*group),
 		builder: topology.NewBuilder(),
 
+		peerings: make(map[[2]topology.NodeID]*group),
+		homeless: make(map[topology.NodeID]bool),
+
 		unnumbered: make(map[topology.NodeID]bool),
 		adopted:    make(map[topology.NodeID][]topology.NodeID),
 	}
@@ -110,8 +153,8 @@ func newRIB(grace time.Duration, ports topology.PortMap) *rib {
 // scope, within limits.
 func (r *rib) addPeer(a peerKey, scope topology.Scope, limits Limits, now time.Time) {
 	if r.peers[a] == nil {
-		r.peers[a] = &ribPeer{scope: scope, limits: limits, said: make(map[*object]int), since: now,
-			reason: "no session yet"}
+		r.peers[a] = &ribPeer{scope: scope, limits: limits, said: make(map[*object]int),
+			losses: losses{gone: make(map[*object]loss)}, since: now, reason: "no session yet"}
 		r.touched = true
 	}
 }
@@ -125,6 +168,7 @@ func (r *rib) removePeer(a peerKey) {
 	for o := range p.said {
 		r.retract(a, p, o)
 	}
+	r.forget(a, p)
 	delete(r.peers, a)
 	r.touched = true
 }
@@ -134,7 +178,7 @@ func (r *rib) peerUp(a peerKey, now time.Time) {
 	if p := r.peers[a]; p != nil {
 		p.session++
 		p.up, p.synced, p.late, p.cut = true, false, false, false
-		p.since, p.reason = now, "session not yet synchronized"
+		p.since, p.reason, p.synchronized = now, "session not yet synchronized", time.Time{}
 		r.markAll(p)
 	}
 }
@@ -143,7 +187,7 @@ func (r *rib) peerUp(a peerKey, now time.Time) {
 func (r *rib) peerDown(a peerKey, reason string, now time.Time) {
 	if p := r.peers[a]; p != nil && p.up {
 		p.up, p.synced = false, false
-		p.since, p.reason = now, reason
+		p.since, p.reason, p.synchronized = now, reason, time.Time{}
 		r.markAll(p)
 	}
 }
@@ -155,8 +199,8 @@ func (r *rib) peerFailed(a peerKey, reason string) {
 	}
 }
 
-// endOfRIB ends the synchronization of a session: what the peer did not say
-// again is withdrawn.
+// endOfRIB ends the synchronization of a session: what the peer did not say again counts for a
+// while. Speakers that restart say End-of-RIB before they have routes (RFC 4724, section 4.1).
 func (r *rib) endOfRIB(a peerKey) {
 	p := r.peers[a]
 	if p == nil || !p.up || p.synced {
@@ -164,7 +208,7 @@ func (r *rib) endOfRIB(a peerKey) {
 	}
 	for o := range p.said {
 		if o.says[a].session != p.session {
-			r.retract(a, p, o)
+			r.lose(a, p, o, false)
 		}
 	}
 	p.synced, p.ever = true, true
@@ -189,7 +233,7 @@ func (r *rib) update(a peerKey, u *wire.Update) error {
 	r.stats.UnknownTLVs += uint64(u.Skipped.UnknownTLVs)
 	for i := range u.Unreachable {
 		if o := r.objects[string(u.Unreachable[i].Raw)]; o != nil && p.said[o] > 0 {
-			r.retract(a, p, o)
+			r.lose(a, p, o, true)
 		}
 	}
 	if len(u.Reachable) == 0 {
@@ -218,15 +262,21 @@ func (r *rib) update(a peerKey, u *wire.Update) error {
 			continue
 		}
 		o := r.object(n)
-		o.says[a] = statement{p.session, attributes}
+		p.found(o)
+		o.says[a] = statement{session: p.session, attributes: attributes}
 		if p.said[o] == 0 {
-			p.count(o, 1)
+			count(&p.nlris, o, 1)
 		}
 		octets := len(n.Raw) + len(u.Attribute)
 		p.octets += octets - p.said[o]
 		p.said[o] = octets
 		r.mark(o)
-		if err := p.limits.exceeded(p.nlris, p.octets); err != nil {
+		err := p.limits.exceeded(p.nlris, p.octets)
+		if err != nil && len(p.gone) > 0 {
+			r.forget(a, p) // what is said now comes first
+			err = p.limits.exceeded(p.nlris, p.octets)
+		}
+		if err != nil {
 			p.cut = true
 			return err
 		}
@@ -251,9 +301,8 @@ func (r *rib) object(n *wire.Received) *object {
 // retract removes what a peer said of an object, and the object with the last.
 func (r *rib) retract(a peerKey, p *ribPeer, o *object) {
 	delete(o.says, a)
-	p.octets -= p.said[o]
-	delete(p.said, o)
-	p.count(o, -1)
+	p.unsay(o)
+	p.found(o)
 	r.mark(o)
 	if len(o.says) == 0 {
 		delete(r.objects, o.raw)
@@ -263,6 +312,11 @@ func (r *rib) retract(a peerKey, p *ribPeer, o *object) {
 
 func (r *rib) mark(o *object) {
 	r.eachGroup(o, func(g *group) { g.dirty = true })
+	if n := &o.nlri; peering(n) && !peerNode(n) {
+		for other := range groupOf(r.peerings, endsOf(n)).members {
+			groupOf(r.links, namedLink(&other.nlri).ID).dirty = true
+		}
+	}
 	r.touched = true
 }
 
@@ -278,6 +332,9 @@ func (r *rib) eachGroup(o *object, f func(*group)) {
 	switch n := &o.nlri; n.Type {
 	case wire.NLRILink:
 		f(groupOf(r.links, namedLink(n).ID))
+		if peering(n) {
+			f(groupOf(r.peerings, endsOf(n)))
+		}
 	case wire.NLRIPrefix4, wire.NLRIPrefix6:
 		id := nodeID(n.Identifier, &n.Local)
 		f(groupOf(r.nodes, id))
@@ -285,6 +342,26 @@ func (r *rib) eachGroup(o *object, f func(*group)) {
 	default:
 		f(groupOf(r.nodes, nodeID(n.Identifier, &n.Local)))
 	}
+}
+
+// endsOf returns the nodes of a link.
+func endsOf(n *wire.NLRI) [2]topology.NodeID {
+	return [2]topology.NodeID{nodeID(n.Identifier, &n.Local), nodeID(n.Identifier, &n.Remote)}
+}
+
+// linkParts returns the parts of a link. A BGP session is no link beside the cables that it is
+// over.
+func (r *rib) linkParts(g *group) []part {
+	parts := r.parts(g)
+	if len(parts) == 0 || slices.ContainsFunc(parts, func(p part) bool { return !peerNode(p.nlri) }) {
+		return parts
+	}
+	for o := range groupOf(r.peerings, endsOf(parts[0].nlri)).members {
+		if _, ok := r.believed(o, anyPeer); ok && !peerNode(&o.nlri) {
+			return nil
+		}
+	}
+	return parts
 }
 
 func groupOf[K comparable](groups map[K]*group, k K) *group {
@@ -298,9 +375,9 @@ func groupOf[K comparable](groups map[K]*group, k K) *group {
 
 // parts returns the parts of a group, in an order that depends on the NLRIs
 // alone.
-func (r *rib) parts(g *group) []part { return r.partsBy(g, func(*ribPeer) bool { return true }) }
+func (r *rib) parts(g *group) []part { return r.partsBy(g, anyPeer) }
 
-// partsBy returns the parts of a group that some of the peers have said.
+// partsBy returns the parts of a group that some of the peers advertise.
 func (r *rib) partsBy(g *group, may func(*ribPeer) bool) (parts []part) {
 	for _, o := range slices.SortedFunc(maps.Keys(g.members), func(a, b *object) int {
 		return cmp.Compare(a.raw, b.raw)
@@ -312,8 +389,8 @@ func (r *rib) partsBy(g *group, may func(*ribPeer) bool) (parts []part) {
 	return parts
 }
 
-// partsOf returns the parts of a node: its own, and those that name it without its autonomous
-// system, as far as who has said them may describe it.
+// partsOf returns the parts of a node: parts under the node's own name, and parts under its name
+// without an autonomous system from peers whose scope includes the node.
 func (r *rib) partsOf(id topology.NodeID, g *group) []part {
 	parts := r.parts(g)
 	for _, name := range r.adopted[id] {
@@ -328,8 +405,8 @@ func (r *rib) partsOf(id topology.NodeID, g *group) []part {
 // for static SIDs: by the BGP router-id alone (RFC 9086).
 func unnumbered(n *wire.NLRI) bool { return n.Type == wire.NLRISRv6SID && n.Local.ASN == 0 }
 
-// adopt finds out which nodes the unnumbered SIDs are of: of the one with the same router-id,
-// unless there are several.
+// adopt finds the node of each unnumbered SID: the node with the same router-id, unless several
+// nodes have that router-id.
 func (r *rib) adopt() {
 	clear(r.adopted)
 	if len(r.unnumbered) == 0 {
@@ -337,7 +414,7 @@ func (r *rib) adopt() {
 	}
 	routers := make(map[string][]topology.NodeID)
 	for id, g := range r.nodes {
-		if as, router, _ := strings.Cut(string(id), ":"); as != "0" && g.isNode() {
+		if as, router, _ := strings.Cut(string(id), ":"); as != "0" && r.isNode(g) {
 			routers[router] = append(routers[router], id)
 		}
 	}
@@ -349,7 +426,7 @@ func (r *rib) adopt() {
 		}
 		var owner topology.NodeID
 		_, router, _ := strings.Cut(string(name), ":")
-		if all := routers[router]; len(all) == 1 && len(g.members) > 0 && !g.isNode() {
+		if all := routers[router]; len(all) == 1 && len(g.members) > 0 && !r.isNode(g) {
 			owner = all[0]
 		}
 		if owner != "" {
@@ -367,15 +444,19 @@ func (r *rib) adopt() {
 	}
 }
 
-// isNode reports whether a node NLRI is in a group.
-func (g *group) isNode() bool {
+// isNode reports whether a node NLRI is in a group, and counts.
+func (r *rib) isNode(g *group) bool {
 	for o := range g.members {
 		if o.nlri.Type == wire.NLRINode {
-			return true
+			if _, ok := r.believed(o, anyPeer); ok {
+				return true
+			}
 		}
 	}
 	return false
 }
+
+func anyPeer(*ribPeer) bool { return true }
 
 // believed returns the statement of some of the peers that counts: a confirmed one before an
 // unconfirmed one, and then that of the peer with the lowest address. ok is false when there is
@@ -384,7 +465,7 @@ func (r *rib) believed(o *object, may func(*ribPeer) bool) (s statement, ok bool
 	var from peerKey
 	confirmed := false
 	for a, t := range o.says {
-		if !may(r.peers[a]) {
+		if t.gone && !t.kept || !may(r.peers[a]) {
 			continue
 		}
 		c := r.confirmed(a, t)
@@ -398,27 +479,69 @@ func (r *rib) believed(o *object, may func(*ribPeer) bool) (s statement, ok bool
 // confirmed reports whether a peer has said something in the session it has now.
 func (r *rib) confirmed(a peerKey, s statement) bool {
 	p := r.peers[a]
-	return p.up && s.session == p.session
+	return p.up && s.session == p.session && !s.gone
 }
 
 // snapshot builds the present topology.
 func (r *rib) snapshot() *topology.Snapshot {
+	r.weigh()
 	r.adopt()
 	refresh(r.nodes, func(id topology.NodeID, g *group) {
-		if n, ok := makeNode(id, r.partsOf(id, g)); ok {
+		n, ok := makeNode(id, r.partsOf(id, g))
+		if ok {
 			r.builder.SetNode(n)
+			delete(r.homeless, id)
 		} else {
 			r.builder.RemoveNode(id)
+			r.homeless[id] = true
 		}
-	}, r.builder.RemoveNode)
-	refresh(r.links, func(_ topology.LinkID, g *group) { r.builder.SetLink(makeLink(r.parts(g))) },
-		r.builder.RemoveLink)
+	}, func(id topology.NodeID) {
+		r.builder.RemoveNode(id)
+		delete(r.homeless, id)
+	})
+	refresh(r.links, func(id topology.LinkID, g *group) {
+		if parts := r.linkParts(g); len(parts) > 0 {
+			r.builder.SetLink(makeLink(parts))
+		} else {
+			r.builder.RemoveLink(id)
+		}
+	}, r.builder.RemoveLink)
 	refresh(r.pfxs, func(k topology.PrefixKey, g *group) {
-		r.builder.SetPrefix(makePrefix(k, r.parts(g)))
+		if parts := r.parts(g); len(parts) > 0 {
+			r.builder.SetPrefix(makePrefix(k, parts))
+		} else {
+			r.builder.RemovePrefix(k)
+		}
 	}, r.builder.RemovePrefix)
+	refresh(r.peerings, func([2]topology.NodeID, *group) {}, func([2]topology.NodeID) {})
+	r.countHomeless()
 	r.builder.SetStale(r.staleness())
 	r.touched = false
 	return r.builder.Build()
+}
+
+// countHomeless counts each peer's SIDs of nodes that nobody describes, for example nodes of
+// another routing instance: no topology contains these SIDs.
+func (r *rib) countHomeless() {
+	for _, p := range r.peers {
+		p.homeless = 0
+	}
+	for id := range r.homeless {
+		g := r.nodes[id]
+		if g == nil || g.owner != "" {
+			continue
+		}
+		for o := range g.members {
+			if o.nlri.Type != wire.NLRISRv6SID {
+				continue
+			}
+			for a, s := range o.says {
+				if !s.gone || s.kept {
+					r.peers[a].homeless++
+				}
+			}
+		}
+	}
 }
 
 // refresh sets the dirty groups, and removes those that are empty.
@@ -435,25 +558,28 @@ func refresh[K comparable](groups map[K]*group, set func(K, *group), remove func
 	}
 }
 
-// staleness is not nil while a peer has never said everything, or there are
-// objects that no peer has confirmed in a session that lasts.
+// staleness returns a reason while a peer has never sent everything, or while no peer has confirmed
+// some object in a living session; otherwise nil.
 func (r *rib) staleness() *topology.Staleness {
 	var s *topology.Staleness
 	var reasons []string
 	for _, a := range slices.SortedFunc(maps.Keys(r.peers), peerKey.Compare) {
 		p := r.peers[a]
-		if p.synced || !r.missed(p) {
+		reason, since := p.reason, p.since
+		if keeps := p.keeps(); keeps != "" && (p.synced || p.kept.Implausible) {
+			reason, since = keeps, p.kept.Since
+		} else if p.synced || !r.missed(p) {
 			continue
 		}
 		if s == nil {
-			s = &topology.Staleness{Since: p.since}
+			s = &topology.Staleness{Since: since}
 		}
-		if p.since.Before(s.Since) {
-			s.Since = p.since
+		if since.Before(s.Since) {
+			s.Since = since
 		}
 		s.Sources = append(s.Sources, topology.PeerName(a))
 		s.Incomplete = s.Incomplete || p.awaited()
-		reasons = append(reasons, topology.PeerName(a)+": "+p.reason)
+		reasons = append(reasons, topology.PeerName(a)+": "+reason)
 	}
 	if s != nil {
 		s.Reason = strings.Join(reasons, "; ")
@@ -487,9 +613,10 @@ func (r *rib) confirmedByAny(o *object) bool {
 	return false
 }
 
-// tick ends the waiting for peers whose time is over, and returns when it has
-// to be called again.
+// tick ends the waiting for peers and for what they no longer say, where its time is over, and
+// returns when it has to be called again.
 func (r *rib) tick(now time.Time) (next time.Time, ok bool) {
+	next, ok = r.tickLosses(now)
 	for _, p := range r.peers {
 		end := p.since.Add(r.grace)
 		switch {

@@ -84,7 +84,7 @@ func expect(t *testing.T, r *rib, what string, want *topology.Snapshot) *topolog
 	return got
 }
 
-// What one device says of itself is what the other end understands.
+// TestObjectsSurviveTheWire: the receiver decodes exactly the objects that a device advertises.
 func TestObjectsSurviveTheWire(t *testing.T) {
 	devices := []*Objects{device(1, 4), device(4, 1, 6), device(6, 4)}
 	devices[1].Node.Overload = true
@@ -161,6 +161,7 @@ func TestRIBSessionLoss(t *testing.T) {
 		t.Error("not stale before the end of RIB")
 	}
 	r.endOfRIB(peerA)
+	r.tick(lost.Add(time.Second))
 	if s := expect(t, r, "said", built(n4)); s.Stale != nil {
 		t.Errorf("stale after the end of RIB: %+v", s.Stale)
 	}
@@ -183,6 +184,7 @@ func TestRIBSeveralPeers(t *testing.T) {
 	}
 	r.peerUp(peerB, epoch)
 	r.endOfRIB(peerB)
+	r.tick(epoch)
 	expect(t, r, "B with nothing", both)
 	r.peerDown(peerA, "connection lost", epoch)
 	tell(t, r, peerB, n4)
@@ -196,7 +198,8 @@ func TestRIBSeveralPeers(t *testing.T) {
 	}
 }
 
-// The lower address counts, but not over one that has confirmed what it says.
+// TestRIBBelieves: the peer with the lower address counts, but not before a peer that has confirmed
+// its objects.
 func TestRIBBelieves(t *testing.T) {
 	named := func(name string) *Objects { o := device(1); o.Node.Name = name; return o }
 	r := newTestRIB(peerB, peerA)
@@ -288,7 +291,7 @@ func TestRIBNodeName(t *testing.T) {
 	}
 }
 
-// An attribute that is malformed is discarded, and its NLRI stays.
+// TestRIBDiscardedAttribute: a malformed attribute is discarded, and its NLRI stays.
 func TestRIBDiscardedAttribute(t *testing.T) {
 	n1, n4 := device(1, 4), device(4, 1)
 	all, err := n4.advertisements()
@@ -507,6 +510,10 @@ func TestRIBAgainstModel(t *testing.T) {
 	peers := []peerKey{peerA, peerB, netip.MustParseAddrPort("127.0.2.2:180")}
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRIB(time.Minute, nil)
+		// Any loss is plausible: see [TestImplausibleLoss] for others.
+		r.dead = func() map[topology.NodeID]bool {
+			return map[topology.NodeID]bool{"1:10.0.0.1": true, "1:10.0.0.2": true, "1:10.0.0.3": true}
+		}
 		m := &model{peers: map[peerKey]*modelPeer{}}
 		for _, a := range peers {
 			r.addPeer(a, topology.Scope{}, DefaultLimits(), epoch)
@@ -570,7 +577,7 @@ func TestRIBAgainstModel(t *testing.T) {
 			a := rapid.SampledFrom(peers).Draw(t, "peer")
 			p := m.peers[a]
 			switch rapid.SampledFrom([]string{"up", "down", "end", "say", "say", "say", "say", "unsay",
-				"look"}).Draw(t, "step") {
+				"expire", "look"}).Draw(t, "step") {
 			case "up":
 				r.peerUp(a, epoch)
 				p.up = true
@@ -583,11 +590,15 @@ func TestRIBAgainstModel(t *testing.T) {
 				p.up = false
 			case "end":
 				// A later End-of-RIB of the same session changes nothing.
-				if p.up && !r.peers[a].synced {
-					maps.DeleteFunc(p.says, func(_ string, s modelStatement) bool { return !s.fresh })
-					p.ever = true
-				}
+				p.ever = p.ever || p.up
 				r.endOfRIB(a)
+			case "expire":
+				for b, p := range m.peers {
+					if r.peers[b].synced {
+						maps.DeleteFunc(p.says, func(_ string, s modelStatement) bool { return !s.fresh })
+					}
+				}
+				r.tickLosses(epoch)
 			case "say":
 				n, attr := nlri(), attributes()
 				r.update(a, announce(t, n, attr))

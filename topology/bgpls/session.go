@@ -23,14 +23,14 @@ type session struct {
 	peer   Peer
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the goroutine has ended
-	// incoming takes connections that the peer has made, while there is none.
+	// incoming receives connections that the peer has opened, while the session has none.
 	incoming chan net.Conn
 
 	status topology.Peer // guarded by Speaker.mu
-	// reported is the status that Config.Changed had last. It belongs to the goroutine.
+	// reported is the status last passed to Config.Changed. Only the session's goroutine uses it.
 	reported topology.Peer
-	// inners are the addresses of the last neighbors, for what is logged after they
-	// have gone; guarded by Speaker.mu.
+	// inners holds the addresses of the last neighbors, for log messages after the neighbors have
+	// gone; guarded by Speaker.mu.
 	inners [2]netip.Addr
 }
 
@@ -288,8 +288,8 @@ func (s *Speaker) accept(l net.Listener) error {
 	}
 }
 
-// expecting returns the session of a connection's remote address: that of a
-// passive peer, or else of the only active one with the address.
+// expecting returns the session for a connection's remote address: the session of a passive peer,
+// or else of the only active peer with the address.
 func (s *Speaker) expecting(conn net.Conn) *session {
 	remote, ok1 := conn.RemoteAddr().(*net.TCPAddr)
 	local, ok2 := conn.LocalAddr().(*net.TCPAddr)

@@ -50,8 +50,8 @@ const (
 	// settleMax how long at most.
 	settle    = 5 * time.Millisecond
 	settleMax = 100 * time.Millisecond
-	// restShare is how many times as long as a snapshot took there is none, and restMax how long at
-	// most: a peer that never stops must not have all the time go into snapshots.
+	// restShare is the pause after a snapshot, as a multiple of the snapshot's duration, and restMax
+	// the longest pause: a peer that never stops must not make snapshots take all the time.
 	restShare = 4
 	restMax   = 5 * time.Second
 
@@ -147,8 +147,7 @@ func (s *Speaker) start(watching context.Context) error {
 	return nil
 }
 
-// freePort returns a port that was free just now. GoBGP cannot listen on one
-// that it is not told.
+// freePort returns a port that was free just now. GoBGP cannot choose a free port itself.
 func freePort(a netip.Addr) (netip.AddrPort, error) {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(a, 0)))
 	if err != nil {
@@ -329,10 +328,10 @@ func (s *Speaker) sign(p *Peer, password string) error {
 	return sign(raw, a, password)
 }
 
-// Originate makes the speaker advertise the objects of nodes, and nothing else: it
-// withdraws what it advertised before and is not among them, and leaves alone what is
-// the same. Without objects, and for a nil one, it advertises nothing. All peers hear
-// of it, also those that come later.
+// Originate makes the speaker advertise the objects of nodes, and nothing else: the speaker
+// withdraws earlier objects that are missing from the new objects, and leaves unchanged objects
+// alone. Without objects, or with a nil object only, the speaker advertises nothing. All peers
+// receive the objects, including peers that connect later.
 func (s *Speaker) Originate(objects ...*Objects) error {
 	var wanted []advertisement
 	for _, o := range objects {
@@ -398,7 +397,7 @@ func (s *Speaker) send(ctx context.Context, event func(*collector)) {
 	}
 }
 
-// do runs f in the goroutine of collect, if there is one, and waits for it.
+// do runs f in collect's goroutine, if that goroutine runs, and waits for f.
 func (s *Speaker) do(ctx context.Context, f func(*collector)) error {
 	if !s.config.Collect {
 		return nil

@@ -25,8 +25,13 @@ const testASN = 64512
 // deadline is for what takes a connection or two.
 const deadline = 20 * time.Second
 
+// start starts a speaker. What a peer does not say again counts for a moment, unless the test
+// says otherwise.
 func start(t *testing.T, c Config) *Speaker {
 	t.Helper()
+	if c.StalePathTime == 0 {
+		c.StalePathTime, c.LossTime = time.Millisecond, time.Millisecond
+	}
 	s, err := Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +77,7 @@ func address(i int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 1, byte(
 
 var collectorAddress = netip.MustParseAddr("127.0.0.1")
 
-// device is node i of a test network, with all that can be said of one.
+// device returns node i of a test network, with every possible attribute.
 func device(i int, neighbours ...int) *Objects {
 	id := func(i int) topology.NodeID {
 		return NodeID(testASN, netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}))
@@ -266,7 +271,7 @@ func TestSessionLoss(t *testing.T) {
 		return false
 	})
 
-	// A peer that is removed takes what it said along.
+	// The removal of a peer also removes its objects.
 	if err := collector.RemovePeer(t.Context(), address(14), gone.ListenAddr().Port()); err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/server"
 )
 
-// servers are the GoBGP servers of this process. They are known here because
-// starting one writes package variables of GoBGP that all of them read: while
-// one starts, the others are held.
+// servers lists the GoBGP servers of this process. A starting server writes package variables of
+// GoBGP that all servers read, so startServer holds the other servers meanwhile.
 var servers struct {
 	mu      sync.Mutex
 	running map[*server.BgpServer]bool
@@ -63,8 +62,7 @@ func hold(s *server.BgpServer, f func()) {
 		before(f, server.WatchUpdate(false, nobody, "")))
 }
 
-// before returns an option that calls f first. T is a type of GoBGP's that has
-// no name outside of it.
+// before returns an option that calls f first. T is an unexported type of GoBGP.
 func before[T any](f func(), option func(*T)) func(*T) {
 	return func(t *T) {
 		f()

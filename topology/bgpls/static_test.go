@@ -10,9 +10,9 @@ import (
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
-// TestStaticSIDsOfBGPNodes: in a fabric of BGP alone, nodes are of protocol BGP, and SIDs that are
-// configured, as FRR 10.7 advertises them, of protocol static. Both name a node by its BGP
-// router-id (RFC 9086), and are one, whichever comes first.
+// TestStaticSIDsOfBGPNodes: in a fabric with BGP alone, nodes have protocol BGP, and configured
+// SIDs, as FRR 10.7 advertises them, have protocol static. Both name a node by its BGP router-id
+// (RFC 9086), and mean the same node, whichever comes first.
 func TestStaticSIDsOfBGPNodes(t *testing.T) {
 	router := netip.MustParseAddr("192.0.2.7")
 	descriptor := wire.NodeDescriptor{ASN: 65007, BGPRouterID: router}
@@ -53,9 +53,10 @@ func TestStaticSIDsOfBGPNodes(t *testing.T) {
 	}
 }
 
-// TestUnnumberedSIDs: FRR 10.7 names the node of a static SID by its BGP router-id alone, and that
-// node itself by autonomous system and router-id. The SID is of that node, whichever comes first,
-// and of none while there are two, or who says it may not describe the node.
+// TestUnnumberedSIDs: FRR 10.7 names the node of a static SID by its BGP router-id alone, and the
+// node itself by autonomous system and router-id. The SID belongs to that node, whichever comes
+// first; the SID belongs to no node while two nodes match, or if the peer may not describe the
+// node.
 func TestUnnumberedSIDs(t *testing.T) {
 	router := netip.MustParseAddr("192.0.2.7")
 	node := func(asn uint32) wire.NLRI {

@@ -15,8 +15,9 @@ type Advertised struct {
 	Prefixes []topology.Prefix
 }
 
-// Of returns what a node says of itself and of those of its links that up reports as up;
-// nil: all are. ok is false when there is no node of the name. The topology must be valid.
+// Of returns the advertisement of a node: the node, its prefixes, and its links that up reports as
+// up; with a nil up, all its links. ok is false if no node has the name. The topology must be
+// valid.
 func (t *Topology) Of(name string, up func(port uint32) bool) (a Advertised, ok bool) {
 	n := t.node(name)
 	if n == nil {

@@ -24,7 +24,7 @@ const (
 	MaxPort = functionsAFlavor - 1
 )
 
-// pfcFlavors are those of End.X.PFC, in the order of section 6 of draft srv6-pfc-sid.
+// pfcFlavors lists the flavors of End.X.PFC, in the order of section 6 of draft srv6-pfc-sid.
 var pfcFlavors = [...]topology.Flavors{0, topology.FlavorPSP, topology.FlavorUSP,
 	topology.FlavorPSP | topology.FlavorUSP, topology.FlavorUSD}
 
@@ -64,8 +64,8 @@ func (n *Node) sids() []topology.SID {
 	return out
 }
 
-// EndXOf returns the SIDs of a node for the link at one of its ports, if the SIDs of the node
-// itself are those that this package gives nodes; otherwise nil.
+// EndXOf returns a node's SIDs for the link at a port, if the node's own SIDs are the SIDs that
+// this package assigns; otherwise nil.
 func EndXOf(n *topology.Node, port uint32) []topology.EndX {
 	if len(n.Locators) != 1 || n.Locators[0].Prefix.Bits() > maxLocator || port > MaxPort {
 		return nil
@@ -81,7 +81,7 @@ func EndXOf(n *topology.Node, port uint32) []topology.EndX {
 	return nil
 }
 
-// endX returns the SIDs of a node for the link at one of its ports.
+// endX returns a node's SIDs for the link at a port.
 func (n *Node) endX(port uint32) []topology.EndX {
 	out := []topology.EndX{{SID: sidOf(n.Locator, functionEndX+uint16(port), topology.BehaviorEndX)}}
 	if !n.PFC {

@@ -46,7 +46,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestFaults: everything that cannot be used is named, with its value and what would be right.
+// TestFaults: an error names each invalid field, with its value and the expected value.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"name: b,", "name: a,",
@@ -67,8 +67,8 @@ func TestFaults(t *testing.T) {
 			"nodes[1].locator is 5f00:0:2::/120: want an IPv6 prefix of 1 to 112 bits"},
 		{"5f00:0:2::/48", "5f00:0:2::1/48",
 			"nodes[1].locator is 5f00:0:2::1/48: want an IPv6 prefix of 1 to 112 bits without host bits"},
-		{"2001:db8:1:1::1/128", "192.0.2.0/24",
-			"nodes[1].prefixes[0] is 192.0.2.0/24: want an IPv6 prefix without host bits"},
+		{"2001:db8:1:1::1/128", "192.0.2.1/24",
+			"nodes[1].prefixes[0] is 192.0.2.1/24: want a prefix of IPv6 or IPv4 without host bits"},
 		{"b: b,", "b: c,", `links[0].b is "c": want the name of a node`},
 		{"b: b,", "b: a,", `links[0].b is "a": want another node than a`},
 		{"portB: 1", "portB: 512", "links[0].portB is 512: want a port from 1 to 511"},

@@ -19,7 +19,6 @@ const DefaultMetric = 10
 
 // A Topology is nodes and the links between them.
 type Topology struct {
-	// ASN is the autonomous system of nodes without one.
 	ASN   uint32 `json:"asn,omitempty" yaml:"asn,omitempty" doc:"Autonomous system of nodes without one. Default 64512."`
 	Nodes []Node `json:"nodes" yaml:"nodes" doc:"Nodes, each of which has SRv6 SIDs below its locator: End 1, End.DT6 2, and End.X 256 plus the port of a link."`
 	Links []Link `json:"links,omitempty" yaml:"links,omitempty" doc:"Links between these nodes. Each is there in both directions."`
@@ -27,24 +26,18 @@ type Topology struct {
 
 // A Node is a switch or router.
 type Node struct {
-	Name string `json:"name" yaml:"name" doc:"Name that the node advertises; unique here."`
-	ASN  uint32 `json:"asn,omitempty" yaml:"asn,omitempty" doc:"Its autonomous system, where it is another."`
-	// RouterID is an IPv4 address. It names the node, with the autonomous system.
-	RouterID netip.Addr `json:"routerId" yaml:"routerId" doc:"Its router-id, an IPv4 address."`
-	Loopback netip.Addr `json:"loopback" yaml:"loopback" doc:"The IPv6 address that stands for the node."`
-	// Locator has at most 112 bits: 16 remain for a function.
-	Locator netip.Prefix `json:"locator" yaml:"locator" doc:"SRv6 locator, of at most 112 bits."`
-	// PFC has the node advertise the behaviors of draft srv6-pfc-sid.
-	PFC bool `json:"pfc,omitempty" yaml:"pfc,omitempty" doc:"The node advertises End.PFC, and End.X.PFC for each of its links."`
-	// Prefixes are advertised besides loopback and locator, as those of hosts are.
+	Name     string         `json:"name" yaml:"name" doc:"Name that the node advertises; unique here."`
+	ASN      uint32         `json:"asn,omitempty" yaml:"asn,omitempty" doc:"Its autonomous system, where it is another."`
+	RouterID netip.Addr     `json:"routerId" yaml:"routerId" doc:"Its router-id, an IPv4 address."`
+	Loopback netip.Addr     `json:"loopback" yaml:"loopback" doc:"The IPv6 address that stands for the node."`
+	Locator  netip.Prefix   `json:"locator" yaml:"locator" doc:"SRv6 locator, of at most 112 bits."`
+	PFC      bool           `json:"pfc,omitempty" yaml:"pfc,omitempty" doc:"The node advertises End.PFC, and End.X.PFC for each of its links."`
 	Prefixes []netip.Prefix `json:"prefixes,omitempty" yaml:"prefixes,omitempty" doc:"Further prefixes that it advertises, such as those of its hosts."`
 }
 
 // A Link joins two nodes.
 type Link struct {
-	A string `json:"a" yaml:"a" doc:"Name of one end."`
-	// PortA and PortB are the P4Runtime ports of the ends, and the link identifiers
-	// that they advertise.
+	A      string `json:"a" yaml:"a" doc:"Name of one end."`
 	PortA  uint32 `json:"portA" yaml:"portA" doc:"Port of that end: the link identifier that it advertises."`
 	B      string `json:"b" yaml:"b" doc:"Name of the other end."`
 	PortB  uint32 `json:"portB" yaml:"portB" doc:"Port of the other end."`
@@ -72,7 +65,7 @@ func (d *Delay) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// node returns the node of a name, nil when there is none.
+// node returns the node with a name; nil: no such node.
 func (t *Topology) node(name string) *Node {
 	if i := slices.IndexFunc(t.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
 		return &t.Nodes[i]

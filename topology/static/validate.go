@@ -77,7 +77,7 @@ func (t *Topology) Validate() (faults []Fault) {
 		} else {
 			loopbacks[l] = i
 		}
-		if l := n.Locator; !isPrefix(l) || l.Bits() == 0 || l.Bits() > maxLocator {
+		if l := n.Locator; !isPrefix(l) || l.Addr().Is4() || l.Bits() == 0 || l.Bits() > maxLocator {
 			bad(field+".locator", l, fmt.Sprintf("an IPv6 prefix of 1 to %d bits without host bits",
 				maxLocator))
 		} else if first, overlaps := locators.add(l, i); overlaps {
@@ -85,7 +85,7 @@ func (t *Topology) Validate() (faults []Fault) {
 		}
 		for j, p := range n.Prefixes {
 			if !isPrefix(p) {
-				bad(fmt.Sprintf("%s.prefixes[%d]", field, j), p, "an IPv6 prefix without host bits")
+				bad(fmt.Sprintf("%s.prefixes[%d]", field, j), p, "a prefix of IPv6 or IPv4 without host bits")
 			}
 		}
 	}
@@ -130,7 +130,7 @@ type end struct {
 }
 
 func isPrefix(p netip.Prefix) bool {
-	return p.IsValid() && p.Addr().Is6() && !p.Addr().Is4In6() && p.Masked() == p
+	return p.IsValid() && !p.Addr().Is4In6() && p.Masked() == p
 }
 
 // A locatorSet finds prefixes that overlap. Its zero value is empty.

@@ -5,6 +5,7 @@ import { signIn, signOut } from './api/actions';
 import {
   began,
   chooseProject,
+  currentSession,
   may,
   refuse,
   useProject,
@@ -91,6 +92,12 @@ export function App() {
       </header>
       <main id="main" tabIndex={-1}>
         {page && session?.name && <Related of={related(allowed, page)} page={page} />}
+        {place.query.deleted && may(session, 'administer') && (
+          <p role="status">
+            {place.query.deleted.split('/').at(-1)} is deleted.{' '}
+            <To path={place.query.deleted.split('/')}>Its history, and the way back</To>
+          </p>
+        )}
         <Boundary key={place.path.join('/')}>
           {!session ? (
             <Loading what="your session" />
@@ -277,6 +284,7 @@ function Denied({ of: s, page }: { of: Session; page: string }) {
 }
 
 function SignIn({ of: s }: { of: Session }) {
+  const place = usePlace();
   const queries = useQueryClient();
   const ways = s.ways ?? [];
   const tokens = ways.includes('token') || ways.includes('token-file');
@@ -287,6 +295,8 @@ function SignIn({ of: s }: { of: Session }) {
     mutationFn: () => signIn(by === 'user' ? { user, password: secret } : { token: secret.trim() }),
     onSuccess: async (session) => {
       await began(session);
+      const page = pages.find((p) => p.name === place.path[0]);
+      if (page && !may(currentSession(), page.scope)) go(['overview']);
       void queries.invalidateQueries();
     },
     onSettled: () => setSecret(''),

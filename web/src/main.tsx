@@ -24,10 +24,14 @@ const queries = new QueryClient({
     },
   },
 });
+queries.setQueryDefaults(['draft'], { gcTime: Infinity });
 startLive(queries);
-// In another project nothing of the one before may stay.
+// In another project, and for another user, nothing of the one before may stay.
+let user = '';
 subscribe(() => {
-  if (!currentSession()) queries.clear();
+  const name = currentSession()?.name;
+  if (name === undefined || (name && user && name !== user)) queries.clear();
+  user = name || user;
 });
 void startSession();
 createRoot(document.getElementById('root')!).render(

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, closed, Lab, open, rows, says, wellMade, type Schemas } from './kit';
+import { browse, closed, Lab, open, rows, says, type, wellMade, type Schemas } from './kit';
 
 const token = 'a-token-of-an-administrator-for-this-test';
 const password = 'correct horse battery';
@@ -40,8 +40,8 @@ afterAll(async () => {
 
 async function signIn(page: Page, user: string, secret = password): Promise<void> {
   const dialog = page.getByRole('dialog', { name: 'Sign in' });
-  await dialog.getByRole('textbox', { name: 'User' }).fill(user);
-  await dialog.getByRole('textbox', { name: 'Password' }).fill(secret);
+  await type(dialog.getByRole('textbox', { name: 'User' }), user);
+  await type(dialog.getByRole('textbox', { name: 'Password' }), secret);
   await dialog.getByRole('button', { name: 'Sign in' }).click();
 }
 
@@ -69,6 +69,7 @@ test('a session changes something, and ends', async () => {
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
   // Without the CSRF header the cookie is worth nothing.
   expect(await page.evaluate(() => fetch('v1/session', { method: 'DELETE' }).then((a) => a.status))).toBe(403);
+  await page.getByRole('link', { name: 'Access', exact: true }).click();
   await page.getByRole('link', { name: 'Audit', exact: true }).click();
   await says(page, 'POST /v1/users');
   const records = (await lab.get<{ items: Schemas['AuditRecord'][] }>('/v1/audit?limit=1000')).items;
@@ -108,7 +109,7 @@ test('a viewer sees everything but what changes something, and no audit log', as
   await says(page, 'vic (viewer)');
   await page.getByRole('heading', { name: 'Multicast groups' }).waitFor();
   expect(await page.getByRole('button', { name: 'New group…' }).count()).toBe(0);
-  expect(await page.getByRole('link', { name: 'Audit', exact: true }).count()).toBe(0);
+  expect(await page.getByRole('link', { name: 'Access', exact: true }).count()).toBe(0);
   await page.goto(`${lab.url}/#/audit`);
   await says(page, 'vic has the role viewer, which may not see the page Audit');
   await wellMade(page, wrong, 'denied');
@@ -148,7 +149,7 @@ test('a token signs in too', async () => {
   const { page } = await open(browser, lab.url);
   const dialog = page.getByRole('dialog', { name: 'Sign in' });
   await dialog.getByRole('radio', { name: 'token' }).check();
-  await dialog.getByRole('textbox', { name: 'Token' }).fill(token);
+  await type(dialog.getByRole('textbox', { name: 'Token' }), token);
   await dialog.getByRole('button', { name: 'Sign in' }).click();
   await closed(dialog);
   await page.getByRole('heading', { level: 1 }).waitFor();

@@ -13,7 +13,7 @@ const spec = {
 };
 
 beforeAll(async () => {
-  [lab, browser] = await Promise.all([Lab.start('../examples/fabric.yaml'), browse()]);
+  [lab, browser] = await Promise.all([Lab.start('../docs/examples/fabric.yaml'), browse()]);
   const made = await lab.send('PUT', '/v1/multicast-groups/g1', { spec });
   if (!made.ok) throw new Error(await made.text());
 });

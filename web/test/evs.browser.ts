@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, closed, Lab, open, rows, saveUntouched, says, wellMade, type Schemas } from './kit';
+import { browse, closed, Lab, open, rows, saveUntouched, says, type, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
 
@@ -53,7 +53,7 @@ test('an EV profile is overridden, and the override removed', async () => {
   const { page, wrong } = await open(browser, `${lab.url}/#/evs/${encodeURIComponent(name)}`);
   await page.getByRole('button', { name: 'Override…' }).click();
   const form = page.getByRole('dialog', { name: `Override EV profile ${name}` });
-  await form.getByLabel('Least active').fill('3');
+  await type(form.getByLabel('Least active'), '3');
   await form.getByRole('button', { name: 'Save' }).click();
   await closed(form);
   expect((await lab.get<Schemas['EvProfile']>(`/v1/ev-profiles/${name}`)).spec.minActive).toBe(3);
@@ -112,18 +112,18 @@ test('a CC profile is made, changed and deleted', async () => {
   const { page, wrong } = await open(browser, `${lab.url}/#/evs`);
   await page.getByRole('button', { name: 'New CC profile…' }).click();
   let form = page.getByRole('dialog', { name: 'New CC profile' });
-  await form.getByLabel('Name').fill('slow');
-  await form.getByLabel('gamma').fill('7');
+  await type(form.getByLabel('Name'), 'slow');
+  await type(form.getByLabel('gamma'), '7');
   await form.getByRole('button', { name: 'Create' }).click();
   await form.getByText(/gamma/).last().waitFor();
   await form.getByRole('alert').waitFor();
-  await form.getByLabel('gamma').fill('0.9');
+  await type(form.getByLabel('gamma'), '0.9');
   await form.getByRole('button', { name: 'Create' }).click();
   await closed(form);
   expect((await lab.get<Schemas['CcProfile']>('/v1/cc-profiles/slow')).spec.nscc.gamma).toBeCloseTo(0.9);
   await page.getByRole('button', { name: 'Change slow' }).click();
   form = page.getByRole('dialog', { name: 'Change CC profile slow' });
-  await form.getByLabel('gamma').fill('0.7');
+  await type(form.getByLabel('gamma'), '0.7');
   await form.getByRole('button', { name: 'Save' }).click();
   await closed(form);
   expect((await lab.get<Schemas['CcProfile']>('/v1/cc-profiles/slow')).spec.nscc.gamma).toBeCloseTo(0.7);

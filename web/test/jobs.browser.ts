@@ -1,11 +1,11 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, closed, Lab, open, rows, saveUntouched, says, wellMade, type Schemas } from './kit';
+import { browse, closed, Lab, open, rows, saveUntouched, says, type, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
 
 beforeAll(async () => {
-  [lab, browser] = await Promise.all([Lab.start('../examples/fabric.yaml', '--traffic'), browse()]);
+  [lab, browser] = await Promise.all([Lab.start('../docs/examples/fabric.yaml', '--traffic'), browse()]);
 });
 afterAll(async () => {
   await browser?.close();
@@ -20,10 +20,10 @@ test('a job is made by clicking, and is GO, NO-GO with its causes, and GO again'
   await says(page, 'There is no job.');
   await page.getByRole('button', { name: 'New job…' }).click();
   const form = page.getByRole('dialog', { name: 'New job' });
-  await form.getByLabel('Name', { exact: true }).fill('train');
-  await form.getByLabel('Hosts', { exact: true }).fill('H[1-4]');
-  await form.getByLabel('Data (dp)').fill('4');
-  await form.getByLabel('Lease').fill('1h');
+  await type(form.getByLabel('Name', { exact: true }), 'train');
+  await type(form.getByLabel('Hosts', { exact: true }), 'H[1-4]');
+  await type(form.getByLabel('Data (dp)'), '4');
+  await type(form.getByLabel('Lease'), '1h');
   await form.getByRole('button', { name: 'Try without doing it' }).click();
   await form.getByText('The controller accepts it').waitFor();
   await form.getByRole('button', { name: 'Create' }).click();

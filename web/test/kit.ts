@@ -41,7 +41,7 @@ export class Lab {
     writeFileSync(at('topology.yaml'), topology);
     writeFileSync(
       at('controller.yaml'),
-      `api: {listen: "127.0.0.1:0"}\ntopology: {file: ${at('topology.yaml')}}\n${inventory}`,
+      `api: {listen: "127.0.0.1:0", loopbackWebhooks: true}\ntopology: {file: ${at('topology.yaml')}}\n${inventory}`,
     );
     writeFileSync(at('token'), token, { mode: 0o600 });
     const [address, child] = await listen(
@@ -171,6 +171,13 @@ export async function violations(page: Page): Promise<string[]> {
       v.nodes.map((n) => `${v.id}: ${n.html.slice(0, 200)}: ${n.failureSummary.replace(/\s+/g, ' ')}`),
     );
   });
+}
+
+/** Types a text into a field by keys, in place of what is there. */
+export async function type(field: Locator, text: string): Promise<void> {
+  await field.click();
+  await field.press('ControlOrMeta+a');
+  await field.pressSequentially(text);
 }
 
 /** Waits until a page says something. The error has what it says instead. */

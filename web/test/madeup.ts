@@ -23,6 +23,10 @@ export class MadeUp {
   url = '';
   private readonly streams = new Set<ServerResponse>();
   private readonly down = new Set<string>();
+  /** Switches to which the controller has no connection. */
+  readonly dead = new Set<string>();
+  /** Answers in place of the usual ones, and besides them, by path. */
+  besides: Record<string, unknown> = {};
   private seq = 0;
   /** How often all links were asked for. */
   asked = 0;
@@ -39,7 +43,7 @@ export class MadeUp {
     }
     if (path.startsWith('/v1/links/')) return json(this.link(path.slice('/v1/links/'.length)));
     const of = /^\/v1\/telemetry\/matrices\/(\d+)$/.exec(path);
-    const answer = of ? this.matrix(Number(of[1])) : this.answers[path]?.(url.searchParams);
+    const answer = this.besides[path] ?? (of ? this.matrix(Number(of[1])) : this.answers[path]?.(url.searchParams));
     if (answer !== undefined) return json(answer);
     if (path.startsWith('/v1/') || path === '/readyz') return json({ items: [] });
     const file = path === '/' ? 'index.html' : path.slice(1);
@@ -328,16 +332,19 @@ export class MadeUp {
     '/v1/switches': (query) =>
       this.page(query, this.planes * this.perPlane, (n) => {
         const [plane, tier, i] = this.of(n);
+        const name = this.name(plane, tier, i),
+          connected = !this.dead.has(name);
         return {
-          name: this.name(plane, tier, i),
+          name,
           node: this.node(plane, tier, i),
           deviceId: 1,
           managed: true,
-          connected: true,
+          connected,
           since,
           entries: 1000,
           pending: 0,
-          synced: true,
+          synced: connected,
+          ports: { up: 2, ...(connected ? {} : { error: 'the connection was lost' }) },
         } satisfies Schemas['SwitchStatus'];
       }),
     '/v1/events/latest': () => ({ items: [] }),

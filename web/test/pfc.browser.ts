@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, closed, Lab, open, rows, saveUntouched, says, wellMade, type Schemas } from './kit';
+import { browse, closed, Lab, open, rows, saveUntouched, says, type, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
 
@@ -62,7 +62,7 @@ test('an SRv6 policy, a tenant and a PFC policy are made and deleted by clicking
   await expect.poll(async () => (await rows(page, 'Tenants')).map((r) => r[0])).toEqual(['a', 'b']);
   await page.getByRole('button', { name: 'New SRv6 policy…' }).click();
   let form = page.getByRole('dialog', { name: 'New SRv6 policy' });
-  await form.getByLabel('Name').fill('detour');
+  await type(form.getByLabel('Name'), 'detour');
   await form.getByLabel('From').selectOption('R1');
   await form.getByLabel('To', { exact: true }).selectOption('R3');
   await form.getByRole('button', { name: 'Add a segment' }).click();
@@ -82,7 +82,7 @@ test('an SRv6 policy, a tenant and a PFC policy are made and deleted by clicking
   expect((await lab.get<Schemas['Tenant']>('/v1/tenants/b')).spec.policies).toEqual(['detour']);
   await page.getByRole('button', { name: 'New PFC policy…' }).click();
   form = page.getByRole('dialog', { name: 'New PFC policy' });
-  await form.getByLabel('Name').fill('too');
+  await type(form.getByLabel('Name'), 'too');
   await form.getByLabel('SRv6 policy').selectOption('detour');
   await form.getByLabel('Tenant').selectOption('b');
   await form.getByRole('button', { name: 'Create' }).click();
@@ -105,11 +105,11 @@ test('an SRv6 policy, a tenant and a PFC policy are made and deleted by clicking
 
   await page.getByRole('button', { name: 'New tenant…' }).click();
   form = page.getByRole('dialog', { name: 'New tenant' });
-  await form.getByLabel('Name').fill('c');
-  await form.getByLabel('Slice').fill('1');
-  await form.getByLabel('Priority').fill('4');
+  await type(form.getByLabel('Name'), 'c');
+  await type(form.getByLabel('Slice'), '1');
+  await type(form.getByLabel('Priority'), '4');
   await form.getByRole('button', { name: 'Add a site' }).click();
-  await form.getByRole('group', { name: 'Site 1' }).getByLabel('Port').fill('1');
+  await type(form.getByRole('group', { name: 'Site 1' }).getByLabel('Port'), '1');
   await form.getByRole('button', { name: 'Create' }).click();
   await form.getByRole('alert').waitFor();
   expect(await form.getByLabel('Slice').getAttribute('aria-invalid')).toBe('true');

@@ -1,11 +1,11 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, closed, Lab, open, rows, saveUntouched, says, wellMade, type Schemas } from './kit';
+import { browse, closed, Lab, open, rows, saveUntouched, says, type, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
 
 beforeAll(async () => {
-  [lab, browser] = await Promise.all([Lab.start('../examples/fabric.yaml'), browse()]);
+  [lab, browser] = await Promise.all([Lab.start('../docs/examples/fabric.yaml'), browse()]);
   const made = await lab.send('PUT', '/v1/jobs/train', { spec: { hosts: 'H[1-4]', layout: { dp: 4 } } });
   if (!made.ok) throw new Error(await made.text());
 });
@@ -39,10 +39,17 @@ test('a maintenance is made by keys: a dry run has what each job loses', async (
   await form.getByRole('button', { name: 'Add something else' }).click();
   await form.getByLabel('What', { exact: true }).nth(1).selectOption('a port of a host');
   await form.getByLabel('Host', { exact: true }).selectOption('H3');
-  await form.getByLabel('Port', { exact: true }).fill('2');
-  await form.getByLabel('From').fill('2030-01-01T22:00:00');
-  await form.getByLabel('Until').fill('2030-01-01T23:00:00');
-  await form.getByLabel('Lead').fill('10m');
+  await type(form.getByLabel('Port', { exact: true }), '2');
+  for (const [label, time] of [
+    ['From', '100000PM'],
+    ['Until', '110000PM'],
+  ] as const) {
+    await form.getByLabel(label).focus();
+    await page.keyboard.type('01012030');
+    await page.keyboard.press('ArrowRight'); // a year may have more digits
+    await page.keyboard.type(time);
+  }
+  await type(form.getByLabel('Lead'), '10m');
   await form.getByRole('button', { name: 'Try without doing it' }).click();
   const losses = form.getByRole('table', { name: 'What jobs lose' });
   await losses.getByRole('rowheader', { name: 'train' }).waitFor();
@@ -94,11 +101,11 @@ test('a lease is made, renewed, changed and deleted by clicking, with what packe
   await page.keyboard.type('weights');
   await form.getByLabel('From', { exact: true }).selectOption('H1');
   await form.getByLabel('To', { exact: true }).selectOption('H4');
-  await form.getByLabel('Paths of each pair').fill('2');
+  await type(form.getByLabel('Paths of each pair'), '2');
   await form.getByLabel('They have not in common').selectOption('plane');
-  await form.getByLabel('Bandwidth').fill('1000000');
-  await form.getByLabel('For job').fill('train');
-  await form.getByLabel('Heartbeat').fill('1h');
+  await type(form.getByLabel('Bandwidth'), '1000000');
+  await type(form.getByLabel('For job'), 'train');
+  await type(form.getByLabel('Heartbeat'), '1h');
   await form.getByRole('button', { name: 'Try without doing it' }).click();
   await form.getByRole('table', { name: 'Paths' }).getByText('P2-T1').waitFor();
   await wellMade(page, wrong, 'lease-try');
@@ -125,7 +132,7 @@ test('a lease is made, renewed, changed and deleted by clicking, with what packe
   await page.keyboard.type('all');
   await form.getByLabel('From', { exact: true }).selectOption('H1');
   await form.getByLabel('To', { exact: true }).selectOption('H4');
-  await form.getByLabel('Bandwidth').fill('100000000000000');
+  await type(form.getByLabel('Bandwidth'), '100000000000000');
   await form.getByRole('button', { name: 'Create' }).click();
   await form.getByRole('alert').waitFor();
   await wellMade(page, wrong, 'lease-refused');
@@ -152,8 +159,8 @@ test('hosts that receive are chosen together, by a search', async () => {
   await form.getByRole('button', { name: 'Add all 2' }).click();
   await form.getByRole('button', { name: 'Close the list' }).click();
   await expect.poll(() => form.getByRole('group', { name: /^Receiver \d/ }).count()).toBe(2);
-  await form.getByRole('textbox', { name: 'Proxy address' }).fill('2001:db8:ffff::1');
-  await form.getByLabel('Designated QPN').fill('16777215');
+  await type(form.getByRole('textbox', { name: 'Proxy address' }), '2001:db8:ffff::1');
+  await type(form.getByLabel('Designated QPN'), '16777215');
   await wellMade(page, wrong, 'group-form');
   await form.getByRole('button', { name: 'Create' }).click();
   await closed(form);

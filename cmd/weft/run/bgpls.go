@@ -39,8 +39,8 @@ type Advertisement struct {
 	Node     string // the switch, a node of Topology
 }
 
-// run advertises the switch until ctx ends. It advertises the links whose ports are up, and does so
-// again whenever changed is signalled.
+// run advertises the switch until ctx ends. run advertises the links of ports that are up, and
+// again after each signal on changed.
 func (a *Advertisement) run(ctx context.Context, changed <-chan struct{},
 	ports func(context.Context) (map[uint32]bool, error)) error {
 	speaker, err := a.start(ctx)

@@ -17,8 +17,9 @@ import (
 	"github.com/weft-sdn/weft/topology/static"
 )
 
-// CheckCertificates returns what connections would refuse of the certificates that an inventory
-// names at a time: files are read again when they change, so that a start goes on with them.
+// CheckCertificates returns the faults for which connections would refuse the inventory's
+// certificates at a time. Connections read changed files again, so the start continues despite the
+// faults.
 func CheckCertificates(inv *inventory.Inventory, now time.Time) (faults inventory.Faults) {
 	for _, c := range inv.Certificates().List() {
 		if why := c.Unusable(now); why != "" && !c.Peer {
@@ -44,8 +45,8 @@ func CheckCertificates(inv *inventory.Inventory, now time.Time) (faults inventor
 	return faults
 }
 
-// reachedAt returns the hosts at which other controllers reach this one, as far as its
-// configuration has them.
+// reachedAt returns the host names and addresses in the configuration at which other controllers
+// reach this controller.
 func reachedAt(c *inventory.Cluster) (hosts []string) {
 	listen, _, _ := net.SplitHostPort(c.Listen) // the inventory has been checked
 	if a, err := netip.ParseAddr(listen); listen == "" || err == nil && a.IsUnspecified() {

@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
-// TestReachedAt: a controller is reached at the address that it listens at for others, or
-// advertises, and at that of its part of the etcd.
+// TestReachedAt: others reach a controller at its listening or advertised address, and at the
+// address of its part of the etcd.
 func TestReachedAt(t *testing.T) {
 	members := map[string]string{"c1": "192.0.2.1:2380", "c2": "192.0.2.2:2380"}
 	for _, c := range []struct {

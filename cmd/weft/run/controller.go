@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"log/slog"
+	"net"
 
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/northbound"
@@ -18,6 +19,10 @@ type Controller struct {
 	Log       *slog.Logger
 	Election  southbound.ElectionID // zero: one that grows with each start
 	TakeOver  bool                  // switches of other controllers that are primary
+
+	// Up, if not nil, gets the address of the API and the data directory once the API answers; "" is
+	// a store that is not in a directory.
+	Up func(api net.Addr, dataDir string)
 }
 
 // Run runs the controller until it ends, or ctx does.
@@ -37,6 +42,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.Log.Info("controller is up", "version", served.Version, "api", s.Addr().String(), "switches",
 		len(c.Inventory.Switches), "bgpPeers", len(c.Inventory.BGP.Peers), "dataDir", c.Store.dir)
+	if c.Up != nil {
+		c.Up(s.Addr(), c.Store.dir)
+	}
 	<-s.Done()
 	err = s.Close()
 	c.Log.Info("controller has ended")

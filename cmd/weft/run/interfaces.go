@@ -12,10 +12,11 @@ import (
 // interfacePoll is the time between two looks for an interface that does not exist.
 const interfacePoll = 50 * time.Millisecond
 
-// Interfaces returns the names that network interfaces have now. A text is a name, or an IP
-// address that the interface has: container tools give interfaces addresses of the user's choice,
-// and names of their own. It waits until all of them exist, since such tools also make them after
-// the process has started. Ports are opened by the texts: the name of an address may change.
+// Interfaces returns the present names of network interfaces. A text is a name, or an IP address of
+// the interface: container tools give interfaces addresses of the user's choice, and names of their
+// own. Interfaces waits until all interfaces exist, because such tools may also create them after
+// the start of the process. Ports are opened by the texts, because the name of an interface with an
+// address may change.
 func Interfaces(ctx context.Context, patience time.Duration, texts ...string) ([]string,
 	error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
@@ -81,6 +82,30 @@ func findInterface(text string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("interface %s: no interface has this address", text)
+}
+
+// unshared returns an error if the kernel takes part on an interface that is there: on a loopback
+// interface, or on one with addresses, those of the link alone excepted.
+func unshared(name string) error {
+	i, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil // opening it reports what is wrong
+	}
+	if i.Flags&net.FlagLoopback != 0 {
+		return fmt.Errorf("interface %s is the loopback interface: want a veth, or one of a NIC", name)
+	}
+	addresses, err := i.Addrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range addresses {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && !p.Addr().IsLinkLocalUnicast() {
+			return fmt.Errorf("interface %s has the address %v, at which the kernel answers too: remove it "+
+				"(ip address flush dev %s), or give the address in place of the name if it has to stay", name,
+				p, name)
+		}
+	}
+	return nil
 }
 
 // unwrapped returns what failed, without the operation and its operands.

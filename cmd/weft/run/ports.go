@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live"
 )
 
-// hostname is the name of this machine, "" where it has none.
+// hostname returns the name of this machine, "" for a machine without a name.
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil {

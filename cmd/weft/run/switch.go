@@ -28,6 +28,14 @@ import (
 // StopGrace is how long calls in progress may take when a command is asked to end.
 const StopGrace = 5 * time.Second
 
+// SharedError reports that the kernel takes part on the interface of a port.
+type SharedError struct {
+	Port uint32
+	Err  error // names the interface
+}
+
+func (e *SharedError) Error() string { return fmt.Sprintf("port %d: %v", e.Port, e.Err) }
+
 // TwiceError reports that an interface was given to two ports, by its name and by an address.
 type TwiceError struct {
 	Port  uint32
@@ -186,8 +194,8 @@ func (s *Switch) findPorts(ctx context.Context) (map[uint32]string, error) {
 	return out, nil
 }
 
-// openPorts opens the interfaces; names are those of now. closeFiles is there also when that fails,
-// and closes what the ports' frames are written to, when they are closed.
+// openPorts opens the interfaces; names gives the present names. openPorts returns closeFiles even
+// after a failure. closeFiles closes the capture files of the ports, once the ports are closed.
 func (s *Switch) openPorts(names map[uint32]string) (
 	ports map[uint32]live.Port, closeFiles func() error, err error,
 ) {
@@ -198,6 +206,14 @@ func (s *Switch) openPorts(names map[uint32]string) (
 			errs = append(errs, f.Close())
 		}
 		return errors.Join(errs...)
+	}
+	for _, n := range slices.Sorted(maps.Keys(names)) {
+		if isAddress(s.Interfaces[n]) {
+			continue // it has to keep it
+		}
+		if err := unshared(names[n]); err != nil {
+			return nil, closeFiles, &SharedError{Port: n, Err: err}
+		}
 	}
 	ports = make(map[uint32]live.Port, len(names))
 	fail := func(err error) (map[uint32]live.Port, func() error, error) {
@@ -237,8 +253,8 @@ func (s *Switch) openPorts(names map[uint32]string) (
 	return ports, closeFiles, nil
 }
 
-// serve runs the server, and the advertisement of the switch where there is one, until one of them
-// or ctx ends. It calls end then, which closes the server within the time of its context.
+// serve runs the server, and the switch's advertisement if configured, until either or ctx ends.
+// Then serve calls end, which closes the server within the time of its context.
 func (s *Switch) serve(ctx context.Context, server *p4rt.Server, listener net.Listener,
 	changed <-chan struct{}, up func(context.Context) (map[uint32]bool, error),
 	end func(grace context.Context) error) error {

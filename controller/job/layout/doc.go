@@ -1,10 +1,10 @@
-// Package layout computes who talks to whom in a job: from the places of its ranks and its
-// communicators the pairs of NICs that send to each other through the fabric.
+// Package layout computes who talks to whom in a job. From the places of the ranks and from the
+// communicators it derives the pairs of NICs that send to each other through the fabric.
 //
 // Communicators are given, or follow from an order of parallelism as Megatron-LM numbers ranks
 // ([Communicators]). [Plan] places their patterns on NICs. Ranks on one host talk inside the host,
-// and need no fabric. Where all of some NICs send to all of others, the result has the two sets and
-// not their pairs: memory grows with the ranks, and not with their square.
+// and need no fabric. For traffic from every NIC of a set to every NIC of another set, the result
+// stores the two sets instead of the pairs: memory grows with the ranks, not with their square.
 //
 // All functions are pure.
 package layout

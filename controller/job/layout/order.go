@@ -21,12 +21,12 @@ func (s *sizes) of(name string) int {
 
 var dimensions = []string{"tp", "cp", "ep", "dp", "pp"}
 
-// Communicators returns the communicators of n ranks by a layout, whose order may be "" for
-// [api.DefaultJobOrder]: those of tensor and context parallelism, of gradients, of experts and of
-// pipelines, where they have more than one rank. Ranks are numbered as in
+// Communicators returns the communicators of n ranks by a layout; an order of "" means
+// [api.DefaultJobOrder]. They serve tensor and context parallelism, gradients, experts and
+// pipelines, each if it has more than one rank. Ranks are numbered as in
 // megatron/core/parallel_state.py of Megatron-LM: the first dimension of the order counts fastest;
 // ranks of experts have the sizes TP, EP, CP x DP / EP and PP in the same order. Gradients are
-// reduced over DP and CP together ("dp-cp"), those of experts over the rest ("edp").
+// reduced over DP and CP together ("dp-cp"), gradients of experts over the rest ("edp").
 //
 // The error is an [api.FieldError].
 func Communicators(l *api.JobLayout, n int) ([]Communicator, error) {
@@ -103,7 +103,8 @@ func Communicators(l *api.JobLayout, n int) ([]Communicator, error) {
 	return out, nil
 }
 
-// parseOrder returns the dimensions of an order, those that it does not name at its end.
+// parseOrder returns the dimensions of an order, followed by the dimensions that the order does not
+// name.
 func parseOrder(order string, s *sizes) ([]string, error) {
 	if order == "" {
 		order = api.DefaultJobOrder
@@ -149,8 +150,8 @@ func samePipelines(names []string, sizes, experts []int, s *sizes) error {
 	return nil
 }
 
-// groups returns the groups of ranks that differ in the masked dimensions alone, none where these
-// have one rank. The first dimension counts fastest, in groups and in their order.
+// groups returns the groups of ranks that differ only in the masked dimensions, or no groups if
+// these have one rank. The first dimension counts fastest, in groups and in their order.
 func groups(n int, sizes []int, mask []bool) [][]int {
 	size := 1
 	for i := range sizes {

@@ -97,8 +97,8 @@ func TestMegatronNumbers(t *testing.T) {
 	}
 }
 
-// TestGroups compares groups with their definition: two ranks are in a group when they have the
-// same coordinates in all other dimensions.
+// TestGroups compares groups with their definition: two ranks share a group when their coordinates
+// agree in all other dimensions.
 func TestGroups(t *testing.T) {
 	first, count := seeds.Range(t, 1, 300)
 	for seed := first; seed < first+count; seed++ {

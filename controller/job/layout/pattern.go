@@ -67,11 +67,12 @@ func (c *Communicator) lanes(ranks []Rank) [][]int {
 	return out
 }
 
-// pairs calls add with the pairs of ranks on different hosts that talk, some more than once, and
-// set with sets of which all talk to all on other hosts. Rings and trees have a lane for each of
-// the ranks that a communicator has on a host: the first ranks of all hosts are one, the second
-// ones the next, so that lanes stay on their rails, as NCCL builds its channels. An all-gather is a
-// ring: one by multicast is the caller's, since it needs groups and no pairs.
+// pairs calls add with the talking pairs of ranks on different hosts, some more than once, and set
+// with sets of ranks that all talk to all ranks on other hosts. Rings and trees have a lane for
+// each rank that a communicator has on a host: the first ranks of all hosts form a lane, the second
+// ranks the next lane, so that lanes stay on their rails, as NCCL builds its channels. An
+// all-gather is a ring; the caller handles an all-gather by multicast, since it needs groups and no
+// pairs.
 func (c *Communicator) pairs(ranks []Rank, add func(from, to int), set func(from, to []int)) {
 	both := func(a, b int) { add(a, b); add(b, a) }
 	switch c.Pattern {
@@ -108,11 +109,11 @@ func (c *Communicator) pairs(ranks []Rank, add func(from, to int), set func(from
 	}
 }
 
-// parent returns the parent of a member of the first or second of two binary trees of n, -1 for the
-// root. In the first, a member is as high as its number has zeros at the end, and 0 is the root,
-// with one child. The second is the first one seen from the other end, or moved on by one where n
-// is odd: members with two children in one tree are leaves in the other (Sanders, Speck, Träff:
-// Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009).
+// parent returns the parent of a member in the first or second of two binary trees of n members, -1
+// for the root. In the first tree, the height of a member is the number of trailing zeros of its
+// number, and 0 is the root, with one child. The second tree mirrors the first, or shifts it by one
+// if n is odd: a member with two children in one tree is a leaf in the other (Sanders, Speck,
+// Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009).
 func parent(i, n int, second bool) int {
 	if second {
 		if n%2 == 0 {

@@ -8,25 +8,25 @@ import (
 	"slices"
 )
 
-// Rank is where a rank runs, or a NIC: the number of a host, and of one of its NICs, as the caller
-// counts them.
+// Rank is the place of a rank, or a NIC: the number of a host, and the number of a NIC on this
+// host, by the caller's count.
 type Rank struct{ Host, NIC int }
 
 // Pair is one direction of two points that talk, as indices of [Traffic.Points].
 type Pair struct{ From, To int32 }
 
-// Set stands for the pairs of each of From with each of To, without those on one host. Both are
-// indices of [Traffic.Points], ascending.
+// Set stands for all pairs from a point in From to a point in To, except pairs on one host. From
+// and To hold indices of [Traffic.Points], ascending.
 type Set struct{ From, To []int32 }
 
-// Traffic is who sends to whom through the fabric. A pair may be in several sets, and beside that
-// in Pairs; [Traffic.All] has it once.
+// Traffic records who sends to whom through the fabric. A pair may appear in several sets and in
+// Pairs too; [Traffic.All] yields the pair once.
 type Traffic struct {
 	Points []Rank // each once
 	Pairs  []Pair // ascending, each once
 	Sets   []Set  // each once
 
-	// within has for each point the number of its host: points with one number do not talk.
+	// within has the host number of each point: points with the same number do not talk.
 	within []int32
 }
 
@@ -123,9 +123,9 @@ func (t *Traffic) ByHost() *Traffic {
 	return t.Merge(func(p Rank) Rank { return Rank{p.Host, -1} })
 }
 
-// Merge returns the traffic between what points are parts of, such as their racks. Parts of one
-// whole do not talk. Where a set has wholes of which one host alone has parts, they count as if
-// they talked.
+// Merge returns the traffic between wholes, such as racks, that contain the points. Points in one
+// whole do not talk. If the points of a set in two wholes are all on one host, Merge still counts
+// the two wholes as talking.
 func (t *Traffic) Merge(of func(Rank) Rank) *Traffic {
 	out := &Traffic{}
 	at := make(map[Rank]int32)
@@ -158,7 +158,7 @@ func (t *Traffic) Merge(of func(Rank) Rank) *Traffic {
 	return out
 }
 
-// setsOf returns for each of n points the sets that it is in on one side, as indices.
+// setsOf returns for each of n points the indices of the sets with this point on one side.
 func setsOf(n int, sets []Set, side func(*Set) []int32) [][]int32 {
 	out := make([][]int32, n)
 	for i := range sets {
@@ -229,8 +229,8 @@ func (t *Traffic) Peers() []Peers {
 	return out
 }
 
-// peers counts for each point the others that it talks to, one way: pairs begin with it and are in
-// order, own is the side of sets that it is on.
+// peers counts, for each point, the points that it talks to in one direction. pairs begin with the
+// point, in order; own is the point's side of the sets.
 func (t *Traffic) peers(pairs []Pair, own, other func(*Set) []int32) []int {
 	first := make([]int, len(t.Points)+1) // of the pairs of a point
 	for i, at := 0, 0; i < len(first); i++ {
@@ -239,7 +239,7 @@ func (t *Traffic) peers(pairs []Pair, own, other func(*Set) []int32) []int {
 		}
 		first[i] = at
 	}
-	// Points in the same sets have the same others, but for those on their hosts.
+	// Points in the same sets have the same peers, except for the peers on their own hosts.
 	alike := make(map[string][]int32)
 	in := setsOf(len(t.Points), t.Sets, own)
 	var key []byte

@@ -89,8 +89,9 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestTrees: both trees reach all, no member has more than two children, and who has two in one
-// tree is a leaf of the other, but where the number is odd and one has to be both.
+// TestTrees: both trees reach all members, and no member has more than two children. A member with
+// two children in one tree is a leaf of the other tree; an odd number of members allows one
+// exception.
 func TestTrees(t *testing.T) {
 	for n := 1; n <= 130; n++ {
 		var children [2][]int

@@ -17,27 +17,69 @@ type search struct {
 	ledger *Ledger
 	lease  *Lease
 	gone   func(*Lease) bool // leases that are left out; nil: none
-	paths  [][]Path          // the candidates of each pair, the ones to be preferred first
+	barred map[topology.LinkID]bool
+	paths  [][]Path // the candidates of each pair, the ones to be preferred first
 	chosen [][]Path
 	extra  map[topology.LinkID]uint64 // what the chosen paths need
 	steps  int
 }
 
-// choose returns paths for a lease beside what others hold. What it holds itself does not stand in
-// its way: of a link it needs the greater of both.
-func (d *Ledger) choose(l *Lease) ([][]Path, *Refusal) {
-	s := d.newSearch(l, nil)
-	if s.run() {
-		return s.chosen, nil
+// mostBars bounds how often an exclusive lease looks for other paths than those that a job needs.
+const mostBars = 64
+
+// choose returns paths for a lease beside the holdings of all leases except those that gone selects
+// (nil: no lease is gone). The lease's own holdings do not block it: on each link it needs the
+// greater of its old and new holding.
+func (d *Ledger) choose(l *Lease, gone func(*Lease) bool) ([][]Path, *Refusal) {
+	needed, barred := "", make(map[topology.LinkID]bool)
+	for range mostBars {
+		s := d.searchWithout(l, gone, barred)
+		switch {
+		case s.run():
+		case s.steps > mostSteps:
+			return nil, &Refusal{Cause: Undecided}
+		case needed != "":
+			return nil, &Refusal{Cause: Needed, Pair: l.Pairs[0], Job: needed}
+		default:
+			why := d.refusal(l)
+			why.Name = d.name(why.Link)
+			return nil, why
+		}
+		if d.Spares == nil || l.Sharing != Exclusive {
+			return s.chosen, nil
+		}
+		links, job := d.Spares(l, s.chosen, func(id topology.LinkID, job string) bool {
+			a := d.links[id]
+			if a == nil || a.exclusive == 0 {
+				return false
+			}
+			for o := range a.held {
+				if o != l && o.Sharing == Exclusive && o.Job != job && (gone == nil || !gone(o)) {
+					return true
+				}
+			}
+			return false
+		})
+		if len(links) == 0 {
+			return s.chosen, nil
+		}
+		needed = job
+		for _, id := range links {
+			barred[id] = true
+		}
 	}
-	if s.steps > mostSteps {
-		return nil, &Refusal{Cause: Undecided}
-	}
-	return nil, d.refusal(l)
+	return nil, &Refusal{Cause: Needed, Pair: l.Pairs[0], Job: needed}
 }
 
 func (d *Ledger) newSearch(l *Lease, gone func(*Lease) bool) *search {
-	s := &search{ledger: d, lease: l, gone: gone, extra: make(map[topology.LinkID]uint64)}
+	return d.searchWithout(l, gone, nil)
+}
+
+func (d *Ledger) searchWithout(
+	l *Lease, gone func(*Lease) bool, barred map[topology.LinkID]bool,
+) *search {
+	s := &search{ledger: d, lease: l, gone: gone, barred: barred,
+		extra: make(map[topology.LinkID]uint64)}
 	for i, pair := range l.Pairs {
 		var fit []ranked
 		for _, p := range d.paths(pair.From, pair.To) {
@@ -76,15 +118,15 @@ func endDown(d *Ledger) func(topology.LinkID) bool {
 	return func(id topology.LinkID) bool { a := d.links[id]; return a != nil && a.end }
 }
 
-// ranked is a candidate with the share of its fullest link that is reserved. The paths that a lease
-// has come first, so that it moves no more of them than it has to.
+// ranked is a candidate path with the reserved share of its fullest link. Paths already in the
+// lease sort first, to move as few paths as possible.
 type ranked struct {
 	Path
 	load float64
 	own  bool
 }
 
-// others returns what leases other than the one of the search hold of a link.
+// others returns the holdings on a link of all leases except the lease of the search.
 func (s *search) others(a *account) (reserved uint64, leases, exclusive int) {
 	if s.gone == nil {
 		reserved, leases, exclusive = a.reserved, len(a.held), a.exclusive
@@ -112,7 +154,7 @@ func (s *search) others(a *account) (reserved uint64, leases, exclusive int) {
 // and the share of the link that others have reserved.
 func (s *search) blocked(link topology.LinkID) (load float64, blocked bool) {
 	a := s.ledger.links[link]
-	if a == nil || !a.Up {
+	if a == nil || !a.Up || s.barred[link] {
 		return 0, true
 	}
 	reserved, leases, exclusive := s.others(a)
@@ -182,6 +224,8 @@ const (
 	NoPath    Cause = "no-path"   // between the endpoints
 	NotApart  Cause = "not-apart" // the candidates, together, even on an empty network
 	Undecided Cause = "undecided" // within the bound of the search
+	Needed    Cause = "needed"    // a running job would be without a path
+	Beyond    Cause = "beyond"    // it would hold more links than it may
 )
 
 // Refusal is why a request cannot be met now.
@@ -189,12 +233,15 @@ type Refusal struct {
 	Cause    Cause
 	Pair     Endpoints       // whose candidates are blocked
 	Link     topology.LinkID // that blocks them; of several candidates, the one that is free first
+	Name     string          // of the link, for people
 	Capacity uint64          // of the link, in bits per second
 	Reserved uint64
 	Holders  []string // leases on it, the earliest grant first
 	// Free is when the request can be met, if leases end when they are to and nothing else changes.
 	// It is zero when that is not known: a holder has no end, or nobody holds what is missing.
-	Free time.Time
+	Free             time.Time
+	Job              string // that would be without a path, of Needed
+	Links, MostLinks int    // that it would hold, and may, of Beyond
 	// Paths and Disjointness are what is wanted, of NotApart.
 	Paths        int
 	Disjointness Disjointness
@@ -209,18 +256,22 @@ func (r *Refusal) Error() string {
 		if !r.Free.IsZero() {
 			free = "there is room at " + r.Free.UTC().Format(time.RFC3339)
 		}
-		return fmt.Sprintf("%s: link %s is full, with %d of %d bit/s reserved by %d leases: %s", pair,
-			r.Link, r.Reserved, r.Capacity, len(r.Holders), free)
+		return fmt.Sprintf("%s: %s is full, with %d of %d bit/s reserved by %d leases: %s", pair,
+			r.Name, r.Reserved, r.Capacity, len(r.Holders), free)
 	case Down:
-		return fmt.Sprintf("%s: link %s is down", pair, r.Link)
+		return fmt.Sprintf("%s: %s is down", pair, r.Name)
 	case Small:
-		return fmt.Sprintf("%s: link %s has %d bit/s, which is less than what is wanted", pair, r.Link,
+		return fmt.Sprintf("%s: %s has %d bit/s, which is less than what is wanted", pair, r.Name,
 			r.Capacity)
 	case NoPath:
 		return pair + ": there is no path"
 	case NotApart:
 		return fmt.Sprintf("there are no %d paths for every pair with room beside each other, "+
 			"with disjointness %s", r.Paths, cmp.Or(r.Disjointness, DisjointNone))
+	case Needed:
+		return "paths that leave each running job of others one: want fewer paths, or shared ones"
+	case Beyond:
+		return fmt.Sprintf("at most %d links, and this lease would hold %d", r.MostLinks, r.Links)
 	}
 	return fmt.Sprintf("no paths for all pairs were found in %d steps: want fewer pairs in one lease",
 		mostSteps)
@@ -242,7 +293,7 @@ func (d *Ledger) refusal(l *Lease) *Refusal {
 	over := func(end time.Time) func(*Lease) bool {
 		return func(o *Lease) bool { return !o.Until.IsZero() && !o.Until.After(end) }
 	}
-	// What has ended blocks nothing, so that there is a first end with which the request can be met.
+	// An ended lease blocks nothing, so after some first end the request can be met.
 	at, _ := slices.BinarySearchFunc(ends, true, func(end time.Time, _ bool) int {
 		if feasible(over(end)) {
 			return 0
@@ -256,7 +307,7 @@ func (d *Ledger) refusal(l *Lease) *Refusal {
 	return out
 }
 
-// impossible returns why there would be no paths for a lease without others.
+// impossible returns why a lease would get no paths even without competing leases.
 func (d *Ledger) impossible(l *Lease) *Refusal {
 	s := d.newSearch(l, func(*Lease) bool { return true })
 	for i, pair := range l.Pairs {
@@ -288,9 +339,10 @@ func (d *Ledger) impossible(l *Lease) *Refusal {
 	return &Refusal{Cause: NotApart, Paths: l.paths(), Disjointness: l.Disjointness}
 }
 
-// blocking returns the link that stands in the way of a lease: of the pair whose candidates are
-// blocked, on the candidate that is free first, the link that is free last. Where every pair has a
-// free candidate, and not all of them together, it is one of the blocked candidates.
+// blocking returns the link that blocks a lease. It looks at pairs whose candidates are all
+// blocked, and takes the candidate that becomes free first; the link is the link of this candidate
+// that becomes free last. If every pair has a free candidate, but not all pairs together, blocking
+// looks at the blocked candidates of all pairs.
 func (d *Ledger) blocking(l *Lease, over func(time.Time) func(*Lease) bool) *Refusal {
 	now := d.newSearch(l, nil)
 	var best *Refusal
@@ -311,8 +363,8 @@ func (d *Ledger) blocking(l *Lease, over func(time.Time) func(*Lease) bool) *Ref
 		}
 	}
 	if best == nil {
-		// Every candidate is free by itself: the paths of this lease are in each other's way where
-		// others leave too little room.
+		// Every candidate is free by itself. The paths of this lease block each other where competing
+		// leases leave too little room.
 		best = &Refusal{Cause: Full, Pair: l.Pairs[0]}
 		for i, pair := range l.Pairs {
 			for _, p := range now.paths[i] {
@@ -332,8 +384,8 @@ func (d *Ledger) blocking(l *Lease, over func(time.Time) func(*Lease) bool) *Ref
 // never is later than every end.
 var never = time.Unix(1<<40, 0)
 
-// lastFree returns the link of a path that is free last, and when; false when no link is held by
-// others, or one would be no use without them.
+// lastFree returns the link of a path that becomes free last, and when. It returns false when no
+// competing lease holds a link, or when a link would not suffice even without competing leases.
 func (d *Ledger) lastFree(l *Lease, links []topology.LinkID, now *search,
 	over func(time.Time) func(*Lease) bool) (last topology.LinkID, free time.Time, ok bool) {
 	for _, link := range links {

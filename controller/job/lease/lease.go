@@ -20,20 +20,19 @@ type Path struct {
 	Links []topology.LinkID
 	Nodes []topology.NodeID // between the endpoints
 	Plane int
-	// Ends are links of the endpoints themselves: they must be up, and all leases may have them.
+	// Ends are the links of the endpoints themselves. They must be up, and any lease may use them.
 	Ends []topology.LinkID
-	// EV is what packets on the path carry. Of two paths it tells nothing.
+	// EV is the EV in packets on the path. A comparison of paths ignores the EV.
 	EV api.LeaseEV
 }
 
-// Network is what leases are of, at a time. It does not change.
+// Network holds the links and paths available to leases at one time. It does not change.
 type Network struct {
-	// Links are those that paths may have, each up unless it is in Down; ends of paths are in Down
-	// alone, and have no capacity.
-	Links map[topology.LinkID]Link
+	// Links returns the links that paths may cross, each up unless listed in Down: one map for all
+	// calls, and for all Networks with the same links. Any goroutine may call it. Ends of paths appear
+	// only in Down, and have no capacity.
+	Links func() map[topology.LinkID]Link
 	Down  map[topology.LinkID]bool
-	// Of are the endpoints that it was made for: of others it knows no paths.
-	Of map[string]bool
 	// Paths returns the candidate paths between two endpoints, the best one first. Any goroutine may
 	// call it.
 	Paths func(from, to string) []Path
@@ -43,7 +42,7 @@ func (p *Path) equal(q *Path) bool {
 	return p.Plane == q.Plane && slices.Equal(p.Links, q.Links) && slices.Equal(p.Nodes, q.Nodes)
 }
 
-// Disjointness is what the paths of one pair of endpoints must not have in common.
+// Disjointness defines what the paths of one pair of endpoints must not share.
 type Disjointness string
 
 // The kinds of disjointness; "" is DisjointNone.
@@ -74,7 +73,7 @@ func shareOne[T comparable](a, b []T) bool {
 	return slices.ContainsFunc(a, func(x T) bool { return slices.Contains(b, x) })
 }
 
-// Sharing is whether others may hold the links of a lease too.
+// Sharing defines whether further leases may hold the links of a lease.
 type Sharing string
 
 // The kinds of sharing; "" is Shared.
@@ -96,6 +95,10 @@ type Request struct {
 	Bandwidth    uint64        // of each path, in bits per second; 0 reserves none
 	Duration     time.Duration // 0 is until the client completes it
 	Heartbeat    time.Duration // the longest silence of the client; 0 is any
+	// Records leave out the fields below, because the spec of a lease has them.
+	Priority  int    `json:"-"` // it may take links from leases of lower ones
+	Job       string `json:"-"` // the running job that it is for; "": none
+	MostLinks int    `json:"-"` // that it may hold when it is granted; 0 is any
 }
 
 const mostPaths = 64
@@ -137,8 +140,8 @@ func (r *Request) equal(o *Request) bool {
 	same := slices.Equal(a.Pairs, b.Pairs)
 	a.Pairs, b.Pairs = nil, nil
 	return same && a.Name == b.Name && a.paths() == b.paths() && a.Disjointness == b.Disjointness &&
-		a.Sharing == b.Sharing && a.Bandwidth == b.Bandwidth && a.Duration == b.Duration &&
-		a.Heartbeat == b.Heartbeat
+		a.Sharing == b.Sharing && a.Bandwidth == b.Bandwidth && a.Priority == b.Priority &&
+		a.Duration == b.Duration && a.Heartbeat == b.Heartbeat
 }
 
 func (r *Request) paths() int { return max(r.Paths, 1) }
@@ -167,9 +170,23 @@ type Lease struct {
 	Paths   [][]Path // of each pair; those it had, while it is broken
 	Former  [][]Path // while it is moving: those that still work
 	Reason  string   // while it is broken
+	// Taken is the lease that took links from this lease. It remains set until the client has followed
+	// or the lease has paths again; nil: no lease took links.
+	Taken *Taker `json:",omitempty"`
+	// From lists the leases that lost links to this lease when it took some last.
+	From []string `json:",omitempty"`
 
 	held map[topology.LinkID]uint64 // what the ledger has booked for it
 }
+
+// Taker is a lease that has taken links from another one.
+type Taker struct {
+	Name     string
+	Priority int
+}
+
+// Links returns how many links a lease has on its paths.
+func (l *Lease) Links() int { return len(demand(l.Paths, l.Bandwidth)) }
 
 // clone returns a copy whose lists are its own, without what is booked.
 func (l *Lease) clone() Lease {
@@ -180,7 +197,7 @@ func (l *Lease) clone() Lease {
 	return out
 }
 
-// ends returns when a lease ends if nothing more is heard of its client; zero is never.
+// ends returns when a lease ends if its client remains silent; zero is never.
 func (l *Lease) ends() time.Time {
 	end := l.Until
 	if l.Heartbeat > 0 {

@@ -52,6 +52,16 @@ type Ledger struct {
 	leases  map[string]*Lease
 	number  uint64
 	changes []Change
+	// Spares reports which links an exclusive lease must not have among the links of paths, and the
+	// running job that needs these links; nil: the lease may have any link. taken reports whether
+	// leases hold a link exclusively, not counting leases for the job.
+	Spares func(l *Lease, paths [][]Path, taken func(id topology.LinkID, job string) bool) (
+		links []topology.LinkID, job string)
+	// Name names a link, or an end of paths, in reasons for people; nil: as "link ID".
+	Name func(topology.LinkID) string
+	// Keeps reports whether a lease must keep paths after another lease has taken links from it; nil:
+	// no lease must.
+	Keeps func(of, taker *Lease) bool
 }
 
 // New returns an empty ledger. paths returns the candidate paths between two endpoints, the best
@@ -87,6 +97,13 @@ func (d *Ledger) SetEnds(down map[topology.LinkID]bool) {
 	for id := range down {
 		d.account(id).end = true
 	}
+}
+
+func (d *Ledger) name(id topology.LinkID) string {
+	if d.Name == nil {
+		return "link " + string(id)
+	}
+	return d.Name(id)
 }
 
 // SetLink sets one link; see [Ledger.SetLinks].
@@ -131,15 +148,30 @@ func (d *Ledger) Request(now time.Time, r Request) (Lease, error) {
 	if r.Duration > 0 {
 		l.Until = now.Add(r.Duration)
 	}
-	chosen, why := d.choose(l)
+	l.Number = d.number + 1
+	chosen, why := d.choose(l, nil)
+	if taken, beyond := d.preempt(l, why); taken || beyond != nil {
+		why = beyond
+	} else if why == nil {
+		if why = l.beyond(chosen); why == nil {
+			l.Paths = chosen
+			d.book(l, chosen, nil)
+		}
+	}
 	if why != nil {
 		return Lease{}, why
 	}
+	l.MostLinks = 0 // of the grant
 	d.number++
-	l.Number, l.Paths = d.number, chosen
 	d.leases[r.Name] = l
-	d.book(l, chosen, nil)
 	return l.clone(), nil
+}
+
+// For sets the job that a lease is for.
+func (d *Ledger) For(name, job string) {
+	if l := d.leases[name]; l != nil {
+		l.Job = job
+	}
 }
 
 // Amend sets when a lease ends: so long after now, and after so long a silence; 0 is never. It is a
@@ -181,7 +213,7 @@ func (d *Ledger) Moved(name string) error {
 		return fmt.Errorf("lease %q: %w", name, ErrUnknown)
 	}
 	if l.Phase == Moving {
-		l.Phase, l.Former = Active, nil
+		l.Phase, l.Former, l.Taken = Active, nil, nil
 		d.book(l, l.Paths, nil)
 	}
 	return nil
@@ -214,8 +246,9 @@ func (d *Ledger) Next() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// Settle ends what is over, moves what lost its path, tries again what is broken, and returns what
-// has changed since it was called last.
+// Settle ends leases whose time is over, moves leases with a lost path, retries broken leases, and
+// returns the changes since the last call. The highest priority is served first, and takes links
+// from lower ones where there is no room.
 func (d *Ledger) Settle(now time.Time) []Change {
 	d.settle(now)
 	changes := d.changes
@@ -223,8 +256,8 @@ func (d *Ledger) Settle(now time.Time) []Change {
 	return changes
 }
 
-// Expire ends what is over, and returns it. Unlike Settle it may be called before the ledger has
-// its links.
+// Expire removes the leases that have ended, and returns the changes. Unlike Settle, it may be
+// called before the ledger has its links.
 func (d *Ledger) Expire(now time.Time) []Change {
 	for _, l := range d.inOrder() {
 		if why, over := l.over(now); over {
@@ -259,11 +292,12 @@ func (d *Ledger) Relabel() {
 func (d *Ledger) settle(now time.Time) {
 	d.changes = d.Expire(now)
 	all := d.inOrder()
+	slices.SortStableFunc(all, func(a, b *Lease) int { return b.Priority - a.Priority })
 	lost := d.lost()
 	var hit []*Lease
 	if len(lost) > 0 {
-		// All give up the paths that are lost before one of them looks for another, so that there is
-		// room: of a link that has shrunk, the earliest leases keep their part.
+		// Every lease gives up its lost paths before any lease looks for new paths, to make room. On a
+		// link that has shrunk, the earliest leases of the highest priority keep their part.
 		for _, l := range all {
 			if l.Phase == Broken {
 				continue
@@ -276,24 +310,41 @@ func (d *Ledger) settle(now time.Time) {
 		}
 	}
 	for _, l := range hit {
-		d.move(l, lost)
+		if l.Phase != Broken { // another lease has not taken its links since
+			d.move(l, lost, true)
+		}
 	}
 	for _, l := range all {
 		if l.Phase != Broken {
 			continue
 		}
-		if chosen, refusal := d.choose(l); refusal == nil {
-			l.Phase, l.Paths, l.Reason = Active, chosen, ""
+		chosen, refusal := d.choose(l, nil)
+		if refusal == nil {
+			l.Paths = chosen
 			d.book(l, chosen, nil)
-			d.changes = append(d.changes, Change{l.Name, Restored, ""})
+		} else if taken, _ := d.preempt(l, refusal); !taken {
+			continue
 		}
+		l.Phase, l.Reason, l.Taken = Active, "", nil
+		d.changes = append(d.changes, Change{l.Name, Restored, ""})
 	}
 }
 
-// move gives other paths to a lease that has lost one.
-func (d *Ledger) move(l *Lease, lost map[topology.LinkID]string) {
+// move gives new paths to a lease that has lost a path. Where takes is true, the lease may take
+// links from leases of lower priority.
+func (d *Ledger) move(l *Lease, lost map[topology.LinkID]string, takes bool) {
 	why := firstLost(l.Paths, lost)
-	chosen, refusal := d.choose(l)
+	chosen, refusal := d.choose(l, nil)
+	if refusal != nil && takes {
+		if l.Phase == Active {
+			l.Former = working(l.Paths, lost)
+		}
+		if taken, _ := d.preempt(l, refusal); taken {
+			l.Phase = Moving
+			d.changes = append(d.changes, Change{l.Name, Moves, why})
+			return
+		}
+	}
 	switch {
 	case refusal != nil:
 		l.Phase, l.Former, l.Reason = Broken, nil, why+"; "+refusal.Error()
@@ -311,8 +362,8 @@ func (d *Ledger) move(l *Lease, lost map[topology.LinkID]string) {
 	d.changes = append(d.changes, Change{l.Name, Moves, why})
 }
 
-// book sets what a lease holds: on every link the greater of what its paths and its former ones
-// need, since a packet takes one or the other.
+// book sets the bandwidth that a lease holds. On every link a lease holds the greater need of its
+// paths and its former paths, since a packet takes either the new or the former path.
 func (d *Ledger) book(l *Lease, paths, former [][]Path) {
 	for id, n := range l.held {
 		a := d.links[id]
@@ -355,9 +406,9 @@ func (d *Ledger) lost() map[topology.LinkID]string {
 	for id, a := range d.links {
 		switch {
 		case !a.Up && (len(a.held) > 0 || a.end):
-			out[id] = fmt.Sprintf("link %s is down", id)
+			out[id] = d.name(id) + " is down"
 		case len(a.held) > 0 && a.reserved > a.Capacity:
-			out[id] = fmt.Sprintf("link %s has no longer the capacity", id)
+			out[id] = d.name(id) + " has no longer the capacity"
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -173,8 +174,9 @@ func TestDisjointness(t *testing.T) {
 	}
 }
 
-// TestMakeBeforeBreak: a lease whose path fails has another one reserved before the former is given
-// up, and what still works of that stays reserved until the client has followed.
+// TestMakeBeforeBreak: the ledger reserves a new path for a lease with a failed path before it
+// gives up the former path. The working rest of the former path remains reserved until the client
+// has followed.
 func TestMakeBeforeBreak(t *testing.T) {
 	d := square()
 	grant(t, d, start, request("l", func(r *Request) { r.Paths, r.Bandwidth = 2, 30*gbit }))
@@ -207,8 +209,8 @@ func TestMakeBeforeBreak(t *testing.T) {
 	}
 }
 
-// TestFormerStaysReserved: a link of the former path that works cannot be given to others before
-// the client has followed.
+// TestFormerStaysReserved: no other lease gets a working link of the former path before the client
+// has followed.
 func TestFormerStaysReserved(t *testing.T) {
 	d := square()
 	grant(t, d, start, request("l", func(r *Request) {
@@ -252,8 +254,8 @@ func TestBreaksAndReturns(t *testing.T) {
 	}
 }
 
-// TestShrunkLink: of a link that has less capacity than is reserved, the earliest leases keep their
-// part, and the others move or break.
+// TestShrunkLink: on a link with less capacity than its reservations, the earliest leases keep
+// their part, and later leases move or break.
 func TestShrunkLink(t *testing.T) {
 	d := square()
 	for _, name := range []string{"first", "second", "third"} {
@@ -339,4 +341,38 @@ func TestWrongRequests(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
+}
+
+// TestNames: refusals and reasons name links as the ledger is told to.
+func TestNames(t *testing.T) {
+	d := square()
+	d.Name = func(id topology.LinkID) string {
+		return fmt.Sprintf("the way %s to %s", id[:1], id[1:])
+	}
+	refused := func(want string, change func(*Request)) {
+		t.Helper()
+		_, err := d.Request(start, request("more", func(r *Request) {
+			r.Pairs[0].From = "c"
+			if change != nil {
+				change(r)
+			}
+		}))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	grant(t, d, start, request("low", func(r *Request) { r.Pairs[0].From, r.Priority = "c", 1 }))
+	refused("the way c to x is full", nil)
+	refused("has 100000000000 bit/s, which is less", func(r *Request) { r.Bandwidth = 200 * gbit })
+	grant(t, d, start, request("high", func(r *Request) { r.Pairs[0].From, r.Priority = "c", 2 }))
+	if l, _ := d.Lease("low"); !strings.Contains(l.Reason, "has taken the way c to x;") {
+		t.Errorf("it lost its link: %q", l.Reason)
+	}
+	d.SetLink("cx", Link{Capacity: 100 * gbit})
+	d.Settle(after(1))
+	if l, _ := d.Lease("high"); !strings.Contains(l.Reason, "the way c to x is down; c to b: the way c "+
+		"to x is down") {
+		t.Errorf("its link is down: %q", l.Reason)
+	}
+	refused("the way c to x is down", nil)
 }

@@ -25,6 +25,8 @@ type history struct {
 	paths  map[Endpoints][]Path
 	alive  map[string]*terms // what the model believes is there
 	issued int
+	// priorities is how many priorities the leases of this history have.
+	priorities int
 }
 
 // terms are when a lease ends, by the model.
@@ -33,7 +35,7 @@ type terms struct{ until, silent time.Time }
 func newHistory(t *testing.T, seed uint64) *history {
 	h := &history{t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 0)), now: start,
 		links: make(map[topology.LinkID]Link), paths: make(map[Endpoints][]Path),
-		alive: make(map[string]*terms)}
+		alive: make(map[string]*terms), priorities: 1 + int(seed%3)}
 	h.d = New(func(from, to string) []Path { return h.paths[Endpoints{from, to}] })
 	// A Clos of two planes: leaves a, b and c, spines 1 to 2 or 3 of each plane.
 	spines := 1 + h.r.IntN(3)
@@ -141,7 +143,7 @@ func (h *history) feasible(r *Request, others []Lease) bool {
 	return try(0)
 }
 
-// choicesOf returns all sets of candidates that serve a pair, as far as links have room.
+// choicesOf returns all sets of candidates that serve a pair and fit into the room on links.
 func (h *history) choicesOf(pair Endpoints, r *Request) [][]Path {
 	all := h.paths[pair]
 	key := fmt.Sprint(pair, len(all), r.Paths, r.Disjointness)
@@ -164,7 +166,7 @@ func (h *history) choicesOf(pair Endpoints, r *Request) [][]Path {
 	return of
 }
 
-// choices are those of all histories, whose fabrics differ in the number of spines alone.
+// choices caches the choices of all histories, whose fabrics differ only in the number of spines.
 var choices = make(map[string][][]Path)
 
 func apart(paths []Path, d Disjointness) bool {
@@ -216,7 +218,9 @@ func (h *history) check() {
 		}
 		switch l.Phase {
 		case Broken:
-			others := slices.DeleteFunc(slices.Clone(leases), func(o Lease) bool { return o.Name == l.Name })
+			others := slices.DeleteFunc(notBelow(leases, l.Priority), func(o Lease) bool {
+				return o.Name == l.Name
+			})
 			if h.feasible(&l.Request, others) {
 				h.fail("%s is broken, and there are paths for it", l.Name)
 			}
@@ -247,6 +251,11 @@ func (h *history) check() {
 			h.fail("link %s has %d reserved of %d", id, reserved[id], h.links[id].Capacity)
 		}
 	}
+}
+
+// notBelow returns the leases from which one of a priority takes nothing.
+func notBelow(leases []Lease, priority int) []Lease {
+	return slices.DeleteFunc(slices.Clone(leases), func(l Lease) bool { return l.Priority < priority })
 }
 
 // settle calls Settle, and checks that leases end when the model says.
@@ -282,7 +291,7 @@ func (h *history) settle() {
 		moved := slices.ContainsFunc(changes, func(c Change) bool {
 			return c.Name == was.Name && c.What != Expired
 		})
-		if ok && is.Phase == Moving && was.Phase == Active {
+		if ok && is.Phase == Moving && was.Phase == Active && is.Taken == nil {
 			for i := range was.Paths {
 				for _, p := range was.Paths[i] {
 					works := !slices.ContainsFunc(p.Links, func(l topology.LinkID) bool {
@@ -316,7 +325,7 @@ func (h *history) request() {
 		Bandwidth: uint64(h.r.IntN(3)),
 		Disjointness: []Disjointness{"", DisjointNone, DisjointLink, DisjointNode,
 			DisjointPlane}[h.r.IntN(5)],
-		Sharing: []Sharing{"", Shared, Exclusive}[h.r.IntN(3)]}
+		Sharing: []Sharing{"", Shared, Exclusive}[h.r.IntN(3)], Priority: h.r.IntN(h.priorities)}
 	if h.r.IntN(2) == 0 {
 		r.Duration = time.Duration(1+h.r.IntN(20)) * time.Second
 	}
@@ -329,7 +338,7 @@ func (h *history) request() {
 		})
 		r.Pairs = append(r.Pairs, all[h.r.IntN(len(all))])
 	}
-	others := h.d.Leases()
+	others := notBelow(h.d.Leases(), r.Priority)
 	can := h.feasible(&r, others)
 	l, err := h.d.Request(h.now, r)
 	if err == nil {
@@ -344,14 +353,14 @@ func (h *history) request() {
 			end.silent = h.now.Add(r.Heartbeat)
 		}
 		h.alive[r.Name] = end
-		h.check()
+		h.settle()
 		return
 	}
 	var refusal *Refusal
 	if !errors.As(err, &refusal) || can {
 		h.fail("%+v was refused: %v", r, err)
 	}
-	h.refused(&r, refusal, others)
+	h.refused(&r, refusal, h.d.Leases())
 }
 
 // refused checks why a request was refused, and when it would not be.

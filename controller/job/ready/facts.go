@@ -3,7 +3,7 @@ package ready
 import (
 	"time"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
 // State reports what is known of a fact.
@@ -36,9 +36,9 @@ type Need struct {
 	// Rack is the rack of each NIC, from 0; Racks are their names.
 	Rack  []int32
 	Racks []string
-	// Pairs are the pairs of racks of which a NIC of the first sends to one of the second.
+	// Pairs are the pairs of racks in which a NIC of the first rack sends to a NIC of the second.
 	Pairs [][2]int32
-	// Hints are what the hosts of the NICs are told of their queue pairs, by rank; none: nothing.
+	// Hints are the queue-pair hints for the hosts of the NICs, by rank; none: no hints.
 	Hints []hostapi.QPHints
 }
 
@@ -68,14 +68,14 @@ type Other struct {
 	NICs func(rank int) bool
 }
 
-// Fabric is what the controller of the MRC fabric knows of what a job depends on.
+// Fabric holds the facts about the MRC fabric that a job depends on.
 type Fabric struct {
 	// Known reports whether there is a fabric whose topology is in sync; else Fact.Why has the reason,
 	// and the rest is empty.
 	Known Fact
 	// NICs are those of the need, in order.
 	NICs []NIC
-	// Paths are those of the pairs of the need, one for each pair, plane and kind of devices.
+	// Paths are the paths for the pairs of the need, one for each pair, plane and kind of devices.
 	Paths []Path
 	// Links are those that the paths cross, one direction each.
 	Links []Link
@@ -99,7 +99,7 @@ type Port struct {
 	Up Fact
 }
 
-// Path is what is left of the EVs of a pair of racks on a plane.
+// Path counts the EVs left to a pair of racks on a plane.
 type Path struct {
 	// Pair is the place in the pairs of the need.
 	Pair  int32
@@ -138,6 +138,9 @@ type Link struct {
 	Probed   time.Time
 	Answered bool
 }
+
+// between returns what people call a link: the switches at its ends.
+func (l *Link) between() string { return l.From + " – " + l.To }
 
 // ProbeAge is how old the last probe of a link may be.
 const ProbeAge = 2 * time.Second

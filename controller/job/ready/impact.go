@@ -1,6 +1,6 @@
 package ready
 
-// Impact is what a job loses without parts of the fabric, of an intact one.
+// Impact is the loss to a job without some parts of the fabric, compared with an intact fabric.
 type Impact struct {
 	// Pairs are the pairs of racks that lose paths.
 	Pairs []PairImpact

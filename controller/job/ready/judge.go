@@ -44,6 +44,7 @@ const (
 // cause is a blocker in the making.
 type cause struct {
 	kind, object, why, want string
+	name                    string // what people call it; "": its object
 	state                   State
 	since                   time.Time
 	// behind it are ranks, in any order and perhaps several times; those of racks; or all.
@@ -121,8 +122,8 @@ func (j *judge) check(name string, of, good int) {
 	j.checks = append(j.checks, api.JobCheck{Name: name, Of: of, Good: good})
 }
 
-// blame returns the cause of a kind and name, which has a fact that is not Good. Of several facts
-// the first says why.
+// blame returns the cause with a kind and name and a fact that is not Good. If several facts point
+// to the same cause, the first fact gives the reason.
 func (j *judge) blame(kind, object string, f Fact, want string) *cause {
 	key := [2]string{kind, object}
 	c := j.by[key]
@@ -161,7 +162,8 @@ func (j *judge) findBehind() {
 	}
 }
 
-// blameSwitch blames a switch: the ranks at it are behind it, and all of them where none is.
+// blameSwitch blames a switch for the ranks with ports at the switch, or for all ranks if no rank
+// has a port there.
 func (j *judge) blameSwitch(name string, f Fact, want string) *cause {
 	c := j.blame(KindSwitch, name, f, want)
 	ranks := j.behind[name]
@@ -174,7 +176,7 @@ func (j *judge) blameSwitch(name string, f Fact, want string) *cause {
 
 func (j *judge) switchCause(name string) *cause { return j.by[[2]string{KindSwitch, name}] }
 
-// switches blames the switches that are not programmed, of those that the job depends on.
+// switches blames the unprogrammed switches that the job depends on.
 func (j *judge) switches() {
 	used := make(map[string]bool, len(j.behind))
 	for name := range j.behind {
@@ -336,7 +338,7 @@ func (j *judge) links() {
 	if use == len(links) && probed == len(links) {
 		return
 	}
-	// Probes that fail to come from anywhere have one cause, which is no link's.
+	// Probes missing everywhere share one cause, and no link gets the blame.
 	var silent *cause
 	if dumb > 1 && 2*dumb > len(links) || dumb > 0 && j.f.Fabric.Unprobed != "" {
 		f := Fact{Why: fmt.Sprintf("no probe of the last %v over %d of %d links", ProbeAge, dumb,
@@ -369,7 +371,7 @@ func (j *judge) links() {
 		}
 		switch {
 		case end != nil:
-			end.explains("link %s: %s", l.ID, why(f))
+			end.explains("link %s: %s", l.between(), why(f))
 		case silent != nil && l.Use.State == Good && probes[i].State == Unknown:
 		default:
 			j.blameLink(l, f, want)
@@ -381,6 +383,7 @@ func (j *judge) links() {
 // none.
 func (j *judge) blameLink(l *Link, f Fact, want string) {
 	c := j.blame(KindLink, l.Name, f, want)
+	c.name = l.between()
 	c.ranks = append(append(c.ranks, j.behind[l.From]...), j.behind[l.To]...)
 	c.all = len(c.ranks) == 0
 }
@@ -486,7 +489,7 @@ func (j *judge) downInPlane() map[leafAt]*cause {
 	return out
 }
 
-// seen reports for each pair of the need whether there is a path of it.
+// seen reports, for each pair of the need, whether the fabric has a path for the pair.
 func (j *judge) seen() []bool {
 	seen := make([]bool, len(j.f.Need.Pairs))
 	for i := range j.f.Fabric.Paths {
@@ -509,8 +512,8 @@ func (j *judge) blamePair(c *cause, pair int32) {
 	c.racks[p[0]], c.racks[p[1]] = true, true
 }
 
-// left returns the least share of EVs that a pair of racks has left, of 1; nil: that of a pair is
-// not known.
+// left returns the smallest share of EVs, from 0 to 1, that a pair of racks has left; nil: the
+// share of some pair is unknown.
 func (j *judge) left() *float64 {
 	type sum struct{ active, of int64 }
 	sums := make([]sum, len(j.f.Need.Pairs))
@@ -558,8 +561,8 @@ func (j *judge) others(check string, all []Other) {
 
 // blocker returns a cause as clients have it.
 func (j *judge) blocker(c *cause) api.JobBlocker {
-	b := api.JobBlocker{Kind: c.kind, Object: c.object, State: "unknown", Why: c.why, Want: c.want,
-		Since: c.since, Also: c.also}
+	b := api.JobBlocker{Kind: c.kind, Object: c.object, Name: c.name, State: "unknown", Why: c.why,
+		Want: c.want, Since: c.since, Also: c.also}
 	if c.state == Bad {
 		b.State = "bad"
 	}

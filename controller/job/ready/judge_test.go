@@ -13,8 +13,8 @@ import (
 
 var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// clos returns the facts of a job on a fabric where everything is good: racks of hosts at a T0 of
-// each plane, all of whose T0s have links to all T1s of the plane, and all racks talk.
+// clos returns the facts of a job on a fabric without faults. Each rack of hosts has a T0 in each
+// plane, every T0 has links to all T1s of its plane, and all racks talk.
 func clos(planes, racks, hosts, nics, t1s int) *Facts {
 	need := &Need{}
 	f := &Facts{At: began, Need: need, Switches: make(map[string]Fact)}
@@ -75,8 +75,7 @@ func TestGo(t *testing.T) {
 	}
 }
 
-// TestEveryFactCounts: each single fact that is bad or unknown is a NO-GO with that fact as its one
-// cause.
+// TestEveryFactCounts: a single bad or unknown fact gives a NO-GO with this fact as its only cause.
 func TestEveryFactCounts(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -190,8 +189,8 @@ func TestDeadSwitchIsOneBlocker(t *testing.T) {
 	}
 }
 
-// TestSymptomsOfASwitch: one port, link or path at a switch that is not as it should has that for
-// its cause.
+// TestSymptomsOfASwitch: a single bad port, link or path at a bad switch has the switch as its
+// cause.
 func TestSymptomsOfASwitch(t *testing.T) {
 	f := clos(2, 3, 2, 2, 3)
 	f.Switches[t0(0, 1)] = Fact{State: Bad, Why: "not connected"}
@@ -208,7 +207,8 @@ func TestSymptomsOfASwitch(t *testing.T) {
 	}
 }
 
-// TestDeadSpineIsOneBlocker: so does a T1, also where nobody knows that it is gone.
+// TestDeadSpineIsOneBlocker: a dead T1 switch is one blocker, even when no report says that the
+// switch is gone.
 func TestDeadSpineIsOneBlocker(t *testing.T) {
 	f := clos(2, 4, 2, 2, 4)
 	for i := range f.Fabric.Links {
@@ -227,7 +227,8 @@ func TestDeadSpineIsOneBlocker(t *testing.T) {
 	}
 }
 
-// TestDeadHostIsOneBlocker: the NICs of a host that is gone are one cause, and those of most hosts.
+// TestDeadHostIsOneBlocker: the NICs of a dead host are one blocker. When the NICs of most hosts
+// are dead, they are one blocker together.
 func TestDeadHostIsOneBlocker(t *testing.T) {
 	f := clos(2, 3, 8, 4, 2)
 	for i := range 4 {
@@ -247,6 +248,74 @@ func TestDeadHostIsOneBlocker(t *testing.T) {
 	if r = Judge("j", f, nil); len(r.Blockers) != 1 || r.Blockers[0].Object != "hosts" ||
 		r.Blockers[0].Ranks != len(f.Need.NICs) {
 		t.Errorf("of no host: blockers are %+v", r.Blockers)
+	}
+}
+
+// TestMostNICs: bad NICs share one cause if they exceed half of all NICs and the length of a
+// blocker's list; otherwise each bad NIC is a cause.
+func TestMostNICs(t *testing.T) {
+	for _, c := range []struct{ of, bad, blockers int }{
+		{2 * some, some, some},           // half
+		{2*some - 1, some, some},         // most, but no more than are listed
+		{2*some + 2, some + 1, some + 1}, // half
+		{2*some + 1, some + 1, 1},        // most
+	} {
+		for what, spoil := range map[string]func(*NIC, Fact){
+			"hosts":    func(n *NIC, f Fact) { n.Stream = f },
+			"profiles": func(n *NIC, f Fact) { n.Holds = f },
+		} {
+			f := clos(1, 1, c.of, 1, 1)
+			for i := range c.bad {
+				spoil(&f.Fabric.NICs[i], Fact{State: Bad, Why: "gone"})
+			}
+			r := Judge("j", f, nil)
+			if len(r.Blockers) != c.blockers || c.blockers == 1 && (r.Blockers[0].Object != what ||
+				r.Blockers[0].Kind != KindFabric || r.Blockers[0].Ranks != c.bad) {
+				t.Errorf("%d of %d %s: blockers are %+v", c.bad, c.of, what, r.Blockers)
+			}
+		}
+	}
+}
+
+// TestLinksOfASwitch: if more than two directions share a switch and all are bad, the switch is
+// blamed. The two directions of one link blame the link. One good direction at the switch also
+// leaves the blame with the links.
+func TestLinksOfASwitch(t *testing.T) {
+	for _, c := range []struct {
+		racks, bad int
+		kind       string
+	}{{1, 2, KindLink}, {2, 4, KindSwitch}, {2, 3, KindLink}, {2, -3, KindSwitch}} {
+		f := clos(1, c.racks, 2, 1, 2)
+		at := func(l Link) bool { return l.From == "p0-t1-0" || l.To == "p0-t1-0" }
+		if c.bad < 0 { // of one link the fabric knows one direction
+			c.bad = -c.bad
+			i := slices.IndexFunc(f.Fabric.Links, at)
+			f.Fabric.Links = slices.Delete(f.Fabric.Links, i, i+1)
+		}
+		for i := range f.Fabric.Links {
+			if l := &f.Fabric.Links[i]; at(*l) && c.bad > 0 {
+				l.Use = Fact{State: Bad, Why: "down"}
+				c.bad--
+			}
+		}
+		for _, b := range Judge("j", f, nil).Blockers {
+			if b.Kind != c.kind {
+				t.Errorf("%+v: the blocker is %+v", c, b)
+			}
+		}
+	}
+}
+
+// TestPathState: a good path needs the wanted number of active EVs, and at least one.
+func TestPathState(t *testing.T) {
+	for _, c := range []struct {
+		active, of, want int32
+		is               State
+	}{{4, 16, 4, Good}, {3, 16, 4, Bad}, {1, 16, 0, Good}, {0, 16, 0, Bad}, {0, 0, 0, Unknown},
+		{0, 0, 4, Unknown}} {
+		if got := (&Path{Active: c.active, Of: c.of, Want: c.want}).state(); got != c.is {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Parts has how many ranks of a job depend on each part of the network. It follows from the need
-// and from how the fabric is wired, whatever is up or down, and does not change.
+// Parts counts the ranks of a job that depend on each part of the network. The counts follow from
+// the need and the wiring of the fabric, whatever is up or down, and do not change.
 type Parts struct {
 	nics, switches, planes map[string]int32 // by name
 	links                  map[string]int32 // by id of a direction
 }
 
-// NewParts returns the parts of a need in a fabric. Of one that is not known it has the NICs alone.
+// NewParts returns the parts of a need in a fabric. For an unknown fabric it returns only the NICs.
 func NewParts(need *Need, f *Fabric) *Parts {
 	p := &Parts{nics: make(map[string]int32, len(need.NICs)), switches: make(map[string]int32),
 		planes: make(map[string]int32), links: make(map[string]int32, len(f.Links))}
@@ -75,8 +75,9 @@ func (f *Fabric) ranksAt(switches map[string]bool) (n int32) {
 	return n
 }
 
-// Affected returns how many ranks depend on a part of the network: those at it, as [Judge] puts
-// them behind it, or all where it is above the leaves. A link is the same in both directions.
+// Affected returns how many ranks depend on a part of the network: the ranks at the part, by the
+// rule of [Judge], or all ranks if the part is above the leaves. Both directions of a link give the
+// same number.
 func (p *Parts) Affected(part api.Part) int {
 	switch part.Kind {
 	case api.PartHost:

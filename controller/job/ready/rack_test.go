@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestRacks: each NIC has its worst fact, and each rack the least share of its paths.
+// TestRacks: each NIC shows its worst fact, and each rack the smallest share of its paths.
 func TestRacks(t *testing.T) {
 	f := clos(2, 3, 2, 2, 2)
 	f.Fabric.NICs[1].Ports[0].Up = Fact{State: Bad, Why: "down"}

@@ -10,8 +10,8 @@ import (
 // Numbers defines where the numbers of links come from.
 type Numbers struct {
 	Rule NumberRule
-	// Previous matters to NumberByOrder: links and nodes keep the numbers they
-	// had there, also while they are gone.
+	// Previous matters only to NumberByOrder: links and nodes keep their numbers from Previous, even
+	// while they are gone.
 	Previous *Assignment
 }
 
@@ -19,9 +19,8 @@ type Numbers struct {
 type NumberRule uint8
 
 const (
-	// NumberByPort takes the number of the port: nothing to remember, the same
-	// after every restart, and a value that says what it does. Ports must be
-	// known and small enough.
+	// NumberByPort uses the number of the port. It needs no memory, gives the same numbers after every
+	// restart, and makes values readable. Ports must be known and small enough.
 	NumberByPort NumberRule = iota
 	// NumberByOrder counts the links of a switch in the order of the snapshot,
 	// those up from 1 and those down from 1,024.
@@ -30,9 +29,8 @@ const (
 
 const firstDown = 1024
 
-// An Assignment says which number each link of a fabric has at its local
-// switch, and which uSID each switch has itself: what EVs are made of, and what
-// switches are programmed with. It is immutable.
+// An Assignment gives each link of a fabric a number at its local switch, and each switch a uSID.
+// EVs are made of these numbers, and switches are programmed with them. It is immutable.
 type Assignment struct {
 	clos   *topology.Clos
 	snap   *topology.Snapshot
@@ -149,8 +147,7 @@ func (a *Assignment) remember(previous *Assignment) {
 	}
 }
 
-// numberNode numbers the links of a node, of which some have a number already
-// where numbers are by order.
+// numberNode numbers the links of a node. With numbers by order, some links have a number already.
 func (a *Assignment) numberNode(node *topology.Node, up, down []*topology.Link) error {
 	if a.rule == NumberByOrder {
 		if err := a.numberByOrder(node, up, 1, firstDown-1); err != nil {
@@ -166,12 +163,12 @@ func (a *Assignment) numberNode(node *topology.Node, up, down []*topology.Link) 
 	for _, links := range [...][]*topology.Link{up, down} {
 		for _, l := range links {
 			if l.LocalPort == 0 || l.LocalPort > limit {
-				return fmt.Errorf("link %s: port %d of %s, want 1 to %d, or links numbered by order: %w", l.ID,
-					l.LocalPort, node.DisplayName(), limit, ErrNoRoom)
+				return fmt.Errorf("link %s: port %d of %s, want 1 to %d, or links numbered by order: %w",
+					a.snap.LinkName(l.ID), l.LocalPort, node.DisplayName(), limit, ErrNoRoom)
 			}
 			if other, taken := owner[l.LocalPort]; taken {
-				return fmt.Errorf("link %s: port %d of %s is that of link %s too: %w", l.ID, l.LocalPort,
-					node.DisplayName(), other, ErrMalformed)
+				return fmt.Errorf("link %s: port %d of %s is that of link %s too: %w",
+					a.snap.LinkName(l.ID), l.LocalPort, node.DisplayName(), a.snap.LinkName(other), ErrMalformed)
 			}
 			owner[l.LocalPort] = l.ID
 			a.byLink[a.placeOf(l)] = uint16(l.LocalPort)
@@ -191,8 +188,8 @@ func (a *Assignment) numberByOrder(
 			for ; a.held[held{node.ID, uint16(next)}]; next++ {
 			}
 			if next > last {
-				return fmt.Errorf("link %s: no number up to %d left at %s: %w", l.ID, last, node.DisplayName(),
-					ErrNoRoom)
+				return fmt.Errorf("link %s: no number up to %d left at %s: %w", a.snap.LinkName(l.ID), last,
+					node.DisplayName(), ErrNoRoom)
 			}
 			number = next
 			a.number[l.ID], a.held[held{node.ID, uint16(number)}] = uint16(number), true
@@ -202,7 +199,7 @@ func (a *Assignment) numberByOrder(
 	return nil
 }
 
-// find returns the link that has a number at a node, nil when none has.
+// find returns the link with a number at a node, nil without such a link.
 func (a *Assignment) find(node topology.NodeID, number uint16) *topology.Link {
 	links := a.snap.LinksFrom(node)
 	if len(links) == 0 || number == 0 {

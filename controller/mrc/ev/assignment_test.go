@@ -104,8 +104,9 @@ func TestStructuredShortCuts(t *testing.T) {
 	}
 }
 
-// TestAppendStructured: the structured EVs of all paths between two leaves are those of the paths
-// one by one, one of a leaf to itself; other modes have none.
+// TestAppendStructured: AppendStructured gives the same structured EVs as encoding the paths
+// between two leaves one by one, and one EV from a leaf to itself. In modes without structured EVs
+// it gives no EVs.
 func TestAppendStructured(t *testing.T) {
 	c := threeTiers(1, 2, 2, 2, 2).clos(t)
 	a, other := assign(t, c, Format{Mode: ModeStructured}), assign(t, c, Format{Mode: ModeF3216})
@@ -337,8 +338,8 @@ func TestUNFromLocators(t *testing.T) {
 	}
 }
 
-// By order, a lost link leaves the numbers of others alone, and has its own when
-// it comes back; new links take free numbers.
+// TestNumbersByOrderAreKept: with NumberByOrder, the loss of a link leaves all other numbers alone,
+// and the link gets its number again when it comes back; new links take free numbers.
 func TestNumbersByOrderAreKept(t *testing.T) {
 	for _, format := range []Format{{Mode: ModeStructured}, {Mode: ModeF3216}} {
 		f := leafSpine(1, 2, 4, 1)
@@ -385,8 +386,8 @@ func TestNumbersByOrderAreKept(t *testing.T) {
 	}
 }
 
-// By order, a link that has turned, as another of its ends is the leaf now, gets a number of those
-// that its direction has.
+// TestNumbersByOrderOfTurnedLinks: with NumberByOrder, a turned link (the leaf is now at its other
+// end) gets a number from the range of its new direction.
 func TestNumbersByOrderOfTurnedLinks(t *testing.T) {
 	f := newFabric()
 	a, b, c := f.add("a"), f.add("b"), f.add("c")

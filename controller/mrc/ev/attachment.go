@@ -3,14 +3,13 @@ package ev
 import (
 	"fmt"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// An Attachment says by which leaf each port of a host is attached: that of port
-// 1 first, empty for a port that is not. A port is in the plane of its leaf, or
-// when its leaf is in several, in the one of the port's number (section 11.5:
-// port = plane). Hosts with the same attachment share profiles.
+// An Attachment lists the leaf of each port of a host, port 1 first, empty for an unattached port.
+// A port is in the plane of its leaf. If the leaf is in several planes, the port number is the
+// plane (section 11.5: port = plane). Hosts with the same attachment share profiles.
 type Attachment []topology.NodeID
 
 // Ports is the number of ports that are attached.

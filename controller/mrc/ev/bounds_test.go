@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestMostNumbers: links are numbered up to the last number that there is, by order and by port,
-// and keep it.
+// TestMostNumbers: by order and by port, links get numbers up to the last possible number, and keep
+// them.
 func TestMostNumbers(t *testing.T) {
 	f := leafSpine(1, 1, 1, firstDown-1)
 	c := f.clos(t)
@@ -66,8 +66,8 @@ func TestMostNumbers(t *testing.T) {
 	}
 }
 
-// TestWidthsOfFields: a field has as many bits as the greatest number of its tier needs, and one
-// that is given must.
+// TestWidthsOfFields: a field is as wide as the greatest number of its tier requires. A configured
+// width must suffice too.
 func TestWidthsOfFields(t *testing.T) {
 	for spines, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 7: 3, 8: 4} {
 		c := leafSpine(1, 2, spines, 1).clos(t)
@@ -96,8 +96,8 @@ func TestWidthsOfFields(t *testing.T) {
 	}
 }
 
-// TestNumbersInOrder: what a switch is programmed with is in the order of numbers, whatever order
-// its neighbours have.
+// TestNumbersInOrder: the entries for a switch come in the order of numbers, whatever the order of
+// its neighbors.
 func TestNumbersInOrder(t *testing.T) {
 	f := newFabric()
 	leaf := f.leaf("leaf")
@@ -114,8 +114,8 @@ func TestNumbersInOrder(t *testing.T) {
 	}
 }
 
-// TestLocators: a locator of the block's length and 16 bits is a uN below the local ones; any other
-// is none, and a block that not all switches share is not theirs.
+// TestLocators: a locator 16 bits longer than the block is a uN if its uSID is below the local
+// uSIDs; any other locator is no uN. A block counts only if all switches share it.
 func TestLocators(t *testing.T) {
 	a := &Assignment{format: Format{Mode: ModeF3216, Block: block32}}
 	for _, c := range []struct {
@@ -155,8 +155,8 @@ func TestLocators(t *testing.T) {
 	}
 }
 
-// TestUNsAreKept: a switch has the uN that it had, unless it is another's locator now; a new one
-// gets the lowest that is free.
+// TestUNsAreKept: a switch keeps its uN unless the locator of another switch now claims the uN. A
+// new switch gets the lowest free uN.
 func TestUNsAreKept(t *testing.T) {
 	f := leafSpine(1, 2, 2, 1)
 	format := Format{Mode: ModeF3216, Block: block32}
@@ -182,8 +182,8 @@ func TestUNsAreKept(t *testing.T) {
 	}
 }
 
-// TestParseNumbers: the plane and index of each uSID of a tier are those that it was made of; other
-// uSIDs have none.
+// TestParseNumbers: parsing a uSID of a tier returns the plane and index that made the uSID.
+// Parsing any other uSID fails.
 func TestParseNumbers(t *testing.T) {
 	n := TierNumbers{Base: 0x4000, PlaneShift: 8, PlaneBits: 3, IndexShift: 2, IndexBits: 5}
 	for plane := 1; plane < 8; plane++ {
@@ -214,8 +214,8 @@ func TestLastNumber(t *testing.T) {
 	}
 }
 
-// TestNumberingOfFewerTiers: a fabric of more tiers than its numbering has is refused, also where
-// its switches have locators.
+// TestNumberingOfFewerTiers: Assign refuses a fabric with more tiers than the numbering, even if
+// the switches have locators.
 func TestNumberingOfFewerTiers(t *testing.T) {
 	f := threeTiers(1, 2, 1, 1, 1)
 	for i, n := range f.Build().Nodes {
@@ -231,8 +231,8 @@ func TestNumberingOfFewerTiers(t *testing.T) {
 	}
 }
 
-// TestPlanesOfPorts: a port is in the plane of its leaf, or of its own number where the leaf is in
-// several.
+// TestPlanesOfPorts: a port is in the plane of its leaf. If the leaf is in several planes, the
+// number of the port is the plane.
 func TestPlanesOfPorts(t *testing.T) {
 	c := planesByGroup(t)
 	several := assign(t, c, Format{Mode: ModeStructured})

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -84,14 +84,13 @@ func (b *Built) Ports() []uint8 {
 // Assignment returns the numbers that the EVs are made of.
 func (b *Built) Assignment() *Assignment { return b.a }
 
-// Build makes the profile of a request: generated where the fabric is regular
-// and the device can, explicit elsewhere, and automatic in mode ecmp. Where
-// there are more paths than EVs these are spread evenly over the links of every
-// switch, those of different pairs differently. The values of an explicit
-// profile are as they lie in packets, unless the device's are too narrow.
+// Build makes the profile of a request: generated if the fabric is regular and the device can
+// generate, else explicit, and automatic in mode ecmp. With more paths than EVs, Build spreads the
+// EVs evenly over the links of every switch, differently for different pairs. The values of an
+// explicit profile have the layout of packets, unless the device's values are too narrow.
 //
-// It is an error ([ErrNoPath]) when no port has a path, and one that names the
-// limit when the host cannot hold a profile.
+// Build returns [ErrNoPath] when no port has a path, and an error with the limit when the host
+// cannot hold a profile.
 func (a *Assignment) Build(r Request) (*Built, error) {
 	b := building{a: a, r: r, caps: Unlimited()}
 	if r.Capabilities != nil {
@@ -192,9 +191,9 @@ func (a *Assignment) formatOf(hops int) hostapi.Format {
 	return f
 }
 
-// generated makes the profile a generated one if all ports have the same EVs,
-// and these are all combinations of ranges of the fields. The device may use all
-// of its ports, so all must be attached at both ends.
+// generated makes the profile a generated profile if all ports have the same EVs, namely all
+// combinations of ranges of the fields. The device may use all of its ports, so all ports must be
+// attached at both ends.
 func (b *building) generated(p *hostapi.Profile, paths int) bool {
 	hops := b.lanes[0].set.Hops()
 	if len(b.lanes) != b.r.Source.Ports() || len(b.lanes) != b.r.Destination.Ports() {
@@ -228,8 +227,8 @@ func (b *building) generated(p *hostapi.Profile, paths int) bool {
 	return true
 }
 
-// rangeOf makes a field of the bits of all candidates that start at a bit: ok is
-// false when they are not all numbers from one to another, at every port.
+// rangeOf makes a field from the bits of all candidates that start at a bit. ok is false unless
+// these values form one gapless range, equal at every port.
 func (b *building) rangeOf(at int, width uint8) (f hostapi.Field, ok bool) {
 	var lo, hi uint32
 	seen := make(map[uint32]struct{})
@@ -326,9 +325,8 @@ func (b *building) explicitFields(widths []uint8) []hostapi.Field {
 	return fields
 }
 
-// count is the number of EVs for so many paths: all, or as many as there may be;
-// a multiple of the alignment, and if possible one that has all paths equally
-// often.
+// count returns the number of EVs for a number of paths: all paths, or the maximum. The result is a
+// multiple of the alignment and, if possible, has all paths equally often.
 func (b *building) count(paths int) int {
 	n := paths
 	for n%b.align != 0 && n+paths <= b.most {

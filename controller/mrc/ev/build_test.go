@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -100,8 +100,9 @@ func TestBuildGenerated(t *testing.T) {
 	}
 }
 
-// TestBuildUneven: where a port has fewer paths than another, its fields have the same ranges and
-// not all combinations of them are paths, nothing is generated: a device would for all ports alike.
+// TestBuildUneven: Build generates no EVs if a port has fewer paths than another, so that equal
+// field ranges contain combinations without a path: a device would generate these combinations for
+// all ports.
 func TestBuildUneven(t *testing.T) {
 	for plane := 1; plane <= 2; plane++ {
 		f := threeTiers(2, 2, 1, 2, 2)
@@ -255,8 +256,8 @@ func TestBuildPorts(t *testing.T) {
 			t.Errorf("port %d has %d EVs, want 4", port, ports[port])
 		}
 	}
-	// A port that one end lacks is used by neither, and then nothing is generated:
-	// a device would generate for all of its ports.
+	// If one end lacks a port, neither end uses the port, and Build generates nothing, because a
+	// device would generate for all of its ports.
 	lame := attach(4, 2)
 	lame[2] = ""
 	p = mustBuild(t, a, Request{Pair: Pair{attach(4, 1), lame}})
@@ -270,8 +271,8 @@ func TestBuildPorts(t *testing.T) {
 	}
 }
 
-// TestBuildWithoutAPlane: a fabric that has no path for one port leaves the others their EVs, and
-// the profile says what it lacks. What is lost of the others is denied.
+// TestBuildWithoutAPlane: if the fabric has no path for one port, the other ports keep their EVs,
+// and the profile reports the missing port. Losses on the other ports are denied.
 func TestBuildWithoutAPlane(t *testing.T) {
 	f := leafSpine(2, 2, 4, 1)
 	pair := Pair{attach(2, 1), attach(2, 2)}
@@ -409,8 +410,8 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// TestBuildWidth: EVs are generated while the bits of their fields are within what a device takes,
-// and listed when there is one bit more.
+// TestBuildWidth: Build generates EVs while their field bits fit the device, and lists EVs with one
+// bit more.
 func TestBuildWidth(t *testing.T) {
 	a := assign(t, leafSpine(2, 3, 5, 1).clos(t), Format{Mode: ModeStructured})
 	pair := Pair{attach(2, 1), attach(2, 3)}

@@ -19,10 +19,9 @@ type Route struct {
 
 // A Hop is a link of a route, with what says so.
 type Hop struct {
-	// Links is the link that is taken. There are several where the EV leaves the
-	// choice to the hash of a switch: parallel links of uN, and links down of
-	// structured EVs where a fabric has more than one. They may start at
-	// different switches, when the hop before was such a choice.
+	// Links has the link taken by packets. It has several links if the EV leaves the choice to the
+	// hash of a switch: parallel links of uN, and links down with structured EVs where a fabric has
+	// more than one. The links may start at different switches after an earlier choice.
 	Links []*topology.Link
 	// By is what the switch goes by.
 	By By
@@ -59,14 +58,12 @@ func (b By) String() string {
 // MarshalText writes what String returns.
 func (b By) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
-// Decode returns the way that packets with a value take from one leaf to
-// another, switch by switch, as the numbers of the assignment have it. It finds
-// the path of every value that Encode returns, and of others that lead to the
-// destination all the same.
+// Decode returns the route of packets with a value from one leaf to another, switch by switch, by
+// the numbers of the assignment. It finds the path of every value from Encode, and of further
+// values that still lead to the destination.
 //
-// A field or uSID that a switch does not know, or a path that ends elsewhere or
-// has bits behind its end, is an error that says where ([ErrNoSuchEV]); so is
-// mode ecmp ([ErrUnknownPath]).
+// If a switch does not know a field or uSID, or if the path ends elsewhere or has bits behind its
+// end, Decode returns [ErrNoSuchEV] with the place. In mode ecmp it returns [ErrUnknownPath].
 func (a *Assignment) Decode(src, dst topology.NodeID, v Value) (*Route, error) {
 	for _, leaf := range [...]topology.NodeID{src, dst} {
 		if tier, ok := a.clos.Tier(leaf); !ok || tier != 0 {

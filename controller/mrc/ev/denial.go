@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -13,9 +13,8 @@ type Outcome struct {
 	// Profile is what hosts hold now: the very profile that was built when no EV
 	// is lost.
 	Profile *hostapi.Profile
-	// Active is how many EVs are left: of a generated profile the share of its
-	// count that its fields still make, rounded down. It is 0 when there is no
-	// path left.
+	// Active is the number of EVs left. A generated profile counts the share that its fields still
+	// make, rounded down. Without any path left, Active is 0.
 	Active int
 	// Replaced is how many EVs have others in their place.
 	Replaced int
@@ -23,17 +22,15 @@ type Outcome struct {
 	Degraded string
 }
 
-// Under returns what the profile comes to when something is lost: every EV that
-// crosses it is denied, and no other. When fewer than MinActive are left of an
-// explicit profile, EVs of paths that it did not use take the place of those
-// that are denied, as far as there are any.
+// Under returns the profile under losses. It denies every EV across a lost element, and no other
+// EV. When an explicit profile has fewer than MinActive EVs left, EVs over unused paths replace
+// denied EVs, as far as any exist.
 //
-// An EV that leaves a choice to the hash of a switch is lost with the last path
-// that it may take: until then the switch goes on with what it has.
+// An EV that leaves a choice to the hash of a switch is lost with the last of its paths. Until then
+// the switch continues over the remaining paths.
 //
-// It depends on the profile as built and on the losses only: when nothing is
-// lost any more, the outcome is the profile as built. The losses must be of the
-// fabric that the profile was built for.
+// The outcome depends only on the profile as built and on the losses: without losses, Under returns
+// the profile as built. The losses must refer to the fabric of the profile.
 func (b *Built) Under(lost *topology.LostPaths) (Outcome, error) {
 	if !lost.Of(b.a.clos) {
 		return Outcome{}, fmt.Errorf("profile %s: losses of another fabric than its own: %w",
@@ -110,8 +107,8 @@ func (b *Built) explicitUnder(lost *topology.LostPaths) (Outcome, error) {
 	return out, nil
 }
 
-// replace puts EVs that the profile does not have in place of dead ones, and
-// returns those that stay dead.
+// replace puts EVs from outside the profile in place of dead EVs, and returns the EVs that remain
+// dead.
 func (b *Built) replace(p *hostapi.Profile, dead []int, lost *topology.LostPaths) ([]int, error) {
 	lanes, _, err := b.a.lanes(b.Pair)
 	if err != nil {
@@ -186,10 +183,9 @@ func (b *Built) generatedUnder(lost *topology.LostPaths) (Outcome, error) {
 	return out, nil
 }
 
-// Deny returns a profile from one attachment to another without the EVs whose paths are all lost:
-// the profile itself when it denies them already, or when no other EV would be left, which last
-// reports. The profile need not be one that this assignment built: another controller's will do
-// that numbers links alike.
+// Deny returns a profile from one attachment to another without the EVs whose paths are all lost.
+// It returns p itself if p denies these EVs already, or if no EV would remain; last reports the
+// second case. The profile may come from another controller's assignment with equal link numbers.
 func (a *Assignment) Deny(
 	p *hostapi.Profile, pair Pair, lost *topology.LostPaths,
 ) (q *hostapi.Profile, last bool, err error) {
@@ -276,8 +272,8 @@ func compact(evs []hostapi.EV) []hostapi.EV {
 	return out
 }
 
-// Route returns the path of an EV of the profile, or of one that has taken the
-// place of one. An EV that leads nowhere is an error ([ErrNoSuchEV]).
+// Route returns the path of an EV of the profile, or of a replacement EV. An EV that leads nowhere
+// is an error ([ErrNoSuchEV]).
 func (b *Built) Route(e hostapi.EV) (*Route, error) {
 	if b.a.format.Mode == ModeECMP {
 		return nil, ErrUnknownPath

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -36,9 +36,8 @@ func crosses(
 	return !reached[route.Destination]
 }
 
-// Random fabrics, profiles and losses: exactly the EVs that cross a loss are
-// denied, what takes their place crosses none, and it is all one state again
-// when nothing is lost.
+// TestUnderRandomLosses: with random fabrics, profiles and losses, exactly the EVs that cross a
+// loss are denied, and replacements cross no loss. Without losses, the profile as built returns.
 func TestUnderRandomLosses(t *testing.T) {
 	replaced, denied, generated := 0, 0, 0
 	for _, seed := range seeds(t, 80) {

@@ -26,14 +26,13 @@ func (a *Assignment) ordered(links ...[]*topology.Link) []FieldValue {
 	return out
 }
 
-// Encode returns the value that takes a packet from a leaf along links to the
-// leaf where they end. No links lead from a leaf to itself: its hosts are below
-// it, and it needs no field; the value is then 0 with structured EVs. last is
-// the last uSID in the modes of SRv6: [TableUSID], or [DecapUSID] or [KeepUSID]
-// of a port of the last leaf; others ignore it.
+// Encode returns the value that takes a packet from a leaf along links to their end at another
+// leaf. From a leaf to itself there are no links: the hosts are below the leaf and need no field,
+// and with structured EVs the value is 0. last is the last uSID in the SRv6 modes: [TableUSID], or
+// [DecapUSID] or [KeepUSID] of a port of the last leaf. The remaining modes ignore last.
 //
-// The path need not be an up-down path where the mode is one of SRv6. With
-// structured EVs the links down are not in the value; see [Assignment.Decode].
+// In the SRv6 modes the path need not be an up-down path. With structured EVs the value leaves out
+// the links down; see [Assignment.Decode].
 func (a *Assignment) Encode(
 	leaf topology.NodeID, links []*topology.Link, last uint16,
 ) (Value, error) {

@@ -72,8 +72,7 @@ func (f *fabric) isolate(id topology.NodeID) {
 	}
 }
 
-// threeTiers builds planes of pods, whose aggregation switch i is joined with
-// all cores of group i.
+// threeTiers builds planes of pods; aggregation switch i connects to all cores of group i.
 func threeTiers(planes, pods, leaves, aggs, cores int) *fabric {
 	f := newFabric()
 	for p := range planes {

@@ -27,7 +27,7 @@ func (a *Assignment) fitFields() error {
 			}
 			if f := a.format.Fields[tier]; uint32(number) > f.Max() {
 				return fmt.Errorf("fields[%d]: %d bits hold no number above %d, and link %s has %d: %w", tier,
-					f.Width, f.Max(), l.ID, number, ErrNoRoom)
+					f.Width, f.Max(), a.snap.LinkName(l.ID), number, ErrNoRoom)
 			}
 		}
 	}

@@ -114,8 +114,8 @@ func (f *Format) Validate() error {
 	return nil
 }
 
-// widths are those of the parts of an EV as it lies in a packet, the most
-// significant first. n is the number of uSIDs of an SRv6 path.
+// widths returns the bit widths of the parts of an EV in a packet, the most significant first. n is
+// the number of uSIDs in an SRv6 path.
 func (f *Format) widths(n int) []uint8 {
 	switch {
 	case f.Mode == ModeStructured:
@@ -145,8 +145,7 @@ func (f *Format) fieldWidths() []uint8 {
 	return widths
 }
 
-// containerWidths are those of block and uSIDs, of two containers the first
-// being full.
+// containerWidths returns the bit widths of block and uSIDs. Of two containers, the first is full.
 func (f *Format) containerWidths(n int) []uint8 {
 	const usidBits = 16
 	usid := f.Mode.USID()

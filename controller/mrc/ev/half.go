@@ -4,19 +4,19 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// halves are what the ascents of a leaf contribute to values: the value of a path
-// is that of its ascent at one leaf or'd with that of its descent at the other.
-// So all paths of a fabric are encoded by encoding its ascents.
+// halves hold the values of a leaf's ascents. The value of a path is the ascent value at one leaf,
+// or'd with the descent value at the other leaf. So encoding the ascents of a fabric encodes all
+// its paths.
 type halves struct {
 	up, down []word4
 
-	// fields are those of structured EVs that are all combinations of their ranges, when all ascents
-	// have one link; nil: they are not. See straight.go.
+	// fields are set when all ascents have one link and the structured EVs are all combinations of the
+	// fields' ranges; otherwise nil. See straight.go.
 	fields []hostapi.Field
 }
 
@@ -37,8 +37,7 @@ func (w word4) value() (v Value) {
 	return v
 }
 
-// encodeAscents makes the halves of all leaves, for paths that are as long up as
-// down.
+// encodeAscents makes the halves of all leaves, for paths with equal numbers of links up and down.
 func (a *Assignment) encodeAscents() error {
 	for _, leaf := range a.clos.Leaves() {
 		for _, plane := range a.clos.PlanesOf(leaf.ID) {
@@ -92,13 +91,13 @@ func (a *Assignment) fieldsOf(links []int32) (word4, error) {
 		tier, _ := a.clos.Tier(link.Local)
 		var err error
 		if v, err = v.With(a.format.Fields[tier], uint32(a.byLink[l])); err != nil {
-			return word4{}, fmt.Errorf("link %s: %w", link.ID, err)
+			return word4{}, fmt.Errorf("link %s: %w", a.snap.LinkName(link.ID), err)
 		}
 	}
 	return StructuredValue(v).words(), nil
 }
 
-// upHalf is the part of an ascent in a path that goes down by so many links.
+// upHalf returns the contribution of an ascent to a path with down links down.
 func (a *Assignment) upHalf(leaf topology.NodeID, links []int32, down int) word4 {
 	var v Value
 	n, at := a.usidsOf(len(links)+down), 0
@@ -113,8 +112,7 @@ func (a *Assignment) upHalf(leaf topology.NodeID, links []int32, down int) word4
 	return v.words()
 }
 
-// downHalf is the part of a descent, in a path that goes up by so
-// many links.
+// downHalf returns the contribution of a descent to a path with up links up.
 func (a *Assignment) downHalf(links []int32, up int, last uint16) word4 {
 	var v Value
 	n := a.usidsOf(len(links) + up)

@@ -22,10 +22,10 @@ type candidate struct {
 	refs []topology.PathRef
 }
 
-// lanes returns what each port that is attached at both ends can send by; some may have no
-// candidate. A port whose leaf the fabric does not have, or which no path connects, has no lane:
-// without is why, "" when all ports have one. It is an error when no port has one, and in mode
-// ecmp when one has none: devices choose among all of their ports then.
+// lanes returns the lane of each port that both ends attach; a lane may have no candidate. A port
+// has no lane when the fabric lacks its leaf or no path connects the two leaves. The result without
+// gives the reason, or "" when all ports have lanes. lanes fails when no port has a lane. In mode
+// ecmp, a single port without a lane is an error, because devices choose among all their ports.
 func (a *Assignment) lanes(p Pair) (lanes []lane, without string, err error) {
 	if err := p.Source.validate(); err != nil {
 		return nil, "", fmt.Errorf("source: %w", err)

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestPortsThatAreNotAttached: a port that one end does not have has no EV, and is no failure.
+// TestPortsThatAreNotAttached: a port missing at one end gets no EVs, and Build does not fail.
 func TestPortsThatAreNotAttached(t *testing.T) {
 	c := leafSpine(2, 2, 2, 1).clos(t)
 	whole := Attachment{"leaf1-01", "leaf2-01"}
@@ -56,8 +56,8 @@ func TestPortsThatAreNotAttached(t *testing.T) {
 	}
 }
 
-// TestCountOfEVs: there are as many EVs as paths, or each as often as it takes for a multiple of
-// the alignment, or the next multiple; and no more than there may be.
+// TestCountOfEVs: the number of EVs is the number of paths, rounded for the alignment, and never
+// above the limit. Each path may appear several times to reach a multiple of the alignment.
 func TestCountOfEVs(t *testing.T) {
 	for _, c := range []struct{ paths, align, most, want int }{
 		{5, 1, 128, 5}, {5, 1, 4, 4}, {6, 4, 128, 12}, {6, 4, 12, 12}, {6, 4, 11, 8}, {5, 4, 20, 20},
@@ -72,8 +72,8 @@ func TestCountOfEVs(t *testing.T) {
 	}
 }
 
-// TestRangesOfFields: the bits of a field are those of all candidates if these are all numbers from
-// one to another, the same at every port.
+// TestRangesOfFields: a field covers the bits of all candidates if their values form one gapless
+// range, equal at every port.
 func TestRangesOfFields(t *testing.T) {
 	for _, c := range []struct {
 		ports [][]uint32
@@ -125,8 +125,8 @@ func TestUnlimited(t *testing.T) {
 	}
 }
 
-// TestEVsOfALeafToItself: hosts at one leaf reach each other by one EV, which crosses nothing, in
-// every mode.
+// TestEVsOfALeafToItself: in every mode, hosts at one leaf reach each other by one EV, which
+// crosses no link.
 func TestEVsOfALeafToItself(t *testing.T) {
 	c := leafSpine(1, 2, 2, 1).clos(t)
 	for _, format := range allFormats {
@@ -143,8 +143,8 @@ func TestEVsOfALeafToItself(t *testing.T) {
 	}
 }
 
-// TestWidthOfListedEVs: EVs of a template have its fields, and others lie as in packets unless the
-// device takes fewer bits than that.
+// TestWidthOfListedEVs: EVs of a template have the fields of the template. All other EVs have the
+// layout of packets, unless the device takes fewer bits.
 func TestWidthOfListedEVs(t *testing.T) {
 	c := leafSpine(1, 2, 3, 1).clos(t)
 	pair := Pair{Attachment{"leaf1-01"}, Attachment{"leaf1-02"}}
@@ -219,8 +219,8 @@ func TestNoEVsInECMP(t *testing.T) {
 	}
 }
 
-// TestDeny: a profile loses the EVs whose paths are all lost, each once, of the ports that both
-// ends have; not the last of them, which is said.
+// TestDeny: a profile loses each EV whose paths are all lost, on ports that both ends have. The
+// last EV remains, and Deny reports it.
 func TestDeny(t *testing.T) {
 	c := leafSpine(2, 2, 2, 1).clos(t)
 	a := assign(t, c, Format{Mode: ModeStructured})
@@ -315,8 +315,8 @@ func TestEncodersOfOtherFabrics(t *testing.T) {
 	}
 }
 
-// TestLongPaths: paths whose uSIDs fill both containers have the same value from an encoder as link
-// by link; in a fabric that is too high for the containers there is none.
+// TestLongPaths: for paths whose uSIDs fill both containers, an encoder gives the same value as
+// encoding link by link. A fabric too high for the containers has no values.
 func TestLongPaths(t *testing.T) {
 	for _, n := range []int{9, 17} {
 		f := newFabric()
@@ -378,7 +378,7 @@ func TestDecodeTop(t *testing.T) {
 	}
 }
 
-// TestDescents: a switch that two parallel links lead to has each of its links down once.
+// TestDescents: two parallel links to a switch do not duplicate the links down of this switch.
 func TestDescents(t *testing.T) {
 	f := newFabric()
 	src, dst := f.leaf("src"), f.leaf("dst")
@@ -401,8 +401,8 @@ func TestDescents(t *testing.T) {
 	}
 }
 
-// TestSpreadOverLinks: however many paths are chosen, the links of each switch are used by as many,
-// or by one more; and different pairs choose differently.
+// TestSpreadOverLinks: for any number of chosen paths, the path counts of a switch's links differ
+// by at most one, and different pairs choose differently.
 func TestSpreadOverLinks(t *testing.T) {
 	f := newFabric()
 	src, dst := f.leaf("src"), f.leaf("dst")
@@ -471,8 +471,9 @@ func TestSpreadOverLinks(t *testing.T) {
 
 func ones(mask uint32) int { return bits.OnesCount32(mask) }
 
-// TestBitsOfTemplates: the bits of an EV are at those of a template's mask, from the least
-// significant on, wherever these are; that of an assignment has none in its block.
+// TestBitsOfTemplates: the bits of an EV go to the bits of a template's mask, from the least
+// significant on, wherever the mask bits are. The mask of an assignment's template has no bits in
+// the block.
 func TestBitsOfTemplates(t *testing.T) {
 	for _, c := range []struct {
 		mask, address string

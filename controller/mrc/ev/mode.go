@@ -21,12 +21,12 @@ const (
 	// destination address (sections 9.3.5 and 11.4).
 	ModeF3216
 	ModeF1616
-	// ModeSRH: SRv6, a second container (both F3216) in a reduced SRH (section
-	// 9.2). The first holds as many uSIDs as it can, the second at least the
-	// last, so that the SRH has always something to say.
+	// ModeSRH: SRv6, a second container (both F3216) in a reduced SRH (section 9.2). The first
+	// container holds as many uSIDs as possible. The second holds at least the last uSID, so that the
+	// SRH is never empty.
 	ModeSRH
-	// ModeUSIDStructured: SRv6, one container (F3216) of uNs that have plane and index as bit
-	// fields, so that a NIC makes any path from a [Template] of its destination and an EV of few bits.
+	// ModeUSIDStructured: SRv6, one container (F3216) of uNs with plane and index as bit fields. A NIC
+	// makes any path from a [Template] of its destination and an EV of few bits.
 	ModeUSIDStructured
 
 	modes

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// commonBlock is the block that the locators of all switches have in common, so
-// that they are the switches' uN; the default when there is none.
+// commonBlock returns the block common to the locators of all switches, which makes the locators
+// the uNs of the switches. Without a common block it returns the default.
 func commonBlock(m Mode, nodes []*topology.Node) netip.Prefix {
 	bits := m.USID().BlockBits()
 	var block netip.Prefix
@@ -35,8 +35,8 @@ func commonBlock(m Mode, nodes []*topology.Node) netip.Prefix {
 	return block
 }
 
-// numberNodes gives each switch a uN: what its locator says when that is one
-// uSID of the block, else the one it had, else the lowest that is free.
+// numberNodes gives each switch a uN. A switch whose locator is one uSID of the block gets this
+// uSID. Each other switch keeps its previous uN if still free, or else gets the lowest free uN.
 func (a *Assignment) numberNodes(previous *Assignment) error {
 	owner := make(map[uint16]*topology.Node)
 	var fresh []*topology.Node
@@ -82,7 +82,7 @@ func (a *Assignment) known(id topology.NodeID) (usid uint16, ok bool) {
 	return a.Node(id)
 }
 
-// locatorUSID is the global uSID that a locator of a node is, 0 when none is.
+// locatorUSID returns the global uSID in a node's locator, 0 without such a locator.
 func (a *Assignment) locatorUSID(n *topology.Node) uint16 {
 	bits := a.format.Block.Bits()
 	for _, l := range n.Locators {

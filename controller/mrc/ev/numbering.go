@@ -102,9 +102,9 @@ func (f *Format) numbered(c *topology.Clos) bool {
 // position is where a switch is numbered: in a tier of a plane.
 type position struct{ tier, plane int }
 
-// numberStructured gives each switch its structured uN. Its index is that of its locator, where it
-// has one in the block; else the one that it had; else the number at the end of its name; else the
-// lowest that is free. The first of these that another switch has not counts.
+// numberStructured gives each switch its structured uN. A switch with a locator in the block gets
+// the index of the locator. Each other switch gets the first free index of: its previous index, the
+// number at the end of its name, the lowest free index.
 func (a *Assignment) numberStructured(previous *Assignment) error {
 	owner := make(map[uint16]*topology.Node)
 	take := func(n *topology.Node, usid uint16, ok bool) bool {
@@ -176,8 +176,9 @@ func (a *Assignment) numberStructured(previous *Assignment) error {
 	return nil
 }
 
-// positionOf returns where a switch is numbered. It is an error when the numbering has no room for
-// its tier or plane; ok is false for one without links, which may be in any plane.
+// positionOf returns the tier and plane in which a switch is numbered. It fails when the numbering
+// has no room for the tier or plane. ok is false for a switch without links, which may be in any
+// plane.
 func (a *Assignment) positionOf(n *topology.Node) (at position, ok bool, err error) {
 	at.tier, _ = a.clos.Tier(n.ID)
 	at.plane = a.clos.Plane(n.ID)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -139,8 +139,8 @@ func TestGeneratedFromTemplate(t *testing.T) {
 	}
 }
 
-// TestRowDenial: a lost link up denies one EV, the same for all destinations of a row; one that
-// leads down to a leaf denies one EV for the destinations there alone.
+// TestRowDenial: a lost link up denies one EV, the same for all destinations of a row. A lost link
+// down to a leaf denies one EV only for destinations at this leaf.
 func TestRowDenial(t *testing.T) {
 	f := leafSpine(2, 4, 3, 1)
 	c := f.clos(t)
@@ -179,8 +179,8 @@ func TestRowDenial(t *testing.T) {
 	}
 }
 
-// TestNumberingValidate: a numbering by which two switches could have one uSID, or one a local
-// uSID, is refused with its place.
+// TestNumberingValidate: validation refuses a numbering that could give two switches one uSID, or a
+// switch a local uSID, and reports the place.
 func TestNumberingValidate(t *testing.T) {
 	t0 := TierNumbers{PlaneShift: 4, PlaneBits: 3, IndexBits: 4}
 	t1 := TierNumbers{Base: 0x0800, PlaneShift: 8, PlaneBits: 3, IndexBits: 8}
@@ -213,8 +213,8 @@ func TestNumberingValidate(t *testing.T) {
 	}
 }
 
-// TestNumbers: a switch has the index of its locator, the one it had, the number at the end of its
-// name, or a free one, in this order; all uSIDs are different, and say tier and plane.
+// TestNumbers: a switch gets the index of its locator, its previous index, the number at the end of
+// its name, or a free index, in this order. All uSIDs differ, and encode tier and plane.
 func TestNumbers(t *testing.T) {
 	named := func(f *fabric, id topology.NodeID, name string, usid uint16) {
 		n := topology.Node{ID: id, Name: name}
@@ -325,8 +325,8 @@ func TestWithoutTemplate(t *testing.T) {
 	}
 }
 
-// planesByGroup is two leaves that both planes have, which are of a spine each, by the
-// administrative groups of links.
+// planesByGroup returns two leaves in both planes, with one spine for each plane; the
+// administrative groups of links select the plane.
 func planesByGroup(t *testing.T) *topology.Clos {
 	t.Helper()
 	f := leafSpine(1, 2, 2, 1)
@@ -355,7 +355,7 @@ func TestLeavesOfSeveralPlanes(t *testing.T) {
 	}
 }
 
-// TestUSIDBounds: planes are 1 to all ones of their bits, indices 0 to all ones of theirs.
+// TestUSIDBounds: planes range from 1 to all ones, indexes from 0 to all ones.
 func TestUSIDBounds(t *testing.T) {
 	n := TierNumbers{Base: 0x4000, PlaneShift: 8, PlaneBits: 3, IndexShift: 0, IndexBits: 5}
 	for _, c := range []struct {
@@ -372,7 +372,7 @@ func TestUSIDBounds(t *testing.T) {
 	}
 }
 
-// TestFieldOfZero: bits that are 0 in all candidates are a field that is always 0.
+// TestFieldOfZero: if some bits are 0 in all candidates, their field is always 0.
 func TestFieldOfZero(t *testing.T) {
 	b := building{lanes: []lane{{candidates: make([]candidate, 2)}}}
 	if f, ok := b.rangeOf(3, 4); !ok || f != (hostapi.Field{Width: 4}) {

@@ -6,10 +6,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// spread orders candidates so that the first n of them, for every n, are spread
-// evenly over the links of each switch: the first link takes turns, then, among
-// those of a first link, the second, and so on. key turns the order, so that
-// the choices of different pairs differ.
+// spread orders candidates so that, for every n, the first n are spread evenly over the links of
+// each switch. The first links take turns; among candidates with the same first link, the second
+// links take turns, and so on. key rotates the order, so that different pairs choose differently.
 func spread(set topology.PathSet, candidates []candidate, key uint64) []int {
 	items := make([]int, len(candidates))
 	for i := range items {
@@ -58,8 +57,8 @@ func (s *spreading) order(items []int, depth int, key uint64) []int {
 	turn := int(mix(key+uint64(depth)) % uint64(len(groups)))
 	rotated := make([][]int, 0, len(groups))
 	for g := range groups {
-		// Each group turns by another amount, so that the second links of all
-		// first links together are even too.
+		// Each group rotates by a different amount, so that the second links of all first links together
+		// are even too.
 		at := (g + turn) % len(groups)
 		rotated = append(rotated, s.order(groups[at], depth+1, key+uint64(at)))
 	}
@@ -74,8 +73,8 @@ func (s *spreading) order(items []int, depth int, key uint64) []int {
 	return out
 }
 
-// distinct reports whether no two candidates have the same link at a depth, as
-// far as that is quick to see: they are in the order of their links.
+// distinct reports whether all candidates have different links at a depth. It makes only a quick
+// check: the candidates are in the order of their links.
 func (s *spreading) distinct(items []int, depth int) bool {
 	last := s.links[items[0]*s.hops+depth]
 	for _, i := range items[1:] {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSpread: the first paths, however many, are spread evenly over the links of each switch, as
-// far as these have more paths.
+// TestSpread: the first n paths, for every n, are spread evenly over the links of each switch,
+// until a link runs out of paths.
 func TestSpread(t *testing.T) {
 	for _, paths := range [][][]int32{
 		{{1}, {2}, {3}},

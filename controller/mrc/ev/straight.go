@@ -3,12 +3,12 @@ package ev
 import (
 	"slices"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// In a regular plane of two tiers every leaf climbs by the same numbers to the same switches, and
-// the structured EVs from a leaf are the same to every other one. So generated profiles need
-// neither look at paths one by one, as building.generated does, nor do losses.
+// In a regular plane of two tiers every leaf climbs by the same numbers to the same switches, and a
+// leaf uses the same structured EVs to every other leaf. So neither generation nor losses need a
+// look at each path, in contrast to building.generated.
 
 // straightFields makes the fields of structured EVs that a leaf climbs by: none when the EVs are
 // not all combinations of ranges of the fields.
@@ -34,8 +34,8 @@ func (a *Assignment) straightFields(up []word4) (fields []hostapi.Field) {
 	return fields
 }
 
-// straight is building.generated, without the candidates, for pairs whose ports all climb alike. It
-// is false, and nothing is done, for others, and for what is an error.
+// straight does the work of building.generated without candidates, for pairs whose ports all climb
+// alike. For other pairs, and after an error, it returns false and changes nothing.
 func (b *building) straight(p *hostapi.Profile) bool {
 	src, dst := b.r.Source, b.r.Destination
 	if b.a.format.Mode != ModeStructured || b.r.Explicit || b.most == 0 ||

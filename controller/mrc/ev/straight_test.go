@@ -7,12 +7,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestStraight: what is generated and denied without looking at paths one by one is what the paths
-// say, of regular planes and of others, under random losses.
+// TestStraight: generation and denial without a look at each path give the same result as the
+// paths, in regular and irregular planes, under random losses.
 func TestStraight(t *testing.T) {
 	straight := 0
 	for _, seed := range seeds(t, 60) {
@@ -85,8 +85,8 @@ func built(t *testing.T, seed uint64, a *Assignment, request Request) bool {
 	return true
 }
 
-// TestStraightRequests: whatever a request asks for and a device can do, what is generated without
-// looking at paths is what is generated with that; and it is, where nothing speaks against it.
+// TestStraightRequests: for every request and device, generation without a look at paths gives the
+// same EVs as with a look, and is used unless something prevents it.
 func TestStraightRequests(t *testing.T) {
 	quickly := 0
 	for _, seed := range seeds(t, 400) {
@@ -146,8 +146,8 @@ func TestStraightRequests(t *testing.T) {
 	}
 }
 
-// TestStraightOrNot: EVs are generated without looking at paths where all ports that are attached
-// at one end are at the other, climb by the same fields, and the device takes these.
+// TestStraightOrNot: EVs are generated without a look at paths if every port attached at one end is
+// attached at the other, all ports climb by the same fields, and the device takes these fields.
 func TestStraightOrNot(t *testing.T) {
 	c := leafSpine(2, 3, 3, 1).clos(t)
 	a := assign(t, c, Format{Mode: ModeStructured})

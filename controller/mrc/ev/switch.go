@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Switch is what a switch is programmed with, so that packets take the paths
-// that their EVs say. Everything is in the order of numbers.
+// A Switch holds the entries that a switch needs for packets to take the paths in their EVs. All
+// lists are in the order of numbers.
 type Switch struct {
 	Node *topology.Node
 	Tier int

@@ -6,17 +6,17 @@ import (
 	"math/bits"
 	"net/netip"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// A Template is what the paths from the hosts of one attachment to those of another have in common
-// in mode usid-structured: the outer destination address of each is Data with the bits of an EV at
-// the places of Mask. The EVs of a template are the planes and indexes that paths differ in, so
-// that one EV means the same links up for all destinations of a row.
+// A Template describes, in mode usid-structured, all paths from the hosts of one attachment to the
+// hosts of another. The outer destination address of a path is Data with the bits of an EV at the
+// places of Mask. The EVs of a template select planes and indexes, so that one EV means the same
+// links up for all destinations of a row.
 type Template struct{ Data, Mask netip.Addr }
 
-// Address returns the outer destination address of an EV: its bits, from the least significant one
-// on, at the bits of the template's mask that are 1 (the x86 operation pdep).
+// Address returns the outer destination address of an EV: it puts the bits of the EV, from the
+// least significant on, into the 1 bits of the template's mask (the x86 operation pdep).
 func (t Template) Address(ev uint64) netip.Addr {
 	data, mask := t.Data.As16(), t.Mask.As16()
 	for i := len(data) - 1; i >= 0; i-- {

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"net/netip"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -15,7 +15,7 @@ import (
 // outer destination address, or that and the segment of the SRH.
 type Value [hostapi.EVBytes]byte
 
-// StructuredValue is a structured EV, or with a flow label of 0 one of ECMP.
+// StructuredValue returns the value of a structured EV or, with a flow label of 0, of an ECMP EV.
 func StructuredValue(v packet.EV) (out Value) {
 	binary.BigEndian.PutUint32(out[:], uint32(v))
 	return out

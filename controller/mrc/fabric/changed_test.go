@@ -21,8 +21,8 @@ func (noDrains) Node(topology.NodeID) bool { return false }
 func (noDrains) Port(string, uint8) bool   { return false }
 func (noDrains) Planes() []int             { return nil }
 
-// TestChangedAlone: a state that looks at what has changed in the topology alone has the phases,
-// causes, leaves and losses of one that looks at everything, through random losses of links and
+// TestChangedAlone: a State that looks only at changes of the topology has the same phases, causes,
+// leaves and losses as a State that looks at everything, through random losses of links and
 // switches and their return.
 func TestChangedAlone(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())

@@ -3,23 +3,23 @@ package fabric
 import (
 	"slices"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Denial is what hosts must not use under some losses. Every state that hosts are told is made by
-// it, by the controller that decides and by one that follows it. Its methods answer the questions
-// in which a loss shows:
+// A Denial says which EVs and ports hosts must not use under some losses. The deciding controller
+// and a follower both build every state for hosts from a Denial. Its methods answer the questions
+// that depend on losses:
 //
 //	Built    what a profile that this controller has built comes to: EVs denied, or replaced
 //	Decided  a state that another controller decided, with what is lost besides denied in it
 //	Own      a state without the ports by which one host must not send
 //	PortsLeft  the ports that still have a path between two racks
 //
-// Built and Decided are two questions. Who builds a profile chooses again: other EVs may take the
-// place of those that are lost. Who follows has no profile to choose from, only the EVs that hosts
-// hold, and must not give them others than the decider counts on.
+// Built and Decided are two questions. The controller that builds a profile can choose again: spare
+// EVs may replace lost EVs. A follower has no profile to choose from, only the EVs that hosts hold,
+// and must not give hosts any EVs that the decider does not expect.
 //
 // It is good until the next input of its State.
 type Denial struct {
@@ -66,8 +66,8 @@ func (d *Denial) Lost() *topology.LostPaths {
 	return d.lost
 }
 
-// Down returns those of the lost paths that cross what is down, and no others: a link or leaf that
-// is held, tried or drained would carry packets.
+// Down returns the lost paths across elements that are down. Paths across a held, tried or drained
+// link or leaf do not count, because packets would still get through.
 func (d *Denial) Down() *topology.LostPaths {
 	if d.down == nil {
 		s := d.state
@@ -81,10 +81,10 @@ func (d *Denial) Down() *topology.LostPaths {
 // Built returns what a profile comes to that was built of the present fabric.
 func (d *Denial) Built(b *ev.Built) (ev.Outcome, error) { return b.Under(d.Lost()) }
 
-// Decided returns a state for the hosts of a rack in which EVs are denied that cross what is lost,
-// and ports of peers that are down are missing. It is the same one when nothing is lost besides.
-// What the state denies stays denied. Where all EVs of a profile cross what is lost, those over
-// what is down are denied alone: what would carry packets is better than nothing.
+// Decided returns a state for the hosts of a rack with EVs over lost elements denied and ports of
+// peers removed that are down. Without further losses it returns s itself. EVs denied in s remain
+// denied. If all EVs of a profile cross lost elements, it denies only EVs over elements that are
+// down: a link that would carry packets is better than nothing.
 func (d *Denial) Decided(s *hostapi.State, from *Rack) *hostapi.State {
 	next := *s
 	next.Peers = fewerPorts(s.Peers, d.state.hosts.peers)
@@ -114,8 +114,8 @@ func (d *Denial) Decided(s *hostapi.State, from *Rack) *hostapi.State {
 	return &next
 }
 
-// Own returns a state in which ports are denied by which its host must not send; the same one when
-// it denies them already.
+// Own returns a state that denies the ports by which its host must not send, or s itself if s
+// denies these ports already.
 func Own(s *hostapi.State, denied hostapi.PortMask) *hostapi.State {
 	if denied&^s.DeniedPorts == 0 {
 		return s
@@ -147,7 +147,7 @@ func (d *Denial) PortsLeft(from, to *Rack) (ports hostapi.PortMask) {
 	return ports
 }
 
-// reachedBy returns the rack that a profile leads to, nil when it is none.
+// reachedBy returns the destination rack of a profile, nil without such a rack.
 func (s *hostSet) reachedBy(p *hostapi.Profile) *Rack {
 	for _, d := range p.Destinations {
 		if h := s.byAddress[d.Addr()]; h != nil && d.IsSingleIP() {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -85,8 +85,8 @@ func hostPair(t *testing.T, d *drains, net *topology.Builder) (*State, *ev.Built
 	return s, built
 }
 
-// TestLastEVs: a follower denies no EV where none would be left. Of EVs that all cross what is lost
-// it denies those over what is down: a link that is only held would carry packets.
+// TestLastEVs: a follower never denies all EVs. When every EV crosses a lost element, the follower
+// denies only EVs over elements that are down, because a held link would carry packets.
 func TestLastEVs(t *testing.T) {
 	link := func(s *State, spine topology.NodeID) topology.LinkID {
 		for _, l := range s.Fabric().Snapshot().LinksFrom(planeNode("leaf", 1, 1)) {
@@ -148,16 +148,16 @@ func TestLastEVs(t *testing.T) {
 	}
 }
 
-// TestDenial: whatever is lost, the controller that decides and one that follows deny the same: the
-// EVs that cross it, and the ports of peers.
+// TestDenial: for every kind of loss, the deciding controller and a follower deny the same EVs and
+// the same ports of peers.
 func TestDenial(t *testing.T) {
 	leaf, spine := planeNode("leaf", 1, 1), planeNode("spine", 1, 1)
 	for _, c := range []struct {
 		name string
 		lose func(s *State, d *drains, net *topology.Builder, link topology.LinkID)
-		// denied counts the EVs of port 1 that are denied, of as many as there are spines.
+		// denied counts the denied EVs of port 1; each spine gives the port one EV.
 		denied int
-		// own are the ports that h1 must not send by, peers those by which it can be reached.
+		// own are the ports that h1 must not send by; peers are the ports by which peers reach h1.
 		own, peers hostapi.PortMask
 	}{
 		{"nothing", func(*State, *drains, *topology.Builder, topology.LinkID) {},
@@ -273,9 +273,9 @@ func TestDenial(t *testing.T) {
 	}
 }
 
-// TestLostPaths: what is lost are links that are denied, leaves that are and planes that are
-// drained, and what is asked for besides; what is down is less: it does not count what would carry
-// packets.
+// TestLostPaths: a path is lost if it crosses a denied link, a denied leaf, a drained plane or a
+// loss that the caller adds. Fewer paths are down: elements that would still carry packets do not
+// count.
 func TestLostPaths(t *testing.T) {
 	leaf, spine := planeNode("leaf", 1, 1), planeNode("spine", 1, 1)
 	for _, c := range []struct {
@@ -351,7 +351,7 @@ func TestLostPaths(t *testing.T) {
 	}
 }
 
-// TestPortsLeftOfOneHost: ports that only one of two racks has have no path.
+// TestPortsLeftOfOneHost: a port without a counterpart in the other rack has no path.
 func TestPortsLeftOfOneHost(t *testing.T) {
 	s, _ := hostPair(t, &drains{}, twoPlanes())
 	one, err := s.PutHost(Host{Name: "h3", Address: netip.MustParseAddr("2001:db8::3"),
@@ -367,7 +367,7 @@ func TestPortsLeftOfOneHost(t *testing.T) {
 	}
 }
 
-// TestOwnPorts: a state is another only where it does not deny all ports that it must.
+// TestOwnPorts: Own returns a new state only if the state does not yet deny all required ports.
 func TestOwnPorts(t *testing.T) {
 	for _, c := range []struct {
 		has, must, want hostapi.PortMask

@@ -1,6 +1,6 @@
-// Package fabric is what the MRC fabric is, what of it is up, which hosts are attached where, and
-// what hosts must not use of it therefore. It follows from what is advertised, from what switches
-// and hosts report, and from what clients have drained. The package knows no EV profiles and proves
+// Package fabric models the MRC fabric: its links, their up or down state, where hosts attach, and
+// which links and ports hosts must not use. Its inputs are the advertised topology, the reports of
+// switches and hosts, and the drains of clients. The package knows no EV profiles and proves
 // nothing; it is pure: no goroutine, clock, socket or logger.
 //
 //	s := fabric.New(&inventory.MRC{…}, fabric.Outside{Drains: drains})
@@ -13,8 +13,8 @@
 //		denial := s.Denial()        // what hosts must not use now
 //	}
 //
-// A [Fabric] does not change; the [State] has the present one. Its parts change by rules of their
-// own:
+// A [Fabric] does not change; the [State] holds the present Fabric. Each part of the State changes
+// by rules of its own:
 //
 //	part         holds                                       file
 //	switchPorts  what switches report of their ports         switchport.go

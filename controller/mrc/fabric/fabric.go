@@ -11,9 +11,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Fabric is the network as it is when nothing is down: everything that was
-// ever advertised. EVs are made of it, and what is missing now is lost to them.
-// It does not change. The place of a link is its index in the snapshot, from 0.
+// A Fabric is the network with nothing down: everything ever advertised. EVs are built from the
+// Fabric; an EV that crosses a missing element is lost. A Fabric never changes. The place of a link
+// is its index in the snapshot, from 0.
 type Fabric struct {
 	clos   *topology.Clos
 	assign *ev.Assignment
@@ -77,8 +77,8 @@ func (f *Fabric) Reverse(e *Edge) *Edge {
 // slice must not be changed.
 func (f *Fabric) ByID() []int32 { return f.byID() }
 
-// whole is what an earlier snapshot and a newer one have together; of what both
-// have, the newer. It is now itself where that is all.
+// whole merges an earlier and a newer snapshot. For elements in both, the newer snapshot wins. It
+// returns now itself when the earlier snapshot adds nothing.
 func whole(before, now *topology.Snapshot) *topology.Snapshot {
 	if len(before.Nodes)+len(before.Links)+len(before.Prefixes) == 0 && now.Stale == nil &&
 		now.Advertised() == now &&
@@ -106,8 +106,8 @@ func whole(before, now *topology.Snapshot) *topology.Snapshot {
 	return b.Build()
 }
 
-// newFabric sees a fabric in a network whose hosts are at leaves. Planes and numbers
-// of links are those of the fabric before, as far as it had them; before may be nil.
+// newFabric builds the fabric of a network whose hosts attach to leaves. Planes and links keep
+// their numbers from the fabric before, if they were in it; before may be nil.
 func newFabric(
 	snap *topology.Snapshot, leaves []topology.NodeID, cfg *inventory.MRC, before *Fabric,
 ) (*Fabric, error) {
@@ -211,15 +211,15 @@ func (f *Fabric) hasNode(n *topology.Node) bool {
 		slices.Equal(m.SIDs, n.SIDs) && m.Loopback == n.Loopback && m.Pseudonode == n.Pseudonode
 }
 
-// hasLink reports whether the link at a place is as another one of its id.
+// hasLink reports whether the link at a place has the ports and the admin group of l.
 func (f *Fabric) hasLink(place int32, l *topology.Link) bool {
 	m := f.snap.Links[place]
 	return m == l || m.LocalPort == l.LocalPort && m.RemotePort == l.RemotePort &&
 		m.AdminGroup == l.AdminGroup
 }
 
-// isLeaf reports whether hosts can be attached to a node of the fabric. Of a node
-// that the fabric does not have it is true: it may become one.
+// isLeaf reports whether hosts can attach to a node of the fabric. It returns true for a node
+// outside the fabric, because the node may become a leaf.
 func (f *Fabric) isLeaf(id topology.NodeID) bool {
 	tier, ok := f.clos.Tier(id)
 	return f.snap.Node(id) == nil || ok && tier == 0
@@ -264,7 +264,7 @@ func (f *Fabric) PlacesOf(set topology.PathSet, ref topology.PathRef) []int32 {
 	return out
 }
 
-// NameOf returns the name that a node of a snapshot shows, empty for another one.
+// NameOf returns the name that a node of a snapshot shows, or "" for an unknown node.
 func NameOf(s *topology.Snapshot, id topology.NodeID) string {
 	if n := s.Node(id); n != nil {
 		return n.Name

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestWhole: a fabric keeps what is gone, takes what has changed, and does not mind overload: only
-// the first topology is taken as it is.
+// TestWhole: a fabric keeps lost elements, takes over changes, and ignores overload. Only the first
+// topology is used unchanged.
 func TestWhole(t *testing.T) {
 	first := smallNetwork()
 	now := first.Build()
@@ -48,8 +48,8 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestLinksThatAreNew: a fabric does not have a link that is new, wherever it is in the order, nor
-// one whose port is another.
+// TestLinksThatAreNew: a fabric lacks every link added later, wherever the link sorts, and every
+// link whose port has changed.
 func TestLinksThatAreNew(t *testing.T) {
 	cfg := defaults()
 	snap := smallNetwork().Build()
@@ -80,8 +80,8 @@ func TestLinksThatAreNew(t *testing.T) {
 	}
 }
 
-// TestLinksOfOneDirection: a link that is advertised in one direction alone is in the fabric, and
-// no path crosses it.
+// TestLinksOfOneDirection: a link advertised in only one direction is in the fabric, but no path
+// crosses it.
 func TestLinksOfOneDirection(t *testing.T) {
 	cfg := defaults()
 	for _, ends := range [][2]topology.NodeID{{leaf1, spine1}, {spine1, leaf1}} {
@@ -102,8 +102,8 @@ func TestLinksOfOneDirection(t *testing.T) {
 	}
 }
 
-// TestLeavesOfHosts: hosts can be attached to leaves and to what is not known yet, not to spines
-// below which there are leaves.
+// TestLeavesOfHosts: hosts can attach to leaves and to unknown nodes, but not to spines above
+// leaves.
 func TestLeavesOfHosts(t *testing.T) {
 	cfg := defaults()
 	f, err := newFabric(smallNetwork().Build(), []topology.NodeID{leaf1, leaf2}, &cfg, nil)
@@ -118,8 +118,8 @@ func TestLeavesOfHosts(t *testing.T) {
 	}
 }
 
-// TestPortsTakeBothDirections: a port that is down, at whichever end of a link, takes both
-// directions of the link out, and no other.
+// TestPortsTakeBothDirections: a port down at either end of a link takes both directions of this
+// link out of use, and no further link.
 func TestPortsTakeBothDirections(t *testing.T) {
 	net := smallNetwork()
 	for _, l := range net.Build().Links { // at the ports that its ids are
@@ -150,9 +150,9 @@ func TestPortsTakeBothDirections(t *testing.T) {
 	}
 }
 
-// TestTrialOfSuspect: a link that was denied because it loses packets is used again when as many
-// probes as needed have come through, and not before. One that is lost holds it for longer, as a
-// suspect is held, however many are needed beyond one.
+// TestTrialOfSuspect: a link denied for packet loss returns to use only after the required number
+// of probes has come through. A lost probe extends the hold by the rule for suspects, however many
+// probes beyond one are required.
 func TestTrialOfSuspect(t *testing.T) {
 	s, _ := newLinks(t)
 	suspects := *s.suspects
@@ -186,7 +186,7 @@ func TestTrialOfSuspect(t *testing.T) {
 	}
 }
 
-// TestFabricKeepsWhatIsGone: a fabric that grows while a link is gone has that link still, denied.
+// TestFabricKeepsWhatIsGone: a fabric that grows while a link is gone keeps this link, denied.
 func TestFabricKeepsWhatIsGone(t *testing.T) {
 	s, _ := hostPair(t, &drains{}, twoPlanes())
 	links := s.Fabric().Snapshot().Links
@@ -275,7 +275,7 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestLinksOfPaths: a path crosses the links that it has, up and down, and no others.
+// TestLinksOfPaths: a path crosses exactly its own links, up and down.
 func TestLinksOfPaths(t *testing.T) {
 	cfg := defaults()
 	f, err := newFabric(threeTiers().Build(), threeTierLeaves, &cfg, nil)
@@ -311,7 +311,7 @@ func TestLinksOfPaths(t *testing.T) {
 	}
 }
 
-// TestNamesOfNodes: a node has the name that it shows, and one that is not there has none.
+// TestNamesOfNodes: NameOf returns the name that a node shows, and "" for an unknown node.
 func TestNamesOfNodes(t *testing.T) {
 	b := topology.NewBuilder()
 	b.SetNode(topology.Node{ID: leaf1, Name: "T0-1"})
@@ -322,8 +322,7 @@ func TestNamesOfNodes(t *testing.T) {
 	}
 }
 
-// TestFabricKeepsNumbers: switches and planes have the numbers in a fabric that has grown that they
-// had before.
+// TestFabricKeepsNumbers: switches and planes keep their numbers when the fabric grows.
 func TestFabricKeepsNumbers(t *testing.T) {
 	cfg := inventory.DefaultMRC("usid-f3216")
 	net := twoPlanes()
@@ -359,7 +358,8 @@ func TestFabricKeepsNumbers(t *testing.T) {
 	}
 }
 
-// TestWholeOfEachPart: nodes, links or prefixes of before are kept where there is nothing else.
+// TestWholeOfEachPart: whole keeps the earlier nodes, links and prefixes when the newer snapshot is
+// empty.
 func TestWholeOfEachPart(t *testing.T) {
 	node := topology.NewBuilder()
 	node.SetNode(topology.Node{ID: leaf1})

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestLinksOfGrownFabric: what is denied or waits in a fabric is so in one that has grown, wherever
-// its links are then; the new ones are held.
+// TestLinksOfGrownFabric: denied and waiting links remain denied and waiting when the fabric grows,
+// wherever the links sort afterwards. New links are held.
 func TestLinksOfGrownFabric(t *testing.T) {
 	net := twoPlanes()
 	s, _ := hostPair(t, &drains{}, net)
@@ -57,8 +57,8 @@ func TestLinksOfGrownFabric(t *testing.T) {
 	}
 }
 
-// TestRestoredByTime: where hosts are asked for no probes, a link is used again when its time has
-// come; elsewhere it waits for a probe.
+// TestRestoredByTime: without probes by hosts, a link is used again after its hold; with probes, it
+// waits for a probe.
 func TestRestoredByTime(t *testing.T) {
 	for _, rate := range []int{0, 1} {
 		cfg := defaults()
@@ -78,8 +78,8 @@ func TestRestoredByTime(t *testing.T) {
 	}
 }
 
-// TestPortsBeforeFabric: what switches say of their ports counts from the first fabric on, by the
-// numbers that they have at any time.
+// TestPortsBeforeFabric: port reports of switches count from the first fabric on, by the port
+// numbers in effect at the time.
 func TestPortsBeforeFabric(t *testing.T) {
 	cfg := defaults()
 	s := New(&cfg, Outside{Drains: &drains{}})
@@ -111,8 +111,8 @@ func TestPortsBeforeFabric(t *testing.T) {
 	}
 }
 
-// TestHostsPutAgain: a host that is put again as it was is the same, and a rack with a leaf twice
-// is one there.
+// TestHostsPutAgain: putting an unchanged host again returns the same host. A rack with two ports
+// at one leaf counts once at this leaf.
 func TestHostsPutAgain(t *testing.T) {
 	s, _ := hostPair(t, &drains{}, twoPlanes())
 	h := s.Host("h1").Host
@@ -188,8 +188,8 @@ func TestPeersInOrder(t *testing.T) {
 	}
 }
 
-// TestPortThatItsHostReports: a port is held once its host says that it is up again, however often
-// others of the host are looked at while it is down.
+// TestPortThatItsHostReports: a port is held once its host reports the port up again, however often
+// the State looks at further ports of the host while the port is down.
 func TestPortThatItsHostReports(t *testing.T) {
 	cfg := defaults().Restore
 	var ps hostPorts

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -27,8 +27,8 @@ type Host struct {
 	At ev.Attachment
 	// LeafPorts are the leaves' ports towards it, by port; 0 or missing: unknown.
 	LeafPorts []uint32
-	// Rack is what the names of profiles call the hosts with this attachment, if it
-	// is the first of them; empty: its first leaf.
+	// Rack is the name of this attachment in profile names, taken from the first host with the
+	// attachment; empty: the name of its first leaf.
 	Rack string
 }
 
@@ -45,8 +45,8 @@ func (h *Host) validate() error {
 	case h.Name == "" || len(h.Name) > hostapi.MaxName:
 		return fmt.Errorf("name: %.40q, want 1 to %d octets: %w", h.Name, hostapi.MaxName,
 			ErrMalformed)
-	case !h.Address.Is6() || h.Address.Is4In6() || h.Address.Zone() != "":
-		return fmt.Errorf("host %s: address: %v, want an IPv6 address: %w", h.Name, h.Address,
+	case !h.Address.IsValid() || h.Address.Is4In6() || h.Address.Zone() != "":
+		return fmt.Errorf("host %s: address: %v, want an IPv6 or IPv4 address: %w", h.Name, h.Address,
 			ErrMalformed)
 	case attached == 0 || len(h.At) > hostapi.MaxPort:
 		return fmt.Errorf("host %s: at: %d of %d ports attached, want 1 to %d: %w", h.Name, attached,
@@ -56,10 +56,9 @@ func (h *Host) validate() error {
 			len(h.LeafPorts), len(h.At), ErrMalformed)
 	}
 	for _, p := range h.Prefixes {
-		if !p.Addr().Is6() || p.Addr().Is4In6() || p.Masked() != p {
-			return fmt.Errorf(
-				"host %s: prefixes: %v, want IPv6 prefixes without bits beyond their length: %w", h.Name,
-				p, ErrMalformed)
+		if !p.IsValid() || p.Addr().Is4In6() || p.Masked() != p {
+			return fmt.Errorf("host %s: prefixes: %v, want IPv6 or IPv4 prefixes without bits beyond "+
+				"their length: %w", h.Name, p, ErrMalformed)
 		}
 	}
 	return nil
@@ -97,7 +96,7 @@ func (r *Rack) At() ev.Attachment { return r.at }
 // Hosts returns the hosts by name. The slice must not be changed.
 func (r *Rack) Hosts() []*Attached { return r.hosts }
 
-// Destinations returns what the hosts are reached by, in order, as of the last Take.
+// Destinations returns the addresses and prefixes of the hosts, in order, as of the last Take.
 func (r *Rack) Destinations() []netip.Prefix { return r.dests }
 
 // Leaf returns the switch behind a port of the hosts; empty: there is none.
@@ -112,7 +111,7 @@ func (r *Rack) Leaf(port uint8) topology.NodeID {
 func (r *Rack) destinations() []netip.Prefix {
 	var out []netip.Prefix
 	for _, h := range r.hosts {
-		out = append(out, netip.PrefixFrom(h.Address, 128))
+		out = append(out, netip.PrefixFrom(h.Address, h.Address.BitLen()))
 		out = append(out, h.Prefixes...)
 	}
 	slices.SortFunc(out, func(a, b netip.Prefix) int {
@@ -198,7 +197,7 @@ func (s *hostSet) remove(name string) error {
 	return nil
 }
 
-// attach puts a host into its rack, and reports whether that is a new one.
+// attach puts a host into its rack, and reports whether the rack is new.
 func (s *hostSet) attach(h *Attached, nodes *topology.Snapshot) (fresh bool) {
 	key := AttachmentKey(h.At)
 	r := s.racks[key]
@@ -232,8 +231,8 @@ func (s *hostSet) detach(h *Attached) {
 	delete(s.byAddress, h.Address)
 }
 
-// tidy drops racks without hosts, and orders the others. It returns those whose destinations are
-// others now.
+// tidy drops racks without hosts, and orders the remaining racks. It returns the racks whose
+// destinations changed.
 func (s *hostSet) tidy() (stale []*Rack) {
 	s.regroup = false
 	for key, r := range s.racks {
@@ -257,8 +256,8 @@ func (s *hostSet) tidy() (stale []*Rack) {
 	return stale
 }
 
-// rackName is what a rack is called as names of profiles may have it, and a number
-// when another rack has it already.
+// rackName returns the name of a rack in the characters that profile names allow. It appends a
+// number if another rack already has the name.
 func (s *hostSet) rackName(h *Attached, nodes *topology.Snapshot) string {
 	name := cmp.Or(h.Host.Rack, "leaf")
 	for _, leaf := range h.At {
@@ -308,8 +307,7 @@ func (s *hostSet) leaves(snap *topology.Snapshot) []topology.NodeID {
 	return slices.Compact(leaves)
 }
 
-// mask finds the hosts that lack a port, which all their peers are told, and reports whether the
-// list is another.
+// mask lists the hosts that lack a port, for all their peers, and reports whether the list changed.
 func (s *hostSet) mask() bool {
 	if !s.remask {
 		return false
@@ -329,14 +327,21 @@ func (s *hostSet) mask() bool {
 	return true
 }
 
-// HostsOf returns the hosts of an inventory whose attachment is known. Nodes are
-// those of its switches (plan.Nodes); what a switch was before serves while it
-// is gone.
+// HostsOf returns the hosts of an inventory with a known attachment, and an address that MRC can
+// have in its mode. The argument nodes maps the inventory's switches to nodes (plan.Nodes); while a
+// switch is gone, its last known node serves.
 func HostsOf(inv *inventory.Inventory, nodes map[string]*topology.Node) []Host {
-	out := make([]Host, 0, len(inv.Hosts))
+	out, ipv4 := make([]Host, 0, len(inv.Hosts)), inv.RoutesIPv4()
+	other := func(a netip.Addr) bool { return a.Is4() && !ipv4 }
 	for i := range inv.Hosts {
 		h := &inv.Hosts[i]
-		host := Host{Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Rack: h.Switch}
+		if other(h.Address) {
+			continue
+		}
+		host := Host{Name: h.Name, Address: h.Address, Rack: h.Switch,
+			Prefixes: slices.DeleteFunc(slices.Clone(h.Prefixes), func(p netip.Prefix) bool {
+				return other(p.Addr())
+			})}
 		for _, at := range h.Attachments() {
 			leaf := topology.NodeID("")
 			if n := nodes[at.Switch]; n != nil {

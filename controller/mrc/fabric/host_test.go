@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestSame has a host be another once anything of how it is attached, reached or called differs.
+// TestSame: two hosts differ if any property of their attachment, reachability or name differs.
 func TestSame(t *testing.T) {
 	one := func() Host {
 		return Host{Name: "h", Address: netip.MustParseAddr("2001:db8::1"), Rack: "r",
@@ -85,6 +85,18 @@ func TestHostsOf(t *testing.T) {
 		!slices.Equal(got[0].LeafPorts, []uint32{4, 5}) || got[1].Rack != "S" {
 		t.Errorf("%+v", got)
 	}
+
+	// IPv4 is of MRC in mode ecmp alone.
+	inv.Hosts = []inventory.Host{{Name: "a", Switch: "S", Address: netip.MustParseAddr("2001:db8::1"),
+		Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		{Name: "b", Switch: "S", Address: netip.MustParseAddr("192.0.2.1")}}
+	for mode, want := range map[string]int{"stev": 0, "usid-f3216": 0, "": 0, "ecmp": 1} {
+		inv.MRC.Mode = mode
+		got := HostsOf(inv, map[string]*topology.Node{"S": {ID: leaf1}})
+		if len(got) != 1+want || len(got[0].Prefixes) != want {
+			t.Errorf("mode %q: %+v", mode, got)
+		}
+	}
 }
 
 // TestFewerPorts has of each peer the ports that both lists leave.
@@ -114,7 +126,7 @@ func TestFewerPorts(t *testing.T) {
 	}
 }
 
-// TestHasNode has a fabric be another once anything of a node differs that its EVs are made of.
+// TestHasNode: after a change of any node property used in EVs, the fabric does not have the node.
 func TestHasNode(t *testing.T) {
 	node := func() topology.Node {
 		return topology.Node{ID: leaf1, Name: "n", Loopback: netip.MustParseAddr("2001:db8::1")}
@@ -141,7 +153,7 @@ func TestHasNode(t *testing.T) {
 	}
 }
 
-// TestPathSetOfPorts has paths from ports that both attachments have, and no others.
+// TestPathSetOfPorts: PathSet returns paths only for ports that both attachments have.
 func TestPathSetOfPorts(t *testing.T) {
 	cfg := defaults()
 	f, err := newFabric(smallNetwork().Build(), []topology.NodeID{leaf1, leaf2}, &cfg, nil)
@@ -195,8 +207,8 @@ func TestHostIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestPortThatComesBackIsHeld: a port is held once it is back, also when others of its host were
-// looked at while it was down; and longer each time.
+// TestPortThatComesBackIsHeld: a port that comes back is held, longer each time, even if the State
+// looked at further ports of its host while the port was down.
 func TestPortThatComesBackIsHeld(t *testing.T) {
 	cfg := defaults().Restore
 	var ps hostPorts
@@ -240,8 +252,8 @@ func TestPortThatComesBackIsHeld(t *testing.T) {
 	}
 }
 
-// TestHeldHosts: a host is looked at until the last of its ports is restored, and no longer when it
-// is gone.
+// TestHeldHosts: the State looks at a host until its last port is restored, or until the host is
+// gone.
 func TestHeldHosts(t *testing.T) {
 	s, _ := hostPair(t, &drains{}, twoPlanes())
 	set := s.hosts
@@ -275,8 +287,8 @@ func TestHeldHosts(t *testing.T) {
 	}
 }
 
-// TestDrainedPorts: a port is drained as long as a drain covers it, also of a host that is put
-// again; one that there is not is no port.
+// TestDrainedPorts: a port remains drained while a drain covers it, even if its host is put again.
+// A drain of an unknown port has no effect.
 func TestDrainedPorts(t *testing.T) {
 	d := &drains{port: 2}
 	s, _ := hostPair(t, d, twoPlanes())

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/damping"
 )
 
-// hostPorts are the ports of a host, and which of them may be used.
+// hostPorts are the ports of a host, with masks of the denied and the usable ports.
 type hostPorts struct {
 	up      hostapi.PortMask // as the host says, if upKnown
 	upKnown bool
@@ -31,8 +31,8 @@ type port struct {
 	held                bool
 }
 
-// Port returns the state of a port of the host, without the name of its leaf and its drains; ok is
-// false when the port is not attached.
+// Port returns the state of a port of the host, without leaf name and drains; ok is false when the
+// port is not attached.
 func (h *Attached) Port(n uint8) (s api.HostPortStatus, ok bool) {
 	if !h.ports.has(n) {
 		return s, false
@@ -51,11 +51,10 @@ func (h *Attached) Port(n uint8) (s api.HostPortStatus, ok bool) {
 // Reports reports whether the host has said which of its ports are up.
 func (h *Attached) Reports() bool { return h.ports.upKnown }
 
-// Usable returns the ports that peers may send to, and Denied those that the host must not send
-// by; see Denial.
+// Usable returns the ports that peers may send to.
 func (h *Attached) Usable() hostapi.PortMask { return h.ports.usable }
 
-// Denied is described at Usable.
+// Denied returns the ports that the host must not send by; see Denial.
 func (h *Attached) Denied() hostapi.PortMask { return h.ports.denied }
 
 // attach forgets all ports and makes those of an attachment.
@@ -79,8 +78,8 @@ func (ps *hostPorts) all() (mask hostapi.PortMask) {
 	return mask
 }
 
-// look finds which ports may be used, after linkDown, which is what leaves say, or
-// what the host says has changed. waits reports whether time brings one back.
+// look finds the usable ports after a change of linkDown, the state by the leaves, or of the state
+// by the host. waits reports whether time brings a port back.
 func (ps *hostPorts) look(
 	now time.Duration, cfg *inventory.Restore, linkDown func(i int) bool,
 ) (denied, usable hostapi.PortMask, waits bool) {

@@ -86,7 +86,7 @@ func (s *leafSet) take() []topology.NodeID {
 	return touched
 }
 
-// lost are the nodes that a condition holds for, which says that EVs must not cross them.
+// lost returns the nodes that meet a condition under which EVs must not cross them.
 func (s *leafSet) lost(of func(*leaf) bool) (out []topology.NodeID) {
 	for id, l := range s.states {
 		if of(l) {

@@ -35,6 +35,15 @@ func (p Phase) String() string {
 	return [...]string{"up", "down", "held", "trying"}[p]
 }
 
+// Why a link is held that has not failed.
+const (
+	causeNew     = "new"
+	causeDrained = "was drained"
+)
+
+// lostTrials is the number of consecutive lost probes that make a link count as failed.
+const lostTrials = 3
+
 // A Link is the state of one direction of a link of the fabric.
 type Link struct {
 	*Edge
@@ -81,8 +90,8 @@ type trial struct {
 	alone time.Duration // trying: since when no host can probe it; 0: one can
 }
 
-// Phase returns the phase of the link, Cause why it is not up, and Since the time of the core at
-// which that began.
+// Phase returns the phase of the link, Cause the reason for not being up, and Since the core time
+// at which the phase began.
 func (l *Link) Phase() Phase         { return l.phase }
 func (l *Link) Cause() string        { return l.cause }
 func (l *Link) Since() time.Duration { return l.since }
@@ -94,6 +103,12 @@ func (l *Link) Until() time.Duration {
 		return 0
 	}
 	return l.until
+}
+
+// Returning reports whether the link is being probed before use without a failure: the link is new,
+// or was drained.
+func (l *Link) Returning() bool {
+	return (l.phase == Held || l.phase == Trying) && (l.cause == causeNew || l.cause == causeDrained)
 }
 
 // Drained reports whether a drain covers the link.
@@ -139,7 +154,7 @@ func (s *Links) adopt(before *Fabric, drained func(*Edge) bool) {
 			} else {
 				fresh.phase = Held
 				p := fresh.own()
-				p.cause, p.since, p.until = "new", s.now, s.now
+				p.cause, p.since, p.until = causeNew, s.now, s.now
 			}
 		}
 		fresh.Edge, fresh.drained, fresh.tryAt = e, drained(e), 0
@@ -192,8 +207,11 @@ func (s *Links) enter(i int32, p Phase, cause string) {
 		if (was == Up) != (p == Up) {
 			s.renewed(l.ID)
 			verb := "denied: " + cause
-			if p == Up {
+			switch {
+			case p == Up:
 				verb = "restored"
+			case l.Returning():
+				verb = "probed before it is used: " + cause
 			}
 			s.event(api.EventLinkChanged, string(l.ID), verb)
 		}
@@ -258,7 +276,7 @@ func (s *Links) setDrained(i int32, drained bool) {
 		was := l.drained
 		l.drained = drained
 		if was && !drained && l.phase == Up {
-			s.hold(i, "was drained", 0, 1)
+			s.hold(i, causeDrained, 0, 1)
 		}
 	})
 }
@@ -281,8 +299,8 @@ func (s *Links) Len() int { return len(s.all) }
 // At returns the link at a place; it is good until the fabric is made anew.
 func (s *Links) At(i int32) *Link { return &s.all[i] }
 
-// Wants returns how many probes must come through before the link is restored, as far as it may be
-// probed now; else 0.
+// Wants returns how many probes must still come through before the link is restored, if the link
+// may be probed now; else 0.
 func (s *Links) Wants(i int32) int {
 	l := &s.all[i]
 	if l.phase != Trying || l.trial.ready || l.drained || s.now < l.tryAt {
@@ -375,6 +393,9 @@ func (s *Links) Result(i int32, at time.Duration, sent, received int) {
 		} else {
 			l.own().failures.Failed(s.now, s.restore.Calm.D())
 			d = l.failures.Hold(s.restore.Hold.D(), s.restore.MaxHold.D())
+			if l.Returning() && l.misses >= lostTrials {
+				cause = "no probe came through"
+			}
 		}
 		s.hold(i, cause, d, need)
 		return
@@ -394,12 +415,21 @@ func (s *Links) SetUnprobeable(i int32, alone bool) {
 	}
 }
 
-// lost are those that some condition holds for, of the links that EVs must not cross.
+// lost returns the denied links that meet a condition.
 func (s *Links) lost(of func(*Link) bool) (out []topology.LinkID) {
 	for _, i := range slices.Sorted(maps.Keys(s.denied)) {
 		if l := &s.all[i]; of(l) {
 			out = append(out, l.ID)
 		}
+	}
+	return out
+}
+
+// Denied returns the links that EVs must not cross. The map is the caller's.
+func (s *Links) Denied() map[topology.LinkID]bool {
+	out := make(map[topology.LinkID]bool, len(s.denied))
+	for i := range s.denied {
+		out[s.all[i].ID] = true
 	}
 	return out
 }
@@ -414,13 +444,13 @@ func (s *Links) Open(places []int32) bool {
 	})
 }
 
-// InUse reports whether links are all up: losses on others are no news.
+// InUse reports whether the given links are all up: losses on links in other phases are no news.
 func (s *Links) InUse(places []int32) bool {
 	return !slices.ContainsFunc(places, func(i int32) bool { return s.all[i].phase != Up })
 }
 
-// Proven reports whether a probe has come through over each of some links. Over others
-// none may get while switches are still being programmed, which makes none of them grey.
+// Proven reports whether a probe has come through over each of some links. A link without a
+// successful probe is not grey: its switches may still be awaiting programming.
 func (s *Links) Proven(places []int32) bool {
 	return !slices.ContainsFunc(places, func(i int32) bool { return !s.all[i].proven })
 }

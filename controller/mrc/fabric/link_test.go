@@ -9,9 +9,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestWhatMayBeProbed: a link that is tried wants the probes that it needs still; one in use that
-// was never proven is untried, and one whose last result is old enough is idle. None may be probed
-// while it is drained, nor before its time, nor where no path crosses it.
+// TestWhatMayBeProbed: a link on trial wants its remaining probes. A link in use without a proof is
+// untried; with an old last result it is idle. No link may be probed while drained, before its
+// time, or without a path across it.
 func TestWhatMayBeProbed(t *testing.T) {
 	const now, old = 10 * time.Second, 3 * time.Second
 	type may struct {
@@ -74,9 +74,9 @@ func TestTimeOfProbes(t *testing.T) {
 	}
 }
 
-// TestResultsOfProbes: each result says when a link was heard of and whether it is proven. What is
-// tried is ready when as many came through as it needs, and held again when one is lost: of several
-// any, of one all that were sent.
+// TestResultsOfProbes: each result sets the time when a link was last heard of, and whether the
+// link is proven. A link on trial is ready after enough probes. It is held again after a loss: any
+// of several probes, or all probes sent when one is needed.
 func TestResultsOfProbes(t *testing.T) {
 	type result struct{ sent, received int }
 	for _, c := range []struct {
@@ -122,8 +122,8 @@ func TestResultsOfProbes(t *testing.T) {
 	}
 }
 
-// TestBackInUse: a link that is in use again has proven itself, and has no past: what it was denied
-// for, and the results that were missed, are over.
+// TestBackInUse: a link back in use counts as proven. Its cause of denial and its missed results
+// are cleared.
 func TestBackInUse(t *testing.T) {
 	s, _ := newLinks(t)
 	s.enter(0, Held, "of the test")
@@ -135,8 +135,8 @@ func TestBackInUse(t *testing.T) {
 	}
 }
 
-// TestLostTrials: each lost trial holds a link for longer: one of a link that was down as each of
-// its failures does, one of a suspect as each time that it is denied.
+// TestLostTrials: each lost trial lengthens the hold of a link. For a link that was down, a lost
+// trial counts like a failure; for a suspect, like a denial.
 func TestLostTrials(t *testing.T) {
 	s, _ := newLinks(t)
 	restore, suspects := s.restore.Hold.D(), s.suspects.Hold.D()
@@ -166,8 +166,8 @@ func TestLostTrials(t *testing.T) {
 	}
 }
 
-// TestSuspectsAreForgiven: a link that was denied is held as at first when it has not been for
-// twice the longest hold, and for longer before.
+// TestSuspectsAreForgiven: twice the longest hold after its last denial, a link gets the initial
+// hold again. A denial before that gets a longer hold.
 func TestSuspectsAreForgiven(t *testing.T) {
 	for times, want := range map[time.Duration]time.Duration{1: 2, 2: 2, 3: 1} {
 		s, _ := newLinks(t)
@@ -183,8 +183,8 @@ func TestSuspectsAreForgiven(t *testing.T) {
 // maxHold is how long a link that no host can probe is tried.
 var maxHold = defaults().Restore.MaxHold.D()
 
-// TestNextRun: the next run is when a back-off is over, when what is ready may be restored, or when
-// a link that no host can probe is taken for good; nothing else has a time.
+// TestNextRun: the next run is due at the end of a back-off, when ready links may be restored, or
+// when an unprobeable link is accepted as good; no other state sets a time.
 func TestNextRun(t *testing.T) {
 	const restoreAt = 40 * time.Second
 	for _, c := range []struct {
@@ -222,8 +222,8 @@ func TestNextRun(t *testing.T) {
 	}
 }
 
-// TestUnprobeable: only a link that is tried can be one that no host can probe, from the first time
-// that it is found so; a back-off, which begins anew, ends that.
+// TestUnprobeable: only a link on trial can be unprobeable, from the first time that no host could
+// probe it. A new back-off ends this state.
 func TestUnprobeable(t *testing.T) {
 	s, _ := newLinks(t)
 	s.SetUnprobeable(0, true)
@@ -274,8 +274,8 @@ func TestUnprobed(t *testing.T) {
 	}
 }
 
-// TestEventsOfLinks: a link that goes out of use and one that comes back are an event each,
-// whatever phases are between.
+// TestEventsOfLinks: going out of use gives one event, and coming back gives one event, whatever
+// the phases between.
 func TestEventsOfLinks(t *testing.T) {
 	s, renewed := newLinks(t)
 	l := &s.all[0]
@@ -316,8 +316,7 @@ func TestEventsOfLinks(t *testing.T) {
 	}
 }
 
-// TestDrainedLinks: a link that is no longer drained is tried first, with one probe, if it was in
-// use.
+// TestDrainedLinks: after a drain, a link that was in use is first tried with one probe.
 func TestDrainedLinks(t *testing.T) {
 	for _, c := range []struct {
 		phase Phase
@@ -353,8 +352,34 @@ func TestDrainedLinks(t *testing.T) {
 	}
 }
 
-// TestCountOfLinks: of the links that paths cross, all are counted and those that EVs must not
-// cross.
+// TestReturning: a link that was drained has not failed while it is probed, unless several probes
+// in a row do not come through.
+func TestReturning(t *testing.T) {
+	s, _ := newLinks(t)
+	l := &s.all[0]
+	s.setDrained(0, true)
+	if l.Returning() {
+		t.Error("a drained link comes back")
+	}
+	s.setDrained(0, false)
+	for n := range lostTrials {
+		s.now = l.until
+		s.run(true)
+		if l.Phase() != Trying || !l.Returning() {
+			t.Fatalf("after %d lost probes the link is %v: %s", n, l.Phase(), l.Cause())
+		}
+		s.Result(0, s.now, 1, 0)
+	}
+	if l.Returning() || l.Phase() != Held {
+		t.Errorf("after %d lost probes the link is %v: %s", lostTrials, l.Phase(), l.Cause())
+	}
+	s.Fail(0, "of the test")
+	if l.Returning() {
+		t.Error("a link that has failed comes back from maintenance")
+	}
+}
+
+// TestCountOfLinks: Count counts the links that paths cross, and the denied links among them.
 func TestCountOfLinks(t *testing.T) {
 	s, _ := newLinks(t)
 	every := func(*Link) bool { return true }
@@ -373,8 +398,8 @@ func TestCountOfLinks(t *testing.T) {
 	}
 }
 
-// TestLeavesComeBack: a leaf is held longer each time that it comes back, and is denied while it is
-// gone, held or drained. Only what changes is touched.
+// TestLeavesComeBack: a leaf is held longer each time it comes back, and is denied while gone, held
+// or drained. Only changed leaves are touched.
 func TestLeavesComeBack(t *testing.T) {
 	cfg := defaults()
 	s := &leafSet{env: &env{}, restore: &cfg.Restore, states: make(map[topology.NodeID]*leaf)}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -23,8 +23,8 @@ type env struct {
 	event   func(t api.EventType, object, message string)
 }
 
-// State is the fabric, what of it is up, and which hosts are attached where. Make one with New. Its
-// methods must not be called concurrently; all are synchronous, and none blocks.
+// State holds the fabric, the state of its links and leaves, and where hosts attach. Make a State
+// with New. Its methods must not be called concurrently; all are synchronous, and none blocks.
 type State struct {
 	*env
 	cfg     *inventory.MRC
@@ -67,16 +67,16 @@ type Outside struct {
 
 // Changes are what has changed since the changes before were taken.
 type Changes struct {
-	// Links are the places of those that EVs must not cross any more, or may cross again, and Leaves
-	// the leaves. The slices are good until the next input.
+	// Links are the places of the links that EVs must not cross any more, or may cross again; Leaves
+	// are the leaves likewise. The slices are good until the next input.
 	Links  []int32
 	Leaves []topology.NodeID
-	// Hosts are the names of those whose denied ports are others.
+	// Hosts are the names of the hosts whose denied ports changed.
 	Hosts map[string]bool
-	// Peers reports whether State.Peers is another list.
+	// Peers reports whether State.Peers changed.
 	Peers bool
-	// Racks reports whether hosts were attached or have gone, and Stale has the racks whose
-	// destinations are others.
+	// Racks reports whether hosts were attached or have gone. Stale lists the racks whose destinations
+	// changed.
 	Racks bool
 	Stale []*Rack
 }
@@ -146,7 +146,7 @@ func (s *State) Next(at time.Duration) time.Duration {
 // Fabric returns the present fabric; nil before the first.
 func (s *State) Fabric() *Fabric { return s.fabric }
 
-// Failure returns why there is no fabric, or none of the present topology.
+// Failure returns why there is no fabric, or why the fabric does not follow the present topology.
 func (s *State) Failure() error { return s.failure }
 
 // Advertised returns the last topology that counts.
@@ -181,12 +181,12 @@ func (s *State) HostCount() int { return len(s.hosts.byName) }
 // Racks returns the racks with hosts by name, as of the last Take.
 func (s *State) Racks() []*Rack { return s.hosts.ordered }
 
-// Peers returns the ports by which hosts can be reached that lack one, by address, as of the last
+// Peers returns the reachable ports of each host that lacks a port, by address, as of the last
 // Take.
 func (s *State) Peers() []hostapi.PeerPorts { return s.hosts.peers }
 
-// Assignment returns the numbers of links that EVs are made of, which switches
-// must be programmed with; nil before the topology is in sync.
+// Assignment returns the link numbers in EVs, for the programming of switches; nil before the
+// topology is in sync.
 func (s *State) Assignment() *ev.Assignment {
 	if s.fabric == nil {
 		return nil
@@ -194,8 +194,8 @@ func (s *State) Assignment() *ev.Assignment {
 	return s.fabric.assign
 }
 
-// Settle makes the fabric that follows from what has changed, and reports whether there is one
-// that may be spoken of.
+// Settle rebuilds the fabric if changes require it, and reports whether all peers are in sync and
+// there is a fabric.
 func (s *State) Settle() bool {
 	if !s.synced {
 		return false
@@ -215,7 +215,7 @@ func (s *State) Take() Changes {
 	return c
 }
 
-// PutHost adds a host, or replaces the one of its name: the result is the same pointer then.
+// PutHost adds a host, or replaces the host of the same name and then returns the same pointer.
 func (s *State) PutHost(h Host) (*Attached, error) {
 	at, fresh, err := s.hosts.put(h, s.current)
 	if err != nil {
@@ -232,7 +232,7 @@ func (s *State) PutHost(h Host) (*Attached, error) {
 // RemoveHost removes a host. The error is of kind ErrUnknownHost.
 func (s *State) RemoveHost(name string) error { return s.hosts.remove(name) }
 
-// PortStatus records which ports of a host are up, as the host has it.
+// PortStatus records which ports of a host are up, according to the host.
 func (s *State) PortStatus(name string, up hostapi.PortMask) error {
 	h := s.hosts.byName[name]
 	switch {
@@ -247,10 +247,9 @@ func (s *State) PortStatus(name string, up hostapi.PortMask) error {
 	return nil
 }
 
-// SetPorts records all that a switch reports of its ports: whether they are up, at the
-// ends of links or towards hosts, by their P4Runtime numbers. It replaces what
-// was known; of a port that is missing nothing is. The switch need not be
-// advertised, or not yet, and ports that nothing of ours is behind do no harm.
+// SetPorts records the states that a switch reports of its ports, at links or towards hosts, by
+// P4Runtime port number. The report replaces the report before: a missing port becomes unknown. The
+// switch need not be advertised yet, and ports without a link or host of ours do no harm.
 func (s *State) SetPorts(node topology.NodeID, isUp map[uint32]bool) {
 	affected, ok := s.ports.set(node, isUp)
 	if !ok {
@@ -262,8 +261,8 @@ func (s *State) SetPorts(node topology.NodeID, isUp map[uint32]bool) {
 	}
 }
 
-// SetPortNumbers sets at which P4Runtime ports the links of a switch are, by
-// their identifiers (TLV 258), where these are others than advertised.
+// SetPortNumbers sets the P4Runtime ports of the links of a switch, by link identifier (TLV 258),
+// where the ports differ from the advertised ports.
 func (s *State) SetPortNumbers(node topology.NodeID, numbers map[uint32]uint32) {
 	if s.ports.setNumbers(node, numbers) {
 		s.lookAtPorts(node)
@@ -326,10 +325,9 @@ func (s *State) makeFabric() {
 	s.outside.Renewed(before)
 }
 
-// SetTopology sets what is advertised now. A snapshot that is incomplete says
-// nothing: what it lacks may be there all the same. One that is only stale
-// counts: a switch that has died takes its BGP session with it, and what its
-// neighbours withdraw is lost.
+// SetTopology sets the advertised topology. It ignores an incomplete snapshot, because elements
+// missing from the snapshot may still exist. A snapshot that is only stale counts, because a dead
+// switch takes its BGP session down, and withdrawals by its neighbors mean lost elements.
 func (s *State) SetTopology(snap *topology.Snapshot) {
 	if snap.Incomplete() {
 		return
@@ -345,8 +343,8 @@ func (s *State) SetTopology(snap *topology.Snapshot) {
 	}
 }
 
-// lookAtChanged looks at what has changed since the snapshot before, and reports whether that is
-// known, and the fabric has it.
+// lookAtChanged looks at the changes since the snapshot before. It returns false if these changes
+// are unknown or the fabric lacks a changed element.
 func (s *State) lookAtChanged() bool {
 	nodes, ids, ok := s.current.Since(s.looked)
 	if !ok {
@@ -436,8 +434,8 @@ func (s *State) lookAtAll() {
 	}
 }
 
-// InSync records that every peer has sent all it knows (End-of-RIB): from now on
-// what is missing is down. Nothing is told to hosts before.
+// InSync records that every peer has sent all it knows (End-of-RIB). From now on missing elements
+// count as down. Before InSync, hosts learn nothing.
 func (s *State) InSync() {
 	if !s.synced {
 		s.synced, s.remade = true, true
@@ -445,20 +443,20 @@ func (s *State) InSync() {
 	}
 }
 
-// LinksDrained has links looked at, by place, after drains that cover them have begun or ended.
+// LinksDrained updates the links at some places after drains that cover them have begun or ended.
 func (s *State) LinksDrained(places []int32) {
 	for _, i := range places {
 		s.links.setDrained(i, s.outside.Drains.Link(&s.fabric.edges[i]))
 	}
 }
 
-// NodeDrained has a node looked at after a drain of it has begun or ended.
+// NodeDrained updates a node after a drain of the node has begun or ended.
 func (s *State) NodeDrained(id topology.NodeID) {
 	s.leaves.setDrained(id, s.outside.Drains.Node(id))
 }
 
-// PlaneDrained has the leaves looked at after a drain of a plane has begun or ended: EVs from a
-// leaf to itself cross no link.
+// PlaneDrained updates the leaves after a drain of a plane has begun or ended: EVs from a leaf to
+// itself cross no link.
 func (s *State) PlaneDrained() {
 	if s.fabric == nil {
 		return // a drain that was resumed may end before there is a fabric
@@ -468,5 +466,5 @@ func (s *State) PlaneDrained() {
 	}
 }
 
-// PortDrained has a port of a host looked at after a drain of it has begun or ended.
+// PortDrained updates a port of a host after a drain of the port has begun or ended.
 func (s *State) PortDrained(host string, port uint8) { s.hosts.setDrained(host, port) }

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestWhatMakesAFabricAnew: a fabric is made anew for a node or a link that it does not have or has
-// otherwise, and not for one that is gone, is back, or only shows or costs something else. It is
-// the same where the changes are known, and where all is looked at.
+// TestWhatMakesAFabricAnew: a new or changed node or link makes the fabric anew. A node or link
+// that goes, comes back, or only changes its name or cost does not. Known changes and a full look
+// at the topology give the same result.
 func TestWhatMakesAFabricAnew(t *testing.T) {
 	leaf, spine := planeNode("leaf", 1, 1), planeNode("spine", 1, 1)
 	first := twoPlanes().Build().LinksFrom(leaf)[0]
@@ -97,8 +97,8 @@ func TestWhatMakesAFabricAnew(t *testing.T) {
 	}
 }
 
-// TestTopologyBeforeSync: what is incomplete says nothing, and before all peers are in sync nothing
-// is made of what is there.
+// TestTopologyBeforeSync: an incomplete topology changes nothing, and State makes no fabric before
+// all peers are in sync.
 func TestTopologyBeforeSync(t *testing.T) {
 	cfg := defaults()
 	synced := 0
@@ -125,8 +125,8 @@ func TestTopologyBeforeSync(t *testing.T) {
 	}
 }
 
-// TestFailedFabric: a fabric that cannot be made is one event, and a failure until it can be; the
-// one before stays.
+// TestFailedFabric: a failure to make the fabric gives one event, and Failure until it succeeds.
+// The fabric before stays.
 func TestFailedFabric(t *testing.T) {
 	net := twoPlanes()
 	s, _ := hostPair(t, &drains{}, net)
@@ -160,8 +160,8 @@ func TestFailedFabric(t *testing.T) {
 	}
 }
 
-// TestLossesOfFailedFabric: where a fabric cannot be made anew, what is gone of the one before is
-// denied all the same, what is back is held, and the rest stays in use.
+// TestLossesOfFailedFabric: if a new fabric cannot be made, State still denies lost elements of the
+// fabric before, holds elements that come back, and leaves the rest in use.
 func TestLossesOfFailedFabric(t *testing.T) {
 	net := twoPlanes()
 	s, _ := hostPair(t, &drains{}, net)
@@ -295,9 +295,9 @@ func TestChangesTakenOnce(t *testing.T) {
 	}
 }
 
-// TestHostsAndRacks: hosts with one attachment are one rack. A host that moves, is called or
-// reached otherwise, or goes leaves nothing of what it was; who lacks a port is a peer while it is
-// there.
+// TestHostsAndRacks: hosts with one attachment form one rack. A host that moves, changes its name
+// or address, or goes leaves no trace of its former state. A host that lacks a port is in Peers
+// while it is attached.
 func TestHostsAndRacks(t *testing.T) {
 	s, _ := hostPair(t, &drains{}, twoPlanes())
 	leaf := planeNode("leaf", 1, 1)
@@ -431,8 +431,8 @@ func TestPortStatus(t *testing.T) {
 	}
 }
 
-// TestPortsOfLinks: what switches say of the ports of a link, by the numbers that they have told or
-// else advertise.
+// TestPortsOfLinks: LinkPorts gives the reported states of a link's ports, by the port numbers that
+// the switches report or else advertise.
 func TestPortsOfLinks(t *testing.T) {
 	net := smallNetwork()
 	for _, l := range net.Build().Links {

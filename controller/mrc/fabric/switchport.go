@@ -16,7 +16,7 @@ type nodePort struct {
 // switchPorts are what switches say of their ports.
 type switchPorts struct {
 	states map[topology.NodeID]map[uint32]bool // up, by P4Runtime port
-	// numbers has the P4Runtime ports by link identifier, where they are others than advertised.
+	// numbers has the P4Runtime ports by link identifier, where they differ from the advertised ports.
 	numbers map[topology.NodeID]map[uint32]uint32
 }
 
@@ -30,8 +30,8 @@ func newSwitchPorts() *switchPorts {
 // known reports whether anything is known of any port.
 func (p *switchPorts) known() bool { return len(p.states) > 0 }
 
-// set replaces what is known of the ports of a switch, and returns those that may
-// have changed; ok is false when none has.
+// set replaces the known port states of a switch, and returns the ports that may have changed; ok
+// is false if no port has changed.
 func (p *switchPorts) set(node topology.NodeID, isUp map[uint32]bool) (affected []uint32, ok bool) {
 	before := p.states[node]
 	if maps.Equal(before, isUp) {
@@ -68,8 +68,8 @@ func (p *switchPorts) ofLink(l *topology.Link) (local, remote nodePort) {
 		nodePort{l.Remote, PortNumber(p.numbers[l.Remote], l.RemoteID, l.RemotePort)}
 }
 
-// PortNumber returns the P4Runtime port of a link end: that of numbers, by the identifier of the
-// end, or else the advertised one.
+// PortNumber returns the P4Runtime port of a link end: the entry in numbers for the identifier of
+// the end, or else the advertised port.
 func PortNumber(numbers map[uint32]uint32, id, advertised uint32) uint32 {
 	if p, ok := numbers[id]; ok {
 		return p

@@ -5,7 +5,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Uplink is a link up from a switch of tier 0 to one of tier 1 that is advertised.
+// Uplink is an advertised link from a tier-0 switch up to a tier-1 switch.
 type Uplink struct {
 	Plane int
 	// From and To are the names of the switches; Port is that of From.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
 // A cell is what probes of an EV have shown.
@@ -26,7 +26,7 @@ type cell struct {
 // lossWeight is the weight of a probe in the moving average of many.
 const lossWeight = 1.0 / 16
 
-// lossAges is what the weight of a probe has become after n later ones.
+// lossAges returns the weight of a probe after n later probes.
 func lossAges(n uint64) float64 { return math.Pow(1-lossWeight, float64(n)) }
 
 // note notes the result of a probe in the matrix.
@@ -69,8 +69,8 @@ func (c *cell) view(profile string, wall func(time.Duration) time.Time) api.EVPr
 // rounded is a share to a millionth: what is behind that is noise.
 func rounded(share float64) float64 { return math.Round(share*1e6) / 1e6 }
 
-// Probes returns what probes of a profile have shown, by EV, as far as a filter selects it: what
-// comes after an EV, nil being all. wall returns the wall-clock time at a time of the Prover.
+// Probes returns the probe results of a profile by EV, as selected by a filter, starting after an
+// EV; nil starts at the first. wall returns the wall-clock time at a time of the Prover.
 func (p *Profile) Probes(
 	name string, f api.EVProbeFilter, after *hostapi.EV, wall func(time.Duration) time.Time,
 ) iter.Seq[api.EVProbe] {

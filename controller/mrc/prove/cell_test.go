@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 )
 
-// TestCellLoss: the loss of an EV is the weighted mean of its probes, however few there are, and
-// the results of several probes at once count as those of each alone.
+// TestCellLoss: the loss of an EV is the weighted mean of its probes, however few. A result of
+// several probes counts like the same number of single results.
 func TestCellLoss(t *testing.T) {
 	type result struct{ sent, received int }
 	for name, results := range map[string][]result{

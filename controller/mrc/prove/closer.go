@@ -15,8 +15,8 @@ import (
 const (
 	lookProbes = 8                // of a request
 	lookKept   = 30 * time.Second // after its rack was suspected last
-	// A host's link is named when it is e^lookSure times as likely that it loses its own share of the
-	// probes than that it loses the share of the other hosts.
+	// The look names a host's link when loss at the host's own rate is e^lookSure times as likely as
+	// loss at the rate of the remaining hosts.
 	lookSure = 9.2
 	lookLost = 3 // probes at least
 )
@@ -39,7 +39,8 @@ func (l *closerLook) note(host string, n suspect.Counts) {
 	l.counts[host] = c
 }
 
-// guilty returns the hosts whose links lose more probes than those of the others, by name.
+// guilty returns the hosts, by name, whose links lose more probes than the links of the remaining
+// hosts.
 func (l *closerLook) guilty() (names []string) {
 	for name, c := range l.counts {
 		if l.sureness(name, c) >= lookSure {
@@ -50,8 +51,9 @@ func (l *closerLook) guilty() (names []string) {
 	return names
 }
 
-// sureness is the logarithm of how many times as likely the losses of a host are with its own share
-// than with that of the others; 0 when it loses no more than they.
+// sureness returns the logarithm of a likelihood ratio for the losses of a host: the host's own
+// loss rate against the rate of the remaining hosts. It is 0 if the host loses no more than the
+// remaining hosts.
 func (l *closerLook) sureness(name string, c suspect.Counts) float64 {
 	sent, lost := 1.0, 0.5
 	for o, n := range l.counts {
@@ -70,8 +72,8 @@ func (l *closerLook) sureness(name string, c suspect.Counts) float64 {
 	return float64(c.Lost)*math.Log(own/others) + kept
 }
 
-// Looked returns the probes of closer looks that are under way, and those that were lost: by the
-// link of the rack, as suspects name it, and by host.
+// Looked returns the sent and lost probes of closer looks under way: by the link of the rack, as
+// suspects name the link, and by host.
 func (p *Prover) Looked() map[topology.LinkID]map[string]suspect.Counts {
 	out := make(map[topology.LinkID]map[string]suspect.Counts)
 	for id, l := range p.suspects.looks {
@@ -80,8 +82,8 @@ func (p *Prover) Looked() map[topology.LinkID]map[string]suspect.Counts {
 	return out
 }
 
-// closer puts the links of hosts in the place of those of a rack, where a closer look has found
-// them, and begins and ends such looks.
+// closer replaces links of racks with the links of hosts found by closer looks, and begins and ends
+// closer looks.
 func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
 	for _, x := range found {
 		end, ok := s.endOf(&x)
@@ -119,9 +121,9 @@ func (s *suspectSet) closer(found []suspect.Suspect) (out []suspect.Suspect) {
 	return out
 }
 
-// lookCloser sends probes to, or from, the hosts of each rack that is looked at closer: senders,
-// and the hosts that each of them probes, take turns. While no host is found it may spend what
-// there is at every other time, and reports whether it did.
+// lookCloser sends probes to, or from, the hosts of each rack under a closer look. Senders take
+// turns, and so do the hosts that each sender probes. While no host is found, lookCloser may spend
+// the whole budget every second time, and reports whether it did.
 func (pr *prober) lookCloser(lost *topology.LostPaths) (spent bool) {
 	ids := make([]topology.LinkID, 0, len(pr.suspects.looks))
 	for id := range pr.suspects.looks {

@@ -73,8 +73,9 @@ func TestCloserLookTakesTurns(t *testing.T) {
 	}
 }
 
-// TestSureness: how sure it is that probes of a host are lost more than those of others is the
-// logarithm of how much likelier the loss of its own is; nothing below three lost or twice theirs.
+// TestSureness: sureness is the logarithm of a likelihood ratio: the host's own loss rate against
+// the loss rate of the remaining hosts. It is 0 with fewer than three lost probes, or below twice
+// the rate of the remaining hosts.
 func TestSureness(t *testing.T) {
 	l := &closerLook{counts: map[string]suspect.Counts{
 		"a": {Sent: 100, Lost: 20}, "b": {Sent: 600, Lost: 4}, "c": {Sent: 400, Lost: 6},

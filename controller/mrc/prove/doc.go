@@ -1,7 +1,7 @@
-// Package prove finds out what a fabric carries: it chooses what hosts probe, within a budget,
-// takes what hosts and switches report, and names the links that lose packets. Links that are tried
-// come back by its probes, and it denies those that it proves bad. The package is pure: no
-// goroutine, clock, socket or logger.
+// Package prove tests the links of a fabric. It chooses the probes of hosts within a budget, takes
+// the reports of hosts and switches, and names the links that lose packets. Links on trial return
+// to use by its probes, and it denies links with proven loss. The package is pure: no goroutine,
+// clock, socket or logger.
 //
 //	p, err := prove.New(&inventory.MRC{…}, prove.Outside{State: state, Profiles: profiles, …})
 //	p.Attach(h)            // hosts that may be probed, and in groups those that hold profiles

@@ -3,7 +3,8 @@ package prove
 import "errors"
 
 var (
-	// ErrUnknownEV reports that a host speaks of a profile or an EV that it was not given.
+	// ErrUnknownEV reports that a host names a profile or an EV that the controller never gave to the
+	// host.
 	ErrUnknownEV = errors.New("no such EV")
 	// ErrUnknownProbe reports that a result answers no probe that is under way.
 	ErrUnknownProbe = errors.New("no such probe")

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 )
 
-// A Host is a host that is attached: what it may spend on probes, and what it has said of its EVs.
-// Its Attached must not be changed.
+// A Host is an attached host, its probe budget, and its reports about EVs. The Attached must not be
+// changed.
 type Host struct {
 	*fabric.Attached
 	group     *Group // nil: it holds no profiles
@@ -27,14 +27,14 @@ type Host struct {
 	peer     int           // turns among the hosts it probes
 }
 
-// Attach adds a host, which is not connected. Detach removes one.
+// Attach adds a host, not connected at first.
 func (p *Prover) Attach(at *fabric.Attached) *Host {
 	h := &Host{Attached: at, tokens: 1, filledAt: p.prober.at, evidence: newEvidence()}
 	p.hosts[at.Name] = h
 	return h
 }
 
-// Detach is described at Attach.
+// Detach removes a host.
 func (p *Prover) Detach(h *Host) {
 	delete(p.hosts, h.Name)
 	p.named.forget(h.Name)
@@ -55,12 +55,12 @@ func (h *Host) Connected() bool { return h.connected }
 // SetHolds records that the host holds a state: before, lost probes accuse no link.
 func (h *Host) SetHolds() { h.holds = true }
 
-// Restart forgets all that the host has said: it counts anew. With older it may have counted
-// already.
+// Restart discards all reports of the host, because the host starts its counts anew. With older,
+// the host may have started to count already.
 func (h *Host) Restart(older bool) { h.restart(older) }
 
-// Recount forgets all that the host has said, and takes its next counts for no news if it may have
-// counted before: its profiles are others.
+// Recount discards all reports of the host. If the host may have counted before, its next counts
+// are not evidence: they are for other profiles.
 func (h *Host) Recount() { h.restart(h.older || len(h.counts) > 0) }
 
 // Forget forgets which EVs of a profile the host has found bad: it does not have the profile any
@@ -97,8 +97,7 @@ type evidence struct {
 	// count of an EV is then no news.
 	older   bool
 	assumed map[counterKey]bool // EVs that are ASSUMED_BAD
-	// assumedAt is when an EV of assumed may be probed again, assumedLast the one
-	// that was.
+	// assumedAt is when an EV in assumed may be probed again; assumedLast is the EV probed last.
 	assumedAt   time.Duration
 	assumedLast counterKey
 }
@@ -117,7 +116,7 @@ func (e *evidence) restart(older bool) {
 	e.older = older
 }
 
-// count takes a cumulative count of an EV, and returns what is new of it.
+// count takes a cumulative count of an EV, and returns the increase.
 func (e *evidence) count(key counterKey, n counter) suspect.Counts {
 	before, known := e.counts[key]
 	e.counts[key] = n
@@ -132,8 +131,8 @@ func (e *evidence) count(key counterKey, n counter) suspect.Counts {
 	return suspect.Counts{Sent: max(n.sent-before.sent, lost), Lost: lost}
 }
 
-// nextAssumed returns the EV after the last one returned, in order, of those that are
-// ASSUMED_BAD. There must be one.
+// nextAssumed returns the next ASSUMED_BAD EV, in order, after the EV returned last. At least one
+// EV must be ASSUMED_BAD.
 func (e *evidence) nextAssumed() counterKey {
 	keys := slices.SortedFunc(maps.Keys(e.assumed), counterKey.compare)
 	i := slices.IndexFunc(keys, func(k counterKey) bool { return k.compare(e.assumedLast) > 0 })

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// apart is the number of hosts up to which what each sends is told from what
-// others of its leaf send: beyond, there would be too many paths to look at.
+// apart is the highest number of hosts for which the locator distinguishes the senders at a leaf.
+// With more hosts, there would be too many paths to look at.
 const apart = 128
 
 // hostEnd is the link between a host and its leaf, in one direction: where packets of EVs begin and
@@ -24,7 +24,7 @@ type hostEnd struct {
 	receiving bool
 }
 
-// hostEnds are the links of hosts that paths were made of, by what the locator knows them by.
+// hostEnds are the links of hosts in observed paths, by their ids in the locator.
 type hostEnds map[topology.LinkID]hostEnd
 
 // host returns the link of a host.
@@ -55,9 +55,9 @@ func (e hostEnds) forget(host string) {
 	maps.DeleteFunc(e, func(_ topology.LinkID, x hostEnd) bool { return x.host == host })
 }
 
-// ends adds the links of hosts to a path, so that a bad one is not taken for a
-// bad link of the fabric: that of the host which sends, and, as an EV does not
-// say who receives, all those of the last leaf's hosts.
+// ends adds the links of hosts to a path, so that the locator does not mistake a bad host link for
+// a bad fabric link. It adds the link of the sending host. The receiver is unknown from the EV, so
+// it adds the links of all hosts at the last leaf.
 func (e *env) ends(
 	h *Host, to *fabric.Rack, port uint8, links []topology.LinkID,
 ) []topology.LinkID {

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -67,9 +67,9 @@ func (p *Prover) EVCounts(h *Host, m *hostapi.EVCounts) error {
 	return wrong
 }
 
-// LinkCounts records how many packets one end of a link has sent and the other has
-// received, since both count. Read what was received after what was sent: otherwise
-// packets that came in between seem lost.
+// LinkCounts records the packets sent at one end of a link and received at the other, since both
+// ends began to count. Read the sent count before the received count: otherwise packets that arrive
+// between the two readings seem lost.
 func (p *Prover) LinkCounts(id topology.LinkID, sent, received uint64) {
 	p.suspects.counted(id, sent, received)
 }

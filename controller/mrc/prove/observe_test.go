@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -30,7 +30,7 @@ type unbuilt struct{ heldEVs }
 
 func (unbuilt) Built() *hostapi.Profile { return nil }
 
-// evOver returns the EV of a profile that crosses a link, or one that does not.
+// evOver returns an EV of a profile that crosses a link, or an EV that avoids the link.
 func evOver(p *Prover, x *Profile, link topology.LinkID, crosses bool) hostapi.EV {
 	evs := x.evs.Held().EVs
 	return evs[slices.IndexFunc(evs, func(v hostapi.EV) bool {
@@ -105,8 +105,9 @@ func TestEVEvents(t *testing.T) {
 	}
 }
 
-// TestEVCounts: what is new of the counts of an EV is evidence about its links, and adds to what
-// its profile carried. What is wrong is counted, an error, and keeps the rest from nothing.
+// TestEVCounts: the increase in the counts of an EV is evidence about its links, and adds to the
+// carried packets of its profile. A wrong count is counted and returned as an error; the remaining
+// counts still apply.
 func TestEVCounts(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, _, _ := addProfiles(t, p)
@@ -190,8 +191,8 @@ func TestEVsWithoutPath(t *testing.T) {
 	}
 }
 
-// TestLinksOfEVs: an EV has the links of its path; one of a port without paths, of a profile that
-// there is not, or that no path has, has none.
+// TestLinksOfEVs: linksOf returns the links of an EV's path. It returns nil for a port without
+// paths, for an unknown profile, and for an EV without a path.
 func TestLinksOfEVs(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, _, _ := addProfiles(t, p)
@@ -221,8 +222,8 @@ func TestLinksOfEVs(t *testing.T) {
 	}
 }
 
-// TestEndsOfPaths: up to 128 hosts what each sends is told from what others of its rack send. A
-// rack of one host ends at that host.
+// TestEndsOfPaths: with up to 128 hosts, paths start at the link of the sending host; with more, at
+// a link shared by its rack. If the receiving rack has one host, paths end at the link of the host.
 func TestEndsOfPaths(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	h1, h3 := p.hosts["h1"], p.hosts["h3"]
@@ -362,8 +363,8 @@ func TestResultsOfProbes(t *testing.T) {
 	}
 }
 
-// TestForgottenRequests: requests to a host that is gone are over, and their links are probed again
-// before an answer would have come; those to others go on.
+// TestForgottenRequests: requests to a removed host are over, and the prober probes their links
+// again before an answer would have come. Requests to other hosts continue.
 func TestForgottenRequests(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, back, _ := addProfiles(t, p)

@@ -7,16 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestProbesByUrgency: what there is to spend goes to links that wait to be restored, then to those
-// that were never tried, that jobs depend on, to EVs that hosts found bad, to closer looks, and to
-// all EVs in turn. Less than one probe is not spent.
+// TestProbesByUrgency: the budget goes, in this order, to links that wait to be restored, links
+// never tried, links that jobs depend on, EVs that hosts found bad, closer looks, and all EVs in
+// turn. Less than one probe is not spent.
 func TestProbesByUrgency(t *testing.T) {
 	const now = 10 * time.Second
 	spines := []topology.NodeID{spine1, spine2, "spine3", "spine4", "spine5", "spine6"}
@@ -122,8 +122,8 @@ func TestProbesInTurnWait(t *testing.T) {
 	}
 }
 
-// TestNextTickOfProver: the next tick is when probes may be sent again, if there is a host that
-// sends some, at the end of the first round, and when suspects are looked for.
+// TestNextTickOfProver: the next tick is due when some host may send probes again, at the end of
+// the first round, and when the prober looks for suspects.
 func TestNextTickOfProver(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -199,9 +199,9 @@ func TestNoHostProbes(t *testing.T) {
 	}
 }
 
-// TestProbeOfLink: a link that some path crosses is probed by a host below it, to one that is
-// connected if there is such a one, and again when an answer is overdue. What no host can probe is
-// tried again later, as is what there is no budget for.
+// TestProbeOfLink: a host below a link probes the link if some path crosses it, preferably towards
+// a connected host, and probes again when an answer is overdue. The prober tries again later when
+// no host can probe the link or the budget is spent.
 func TestProbeOfLink(t *testing.T) {
 	up := func(p *Prover) int32 {
 		i, _ := p.State.Fabric().Place(linkBetween(p, leaf1, spine1))
@@ -267,7 +267,7 @@ func TestProbeOfLink(t *testing.T) {
 	}
 }
 
-// TestLinksDown: a link that paths descend by is probed by hosts elsewhere, to those below it.
+// TestLinksDown: hosts elsewhere probe a descending link towards hosts below the link.
 func TestLinksDown(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, _, _ := addProfiles(t, p)
@@ -361,7 +361,7 @@ func TestHostsTakeTurns(t *testing.T) {
 	if got != "h1h1 h2h2 h1h1 h2h2 " {
 		t.Errorf("hosts that probe, and are probed: %s", got)
 	}
-	// A host whose port is not usable is not probed, nor one by itself.
+	// The prober does not probe a host with an unusable port, and no host probes itself.
 	_ = p.State.PortStatus("h1", 0)
 	h1, h2, h3 := p.hosts["h1"], p.hosts["h2"], p.hosts["h3"]
 	for range 3 {
@@ -396,8 +396,8 @@ func TestHostsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestPathsInTurn: the EVs of a profile are probed one after another, those that are lost left out,
-// and the same again once there is budget.
+// TestPathsInTurn: the prober takes the EVs of a profile in turn and skips lost EVs. Without budget
+// the turn waits at the same EV.
 func TestPathsInTurn(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, _, _ := addProfiles(t, p)

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -107,8 +107,8 @@ func linkBetween(p *Prover, from, to topology.NodeID) topology.LinkID {
 	return ""
 }
 
-// TestWhySuspectsAreSpared: a suspect that may be several links, or loses too little to be worth
-// it, is not denied; nor is one that is the last path of hosts, and in mode ecmp none is.
+// TestWhySuspectsAreSpared: the prober does not deny a suspect of several links, a suspect with too
+// little loss, or the last path between hosts. In mode ecmp it denies no suspect.
 func TestWhySuspectsAreSpared(t *testing.T) {
 	deny := func(cfg *inventory.MRC) { cfg.Suspects.Deny, cfg.Suspects.DenyLoss = true, 0.01 }
 	p := newProver(t, "stev", deny)
@@ -141,7 +141,7 @@ func TestWhySuspectsAreSpared(t *testing.T) {
 	}
 }
 
-// TestSuspectOfHost: the link of a host has the host at one end and its leaf at the other.
+// TestSuspectOfHost: the link of a host runs between the host and its leaf.
 func TestSuspectOfHost(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	name := "name of leaf1"
@@ -185,8 +185,8 @@ func TestHostsComeAndGo(t *testing.T) {
 	}
 }
 
-// TestEvidenceOfAHost: only what is new of a cumulative count is evidence, also after the
-// counter has started again.
+// TestEvidenceOfAHost: only the increase of a cumulative count is evidence, even after the counter
+// has restarted.
 func TestEvidenceOfAHost(t *testing.T) {
 	e := newEvidence()
 	key := counterKey{profile: "p", ev: hostapi.EV{Port: 1}}
@@ -217,8 +217,8 @@ func TestEvidenceOfAHost(t *testing.T) {
 	}
 }
 
-// TestLinkCounters: what the counters of a link's two ends say is lost, also when one end starts
-// again.
+// TestLinkCounters: the difference between the counters at a link's two ends is the loss, even
+// after one end has restarted.
 func TestLinkCounters(t *testing.T) {
 	locator, err := suspect.New(suspect.Defaults())
 	if err != nil {

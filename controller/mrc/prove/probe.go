@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -22,14 +22,15 @@ const (
 	probeGap = time.Millisecond
 	// answerGrace is what a result may be late.
 	answerGrace = 2 * time.Second
-	// triesALink bounds the paths that are looked at for one that probes a link.
+	// triesALink limits the number of paths examined to find a path that probes a link.
 	triesALink = 256
-	// tellingTime is left to hosts that have been told something, and to whoever tells
-	// them, before EVs are probed in turn again: those probes can wait, a denial cannot.
+	// tellingTime is the pause after new states for hosts before probes of EVs in turn resume. It
+	// leaves time to the hosts and to the sender of the states: those probes can wait, a denial
+	// cannot.
 	tellingTime = 100 * time.Millisecond
 )
 
-// prober chooses what hosts probe, within a budget, and says what came of it.
+// prober chooses the probes of hosts within a budget, and reports the results.
 type prober struct {
 	*env
 	cfg      *inventory.Probes

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -52,7 +52,7 @@ func connectAll(p *Prover) {
 	}
 }
 
-// holdAll connects all hosts, which hold what they should, and has all links probed.
+// holdAll connects all hosts with their states applied, and has all links probed.
 func holdAll(p *Prover) {
 	connectAll(p)
 	for _, h := range p.hosts {
@@ -63,8 +63,9 @@ func holdAll(p *Prover) {
 	}
 }
 
-// addProfiles adds the profiles between the two racks: from the one of h1 and h2 to that of h3, and
-// back. It returns the probes that hosts are asked for, and has each host be able to pay for them.
+// addProfiles adds the profiles between the rack of h1 and h2 and the rack of h3, in both
+// directions. It returns the probes requested from hosts, and gives each host enough budget for
+// them.
 func addProfiles(t *testing.T, p *Prover) (there, back *Profile, sent *[]*hostapi.Probe) {
 	t.Helper()
 	racks := [...]*fabric.Rack{p.State.Host("h1").Rack(), p.State.Host("h3").Rack()}
@@ -117,8 +118,8 @@ func (p *Prover) missed(places []int32) (n int) {
 	return n
 }
 
-// TestBadEVsAreProbedFirst: an EV that a host found bad is probed before all EVs in turn, and what
-// comes of it counts for its links.
+// TestBadEVsAreProbedFirst: the prober probes an EV that a host found bad before all EVs in turn,
+// and the result counts for the links of the EV.
 func TestBadEVsAreProbedFirst(t *testing.T) {
 	p := newProver(t, "stev", func(cfg *inventory.MRC) { cfg.Probes.Rate = 10 })
 	there, _, sent := addProfiles(t, p)
@@ -151,8 +152,8 @@ func TestBadEVsAreProbedFirst(t *testing.T) {
 	}
 }
 
-// TestHostsWithBadEVs: hosts that found an EV bad are asked in the order of their names, those that
-// may send no more are left out, and so are those that are gone or have said otherwise.
+// TestHostsWithBadEVs: the prober asks hosts with bad EVs in the order of their names. It skips
+// hosts without budget, removed hosts, and hosts with a withdrawn report.
 func TestHostsWithBadEVs(t *testing.T) {
 	p := newProver(t, "stev", func(cfg *inventory.MRC) {
 		cfg.Probes.Rate, cfg.Probes.HostRate = 10, 1
@@ -197,8 +198,8 @@ func TestHostsWithBadEVs(t *testing.T) {
 	}
 }
 
-// TestBudgetOfHost: a host may send its rate of probes, and what has gathered in a tenth of a
-// second, as far as there is budget for all hosts.
+// TestBudgetOfHost: a host may send probes at its rate, plus the probes saved up in a tenth of a
+// second, within the budget of all hosts.
 func TestBudgetOfHost(t *testing.T) {
 	p := newProver(t, "stev", func(cfg *inventory.MRC) { cfg.Probes.HostRate = 20 })
 	pr, h := p.prober, p.hosts["h1"]
@@ -264,9 +265,8 @@ func TestPeersOfProbes(t *testing.T) {
 	}
 }
 
-// TestEndsOfRequests: a request is over when its result has come, also one that is an error or that
-// cannot be, or at its deadline, and then counts as lost. Its id, which is never 0, is not known
-// any more.
+// TestEndsOfRequests: a request ends with its result, even with an error or an impossible result,
+// or at its deadline, and then counts as lost. Afterwards its id, never 0, is unknown.
 func TestEndsOfRequests(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, _, sent := addProfiles(t, p)
@@ -337,8 +337,8 @@ func TestLinkOfManyPaths(t *testing.T) {
 	}
 }
 
-// TestLinkWithoutAPath: a link that no open path crosses is not probed for a while, once all paths
-// were looked at, also when these are as many as are looked at in one search.
+// TestLinkWithoutAPath: the prober leaves a link without an open path alone for a while, once it
+// has looked at all paths, even if the number of paths equals the limit of one search.
 func TestLinkWithoutAPath(t *testing.T) {
 	for _, n := range []int{1, triesALink - 1, triesALink} {
 		var spines []topology.NodeID

@@ -3,9 +3,9 @@ package prove
 import (
 	"slices"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -36,18 +36,18 @@ func (g *Group) SetHosts(hosts []*Host) {
 // SetProfiles replaces the profiles that the group probes in turn.
 func (g *Group) SetProfiles(all []*Profile) { g.profiles = all }
 
-// EVs is what a profile consists of, as its user has it now.
+// EVs gives the present versions of a profile.
 type EVs interface {
-	// Built returns the profile as it is when nothing is lost; nil: it cannot be made.
+	// Built returns the profile without losses; nil: it cannot be made.
 	Built() *hostapi.Profile
-	// Held returns what hosts are to hold; nil: nothing.
+	// Held returns the profile that hosts are to hold; nil: no profile.
 	Held() *hostapi.Profile
-	// With returns the profile that has an EV: Held, or one that hosts had or may have otherwise;
-	// nil: none of them.
+	// With returns the profile that contains an EV: Held, or another profile that hosts had or may
+	// have; nil: no profile contains the EV.
 	With(v hostapi.EV) *hostapi.Profile
 }
 
-// A Profile is an EV profile that is probed, and what is known of its EVs.
+// A Profile is a probed EV profile, with the paths, probe results and counts of its EVs.
 type Profile struct {
 	from *Group
 	to   *fabric.Rack
@@ -56,8 +56,8 @@ type Profile struct {
 	paths map[hostapi.EV]pathOf // of EVs that hosts spoke of
 	cells map[hostapi.EV]*cell
 	next  int // of the round of probes
-	// carried is what its EVs carried and lost since the controller began to decide, as hosts count
-	// it.
+	// carried counts the packets that its EVs carried and lost since the controller began to decide,
+	// as counted by the hosts.
 	carried suspect.Counts
 }
 
@@ -67,7 +67,7 @@ type pathOf struct {
 	id    map[string]suspect.PathID
 }
 
-// NewProfile returns a profile of the hosts of a group to those of a rack.
+// NewProfile returns a profile from the hosts of a group to the hosts of a rack.
 func NewProfile(from *Group, to *fabric.Rack, evs EVs) *Profile {
 	return &Profile{from: from, to: to, evs: evs}
 }
@@ -79,8 +79,9 @@ func (p *Profile) Rebuilt() { p.paths = nil }
 // as hosts count it. A packet that a switch trimmed is not lost.
 func (p *Profile) Carried() suspect.Counts { return p.carried }
 
-// crossing returns the leaves at which profiles begin, when sending, or else end, whose EVs may
-// cross a link: below it, when paths climb by it, are hosts that send, and else that are sent to.
+// crossing returns the leaves of the profiles with EVs that may cross a link. If paths climb by the
+// link, senders are below it, and profiles begin at the leaves (sending); else receivers are below
+// it, and profiles end at the leaves.
 func crossing(e *fabric.Edge) (leaves []topology.NodeID, sending bool) {
 	return e.Leaves(), e.Rises()
 }

@@ -4,17 +4,17 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // Outside is what a Prover needs of its user.
 type Outside struct {
-	// State is the fabric, whose links the Prover denies, and moves on when they are tried.
+	// State is the fabric. The Prover denies its links, and advances links on trial.
 	State    *fabric.State
 	Profiles Profiles
 	// Counters are added to.
@@ -23,8 +23,8 @@ type Outside struct {
 	Settle func() *fabric.Denial
 	// Awaited reports whether a host is told nothing before every link has been tried.
 	Awaited func() bool
-	// LastPath returns why a link must not be denied that is the last path of some hosts; empty: it
-	// is none.
+	// LastPath returns why a link must not be denied because some hosts have no other path; empty: the
+	// link may be denied.
 	LastPath func(place int32) string
 	// Probe sends a request to a host, whose answer goes to Result.
 	Probe func(host string, p *hostapi.Probe)
@@ -37,12 +37,12 @@ type Outside struct {
 type Profiles interface {
 	// Named returns the profile of a name; nil: there is none.
 	Named(name string) *Profile
-	// Count returns how many profiles begin at a leaf, when sending, or else end there; At returns
-	// one of them, by its index in an order that stays while profiles do.
+	// Count returns the number of profiles that begin (sending) or end at a leaf. At returns one of
+	// these profiles by index; the order is stable while the profiles do not change.
 	Count(leaf topology.NodeID, sending bool) int
 	At(leaf topology.NodeID, sending bool, n int) *Profile
-	// Needed reports whether there are to be profiles whose EVs start or end at one of some leaves,
-	// and at other leaves as well.
+	// Needed reports whether profiles must exist whose EVs connect one of some leaves with further
+	// leaves.
 	Needed(leaves []topology.NodeID) bool
 }
 
@@ -110,8 +110,8 @@ func (p *Prover) Begin() { p.prober.begin() }
 // Tried is described at Begin.
 func (p *Prover) Tried() bool { return p.prober.round.done }
 
-// Renewed takes notice of a fabric that was made anew: requests that are under way are of places in
-// the one before, which is nil for the first.
+// Renewed sets the fabric of the Prover. Pending requests refer to places in the fabric before,
+// which is nil for the first.
 func (p *Prover) Renewed(before *fabric.Fabric) {
 	if before == nil {
 		p.suspects.at, p.prober.at = p.now+p.suspects.cfg.Every.D(), p.now
@@ -123,8 +123,8 @@ func (p *Prover) Renewed(before *fabric.Fabric) {
 // losses is of the past.
 func (p *Prover) Moved(id topology.LinkID) { p.suspects.locator.Forget(id) }
 
-// Told takes notice that hosts were told something now: until they have had the time to take it,
-// probes that can wait do.
+// Told records that hosts were sent states now. Until hosts have had time to apply them, probes
+// that can wait do.
 func (p *Prover) Told() { p.prober.toldAt = p.now }
 
 // SetTurns replaces the groups whose hosts probe EVs in turn.
@@ -133,8 +133,8 @@ func (p *Prover) SetTurns(groups []*Group) { p.prober.turns, p.prober.cursor = g
 // Reported counts the probes that hosts have answered for.
 func (p *Prover) Reported() api.ProbeCount { return p.prober.reported }
 
-// Suspects returns the links that lose packets, the surest first, and after them
-// those that are denied for it. wall returns the wall-clock time at a time of the Prover.
+// Suspects returns the links that lose packets, the surest first, followed by the links denied for
+// packet loss. wall returns the wall-clock time at a time of the Prover.
 func (p *Prover) Suspects(wall func(time.Duration) time.Time) []api.Suspect {
 	out := make([]api.Suspect, 0, len(p.suspects.list))
 	for i := range p.suspects.list {

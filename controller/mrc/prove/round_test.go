@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 )
 
-// TestFirstRoundMajority: links over which no probe came are taken for bad where they are fewer
-// than those that are proven, and only then; the round is over at once when every link was tried.
+// TestFirstRoundMajority: links without a successful probe count as bad only if they are fewer than
+// the proven links. The round is over as soon as every link was tried.
 func TestFirstRoundMajority(t *testing.T) {
 	for _, c := range []struct{ proven, bad, fail int }{
 		{2, 1, 1}, {2, 2, 0}, {1, 2, 0}, {3, 2, 2},

@@ -24,7 +24,8 @@ type accused struct {
 	why    string
 }
 
-// place returns the place of the link of a fabric that a suspect is; ok is false when it is none.
+// place returns the place of the suspected link in a fabric; ok is false when the suspect is not a
+// link of the fabric.
 func (x *accused) place(f *fabric.Fabric) (i int32, ok bool) {
 	if len(x.Links) != 1 {
 		return 0, false
@@ -62,8 +63,8 @@ func (s *suspectSet) accuse(who string, links []topology.LinkID, n suspect.Count
 // counted takes the counters of the two ends of a link.
 func (s *suspectSet) counted(id topology.LinkID, sent, received uint64) {
 	before, known := s.counts[id]
-	// Both ends are not read at the same time: packets on the way are missing
-	// once, and what came in between is there too early.
+	// The two ends are read at different times: packets under way are missing once, and packets that
+	// arrived in between are counted too early.
 	missing := max(sent, received) - received
 	if !known || sent < before.sent || received < before.received { // one end has started again
 		s.counts[id] = linkCount{sent, received, missing}

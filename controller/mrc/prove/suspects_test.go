@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // noTime has times of a Prover as those since the zero time.
 func noTime(at time.Duration) time.Time { return time.Time{}.Add(at) }
 
-// TestSuspectsComeAndGo: a link that loses packets is an event once, and a suspect since then.
-// Where suspects are denied it stays one until it is in use again, and is not denied twice
-// meanwhile; elsewhere it goes with its evidence. The locator is asked every half second.
+// TestSuspectsComeAndGo: a link that loses packets gives one event, and is a suspect since then. If
+// suspects are denied, it remains a suspect until it is back in use, and is not denied twice
+// meanwhile; otherwise it goes with its evidence. The prober asks the locator every half second.
 func TestSuspectsComeAndGo(t *testing.T) {
 	for _, deny := range []bool{true, false} {
 		p := newProver(t, "stev", func(cfg *inventory.MRC) {
@@ -105,8 +105,8 @@ func TestLeastConfidence(t *testing.T) {
 	}
 }
 
-// TestWitnessesThatCount: what one host reports alone is proven where no other host has EVs across
-// the link, and what counters of switches report alone is.
+// TestWitnessesThatCount: the report of one host alone is proof only if no further host has EVs
+// across the link. The report of switch counters alone is proof.
 func TestWitnessesThatCount(t *testing.T) {
 	for _, c := range []struct {
 		hosts  []string
@@ -138,8 +138,8 @@ func TestWitnessesThatCount(t *testing.T) {
 	}
 }
 
-// TestCloserLooksSpend: while no host is found, closer looks spend what there is at every other
-// time; else each sends one request, in the order of their names.
+// TestCloserLooksSpend: while no host is found, closer looks spend the whole budget every second
+// time; afterwards each look sends one request, in the order of names.
 func TestCloserLooksSpend(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -239,8 +239,8 @@ func TestPathsOfCloserLook(t *testing.T) {
 	}
 }
 
-// TestSuspectsOfCloserLook: suspects that are no racks stay as they are, in their order, and a look
-// whose host is gone names none.
+// TestSuspectsOfCloserLook: suspects other than racks do not change, nor does their order, and a
+// look for a removed host names no host.
 func TestSuspectsOfCloserLook(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	rack := p.hosts["h1"].Rack()
@@ -268,8 +268,8 @@ func TestSuspectsOfCloserLook(t *testing.T) {
 	}
 }
 
-// TestWantedLinks: for 5 s links that jobs depend on are probed every half second, those whose last
-// result is oldest first. They are chosen every tenth of a second.
+// TestWantedLinks: for 5 s the prober probes links that jobs depend on every half second, links
+// with the oldest results first. It chooses links every tenth of a second.
 func TestWantedLinks(t *testing.T) {
 	for range 5 { // links are asked for in any order
 		testWantedLinks(t)
@@ -437,8 +437,8 @@ func TestEndOfFirstRound(t *testing.T) {
 	}
 }
 
-// TestProbesOfProfile: what probes have shown is in the order of EVs, as far as a filter selects
-// it, after an EV.
+// TestProbesOfProfile: probe results come in the order of EVs, as selected by a filter, starting
+// after an EV.
 func TestProbesOfProfile(t *testing.T) {
 	x := &Profile{}
 	for n := range uint8(5) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
 // heldEVs implements EVs: what hosts hold.
@@ -14,8 +14,8 @@ func (e heldEVs) Built() *hostapi.Profile          { return e.held }
 func (e heldEVs) Held() *hostapi.Profile           { return e.held }
 func (e heldEVs) With(hostapi.EV) *hostapi.Profile { return e.held }
 
-// TestProbesInTurnPassOver: profiles that hosts do not hold have no probes, and keep none of the
-// others from having theirs.
+// TestProbesInTurnPassOver: the prober skips profiles that hosts do not hold, and still probes all
+// other profiles.
 func TestProbesInTurnPassOver(t *testing.T) {
 	for name, held := range map[string][]bool{"all": {true, true}, "the first": {true, false},
 		"the last": {false, true}, "none": {false, false}} {

@@ -7,16 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// addRack adds a host h4 at leaf2 that is another rack than that of h3, and the profile from the
-// rack of h1 and h2 to it.
+// addRack adds a host h4 at leaf2 in a rack separate from h3's, and the profile from the rack of h1
+// and h2 to the rack of h4.
 func addRack(t *testing.T, p *Prover, there *Profile) *Profile {
 	t.Helper()
 	host := p.hosts["h3"].Attached.Host
@@ -115,8 +115,8 @@ func TestOneLookOfTwo(t *testing.T) {
 	}
 }
 
-// TestAssumedInTurn: an EV that a host found bad is probed again once its probe has timed out, by a
-// host that is connected and can, while its profile and port are there.
+// TestAssumedInTurn: after a timeout, the prober probes an EV that a host found bad again. The
+// probing host must be connected and able to probe, and the EV's profile and port must still exist.
 func TestAssumedInTurn(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -270,7 +270,7 @@ func TestPathsOfPortsInTurn(t *testing.T) {
 	}
 }
 
-// TestWantedLinkHeardOf: a link that is due is not probed if a result has come meanwhile.
+// TestWantedLinkHeardOf: the prober skips a due link if a result has arrived meanwhile.
 func TestWantedLinkHeardOf(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	_, _, sent := addProfiles(t, p)
@@ -288,8 +288,9 @@ func TestWantedLinkHeardOf(t *testing.T) {
 	}
 }
 
-// TestSuspectsInOtherPhases: a suspect that is out of use for another reason is one that is spared,
-// and no longer one without evidence; so is one that was denied, and must not be again.
+// TestSuspectsInOtherPhases: the list shows a suspect out of use for an unrelated reason as spared,
+// until the evidence is gone. A suspect denied before, and not to be denied again, counts as spared
+// too.
 func TestSuspectsInOtherPhases(t *testing.T) {
 	p := newProver(t, "stev", func(cfg *inventory.MRC) {
 		cfg.Suspects.Deny, cfg.Suspects.DenyLoss = true, 0.01
@@ -357,8 +358,8 @@ func TestSuspectsInOtherPhases(t *testing.T) {
 	}
 }
 
-// TestBadLinksOfFirstRound: the first round takes links out of use over which no probe came, not
-// those that one has come over, nor those that are out of use already.
+// TestBadLinksOfFirstRound: the first round takes links without a successful probe out of use. It
+// leaves proven links and links already out of use alone.
 func TestBadLinksOfFirstRound(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	net := p.State.Fabric().Snapshot().Builder() // with a link that no path crosses

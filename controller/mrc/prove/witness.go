@@ -76,9 +76,9 @@ func (w *witnesses) most(now time.Duration, id topology.LinkID) (who string, n s
 	return who, n
 }
 
-// unproven reports why a suspect is not denied although it fits the evidence: without the host that
-// reports most losses, nothing of it is left, neither from others nor from counters of switches,
-// and others use the link. Empty: it is proven.
+// unproven reports why a suspect that fits the evidence is not denied: without the host that
+// reports most losses, no evidence is left from other hosts or from switch counters, and other
+// hosts use the link. Empty: the suspect is proven.
 func (s *suspectSet) unproven(x *accused, edge *fabric.Edge) string {
 	link := x.Links[0]
 	who, n := s.witnesses.most(s.now, link)

@@ -59,8 +59,8 @@ type oneProfile struct {
 func (oneProfile) Count(topology.NodeID, bool) int          { return 1 }
 func (o oneProfile) At(topology.NodeID, bool, int) *Profile { return o.of }
 
-// TestUnproven: what a host reports of a link is proven by others that report as much loss as links
-// are denied for, and not by a packet that they lost.
+// TestUnproven: a host's report about a link is proven by further hosts that report as much loss as
+// the denial of a link requires, but not by a single packet that they lost.
 func TestUnproven(t *testing.T) {
 	for _, c := range []struct {
 		sent, lost uint64 // by the other host

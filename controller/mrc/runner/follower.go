@@ -6,20 +6,20 @@ import (
 	"math"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/hostapi"
 	"github.com/weft-sdn/weft/internal/loop"
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Follower denies hosts what is lost, in states that another controller has decided: the one that
-// decides for all. It learns links and ports by itself, so a denial waits neither for the decider
-// nor for the store. What the decider denies stays denied. What the follower alone denies is
-// restored when the link was up for as long as its past demands; the decider's answer to the same
-// failure, which probes have confirmed, is in the states by then, unless there is no decider.
+// A Follower denies lost elements in host states that another controller, the decider for all
+// hosts, has decided. It learns the states of links and ports by itself, so a denial waits neither
+// for the decider nor for the store. EVs denied by the decider remain denied. A denial by the
+// follower alone ends when the link was up for as long as its past demands. By then the states
+// contain the decider's own answer to the failure, confirmed by probes, unless there is no decider.
 //
 // One goroutine, that of Run, owns it. The other methods may be called from any goroutine, do not
 // wait for what follows, and have no effect after Run.
@@ -52,9 +52,8 @@ type madeOf struct {
 	from    *fabric.Rack
 }
 
-// NewFollower returns a follower of the fabric of an inventory. set is called from the goroutine of
-// Run with each host's state, where that is another one than before. It must not wait for anything,
-// nor call the follower.
+// NewFollower returns a follower of the fabric of an inventory. The goroutine of Run calls set with
+// each changed state of a host. set must not wait for anything, nor call the follower.
 func NewFollower(
 	inv *inventory.Inventory, set func(host string, s *hostapi.State),
 ) (*Follower, error) {
@@ -98,14 +97,14 @@ func (f *Follower) Next() (at time.Duration, ok bool) {
 	return max(at, f.state.Now()), at != math.MaxInt64
 }
 
-// SetTopology takes what is advertised now. Nothing is denied before the first snapshot that is not
-// incomplete, and has a node.
+// SetTopology takes the advertised topology. The follower denies nothing before the first complete
+// snapshot with a node.
 func (f *Follower) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	f.loop.Post(ctx.Done(), func() { f.setTopology(s, func(string, error) {}) })
 	return nil
 }
 
-// SetPorts takes what a switch of the inventory reports of its ports, as [Runner.SetPorts] does.
+// SetPorts takes the port reports of an inventory switch, like [Runner.SetPorts].
 func (f *Follower) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
 	f.loop.Post(ctx.Done(), func() { f.setPorts(sw, p) })
 }
@@ -168,7 +167,7 @@ func (f *Follower) prune() {
 	maps.DeleteFunc(f.made, func(of madeOf, _ *hostapi.State) bool { return !used[of.decided] })
 }
 
-// update sets the state of a host, if it is another one than before.
+// update sets the state of a host if the state has changed.
 func (f *Follower) update(name string, h *followed) {
 	shared, ports := h.decided, hostapi.PortMask(0)
 	if at := f.state.Host(name); at != nil && f.denial != nil {
@@ -181,7 +180,8 @@ func (f *Follower) update(name string, h *followed) {
 	f.set(name, h.told)
 }
 
-// deny returns a state for the hosts of a rack without what is lost, the same one when nothing is.
+// deny returns a state without the lost elements for the hosts of a rack, or s itself without
+// losses.
 func (f *Follower) deny(s *hostapi.State, from *fabric.Rack) *hostapi.State {
 	of := madeOf{s, from}
 	if out, ok := f.made[of]; ok {

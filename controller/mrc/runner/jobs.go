@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// What a job depends on is read in parts, so that a denial waits for none of a large job.
+// The runner reads the facts of a job in parts, so that no denial waits for a large job.
 const (
 	nicsAtOnce  = 1024
 	pathsAtOnce = 512
@@ -41,8 +41,8 @@ func (r *Runner) SetTalk(ctx context.Context, needs []*ready.Need) error {
 	return r.ledger.Do(ctx, func() { r.core.SetTalk(needs) })
 }
 
-// JobFacts returns what is known of what a job depends on. The links are probed first from now on,
-// for as long as they are asked about.
+// JobFacts returns the facts that a job depends on. The prober now probes these links first, as
+// long as calls of JobFacts continue.
 func (r *Runner) JobFacts(ctx context.Context, need *ready.Need) (out ready.Fabric, err error) {
 	var j *mrc.JobReading
 	err = r.ledger.Do(ctx, func() {
@@ -70,23 +70,6 @@ func (r *Runner) JobFacts(ctx context.Context, need *ready.Need) (out ready.Fabr
 	return out, err
 }
 
-// wiring is a version of what hosts, switches and links there are.
-type wiring struct {
-	fabric   *fabric.Fabric
-	attached uint64
-	known    bool
-}
-
-// Wiring returns what compares equal as long as what [Runner.JobFacts] returns is of the same
-// hosts, switches and links, whatever is up.
-func (r *Runner) Wiring(ctx context.Context) (version any, err error) {
-	err = r.ledger.Do(ctx, func() {
-		f, known := r.core.Wiring()
-		version = wiring{f, r.found, known}
-	})
-	return version, err
-}
-
 // inParts has the goroutine of the core read n things, some at a time.
 func (r *Runner) inParts(
 	ctx context.Context, j *mrc.JobReading, n, atOnce int, read func(i int),
@@ -107,8 +90,8 @@ func (r *Runner) inParts(
 	return nil
 }
 
-// of returns the places of the links that the pairs of a need cross. It is called outside of
-// the goroutine of the core: a fabric does not change.
+// of returns the places of the links that the pairs of a need cross. Callers are outside the
+// goroutine of the core, because a fabric does not change.
 func (l *jobLinks) of(need *ready.Need, j *mrc.JobReading) []int32 {
 	f, attached := j.Fabric()
 	l.mu.Lock()
@@ -128,8 +111,8 @@ func (l *jobLinks) of(need *ready.Need, j *mrc.JobReading) []int32 {
 	return places
 }
 
-// crossed returns the places of the links that the pairs of a need cross, whose racks are attached
-// so.
+// crossed returns the places of the links that the pairs of a need cross, with racks at the given
+// attachments.
 func crossed(f *fabric.Fabric, need *ready.Need, attached []ev.Attachment) (places []int32) {
 	crossed := make([]bool, f.Len())
 	for _, pair := range need.Pairs {

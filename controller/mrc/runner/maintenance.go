@@ -17,8 +17,8 @@ func (r *Runner) Hold(
 	return states, why, err
 }
 
-// Impact returns for each object why there is none, and what each of some needs loses without them,
-// of an intact fabric. why is why nothing is known.
+// Impact returns for each object why it is unknown, and for each need its losses without the
+// objects, from an intact fabric. why says why no answer is possible.
 func (r *Runner) Impact(
 	ctx context.Context, objects []api.MaintenanceObject, needs []*ready.Need,
 ) (unknown []string, impacts []ready.Impact, why string, err error) {

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
 // The methods below are those of hosts.Observer. What is wrong with what a host
 // says the core counts.
 
-// Hello lets hosts of the inventory in, also those that are not attached to
-// anything known: they are told nothing yet.
+// Hello admits hosts of the inventory, even hosts attached to no known switch: these hosts get no
+// state yet.
 func (r *Runner) Hello(host string, h *hostapi.Hello) error {
 	if !r.known[host] {
 		return fmt.Errorf("%.80q is no host of the controller's inventory", host)
@@ -26,7 +26,7 @@ func (r *Runner) Hello(host string, h *hostapi.Hello) error {
 	return nil
 }
 
-// welcome has the core know of a stream that a host had before it was attached.
+// welcome informs the core of a stream that a host had before it was attached.
 func (r *Runner) welcome(host string) {
 	w := r.waiting[host]
 	delete(r.waiting, host)

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// places has a fabric know which hosts are attached where, and what switches report of their ports,
-// by the names of the inventory. It belongs to the goroutine of the core.
+// places passes the attachments of hosts and the port reports of switches to a fabric, by the names
+// of the inventory. It belongs to the goroutine of the core.
 type places struct {
 	fabric    attacher
 	put       func(fabric.Host) error // in fabric
@@ -21,7 +21,6 @@ type places struct {
 	switches  map[string]*topology.Node // what switches are or were
 	ports     map[string]controller.PortStates
 	attached  map[string]fabric.Host
-	found     uint64 // how often nodes have become others
 }
 
 // attacher is a core, or the state of a fabric alone.
@@ -40,9 +39,9 @@ func newPlaces(
 		ports: make(map[string]controller.PortStates), attached: make(map[string]fabric.Host)}
 }
 
-// setTopology takes what is advertised. The first snapshot that is not incomplete, and has a node,
-// says all there is: from then on what is missing is down. known is called for each host that the
-// core has anew, or refuses.
+// setTopology takes the advertised topology. The first complete snapshot with a node counts as the
+// whole: from then on missing elements are down. attach calls known for each host that the core has
+// added or refused.
 func (p *places) setTopology(s *topology.Snapshot, known func(host string, err error)) {
 	p.fabric.SetTopology(s)
 	if !s.Incomplete() && len(s.Nodes) > 0 {
@@ -51,12 +50,12 @@ func (p *places) setTopology(s *topology.Snapshot, known func(host string, err e
 	}
 }
 
-// attach has the fabric know which hosts are attached where, as far as that has changed.
+// attach puts each host whose attachment has changed into the fabric.
 func (p *places) attach(s *topology.Snapshot, known func(host string, err error)) {
 	if slices.Equal(p.nodes, s.Nodes) {
 		return
 	}
-	p.nodes, p.found = s.Nodes, p.found+1
+	p.nodes = s.Nodes
 	p.find(plan.Nodes(s, p.inventory))
 	for _, h := range fabric.HostsOf(p.inventory, p.switches) {
 		if was, ok := p.attached[h.Name]; ok && was.Same(&h) {
@@ -70,8 +69,8 @@ func (p *places) attach(s *topology.Snapshot, known func(host string, err error)
 	}
 }
 
-// find notes which nodes the switches of the inventory are, and has the fabric know what is known
-// of the ports of those that have been found, or are other nodes than before.
+// find records which nodes the switches of the inventory are. For each switch that was found, or is
+// now another node, it passes the known port states to the fabric.
 func (p *places) find(nodes map[string]*topology.Node) {
 	var moved []string
 	for _, sw := range slices.Sorted(maps.Keys(nodes)) {
@@ -101,7 +100,8 @@ func (p *places) setPorts(sw string, s controller.PortStates) {
 	}
 }
 
-// numbers returns the ports of a switch by link identifier, where they are others than advertised.
+// numbers returns the ports of a switch by link identifier, where they differ from the advertised
+// ports.
 func (p *places) numbers(sw string) map[uint32]uint32 {
 	configured := p.inventory.Switch(sw)
 	out := controller.LearnedPorts(p.ports[sw], configured)

@@ -71,8 +71,8 @@ type uplinksOf struct {
 	now    *topology.Snapshot
 }
 
-// Uplinks returns the links up from tier 0 that are advertised now, and the key that they are
-// known by. There are none when known is their key.
+// Uplinks returns the advertised links up from tier 0, and a key for this list. It returns no links
+// when known equals the key.
 func (r *Runner) Uplinks(
 	ctx context.Context, known any,
 ) (links []fabric.Uplink, key any, err error) {

@@ -12,12 +12,14 @@ import (
 
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/internal/plain"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -29,7 +31,7 @@ type Streams interface {
 	Set(host string, s *hostapi.State) error
 	// Probe asks a host for EV probes.
 	Probe(host string, p *hostapi.Probe) error
-	// Status is what is known of a host; false when nothing is.
+	// Status returns the stream of a host; false when the host is unknown.
 	Status(host string) (mrc.Stream, bool)
 	Counters() mrc.StreamCounts
 }
@@ -38,8 +40,10 @@ type Streams interface {
 type Switches interface {
 	// SetAssignment sets what EVs mean; nil: there are none.
 	SetAssignment(ctx context.Context, a *ev.Assignment) error
-	// SetDrained sets the links that routes leave alone where they can.
+	// SetDrained sets the links that routes avoid where they can.
 	SetDrained(ctx context.Context, links []topology.LinkID) error
+	// SetFabric hands over what is known of the fabric, without waiting for anything.
+	SetFabric(v *fabricview.View)
 	// Unrouted returns the switches that are still to get their routes.
 	Unrouted(ctx context.Context) ([]string, error)
 	// PortCounts reads how many packets the ports of a switch have sent or received.
@@ -50,17 +54,16 @@ type Switches interface {
 type Options struct {
 	// Inventory has the hosts and their attachments; its MRC is on.
 	Inventory *inventory.Inventory
-	// Epoch is that of the versions which hosts are sent, another one after every
-	// start.
+	// Epoch is the epoch of the state versions sent to hosts. It differs after every start.
 	Epoch uint64
-	// Store keeps what clients want; what it holds is taken over.
+	// Store keeps the requests of clients; the Runner takes over the records already there.
 	Store store.Store
 	// Switches may be nil: then the runner does nothing to switches.
 	Switches Switches
 	// Log, when not nil, takes a line for each record of the audit log.
 	Log *slog.Logger
-	// Events, when not nil, is told of every change, one at a time and in order, when it is kept.
-	// It must not wait for anything, nor call the Runner.
+	// Events, when not nil, gets every change, one at a time and in order, after the change is kept.
+	// Events must not wait for anything, nor call the Runner.
 	Events func(api.Event)
 	// Current, when not nil, returns why the controller may not decide any more. It is asked before an
 	// answer is given.
@@ -75,7 +78,7 @@ type Runner struct {
 	// ledger keeps what clients want.
 	ledger *ledger.Ledger
 
-	// For the goroutine of the core alone, as is what the desk has but its kinds.
+	// Only the goroutine of the core uses these fields, and the fields of the desk except its kinds.
 	core *mrc.Core
 	places
 	desk    *mrc.Desk
@@ -86,15 +89,14 @@ type Runner struct {
 	newest atomic.Pointer[topology.Snapshot]
 	news   chan told // of capacity 1: the newest that the switches do not have
 
-	// mu guards the fields below it, and is held while a state is set, so that what
-	// a host says it has applied is not taken for what is only being set.
+	// mu protects the fields below, and is held while a state is set, so that a host's report of an
+	// applied state is not mistaken for a report about the state being set.
 	mu   sync.Mutex
 	seqs map[string]uint64 // of the last Set, by host
 
 	known map[string]bool // hosts of the inventory; not changed any more
 
 	jobLinks jobLinks
-	leasable leasable
 }
 
 // waiting is a host that is not attached to anything known.
@@ -138,10 +140,10 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	return r, nil
 }
 
-// Run runs until ctx ends, which is no error, or the store is another controller's by now. A write
-// that fails otherwise does not end it: hosts are told what is lost as before, without changes and
-// without answers that rest on what the store may not have, until another runner goes on from the
-// records. It must be called once.
+// Run runs until ctx ends, which is no error, or until another controller has taken over the store.
+// A write that fails for any other reason does not end Run. Hosts still learn of losses as before,
+// but Run makes no changes, and gives no answers that may be ahead of the store, until another
+// runner continues from the records. Run must be called once.
 func (r *Runner) Run(ctx context.Context, s Streams) error {
 	r.streams = s
 	g, ctx := errgroup.WithContext(ctx)
@@ -183,14 +185,14 @@ func (r *Runner) set(s mrc.Set) {
 	defer r.mu.Unlock()
 	r.seqs[s.Host] = s.Seq
 	if err := r.streams.Set(s.Host, s.State); err != nil { // there are too many hosts
-		_ = r.core.Refused(s.Host, err.Error())
+		_ = r.core.Refused(s.Host, plain.Error(err))
 	}
 }
 
 // probe asks a host for probes. One that cannot be asked answers that it cannot.
 func (r *Runner) probe(p mrc.Probe) {
 	if err := r.streams.Probe(p.Host, p.Request); err != nil {
-		_ = r.core.ProbeResult(p.Host, &hostapi.ProbeResult{ID: p.Request.ID, Err: err.Error()})
+		_ = r.core.ProbeResult(p.Host, &hostapi.ProbeResult{ID: p.Request.ID, Err: plain.Error(err)})
 	}
 }
 
@@ -203,14 +205,14 @@ func (r *Runner) Do(ctx context.Context, f func(*mrc.Core)) error {
 	return r.ledger.Do(ctx, func() { f(r.core) })
 }
 
-// SetTopology takes what is advertised now. The first snapshot that is not incomplete, and has a
-// node, says all there is: from then on what is missing is down.
+// SetTopology takes the advertised topology. The first complete snapshot with a node counts as the
+// whole: from then on missing elements are down.
 func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 	r.newest.Store(s)
 	return r.ledger.Do(ctx, func() {
 		r.setTopology(s, func(host string, err error) {
 			if err != nil {
-				r.core.Event(api.EventHostChanged, host, err.Error())
+				r.core.Event(api.EventHostChanged, host, plain.Error(err))
 				return
 			}
 			r.welcome(host)

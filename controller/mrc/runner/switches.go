@@ -21,11 +21,15 @@ type told struct {
 	drained    mrc.Drained
 }
 
-// tellNewest has the switches told what EVs mean and what is drained, if that is something else
-// now.
+// tellNewest publishes the view of the fabric, and sends the switches the meaning of EVs and the
+// drained links, if either has changed.
 func (r *Runner) tellNewest() {
+	if r.opts.Switches == nil {
+		return
+	}
+	r.opts.Switches.SetFabric(r.core.View())
 	a := r.core.Assignment()
-	if r.opts.Switches == nil || a == nil && r.core.Failure() == nil {
+	if a == nil && r.core.Failure() == nil {
 		return
 	}
 	t := told{a, r.core.Drained()}
@@ -47,9 +51,8 @@ const (
 	askLate = time.Second
 )
 
-// tell is the goroutine that tells the controller of the switches: planning takes a while, and
-// hosts do not wait for it. While something is being drained it asks whether all have done what
-// they were told.
+// tell is the goroutine that informs the controller of the switches. Planning takes a while, and
+// hosts do not wait for it. During a drain, tell asks whether all switches have followed.
 func (r *Runner) tell(ctx context.Context) error {
 	var last told
 	now := make(chan time.Time)
@@ -89,8 +92,7 @@ func (r *Runner) tell(ctx context.Context) error {
 // readingAtOnce bounds the switches whose counters are read at a time.
 const readingAtOnce = 32
 
-// count is the goroutine that reads what the ports of switches have sent and
-// received.
+// count is the goroutine that reads the sent and received packet counts of switch ports.
 func (r *Runner) count(ctx context.Context, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

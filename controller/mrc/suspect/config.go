@@ -14,10 +14,10 @@ type Config struct {
 	// Window is how long evidence counts, at least; it counts for at most one
 	// and a half times as long.
 	Window time.Duration
-	// MinLoss is the least loss rate across a link, of 1, that is worth a name.
+	// MinLoss is the smallest loss rate across a link, from 0 to 1, for which the link is named.
 	MinLoss float64
-	// MaxMarked is the share of arrived packets with a congestion mark, of 1,
-	// above which an observation is of congestion and does not count.
+	// MaxMarked is the share of arrived packets with a congestion mark, from 0 to 1, above which
+	// congestion explains an observation, so that the observation does not count.
 	MaxMarked float64
 	// Confidence is the least that a suspect is named with, of 1.
 	Confidence float64

@@ -82,10 +82,9 @@ func (l *Locator) Path(links []topology.LinkID) PathID {
 	return id
 }
 
-// Observe adds what has become of packets since the last observation of them,
-// and tells whether it counts: not when so many of them were marked that
-// congestion explains what was lost. More lost or marked than can be counts as
-// all of them.
+// Observe adds the outcome of packets since the last observation, and reports whether the
+// observation counts. It does not count when so many packets were marked that congestion explains
+// the loss. A count of lost or marked packets above the possible maximum is cut to the maximum.
 func (l *Locator) Observe(now time.Duration, id PathID, c Counts) bool {
 	l.advance(now)
 	c.Lost = min(c.Lost, c.Sent)

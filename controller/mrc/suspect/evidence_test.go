@@ -77,9 +77,9 @@ func TestMarkedPackets(t *testing.T) {
 	}
 }
 
-// TestConfidence: how sure a suspect is follows from how likely the losses are if it alone loses
-// packets at a rate of its own, if another link does, and if none does. A count that is not there
-// yet is half a packet, and a rate more costs what it gains by chance.
+// TestConfidence: the confidence in a suspect compares the likelihood of the losses under three
+// assumptions: the suspect alone loses packets at its own rate, another link does, or no link does.
+// Each count starts at half a packet, and each additional rate costs its expected gain by chance.
 func TestConfidence(t *testing.T) {
 	type paths map[string]Counts // by the names of links, of one letter each
 	for _, x := range []struct {
@@ -167,7 +167,8 @@ func lettersOf(s string) (out []topology.LinkID) {
 	return out
 }
 
-// TestLeastToName: a suspect is named that loses as much, and is as sure, as the least of them.
+// TestLeastToName: Suspects names a link whose loss and confidence exactly equal the configured
+// minimum, and no link below.
 func TestLeastToName(t *testing.T) {
 	cfg := Defaults()
 	cfg.MinLoss = 0.25
@@ -196,7 +197,8 @@ func TestLeastToName(t *testing.T) {
 	}
 }
 
-// TestMostSuspects: as many as there may be are named, the surest first; of more none is.
+// TestMostSuspects: Suspects names up to MaxSuspects links, the surest first. With more bad links
+// it names no link.
 func TestMostSuspects(t *testing.T) {
 	for bad := range 5 {
 		cfg := Defaults()

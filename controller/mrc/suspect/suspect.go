@@ -11,17 +11,15 @@ import (
 
 // Suspect is a link that loses packets.
 type Suspect struct {
-	// Links has one link, or several of which every observed path takes all or
-	// none: the evidence does not tell them apart.
+	// Links has one link, or several links that every observed path takes together or not at all: the
+	// evidence cannot tell them apart.
 	Links []topology.LinkID
-	// Loss is the rate, of 1, at which packets across it are lost, beyond what
-	// is lost elsewhere.
+	// Loss is the loss rate of packets across the link, from 0 to 1, beyond the loss elsewhere.
 	Loss float64
-	// Confidence is the probability, of 1, that it is this link and no other,
-	// nor none, if all are as likely beforehand.
+	// Confidence is the probability, from 0 to 1, that this link alone is bad, if all links and "no
+	// bad link" are equally likely beforehand.
 	Confidence float64
-	// Sent and Lost are the packets that say so, and Paths how many paths they
-	// took.
+	// Sent and Lost count the packets behind this evidence, Paths the paths that they took.
 	Sent, Lost uint64
 	Paths      int
 }
@@ -38,11 +36,11 @@ func (t *tally) add(c Counts) {
 	t.paths++
 }
 
-// rate is the loss rate. A count that is not there yet is half a packet, so that
-// little evidence says little.
+// rate returns the loss rate. It adds half a packet to each count, so that little evidence says
+// little.
 func (t tally) rate() float64 { return (t.lost + 0.5) / (t.sent + 1) }
 
-// likelihood is the logarithm of that of the counts at a loss rate.
+// likelihood returns the log-likelihood of the counts at a loss rate.
 func (t tally) likelihood(rate float64) float64 {
 	return t.lost*math.Log(rate) + (t.sent-t.lost)*math.Log1p(-rate)
 }
@@ -94,8 +92,8 @@ func (l *Locator) best(open []observed) (Suspect, int32) {
 	if all.lost == 0 {
 		return Suspect{}, -1
 	}
-	// How much likelier the evidence is if a link has a rate of its own, less
-	// what an additional rate, of whichever link, gains by chance.
+	// The gain in likelihood if a link has a rate of its own, less the gain by chance of an additional
+	// rate for any link.
 	gain := make([]float64, len(l.names))
 	at := int32(-1)
 	for i, t := range across {

@@ -165,7 +165,8 @@ func TestCongestionAccusesNobody(t *testing.T) {
 	}
 }
 
-// steady gives every path of a fabric the same packets, lost at the rates of its links.
+// steady sends the same number of packets over every path of a fabric; each link loses packets at
+// its rate.
 func steady(l *Locator, f *fabric, sent uint64, loss map[topology.LinkID]float64) {
 	for _, p := range f.paths {
 		rate := 0.0
@@ -202,7 +203,7 @@ func TestSeveralLinks(t *testing.T) {
 }
 
 // TestLinksAlwaysTogether: a host's link and the only link of its leaf are one suspect, until a
-// counter tells them apart.
+// counter separates them.
 func TestLinksAlwaysTogether(t *testing.T) {
 	l := newLocator(t)
 	through := []topology.LinkID{"host>leaf", "leaf>spine"}
@@ -248,8 +249,8 @@ func TestNothingToName(t *testing.T) {
 	}
 }
 
-// TestLeastLoss: by default a link that loses 1.5 packets in 1,000 is named, with a probability,
-// and one that loses 0.9 is not.
+// TestLeastLoss: by default, a link that loses 1.5 packets in 1,000 is named, with a probability,
+// and a link that loses 0.9 is not.
 func TestLeastLoss(t *testing.T) {
 	f := clos(1, 4, 4, 2)
 	for loss, named := range map[float64]bool{0.0015: true, 0.0009: false} {
@@ -313,7 +314,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestLossOfLink: the loss of a link is that of the paths across it, less what others lose anyway.
+// TestLossOfLink: the loss of a link is the loss on the paths across the link, less the loss on all
+// remaining paths.
 func TestLossOfLink(t *testing.T) {
 	l := newLocator(t)
 	l.Observe(0, l.Path([]topology.LinkID{"a", "b"}), Counts{Sent: 10_000, Lost: 1_000})

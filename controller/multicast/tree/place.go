@@ -23,13 +23,14 @@ type Request struct {
 	Group uint16 // index
 	// Spec is complete and valid.
 	Spec *api.MulticastGroupSpec
-	// Without are receivers of the spec that are to be left out.
+	// Without lists the receivers of the spec to leave out of the tree.
 	Without map[netip.Addr]bool
 	// Previous is the placement to stay close to; nil for a new group.
 	Previous *Placement
 	// Reset asks for a new epoch whatever changes.
 	Reset bool
-	// Epoch and Turn are those of the placement if it may not keep Previous's.
+	// Epoch and Turn apply to the placement if the placement cannot keep the epoch and turn of
+	// Previous.
 	Epoch uint32
 	Turn  uint8
 }
@@ -69,8 +70,8 @@ type Result struct {
 	Err       error
 }
 
-// PlaceAll places several groups, on all processors. What it returns is in the order of the
-// requests, and depends on nothing else than they and the network.
+// PlaceAll places several groups, on all processors. The results are in the order of the requests,
+// and depend only on the requests and the network.
 func PlaceAll(n *plan.Network, requests []Request) []Result {
 	out := make([]Result, len(requests))
 	var group errgroup.Group
@@ -195,8 +196,8 @@ func (w *placeWork) edges() error {
 	return api.Refuse(fields)
 }
 
-// standIn takes some switch for that of a source that has not connected yet: nothing is written for
-// a tree without a source.
+// standIn takes any switch as the switch of a source that has not connected yet: the controller
+// writes no entities for a tree without a source.
 func (w *placeWork) standIn() error {
 	w.source = &plan.Located{Host: &inventory.Host{}}
 	inv := w.n.Inventory
@@ -461,8 +462,8 @@ func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
 		back, ok2 := plan.HopTo(s.sw, s.back, up.sw)
 		if !ok1 || !ok2 {
 			return b, &api.Error{Code: api.CodeNotPlannable,
-				Message: fmt.Sprintf("link %s between %s and %s has no known port or MAC", s.links[0].ID,
-					up.sw.Name, s.sw.Name)}
+				Message: fmt.Sprintf("the link between %s and %s has no known port or MAC", up.sw.Name,
+					s.sw.Name)}
 		}
 		b.Port, b.Neighbor, b.Ingress = down.Port, down.Neighbor, []uint32{down.Port}
 		node.UpstreamPort, node.UpstreamNeighbor = back.Port, back.Neighbor
@@ -489,8 +490,8 @@ func (w *placeWork) connect(p *Placement, at int) (PlacedBranch, error) {
 	return b, nil
 }
 
-// routed returns the way by which unicast goes from one node to another, one of
-// several by the group's key.
+// routed returns the next hop of unicast packets from one node to another. The group's key selects
+// among several paths.
 func (w *placeWork) routed(from, to *skeleton) (plan.Hop, error) {
 	paths, ok := w.n.Graph().Toward(to.node.ID, topology.MetricIGP)
 	if ok {
@@ -560,8 +561,8 @@ func sameEnd(p *Placement, b *PlacedBranch, q *Placement, c *PlacedBranch) bool 
 // hosts and the queues out.
 const minHoldoff = 50 * time.Microsecond
 
-// roundTrip returns one round trip of the tree, or the default when it has no
-// link, or the delay of some link is unknown.
+// roundTrip returns one round trip of the tree. If the tree has no link, or the delay of a link is
+// unknown, roundTrip returns the default.
 func (w *placeWork) roundTrip() time.Duration {
 	if len(w.tree) == 1 {
 		return w.n.Inventory.Defaults.NackHoldoff.D()

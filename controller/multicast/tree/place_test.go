@@ -43,8 +43,8 @@ func shape(n *plan.Network, p *Placement) string {
 	return at(0)
 }
 
-// TestPlaceAll: groups that are placed together get what each gets alone, in the order of their
-// requests, and those that cannot be placed their own error.
+// TestPlaceAll: groups that are placed together get the same placements as groups placed alone, in
+// the order of the requests. Each group that cannot be placed gets a separate error.
 func TestPlaceAll(t *testing.T) {
 	net := sample.FatTree(4, 4, 2, 4, 2)
 	specs := make([]api.MulticastGroupSpec, 60)
@@ -146,8 +146,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// A link whose identifier is not the port uses the port that the inventory has
-// for it, in trees and routes, and a port out of range is none.
+// A link whose identifier differs from the port uses the port from the inventory, in trees and
+// routes. A port out of range is no port.
 func TestPortsOfTheInventory(t *testing.T) {
 	net := sample.New().Switches("a", "b")
 	net.LinkPorts("a", 1000, "b", 2000, 1)
@@ -296,7 +296,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Only what has to move moves, and what is left keeps its tree.
+// Only the branches that must move move. The remaining branches keep their tree.
 func TestMoves(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
@@ -545,7 +545,7 @@ func TestSRHLimit(t *testing.T) {
 	}
 }
 
-// The hold-off is a round trip of the tree where its delays are known.
+// The hold-off is a round trip of the tree if the delays are known.
 func TestHoldoff(t *testing.T) {
 	net := sample.Figure1()
 	spec := net.Spec(1, "s1", "r1", "r4")

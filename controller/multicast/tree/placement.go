@@ -14,8 +14,7 @@ import (
 type Placement struct {
 	// Group is the group's index.
 	Group uint16 `json:"group"`
-	// Turn is 0 or 1: which of the two sets of tree groups, replica instances and
-	// SIDs it has.
+	// Turn is 0 or 1: the set of tree groups, replica instances and SIDs that the placement uses.
 	Turn uint8 `json:"turn"`
 	// Epoch of all its nodes and branches.
 	Epoch uint32 `json:"epoch"`

@@ -22,9 +22,9 @@ func network(n *sample.Net) *plan.Network {
 	return plan.NewNetwork(n.Topology.Build(), &n.Inventory)
 }
 
-// describe writes everything that a placement needs, switch by switch, and
-// checks that the pipeline takes it, that nothing is there twice, and that
-// every entity is recognized as the group's.
+// describe writes all entities of a placement, switch by switch. describe checks that the pipeline
+// takes each entity, that no entity appears twice, and that every entity is recognized as an entity
+// of the group.
 func describe(t *testing.T, n *plan.Network, p *Placement) string {
 	t.Helper()
 	s := plantest.Schema(t)
@@ -74,8 +74,8 @@ func TestFigure1(t *testing.T) {
 	plantest.Golden(t, "figure1.txt", describe(t, n, place(t, n, Request{Group: 3, Spec: &spec})))
 }
 
-// TestTreeTakesItsSourceOnly: every SID of a tree takes packets of the switch, or of the host, that
-// encapsulates.
+// TestTreeTakesItsSourceOnly: every SID of a tree takes packets only from the encapsulating switch
+// or host.
 func TestTreeTakesItsSourceOnly(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
@@ -132,8 +132,9 @@ func TestSourceThatIsNotConnected(t *testing.T) {
 	}
 }
 
-// TestItemsInOrder: matches and parameters of all entries are in the order that [entry.In] and
-// [entry.Do] give them, whatever receivers have of their own. Entries are compared as they are.
+// TestItemsInOrder: matches and parameters of all entries are in the order of [entry.In] and
+// [entry.Do], whatever settings the receivers have. The reconciler compares entries without
+// sorting.
 func TestItemsInOrder(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
@@ -258,7 +259,7 @@ func TestSameEpoch(t *testing.T) {
 	}
 }
 
-// TestDepths has the distance of each node of a tree from its root.
+// TestDepths: Depths returns the distance of each node from the root.
 func TestDepths(t *testing.T) {
 	p := &Placement{Nodes: []PlacedNode{{Parent: -1}, {Parent: 0}, {Parent: 1}, {Parent: 0},
 		{Parent: 2}}}
@@ -290,7 +291,8 @@ func TestSameEnd(t *testing.T) {
 	}
 }
 
-// TestTreeAsClientsSeeIt has each node with its parent, what it does and whom its branches lead to.
+// TestTreeAsClientsSeeIt: clients see each node with the parent, the role and the destinations of
+// the branches.
 func TestTreeAsClientsSeeIt(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
@@ -335,8 +337,8 @@ func TestTreeAsClientsSeeIt(t *testing.T) {
 	}
 }
 
-// TestSIDsOfTurns: a node has a SID of its own for each turn, the switch of the source has one for
-// both.
+// TestSIDsOfTurns: a node has a separate SID for each turn, the switch of the source has one SID
+// for both turns.
 func TestSIDsOfTurns(t *testing.T) {
 	net := sample.Figure1()
 	n := network(net)
@@ -356,7 +358,8 @@ func TestSIDsOfTurns(t *testing.T) {
 	}
 }
 
-// TestSwitchIsOutOfUse: a tree is kept as long as each of its switches can be part of one.
+// TestSwitchIsOutOfUse: the controller keeps a tree as long as each switch in the tree can be part
+// of a tree.
 func TestSwitchIsOutOfUse(t *testing.T) {
 	for what, c := range map[string]struct {
 		change func(*sample.Net)

@@ -47,8 +47,7 @@ func (b *bundle) equal(o *bundle) bool {
 // names returns the PFC policies of a bundle, in order.
 func (b *bundle) names() []string { return slices.Sorted(maps.Keys(b.deployments)) }
 
-// policy is an SRv6 policy and where it is on its way from one bundle to the
-// next.
+// policy is an SRv6 policy with its progress from one bundle to the next.
 type policy struct {
 	SRv6Policy
 	err          error // why the present network has no path for it
@@ -97,7 +96,7 @@ type pfcPolicy struct {
 	deps  []Dependency // that it has in the graph
 }
 
-// attempt is a bundle being decided, and what is wrong with its PFC policies.
+// attempt is a bundle under decision, with the errors of the PFC policies.
 type attempt struct {
 	policy *policy
 	bundle *bundle
@@ -106,8 +105,8 @@ type attempt struct {
 	errs   map[string]error
 }
 
-// try decides the bundle of a policy. It leaves the graph of dependencies with
-// those of the attempt in place of those there were; undo puts them back.
+// try decides the bundle of a policy. try replaces the old dependencies in the graph by the
+// dependencies of the attempt; undo puts the old dependencies back.
 func (c *Core) try(
 	p *policy, measured SRv6Policy, requests []*pfcPolicy, tenant func(string) *Tenant,
 ) (*attempt, error) {
@@ -159,7 +158,7 @@ func (c *Core) undo(a *attempt, requests []*pfcPolicy) {
 	}
 }
 
-// commit makes an attempt what is aimed at.
+// commit makes an attempt the target.
 func (c *Core) commit(a *attempt, requests []*pfcPolicy) error {
 	for _, r := range requests {
 		r.deps, r.cycle, r.err = a.deps[r.Name], a.cycles[r.Name], a.errs[r.Name]
@@ -249,8 +248,7 @@ func (c *Core) Holders(policy string) []topology.NodeID {
 	return nil
 }
 
-// Advance records that all nodes that can be reached hold what they should for an
-// SRv6 policy.
+// Advance records that all reachable nodes hold the wanted state for an SRv6 policy.
 func (c *Core) Advance(name string) {
 	p := c.policies[name]
 	if p == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// slow are switches that take what they should hold late, each in its own time, and entry by entry
-// as a controller writes them: what is new first, what is to go at last.
+// slow simulates switches that take entries late, each switch in a separate time, and entry by
+// entry in the write order of a controller: new entries first, removals last.
 type slow struct {
 	*bed
 	rng     *rand.Rand
@@ -187,8 +187,8 @@ func TestCycle(t *testing.T) {
 	b.step(time.Second)
 }
 
-// TestChangedPolicyStays: a policy that was changed is planned by what it is now when the network
-// changes.
+// TestChangedPolicyStays: after a network change, the core plans a changed policy by the present
+// spec.
 func TestChangedPolicyStays(t *testing.T) {
 	w := ring()
 	b := newBed(t, w)
@@ -205,8 +205,8 @@ func TestChangedPolicyStays(t *testing.T) {
 	}
 }
 
-// TestPathFailsAgain: a policy whose path is back is as it was, and each time that the network has
-// none is told once.
+// TestPathFailsAgain: a policy recovers when the path comes back, and each loss of the path sends
+// one event.
 func TestPathFailsAgain(t *testing.T) {
 	const failed = "srv6-policy.path-failed wan"
 	b := newBed(t, figure3())
@@ -231,8 +231,8 @@ func TestPathFailsAgain(t *testing.T) {
 	}
 }
 
-// TestChangedTenant: a tenant that was changed has what it needs at the nodes of its sites, also at
-// those where it was before, and nothing at those it has left.
+// TestChangedTenant: a changed tenant has the needed entities at the nodes of all present sites,
+// both old and new, and nothing at nodes without a site any more.
 func TestChangedTenant(t *testing.T) {
 	b := newBed(t, ring())
 	x := b.tenant("a", 1, 3)
@@ -301,8 +301,9 @@ func TestCycleByTopology(t *testing.T) {
 	}
 }
 
-// TestRefusedTenantLeavesCircles: a change of a tenant that is refused, for want of room at a
-// switch, leaves what its queues wait for: the policy that closes the circle is refused still.
+// TestRefusedTenantLeavesCircles: a tenant change that is refused for lack of room at a switch
+// leaves the queue dependencies unchanged: the core still refuses the policy that closes the
+// circle.
 func TestRefusedTenantLeavesCircles(t *testing.T) {
 	b := newBed(t, ring())
 	b.must(b.around("one", 1, false, "A", "B", "C", "D"))
@@ -323,7 +324,7 @@ func TestRefusedTenantLeavesCircles(t *testing.T) {
 	}
 }
 
-// TestMoving: of all policies those are waited for whose paths are made or switched, by name.
+// TestMoving: the core waits, by name, for the policies whose paths are being made or switched.
 func TestMoving(t *testing.T) {
 	c := &Core{policies: make(map[string]*policy)}
 	var want []string

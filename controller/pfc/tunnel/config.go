@@ -42,8 +42,7 @@ type Sizing struct {
 	// WANQueue is how many octets may wait at each node between two ends of a
 	// tunnel, and arrive after the pause; MTU is the largest frame, in octets.
 	WANQueue, MTU uint64
-	// Share is the part of a buffer, in percent, above which a queue is never
-	// filled before it stops its upstream.
+	// Share is the highest fill level of a buffer, in percent, at which a queue stops the upstream.
 	Share uint64
 }
 

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestConfigBounds has each number of a configuration refused just beyond its bounds, by its name.
+// TestConfigBounds: the check refuses each number of a configuration just beyond the bounds, and
+// names the field.
 func TestConfigBounds(t *testing.T) {
 	for _, c := range []struct {
 		field string // "": it is good

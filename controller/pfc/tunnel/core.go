@@ -93,7 +93,7 @@ func (c *Core) Next() (at time.Duration, ok bool) {
 	return max(at, c.now), ok
 }
 
-// Ready returns what is to be done now, and counts on its being done.
+// Ready returns the work to do now, and relies on the caller to do the work.
 func (c *Core) Ready() Ready {
 	r := c.out
 	c.out = Ready{}
@@ -125,9 +125,8 @@ func (c *Core) SetTopology(s *topology.Snapshot) {
 	}
 }
 
-// replan decides a policy's bundle anew. What cannot be had leaves things as
-// they are, but a PFC policy that would close a circle is taken off: it fails
-// open.
+// replan decides a policy's bundle anew. A failed plan changes nothing. But the core removes a PFC
+// policy that would close a circle: the policy fails open.
 func (c *Core) replan(p *policy) {
 	requests := c.requestsOn(p.Name)
 	a, err := c.try(p, p.SRv6Policy, requests, c.tenant)
@@ -174,8 +173,8 @@ func (c *Core) requestsThat(match func(*pfcPolicy) bool) []*pfcPolicy {
 	return out
 }
 
-// PutSRv6Policy makes or changes an SRv6 policy. An error changes nothing: the
-// network has no such path, or a PFC policy cannot be had on it.
+// PutSRv6Policy creates or changes an SRv6 policy. An error changes nothing: the network has no
+// such path, or the path cannot carry a PFC policy.
 func (c *Core) PutSRv6Policy(p SRv6Policy) error {
 	old := c.policies[p.Name]
 	next := old
@@ -325,7 +324,7 @@ func (c *Core) attach(t *Tenant) error {
 	return nil
 }
 
-// detach gives back what the sites of a tenant needed that is gone, or is another now.
+// detach releases the resources for the sites of a removed or changed tenant.
 func (c *Core) detach(t *Tenant) {
 	for i := range t.Sites {
 		s := &t.Sites[i]
@@ -431,8 +430,8 @@ func (c *Core) DeletePFCPolicy(name string) {
 	c.recheck()
 }
 
-// recheck looks whether PFC policies that were in a circle still are, and
-// whether those that would have closed one may come back.
+// recheck checks whether PFC policies in a circle still form a circle, and whether PFC policies
+// that would have closed a circle may come back.
 func (c *Core) recheck() {
 	for _, name := range slices.Sorted(maps.Keys(c.requests)) {
 		r := c.requests[name]
@@ -448,8 +447,7 @@ func (c *Core) recheck() {
 	}
 }
 
-// Cycle returns the circle that a PFC policy is in, by its own doing or that of
-// another, nil for none.
+// Cycle returns the circle that contains a PFC policy, whichever policy closed the circle, or nil.
 func (c *Core) Cycle(name string) []Queue {
 	if r := c.requests[name]; r != nil {
 		return c.deps.Cycle(r.deps)

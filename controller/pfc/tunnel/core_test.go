@@ -174,8 +174,8 @@ func TestScenario1(t *testing.T) {
 	}
 }
 
-// TestTunnelsOverTwoNodes: with two nodes between, the tunnel upward crosses them in the reverse
-// order of the tunnel downward, which is that of the policy.
+// TestTunnelsOverTwoNodes: with two nodes in between, the downward tunnel crosses the nodes in the
+// order of the policy, and the upward tunnel in reverse order.
 func TestTunnelsOverTwoNodes(t *testing.T) {
 	b := newBed(t, figure3())
 	b.must(b.PutSRv6Policy(SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1",
@@ -337,7 +337,8 @@ func with(r PFCPolicy, f func(*PFCPolicy)) PFCPolicy {
 	return r
 }
 
-// TestTunnelLost: probes that do not come back are a lost tunnel, and one that does is a found one.
+// TestTunnelLost: missing probes mean a lost tunnel, and a returning probe means that the tunnel
+// works again.
 func TestTunnelLost(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
@@ -390,9 +391,9 @@ func TestAnswerOfAnotherNode(t *testing.T) {
 	}
 }
 
-// TestPlannedBeforeMeasured: before a probe is back, watermarks are made for the delay of the links
-// there and back with an eighth in reserve, or, where that of one is not known, for the round trip
-// that is assumed. A delay of 0 is known.
+// TestPlannedBeforeMeasured: before the first probe returns, the watermarks use the delay of the
+// links in both directions with an eighth in reserve. If the delay of a link is unknown, the
+// watermarks use the assumed round trip. A delay of 0 is known.
 func TestPlannedBeforeMeasured(t *testing.T) {
 	of := func(us uint32) topology.Delay { return topology.Delay{Known: true, Average: us, Min: us} }
 	for _, c := range []struct {
@@ -422,8 +423,7 @@ func TestPlannedBeforeMeasured(t *testing.T) {
 	}
 }
 
-// TestNumbersRunOut: a node has as many lists as it has numbers, and a list that nobody uses gives
-// its number back.
+// TestNumbersRunOut: a node can have one list for each number. An unused list returns the number.
 func TestNumbersRunOut(t *testing.T) {
 	n := numbers{most: 3, given: map[string]*number{}, taken: map[uint16]bool{}}
 	seen := map[uint16]bool{}
@@ -447,8 +447,8 @@ func TestNumbersRunOut(t *testing.T) {
 	}
 }
 
-// TestTunnelBackTouchesPolicy: the status of a PFC policy is looked at again when its tunnel is
-// back, also when the round trip is the same as before.
+// TestTunnelBackTouchesPolicy: the core checks the status of a PFC policy again when the tunnel
+// works again, even with an unchanged round trip.
 func TestTunnelBackTouchesPolicy(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
@@ -462,7 +462,7 @@ func TestTunnelBackTouchesPolicy(t *testing.T) {
 	}
 	b.rtt = lost
 	b.step(time.Second)
-	// The core alone, without work, so that what one answer makes ready can be seen.
+	// Run the core alone, without work, to see the effect of a single answer.
 	for back := false; !back; {
 		b.at += 10 * time.Millisecond
 		b.Tick(b.at)
@@ -510,8 +510,8 @@ func TestProbesBeginAtOnce(t *testing.T) {
 	}
 }
 
-// TestRoundTripTouchesPolicy: the status of a PFC policy, which says whether its headroom fits, is
-// looked at again when the round trip that is planned for is another, and not for one as before.
+// TestRoundTripTouchesPolicy: the status of a PFC policy shows whether the headroom fits. The core
+// checks the status again only when the planned round-trip time changes.
 func TestRoundTripTouchesPolicy(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
@@ -566,7 +566,7 @@ func TestMarksFollow(t *testing.T) {
 	}
 }
 
-// TestForeignNumbers: a list gets the number of a foreign list only when it is the same list.
+// TestForeignNumbers: a list gets the number of a foreign list only if both lists are equal.
 func TestForeignNumbers(t *testing.T) {
 	sids := []netip.Addr{netip.MustParseAddr("5f00::1"), netip.MustParseAddr("5f00::2")}
 	fresh := func(foreign map[uint16][]netip.Addr) *numbers {
@@ -590,8 +590,8 @@ func TestForeignNumbers(t *testing.T) {
 	}
 }
 
-// TestForeignListOfPolicy: the list of an SRv6 policy has the number of a foreign one with its
-// SIDs. Best effort needs none.
+// TestForeignListOfPolicy: the segment list of an SRv6 policy takes the number of a foreign list
+// with the same SIDs. A best-effort policy needs no list.
 func TestForeignListOfPolicy(t *testing.T) {
 	p := SRv6Policy{Name: "wan", PathRequest: PathRequest{Headend: "R1", Endpoint: "R3",
 		Via: node("R2")}}
@@ -639,8 +639,8 @@ func TestTunnelLostAtItsProbe(t *testing.T) {
 	}
 }
 
-// TestNextOfMonitors: with something to measure, be it one tunnel, probes and questions have their
-// time; with nothing there is none.
+// TestNextOfMonitors: with at least one tunnel to measure, probes and questions have a due time.
+// Without a tunnel, nothing is due.
 func TestNextOfMonitors(t *testing.T) {
 	c, err := New(Defaults())
 	if err != nil {

@@ -2,14 +2,14 @@ package tunnel
 
 import "slices"
 
-// A Dependency reports that a queue can only drain while another does, as the other
-// stops it when it fills.
+// A Dependency reports that Queue can drain only while On drains, because On stops Queue when On
+// fills.
 type Dependency struct{ Queue, On Queue }
 
-// Dependencies is the buffer-dependency graph: which queues wait for which. A
-// circle in it can stop forever; without one the last queue of every chain
-// drains, and then the one before it. Dependencies are counted, so that several
-// owners may have the same.
+// Dependencies is the buffer-dependency graph: an edge leads from a waiting queue to the queue it
+// waits for. A circle in the graph can stop forever. Without a circle, the last queue of every
+// chain drains, and then the queue before it. The graph counts dependencies, so several owners may
+// add the same dependency.
 //
 // A check looks at what can be reached from the new dependencies only, so its
 // time does not grow with the rest of the graph.
@@ -68,10 +68,9 @@ func (d *Dependencies) Remove(deps []Dependency) {
 	}
 }
 
-// Check returns a circle through one of some dependencies if there were these
-// beside those that there are: the queues of it, each waiting for the next, and
-// the last for the first. It returns nil when there is none. The graph stays as
-// it is.
+// Check returns a circle that new dependencies would close in the graph: the queues of the circle,
+// each queue waiting for the next, and the last for the first. Check returns nil if the new
+// dependencies close no circle. The graph does not change.
 func (d *Dependencies) Check(deps []Dependency) []Queue {
 	d.Add(deps)
 	defer d.Remove(deps)
@@ -118,8 +117,8 @@ func (d *Dependencies) reach(start, goal int32) bool {
 	return false
 }
 
-// circle returns the way that reach found, which the dependency of its end on
-// its start closes. The first is the least, so that one circle has one form.
+// circle returns the path that reach found. The dependency of the end on the start closes the
+// circle. The least queue comes first, so that a circle has only one form.
 func (d *Dependencies) circle(start, goal int32) []Queue {
 	out := []Queue{d.queues[goal]}
 	for v := goal; v != start; {

@@ -21,7 +21,7 @@ func chain(nodes ...int) (deps []Dependency) {
 	return deps
 }
 
-// TestDeadlockRing: the third policy of a ring closes it, and is told by whose queues.
+// TestDeadlockRing: the third policy of a ring closes the circle, and the error names the queues.
 func TestDeadlockRing(t *testing.T) {
 	d := NewDependencies()
 	d.Add(chain(1, 2, 3))
@@ -46,6 +46,25 @@ func TestDeadlockRing(t *testing.T) {
 	d.Remove(chain(2, 3))
 	if c := d.Check(chain(4, 5, 1)); c != nil {
 		t.Errorf("after the circle was opened: %v", c)
+	}
+}
+
+// TestCycleOfAdded: Cycle looks at dependencies that have been added, and at no others, known to it
+// or not.
+func TestCycleOfAdded(t *testing.T) {
+	d := NewDependencies()
+	d.Add(chain(1, 2, 3))
+	if c := d.Cycle(chain(3, 1)); c != nil {
+		t.Errorf("between known queues: %v", c)
+	}
+	d.Add(chain(2, 1))
+	if c := d.Cycle(chain(2, 1)); len(c) != 2 {
+		t.Errorf("of the added ones: %v", c)
+	}
+	for _, deps := range [][]Dependency{chain(9, 2), chain(2, 9)} {
+		if c := d.Cycle(deps); c != nil {
+			t.Errorf("%v, one of which is unknown: %v", deps, c)
+		}
 	}
 }
 

@@ -67,8 +67,8 @@ type Stage struct {
 	Queues []Queue         `json:"queues"`
 	// Ports face the tenant's hosts and are paused by the first stage.
 	Ports []uint32 `json:"ports,omitempty"`
-	// Rate is the least between the stage before and this one, Speed that of the
-	// interface that is paused; bit/s.
+	// Rate is the lowest rate between the previous stage and this stage, Speed the speed of the paused
+	// interface, both in bit/s.
 	Rate  uint64 `json:"rate,omitempty"`
 	Speed uint64 `json:"speed,omitempty"`
 }

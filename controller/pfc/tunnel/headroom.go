@@ -35,15 +35,15 @@ func emptied(octets, rate uint64) time.Duration {
 	return time.Duration(min(n, math.MaxInt64))
 }
 
-// slowdown is how much slower than its rate a queue may get rid of its buffer, in
-// between pauses, and is still taken to be alive by those upstream of it.
+// slowdown is the factor by which a queue may drain its buffer slower than its rate, between
+// pauses, and still count as alive for the upstreams.
 const slowdown = 8
 
-// MaxPause is how long the queue of a stage may be paused without sending before
-// it is taken for a storm: what the policy says, and for each stage downstream
-// as long as that may stop its upstream while it sends itself, now and then, and
-// until, when the XON is lost, the pause is over. What is legal downstream is
-// upstream too, and a storm ends where it begins.
+// MaxPause returns how long the queue of a stage may stay paused without sending before the pause
+// counts as a storm. MaxPause is the limit of the policy, plus two times for each downstream stage:
+// the time for which the downstream stage may stop the upstream while it still sends slowly, and
+// the rest of the pause if the XON is lost. So a pause that is legal downstream is legal upstream,
+// too, and a storm ends at its origin.
 func (s *Sizing) MaxPause(d *Deployment, stage int, r *PFCPolicy) time.Duration {
 	most := r.MaxPause
 	for i := stage + 1; i < len(d.Stages); i++ {
@@ -71,9 +71,9 @@ type Feed struct {
 	Nodes int
 }
 
-// Headroom is what arrives at worst after XOFF was first sent, one of them being
-// lost: a round trip and a refresh interval at the rate of the feed, what waits
-// in the network between, and a packet each way that was begun before.
+// Headroom returns the worst-case octets that arrive after the first XOFF, with one XOFF lost: a
+// round trip and a refresh interval at the rate of the feed, the queues in the network between, and
+// one packet in each direction that started before the XOFF.
 func (s *Sizing) Headroom(f Feed) uint64 {
 	return sum(octets(f.Rate, f.RTT), octets(f.Rate, f.Refresh), uint64(f.Nodes)*s.WANQueue, 2*s.MTU)
 }

@@ -33,8 +33,8 @@ func TestHeadroom(t *testing.T) {
 	}
 }
 
-// TestQueueOfSeveralFeeds: a queue that several PFC policies share obeys the strictest of them, and
-// has the buffer of the largest.
+// TestQueueOfSeveralFeeds: a queue shared by several PFC policies obeys the strictest policy, and
+// gets the largest buffer.
 func TestQueueOfSeveralFeeds(t *testing.T) {
 	s := Defaults().Sizing
 	of := func(port uint32, buffer, xoff, xon uint64, limit time.Duration, rate uint64) feed {
@@ -76,6 +76,10 @@ func TestMarks(t *testing.T) {
 		{"far too small", 1_000, 99_000, 0, 0, Marks{1_000, 99_000, 1_000, 750}, false},
 		{"given", 100_000, 10_000, 80_000, 100, Marks{100_000, 10_000, 80_000, 100}, true},
 		{"given too high", 100_000, 10_000, 95_000, 0, Marks{100_000, 10_000, 95_000, 71_250}, false},
+		{"XON equal to XOFF", 100_000, 10_000, 80_000, 80_000, Marks{100_000, 10_000, 80_000, 60_000},
+			true},
+		{"XON just below XOFF", 100_000, 10_000, 80_000, 79_999, Marks{100_000, 10_000, 80_000, 79_999},
+			true},
 		{"XON above a computed XOFF", 100_000, 98_000, 0, 50_000, Marks{100_000, 98_000, 2_000, 1_500},
 			true},
 	} {
@@ -218,7 +222,8 @@ func TestMaxPauseOfSlowStage(t *testing.T) {
 	}
 }
 
-// TestDependencies has each queue wait for those of the next stage, and the last for none.
+// TestDependencies: each queue waits for the queues of the next stage. The last queue waits for no
+// queue.
 func TestDependencies(t *testing.T) {
 	q := func(n uint32) Queue { return Queue{"n", n, 3} }
 	d := &Deployment{Stages: []Stage{{Queues: []Queue{q(1)}}, {Queues: []Queue{q(2), q(3)}},

@@ -16,16 +16,16 @@ import (
 type Node struct {
 	// Lists are SRv6 segment lists by number.
 	Lists []List
-	// Services are End.DT6 SIDs of tenants, Ports those that face them, Routes
-	// lead to what is behind them, Steers to their other sites.
+	// Services lists the End.DT6 SIDs of tenants. Ports lists the ports that face tenants. Routes lead
+	// to prefixes behind these ports, Steers to other sites of the tenants.
 	Services []Service
 	Ports    []EdgePort
 	Routes   []Route
 	Steers   []Steer
-	// Slices are those of all tenants that come by.
+	// Slices lists the slices of all tenants whose traffic crosses the node.
 	Slices []Slice
-	// Queues make pauses, Accepts says who may pause what by a tunnel, and Links
-	// which ports take PFC frames from their links.
+	// Queues lists the queues that send pauses. Accepts lists who may pause which queue by a tunnel.
+	// Links lists the ports that take PFC frames from their links.
 	Queues  []QueueState
 	Accepts []Accept
 	Links   []LinkPause
@@ -41,7 +41,7 @@ func (n *Node) Empty() bool {
 		len(n.Queues)+len(n.Accepts)+len(n.Links)+len(n.Learn) == 0 && !n.Probes
 }
 
-// A List is a segment list, the last SID of which is given elsewhere.
+// A List is a segment list without the last SID, which is given elsewhere.
 type List struct {
 	ID     uint16
 	Source netip.Addr
@@ -97,8 +97,8 @@ type QueueState struct {
 	Upstreams []Upstream
 	Rate      uint64 // bit/s, 0: no limit
 	MaxPause  time.Duration
-	// RTT, the longest of the upstreams, and Fill, what all of them send in bit/s,
-	// are what the headroom was computed from; Measured: none is assumed.
+	// RTT, the longest round trip of the upstreams, and Fill, the rate of all upstreams in bit/s, are
+	// the inputs of the headroom. Measured: every round trip was measured.
 	RTT      time.Duration
 	Fill     uint64
 	Measured bool
@@ -131,7 +131,7 @@ type LinkPause struct {
 
 func sortQueues(qs []Queue) { slices.SortFunc(qs, Queue.compare) }
 
-// feed is one of the upstreams of a queue, with what it asks of it.
+// feed is one upstream of a queue, with the demands of a PFC policy and a tenant on the queue.
 type feed struct {
 	Feed
 	Upstream
@@ -201,7 +201,8 @@ func (w *nodeWork) tenant(t *Tenant) {
 	}
 }
 
-// service returns the SID of a tenant at the node, for the families of what it has there.
+// service returns the SID of a tenant at the node, for the address families of the tenant's
+// prefixes at the node.
 func (w *nodeWork) service(t *Tenant, sid netip.Addr) Service {
 	x := Service{SID: sid, VRF: t.VRF}
 	for i := range t.Sites {

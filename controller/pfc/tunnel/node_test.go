@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestServiceFamilies: a SID of a tenant takes the families of the prefixes that its sites have.
+// TestServiceFamilies: a tenant SID takes the address families of the site prefixes.
 func TestServiceFamilies(t *testing.T) {
 	sid, other := netip.MustParseAddr("fc00:0:9:1::"), netip.MustParseAddr("fc00:0:9:2::")
 	v4, v6 := netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8:1::/48")

@@ -9,9 +9,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// numbers gives the segment lists of a node their numbers, from 1. A number
-// comes from the list itself, so that a controller that starts again gives the
-// same ones, but for those of lists that wanted the same.
+// numbers gives the segment lists of a node their numbers, from 1. A number follows from the list
+// itself, so a restarted controller gives the same numbers, except for lists that wanted the same
+// number.
 type numbers struct {
 	most    uint16
 	given   map[string]*number
@@ -62,7 +62,7 @@ func (n *numbers) release(key string) {
 	}
 }
 
-// of returns the number of a list that is in use, 0 for another.
+// listNumber returns the number of a list in use, and 0 for any other list.
 func (c *Core) listNumber(at topology.NodeID, key string) uint16 {
 	if n := c.numbers[at]; n != nil && n.given[key] != nil {
 		return n.given[key].id
@@ -98,6 +98,6 @@ func (c *Core) release(at topology.NodeID, key string) {
 	}
 }
 
-// policyKey names the list of a policy at its headend, whatever it is: it
-// changes in place, so that packets go by the one or by the other.
+// policyKey names the segment list of a policy at the headend, whatever the segments. The list
+// changes in place, so packets take either the old or the new segments.
 func policyKey(name string) string { return "policy " + name }

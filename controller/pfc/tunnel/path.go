@@ -28,8 +28,8 @@ type Via struct {
 type Path struct {
 	// Hops are the nodes crossed, the headend first and the endpoint last.
 	Hops []Hop `json:"hops"`
-	// Segments are the list of the policy as the draft writes it: the headend's own
-	// End.X.PFC first where it has one, and a SID of the endpoint last.
+	// Segments is the segment list of the policy in the notation of the draft: the headend's End.X.PFC
+	// SID first, if the headend has such a SID, and a SID of the endpoint last.
 	Segments []Segment `json:"segments"`
 }
 
@@ -109,8 +109,8 @@ type pathWork struct {
 	graph     *topology.Graph
 	behaviors topology.PFCBehaviors
 	links     []*topology.Link
-	// stops are the places, in the nodes of the path, that were asked for; a stop
-	// that is left over a given link has forced, and the SID that said so.
+	// stops holds the requested stops, as indexes into the nodes of the path. If a path must leave a
+	// stop over a given link, forced is set and sid is the SID that names the link.
 	stops []stop
 }
 
@@ -147,7 +147,7 @@ func (f *pathWork) follow(w PathRequest) error {
 		}
 		paths, ok := f.graph.Toward(id, topology.MetricIGP)
 		if !ok {
-			return fmt.Errorf("%s %w", id, ErrNoNode)
+			return fmt.Errorf("%s %w", f.name(id), ErrNoNode)
 		}
 		links := paths.Path(at, 0)
 		if links == nil {
@@ -170,7 +170,7 @@ func (f *pathWork) follow(w PathRequest) error {
 		f.stops = append(f.stops, stop{len(f.links), link != nil, v.SID})
 		if link != nil {
 			if !f.graph.Usable(link) {
-				return fmt.Errorf("%w over %s", ErrUnreachable, link.ID)
+				return fmt.Errorf("%w over %s", ErrUnreachable, f.snap.LinkName(link.ID))
 			}
 			f.links = append(f.links, link)
 			at = link.Remote
@@ -185,7 +185,7 @@ func (f *pathWork) follow(w PathRequest) error {
 	return nil
 }
 
-// owner returns the node that has a SID, and the link when it is an adjacency's.
+// owner returns the node with a SID, and the link if the SID is an adjacency SID.
 func (f *pathWork) owner(sid netip.Addr) (topology.NodeID, *topology.Link) {
 	for _, n := range f.snap.Nodes {
 		if slices.ContainsFunc(n.SIDs, func(s topology.SID) bool { return s.Address == sid }) {

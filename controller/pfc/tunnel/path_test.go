@@ -281,8 +281,8 @@ func TestEndOfAlgorithm0(t *testing.T) {
 	}
 }
 
-// TestArrival: the port by which a path arrives is the one that the node has for its link back; of
-// a link without one it is what the other end says.
+// TestArrival: a path arrives by the local port of the node's link in the opposite direction.
+// Without an opposite link, the path arrives by the remote port of the link.
 func TestArrival(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		w := newWAN("R1", "R2")
@@ -305,7 +305,7 @@ func TestArrival(t *testing.T) {
 	}
 }
 
-// TestFirstStage: the rate and the speed of the first stage are those of the headend's link.
+// TestFirstStage: the first stage has the rate and the speed of the headend's link.
 func TestFirstStage(t *testing.T) {
 	w := newWAN("R1*", "R2*", "R3*")
 	w.link("R1", "R2", 10, 5000)
@@ -354,8 +354,8 @@ func TestQueuesInOrder(t *testing.T) {
 	}
 }
 
-// TestRateOfPath: between two hops a path carries what the slowest of the links there does, where
-// one is not known what is assumed, and no more than the tenant has.
+// TestRateOfPath: between two hops a path carries the rate of the slowest link, with the assumed
+// rate for a link of unknown rate, and at most the rate of the tenant.
 func TestRateOfPath(t *testing.T) {
 	cfg := &Config{Sizing: Sizing{Rate: 50}}
 	p := &Path{Hops: []Hop{{Rate: 10}, {Rate: 90}, {Rate: 40}, {Rate: 60}, {}, {Rate: 5}}}

@@ -7,8 +7,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Queue is that of a priority at a port by which packets leave a node. It is
-// what a PFC frame stops.
+// A Queue is the queue of a priority at an egress port of a node. A PFC frame stops a queue.
 type Queue struct {
 	Node     topology.NodeID `json:"node"`
 	Port     uint32          `json:"port"`

@@ -33,8 +33,8 @@ type Probe struct {
 	From topology.NodeID
 	// First is the node of the first of SIDs.
 	First topology.NodeID
-	// Source is the address of From, SIDs the list on the wire, without the SID of
-	// From that ends it.
+	// Source is the address of From. SIDs is the list on the wire, without the last SID, which belongs
+	// to From.
 	Source netip.Addr
 	SIDs   []netip.Addr
 	// Cookie names what the tunnel measures, Seq the probe.

@@ -60,7 +60,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestReportTouches: with a report of a queue the PFC policies are looked at whose queue it is.
+// TestReportTouches: a queue report makes the core check the PFC policies that use the queue.
 func TestReportTouches(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
@@ -84,8 +84,8 @@ func TestReportTouches(t *testing.T) {
 	}
 }
 
-// TestPhases: a first path is in force as soon as the switches hold it; one that takes the place of
-// another waits for the packets on their way.
+// TestPhases: a first path is in force as soon as the switches hold the path. A replacement path
+// waits for the packets in flight.
 func TestPhases(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()

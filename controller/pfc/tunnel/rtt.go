@@ -8,10 +8,10 @@ import (
 // samples is how many measurements an estimate looks back.
 const samples = 16
 
-// An estimate is the round trip of a tunnel that watermarks are made for. It
-// follows a longer one at once, with an eighth in reserve, and a shorter one
-// when all recent measurements agree and the difference is worth it: a round
-// trip that is assumed too long costs buffer, one too short costs packets.
+// An estimate is the round-trip time of a tunnel, as planned for the watermarks. The estimate
+// follows a longer round trip at once, with an eighth in reserve. The estimate follows a shorter
+// round trip when all recent measurements agree and the difference is worth the change. Too long an
+// estimate costs buffer, too short an estimate costs packets.
 type estimate struct {
 	recent  []time.Duration // the newest last
 	planned time.Duration   // 0: nothing measured

@@ -70,8 +70,8 @@ func Schema(t testing.TB) *southbound.Schema {
 	return p.Schema()
 }
 
-// Check fails the test when the program does not take an entity of a switch as it is, or when seen
-// has its key already.
+// Check fails the test when the program does not accept an entity of a switch unchanged, or when
+// seen already has the entity's key.
 func Check(t testing.TB, s *southbound.Schema, sw string, e entry.Entity, seen map[entry.Key]bool) {
 	t.Helper()
 	if seen[e.Key()] {

@@ -158,7 +158,7 @@ func (c *Client) Call(method string) (*Stream, error) {
 		EndHeaders: true})
 }
 
-// Message sends a message of which announced is the length, but only the octets of some pieces, as
+// Message sends a message with the announced length, but only the octets of the given pieces, as
 // fast as flow control allows. It fails when the call or the connection ends first.
 func (s *Stream) Message(announced int, pieces ...[]byte) error {
 	prefix := binary.BigEndian.AppendUint32([]byte{0}, uint32(announced))

@@ -18,8 +18,8 @@ import (
 // know, so as not to spin.
 const retry = 100 * time.Millisecond
 
-// watch looks at the interface whenever that of any may have changed, until the
-// port is closed. What the messages say does not matter: the state is read.
+// watch looks at the interface whenever the state of any interface may have changed, until the port
+// is closed. It ignores the content of the messages and reads the state.
 func (p *Port) watch() {
 	for {
 		_, _, err := p.changes.Receive()
@@ -50,8 +50,8 @@ func (p *Port) pause(wait bool) bool {
 	}
 }
 
-// refresh brings the port on the interface that has its name or its address, if there is one,
-// and tells of the link.
+// refresh binds the port to the interface with the port's name or address, if there is one, and
+// reports the state of the link.
 func (p *Port) refresh() {
 	var err error
 	up := false
@@ -105,9 +105,8 @@ func (p *Port) settle(fd int) (up bool, err error) {
 		return false, fmt.Errorf("flags: %w", err)
 	}
 	flags := request.Uint16()
-	// A socket that gets a ring while its interface comes up misses that, and
-	// with it all frames. So the ring is there before the socket is bound, or
-	// made when the interface is up.
+	// A socket that gets a ring while its interface comes up misses that event, and then all frames.
+	// So make the ring before binding the socket, or when the interface is up.
 	if index != p.index || flags&unix.IFF_UP != 0 {
 		if err := p.resize(fd, mtu); err != nil {
 			return false, err
@@ -156,7 +155,7 @@ func (p *Port) find() error {
 	return fmt.Errorf("no interface has this address: %w", unix.ENODEV)
 }
 
-// speedOf is the speed of an interface in bits a second, 0 where its driver knows none.
+// speedOf returns the speed of an interface in bits a second, 0 if the driver does not know it.
 func speedOf(name string) uint64 {
 	text, err := os.ReadFile("/sys/class/net/" + name + "/speed")
 	if err != nil {
@@ -212,8 +211,8 @@ func promiscuous(fd, index, change int) error {
 	return nil
 }
 
-// resize gives the port a ring that has room for frames of an MTU, if its ring
-// has not.
+// resize gives the port a ring for frames of an MTU, unless the current ring has room for such
+// frames.
 func (p *Port) resize(fd, mtu int) error {
 	p.ringMu.Lock()
 	defer p.ringMu.Unlock()

@@ -16,8 +16,8 @@ func slowSum(b []byte) uint16 {
 	return uint16(sum)
 }
 
-// A completed checksum makes the sum of what it covers all ones, together with
-// the pseudo header that its place held.
+// TestCompleteSum: a completed checksum, together with the pseudo header in its place before, makes
+// the sum of the covered octets all ones.
 func TestCompleteSum(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -102,7 +102,7 @@ func (p *Port) open(text string) (err error) {
 		return err
 	}
 	p.address = link.HardwareAddr
-	// One that blocks is not watched by the runtime, which would wake for every frame.
+	// The runtime does not watch a blocking socket; it would wake up for every frame.
 	kind := unix.SOCK_RAW | unix.SOCK_CLOEXEC
 	if !p.polled {
 		kind |= unix.SOCK_NONBLOCK
@@ -242,12 +242,12 @@ func (p *Port) read() {
 	}
 }
 
-// Poll delivers frames that have arrived, some of them, and reports whether there were any. It
-// is called from one goroutine at a time, after Attach and before Close.
+// Poll delivers some of the waiting frames, and reports whether any frame was waiting. Only one
+// goroutine at a time may call Poll, after Attach and before Close.
 func (p *Port) Poll() bool { return p.take() }
 
-// Descriptor is a file descriptor that is readable when there are frames for Poll, or an error; -1
-// for a port that reads by itself.
+// Descriptor returns a file descriptor that becomes readable when frames wait for Poll, or an error
+// does; -1 for a port that reads by itself.
 func (p *Port) Descriptor() (fd int) {
 	fd = -1
 	if !p.polled {

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience bounds waits for what must happen.
 const patience = 10 * time.Second
 
-// tap makes an interface that is up; what the file is written arrives on it, and
-// what is sent on it is read from the file.
+// tap makes an interface and sets it up. A write to the file arrives on the interface, and a read
+// returns a frame sent on the interface.
 func tap(t *testing.T, name string) *os.File {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

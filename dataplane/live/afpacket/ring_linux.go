@@ -31,7 +31,7 @@ type ring struct {
 	head     int // the slot that is filled next
 }
 
-// newRing puts a ring for frames of an MTU behind a socket that has none.
+// newRing gives a socket its first ring, for frames of an MTU.
 func newRing(fd, mtu int) (*ring, error) {
 	r := &ring{slot: align(slotExtra+etherHeader+2*tagSize+mtu, unix.TPACKET_ALIGNMENT)}
 	block := align(max(blockOctets, r.slot), os.Getpagesize())

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
-// forwardTo2 has frames that miss everything leave by port 2, as in the tests of package live.
+// forwardTo2 makes frames without a match leave by port 2, as in the tests of package live.
 const forwardTo2 = `device_id: 1 updates { type: MODIFY entity { table_entry { table_id: 37974470
 	is_default_action: true
 	action { action { action_id: 33244565 params { param_id: 1 value: "\x02" } } } } } }`
@@ -71,8 +71,8 @@ func TestSwitch(t *testing.T) {
 		a.send(t, frames...)
 		b.want(t, frames...)
 	}
-	// Frames are counted when the switch has sent them, which may be after they have come here: an
-	// answer of its goroutine follows that.
+	// The switch counts frames after sending, perhaps after they have arrived here. An answer from the
+	// switch's goroutine comes after the counting.
 	_, err = r.Snapshot(t.Context())
 	must(t, err)
 	if s := r.PortStats(1); s.Received != 3000 || s.RxDropped != 0 || s.RxLost != (live.Losses{}) {

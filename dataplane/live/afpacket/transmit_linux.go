@@ -20,8 +20,8 @@ type message struct {
 }
 
 // transmitter is a socket for frames that leave, and the arguments of sendmmsg. The socket receives
-// nothing, and no one waits for it: one that is waited for wakes its thread for every frame that
-// the kernel is done with.
+// nothing, and no goroutine waits for it: a waiting thread would wake up for every frame that the
+// kernel has finished with.
 type transmitter struct {
 	file   *os.File
 	socket syscall.RawConn // of file
@@ -87,7 +87,7 @@ func (t *transmitter) fill(frames [][]byte) int {
 func (t *transmitter) sendAll(fd uintptr) bool {
 	t.err = nil
 	for t.first < t.end {
-		// It never waits, so the scheduler of the runtime need not hear of it.
+		// The call never waits, so the runtime's scheduler need not know about it.
 		n, _, errno := unix.RawSyscall6(
 			unix.SYS_SENDMMSG,
 			fd,

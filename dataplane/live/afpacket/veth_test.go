@@ -68,8 +68,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A port that is polled delivers while it is, and at no other time; its descriptor says when there
-// is something.
+// TestPolled: a polled port delivers frames only while it is polled; its descriptor reports waiting
+// frames.
 func TestPolled(t *testing.T) {
 	ns := namespace(t)
 	must(t, ns.Veth("va", "vb", 1500))
@@ -114,8 +114,8 @@ func TestTags(t *testing.T) {
 	b.want(t, tagged, double, tagged)
 }
 
-// A link that goes away is told of, costs what is sent meanwhile, and works
-// again when it is back.
+// TestLinkFlap: the port reports a link that goes away, loses frames sent meanwhile, and works
+// again when the link is back.
 func TestLinkFlap(t *testing.T) {
 	ns := namespace(t)
 	a, b := pair(t, ns, 1500)
@@ -165,8 +165,9 @@ func TestInterfaceReplaced(t *testing.T) {
 	}
 }
 
-// A port of an address finds the interface that has it after another name was given to it, also
-// when the interface is there before its address, and leaves one that loses the address.
+// TestAddressMoves: a port with an address finds the interface with that address after a rename of
+// the interface, even if the interface exists before its address. The port leaves an interface that
+// loses the address.
 func TestAddressMoves(t *testing.T) {
 	ns := namespace(t)
 	neighbor, mac := net.IPv4(10, 0, 0, 2), net.HardwareAddr{2, 0, 0, 0, 0, 2}
@@ -249,8 +250,8 @@ func TestMTUGrows(t *testing.T) {
 	}
 }
 
-// TestConfigure checks that a port takes its interface down and up, so that the far end has no
-// carrier meanwhile, and changes its MTU; and that what the kernel refuses is an error.
+// TestConfigure checks that a port changes its MTU, and takes its interface down and up, so that
+// the far end loses its carrier meanwhile. A setting refused by the kernel gives an error.
 func TestConfigure(t *testing.T) {
 	ns := namespace(t)
 	a, b := pair(t, ns, 1500)

@@ -50,7 +50,7 @@ func equal(a, b [][]byte) bool {
 	return true
 }
 
-// What comes and goes is in the files soon, and all of it when they are closed.
+// TestFiles: received and sent frames reach the files soon, and all frames are there after Close.
 func TestFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

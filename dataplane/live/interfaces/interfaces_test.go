@@ -44,7 +44,8 @@ func (p *port) SetMTU(octets int) error {
 	return nil
 }
 
-// TestConfigure checks that ports get their settings, all of them or none, and what a refusal says.
+// TestConfigure checks that ports get all of their settings or none, and checks the text of a
+// refusal.
 func TestConfigure(t *testing.T) {
 	one := &port{Port: live.NewCable().A,
 		details: live.Details{MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, MTU: 1514, Speed: 10e9}}

@@ -3,19 +3,23 @@ package metrics
 import (
 	"context"
 	"errors"
+	"flag"
 	"net/http/httptest"
-	"os"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/test/reference"
 )
+
+var update = flag.Bool("update", false, "write docs/reference/switch-metrics.md")
 
 type fake struct {
 	snapshot live.Snapshot
@@ -90,26 +94,23 @@ func TestScrape(t *testing.T) {
 	}
 }
 
-// Every metric is in docs/cli.md.
-func TestDocumented(t *testing.T) {
-	document, err := os.ReadFile("../../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text := scrape(&fake{
+// TestReference: docs/reference/switch-metrics.md has the metrics of a switch.
+func TestReference(t *testing.T) {
+	f := &fake{
 		snapshot: live.Snapshot{Ports: []live.PortSnapshot{{}}, Queues: []dataplane.QueueState{{}},
 			Tables: []live.TableState{{}}},
 		server: p4rt.ServerStats{Calls: map[p4rt.Call]uint64{{}: 1}},
-	})
-	names := regexp.MustCompile(`(?m)^# HELP (weft_\w+)`).FindAllStringSubmatch(text, -1)
-	if len(names) < 18 {
-		t.Errorf("%d metrics only", len(names))
 	}
-	for _, m := range names {
-		if !strings.Contains(string(document), "`"+m[1]+"`") {
-			t.Errorf("docs/cli.md: nothing about %s", m[1])
-		}
+	samples := make(chan prometheus.Metric, 1024)
+	(&collector{Config: Config{Switch: f, Server: f}, ctx: t.Context()}).Collect(samples)
+	close(samples)
+	var all []*prometheus.Desc
+	for m := range samples {
+		all = append(all, m.Desc())
 	}
+	reference.Page(t, "../../..", "switch-metrics.md", "# Metrics of a switch\n\nGenerated from the "+
+		"program by `go test ./dataplane/live/metrics -update`. `weft switch --http-addr` serves them "+
+		"([cli.md](../cli.md#switch)).\n\n"+reference.Metrics(all), *update)
 }
 
 // A switch that is closing costs its own metrics only.

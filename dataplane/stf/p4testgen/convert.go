@@ -13,8 +13,8 @@ var (
 	argument = regexp.MustCompile(`"(\w+)":(0x[0-9A-Fa-f]+)`)
 )
 
-// convert returns a case of a model as a case of the program: without comments, with the entries of
-// the tables that only the model has as what they stand for.
+// convert turns a case of a model into a case of the program: it drops comments, and replaces
+// entries of tables found only in the model by the objects that they stand for.
 func convert(text string) (string, error) {
 	var b strings.Builder
 	nodes := 0

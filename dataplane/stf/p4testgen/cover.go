@@ -26,8 +26,8 @@ func (s *source) place() trace.Source {
 	return trace.Source{File: s.File, Line: s.Line, Column: s.Column, Text: s.Text}
 }
 
-// statements returns the places of the statements of a compiled program: those of actions,
-// conditions, and parser states, which have no place but a name.
+// statements returns the places of the statements of a compiled program: actions, conditions and
+// parser states. Parser states only have a name for a place.
 func statements(program []byte) (map[trace.Source]bool, error) {
 	var p struct {
 		Actions []struct {

@@ -17,9 +17,10 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// derive changes cases at random, as often as tries says, and returns those that reach what no case
-// did: the minimum over 32 branches has more ways than p4testgen has time for, and each is a few
-// bits away from one that it found.
+// derive makes random changes to cases, in as many tries as the caller asks for. It returns the
+// changed cases that reach statements which no case reached before. The minimum over 32 branches
+// has more paths than p4testgen has time for, and each path is a few bits away from a path that
+// p4testgen found.
 func (f *fabric) derive(from []*candidate, tries int, seed uint64) (out []*candidate) {
 	reached := map[trace.Source]bool{}
 	for _, c := range from {
@@ -113,8 +114,7 @@ func flip(rng *rand.Rand, v string, base, width int) string {
 	return n.String()
 }
 
-// moveBranches moves what registers have of branches, and which are live, to other branches of
-// their group.
+// moveBranches rotates the branches of each group: both the cells of registers and the live mask.
 func moveBranches(rng *rand.Rand, text string) string {
 	by := rng.IntN(branches)
 	text = cellOf.ReplaceAllStringFunc(text, func(line string) string {
@@ -125,7 +125,8 @@ func moveBranches(rng *rand.Rand, text string) string {
 	return withLive(text, func(live uint32) uint32 { return bits.RotateLeft32(live, by) })
 }
 
-// copyCell has another branch of a group report what one does, and be live.
+// copyCell copies the report of one branch to another branch of the group, and makes that branch
+// live.
 func copyCell(rng *rand.Rand, text string) string {
 	all := cellOf.FindAllStringSubmatch(text, -1)
 	if len(all) == 0 {
@@ -177,8 +178,8 @@ func withExtension(v string) string {
 	return fmt.Sprintf("%X", grown(b, behind, next, 0, 1, 4, 0, 0, 0, 0)) // with PadN
 }
 
-// withHops gives the IPv6 header of a frame the Hop Limit 64: p4testgen takes one with which
-// nothing leaves, where a statement is reached all the same.
+// withHops sets the Hop Limit of a frame's IPv6 header to 64. p4testgen picks a Hop Limit that lets
+// no packet leave, if the packet reaches the statement anyway.
 func withHops(v string) string {
 	b, err := hex.DecodeString(v)
 	if err != nil || len(b) < behind || b[12] != 0x86 || b[13] != 0xdd {

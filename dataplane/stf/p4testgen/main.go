@@ -24,8 +24,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
-// packetBits are the sizes of packets that p4testgen may choose, where a service says no others: Z3
-// has each bit for a variable.
+// packetBits limits the packet sizes that p4testgen may choose, unless a service sets a limit: Z3
+// needs a variable for each bit.
 const packetBits = "0:4000"
 
 // options are the flags.
@@ -164,14 +164,14 @@ func (o *options) plan(program string, of *service, policy string, seed int) (*p
 // doneFile is in the folder of a run that has ended: it has what the run was of.
 const doneFile = "done"
 
-// done reports whether the run has been made, of the model as it is.
+// done reports whether the run has been made for the current model.
 func (r *planned) done() bool {
 	b, err := os.ReadFile(filepath.Join(r.out, doneFile))
 	return err == nil && string(b) == r.sum
 }
 
-// run runs p4testgen once. What it wrote before its time was up counts, and so does what it wrote
-// before it gave up.
+// run runs p4testgen once. The cases that p4testgen wrote count, even if its time was up or it gave
+// up.
 func (o *options) run(ctx context.Context, r *planned) error {
 	if err := os.RemoveAll(r.out); err != nil {
 		return err
@@ -241,8 +241,8 @@ func namedCases(text string) iter.Seq2[string, string] {
 	}
 }
 
-// choose runs all cases, those that were kept before too, and keeps those that reach something
-// first.
+// choose runs all cases, including the cases kept earlier, and keeps each case that is the first to
+// reach something.
 func (o *options) choose() error {
 	f, err := loadFabric(o.folder)
 	if err != nil {
@@ -282,7 +282,7 @@ func (o *options) choose() error {
 		return errors.New("no cases")
 	}
 	chosen := cover(candidates)
-	// Of those kept before some may reach nothing more, as the program is another.
+	// Cases kept from earlier may reach nothing more, because the program has changed.
 	from := slices.Concat(chosen, candidates[ofWork:])
 	if more := f.derive(from, o.derive, uint64(o.first)); len(more) > 0 {
 		fmt.Fprintf(os.Stderr, "%d cases are derived from others\n", len(more))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestGoOn: runs that have been made are not made again, those that were not begun, were
-// interrupted or failed are; a run of another model, or with other arguments, is another run.
+// TestGoOn: finished runs are not repeated; runs that were not begun, were interrupted or failed
+// start again. A run of another model, or with other arguments, counts as another run.
 func TestGoOn(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")

@@ -160,7 +160,8 @@ func storedTables(text string, arrays map[string]array) string {
 // An array is what a register is declared as.
 type array struct{ width, cells string }
 
-// storedTable is a table for the cells of a register, and what storedRead needs with it.
+// storedTable declares a table for the cells of a register, and everything that storedRead needs
+// with the table.
 func storedTable(name, suffix string, a array) string {
 	return fmt.Sprintf(`
     const bit<32> cells_%[1]s = %[3]s;

@@ -63,8 +63,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestLead: a service says what of the program it leads past, and what it needs; what the program
-// does not have is refused.
+// TestLead: a service names the parts of the program to avoid, and the parts that it needs; a part
+// missing in the program is refused.
 func TestLead(t *testing.T) {
 	program := func() map[string]string {
 		return map[string]string{
@@ -110,7 +110,7 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// TestConvert: entries of the tables that only a model has become what they stand for.
+// TestConvert: entries of tables found only in a model turn into the objects that they stand for.
 func TestConvert(t *testing.T) {
 	got, err := convert(`# p4testgen seed: 1
 # Table ModelIngress.fabric.admission.port

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// controls are those of the program, less parser_verdict and ingress_drop, which all paths pass,
-// and to_controller, since an entry may have any port.
+// controls lists the program's controls, except parser_verdict and ingress_drop, which all paths
+// pass, and to_controller, since an entry may have any port.
 var controls = []string{
 	"icmp_error", "outermost", "traffic_class", "cut_packet", "this_node", "slice_field",
 	"from_controller", "pfc_target", "pfc_link", "admission", "slices", "endpoint", "pfc_command",
@@ -25,8 +25,10 @@ func allBut(needed ...string) []string {
 	})
 }
 
-// checksums have a sum that is to be 0 as one that is to be what the packet has: p4testgen chooses
-// a sum's fields before it knows the sum, so it can make the latter alone.
+// checksums changes how the program verifies checksums. The program sums all fields with the
+// checksum and wants 0; the model sums the fields without the checksum and wants the checksum of
+// the packet. p4testgen chooses the fields before it knows their sum, so it can only solve the
+// second form.
 var checksums = []edit{
 	{"{ IPV4_CHECKED, hdr.ipv4.checksum, hdr.ipv4.src_addr",
 		"{ IPV4_CHECKED, 16w0, hdr.ipv4.src_addr"},
@@ -69,7 +71,7 @@ var (
 	ipv6States  = []string{"parse_ipv6"}
 	notAFrame   = slices.Concat(controllerStates, targetStates, []string{"parse_quoted"})
 	segmentLess = []string{"parse_routing"}
-	// What neither a packet between switches that carries no other has, nor one in a tunnel.
+	// States missing from plain packets between switches, and states missing from packets in a tunnel.
 	plainStates = slices.Concat(notAFrame, ipv4States, segmentLess, []string{"parse_pfc",
 		"parse_tcp", "parse_icmp", "walk_extensions", "parse_udp", "parse_inner_ethernet"})
 	tunnelStates = slices.Concat(notAFrame, ipv4States, segmentLess, []string{"parse_tcp",
@@ -387,7 +389,7 @@ func replicas(actions string) edit {
 		"actions = { " + actions + " @defaultonly"}
 }
 
-// oneSegment is for models of packets whose Segment List has one, which is left.
+// oneSegment is for models of packets with one segment in the Segment List, still to be visited.
 var oneSegment = []edit{{"meta.outer_octets = 48 + meta.srh_left;", "meta.outer_octets = 48 + " +
 	"meta.srh_left; testgen_assume(hdr.srh.last_entry == 0 && hdr.srh.segments_left == 1);"}}
 

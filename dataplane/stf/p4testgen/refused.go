@@ -2,7 +2,8 @@ package main
 
 import "slices"
 
-// refused are the services of packets that are dropped, or answered with an error, for a reason.
+// refused returns the services for packets that the switch drops, or answers with an error, for a
+// reason.
 func refused() []service {
 	tree := slices.Concat(controllerStates, targetStates, otherStates, ipv4States, outerStates,
 		[]string{"drop_not_my_station", "drop_source_guard"})

@@ -9,7 +9,7 @@ import (
 )
 
 // A service is a part of the program that a model leads p4testgen to: the whole program has too
-// many paths. What a model rules out is another model's.
+// many paths. Paths excluded by a model belong to a different model.
 type service struct {
 	name  string
 	keep  string   // the field list that the model knows
@@ -253,14 +253,14 @@ func minima(from, n int) []edit {
 	}
 }
 
-// timestamp is the time of a model, microseconds: whatever arrives at a switch arrives then.
+// timestamp is the time of a model in microseconds: every packet arrives at a switch at this time.
 const timestamp = "48w0x100000"
 
-// others are texts of the program that p4testgen does not follow, and what stands for them. It
-// hands both sides of a shift to Z3, which refuses that their widths differ; a slice of what is
-// shifted by a variable amount is of unknown value to it, all bits are not; a condition with a
-// field of a header that is not there is so too, also behind what says that it is not; it ends at a
-// random number whose bounds are no constants.
+// others replaces program text that p4testgen cannot follow. p4testgen hands both sides of a shift
+// to Z3, and Z3 refuses operands of different widths. p4testgen takes two values as unknown: a
+// slice of a value shifted by a variable amount, though not all bits of that value; and a condition
+// on a field of an invalid header, even after a check of validity. p4testgen stops at a random
+// number with bounds that are not constant.
 var others = strings.NewReplacer(
 	"std.ingress_global_timestamp", timestamp,
 	"<< meta.branch", "<< (bit<32>)meta.branch", ">> meta.branch", ">> (bit<32>)meta.branch",

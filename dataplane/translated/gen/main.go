@@ -1,5 +1,5 @@
-// Command gen writes the translations of the fabric's P4 program and of those that test the
-// embedded switch. It runs in the folder dataplane/translated (go generate ./dataplane/translated).
+// Command gen writes the translations of the fabric's P4 program and of the embedded switch's test
+// programs. It runs in the folder dataplane/translated (go generate ./dataplane/translated).
 package main
 
 import (

@@ -1,3 +1,3 @@
-// Package testprograms holds the programs that test the embedded switch as Go code, as package
-// translated holds the fabric's, so that every construct of theirs is tested both ways.
+// Package testprograms holds the test programs of the embedded switch as Go code, just as package
+// translated holds the fabric's program, so the tests cover every construct in both forms.
 package testprograms

@@ -99,7 +99,7 @@ func (a *Authority) IssueFor(t testing.TB, name string, id certs.Identity, addre
 	a.issueFor(t, template(), name, id, address, uses)
 }
 
-// IssueBeyond is IssueFor of a certificate that is good for a day longer than its authority.
+// IssueBeyond acts like IssueFor, with a certificate that ends a day after its authority.
 func (a *Authority) IssueBeyond(t testing.TB, name string, id certs.Identity, address string,
 	uses ...x509.ExtKeyUsage) {
 	t.Helper()

@@ -1,6 +1,6 @@
 package hoststest
 
-import "github.com/weft-sdn/weft/hostapi"
+import "github.com/weft-sdn/weft/api/hostapi"
 
 // Silent is an observer that remembers nothing.
 type Silent struct{}

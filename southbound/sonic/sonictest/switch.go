@@ -35,19 +35,19 @@ type daemons struct {
 	refuse func(patch []Op) error
 	warts  Warts
 	lost   map[string]bool // keys of SIDs that FRR has lost, until their rows are written anew
-	// counts are of the SIDs of APPL_DB: packets and octets. sids are those whose counters have names,
-	// as read once there were any.
+	// counts holds packets and octets of the SIDs in APPL_DB. sids lists the SIDs whose counters have
+	// names, as read once after the first SIDs appeared.
 	counts map[netip.Prefix][2]uint64
 	sids   []netip.Prefix
 }
 
 // Warts are what a switch may do wrong.
 type Warts struct {
-	// ErrorAfter has the next Sets take effect and answer an error, so many of them.
+	// ErrorAfter is the number of Sets to come that take effect and still answer an error.
 	ErrorAfter int
-	// LoseSIDs has FRR lose the next SIDs that are written, so many of them.
+	// LoseSIDs is how many of the next written SIDs FRR loses.
 	LoseSIDs int
-	// CannotTrim has the chip take settings of trimming and do nothing.
+	// CannotTrim makes the chip accept trimming settings and ignore them.
 	CannotTrim bool
 }
 
@@ -67,6 +67,10 @@ func New(interfaces ...string) *Switch {
 			"STATIC_ROUTE":    {"mgmt|::/0": {"nexthop": "2001:db8:ffff::1", "ifname": "eth0"}},
 			"DSCP_TO_TC_MAP":  {"AZURE": {"0": "1", "8": "0"}},
 			"PORT_QOS_MAP":    {},
+			"BUFFER_POOL": {"egress_lossy_pool": {"type": "egress", "mode": "dynamic",
+				"size": "33554432"}},
+			"BUFFER_PROFILE": {"egress_lossy_profile": {"dynamic_th": "3", "pool": "egress_lossy_pool",
+				"size": "1518"}},
 		},
 		"APPL_DB":  {"PORT_TABLE": states, "ROUTE_TABLE": {"fe80::/64": {"ifname": "Ethernet0"}}},
 		"STATE_DB": {"SWITCH_CAPABILITY": {"switch": {"SWITCH_TRIMMING_CAPABLE": "true"}}},
@@ -77,8 +81,13 @@ func New(interfaces ...string) *Switch {
 	}
 	s := &Switch{d: daemons{lost: make(map[string]bool), mapped: slices.Clone(interfaces)}}
 	s.server = sonicdb.New(dbs, &s.d)
+	s.SetUpdater(Updater("master"))
 	return s
 }
+
+// SetUpdater makes u compute CONFIG_DB from each Set, instead of the updater of SONiC's master
+// branch. Call SetUpdater before Register.
+func (s *Switch) SetUpdater(u sonicdb.Updater) { s.server.SetUpdater(u) }
 
 // Register adds the gNMI service to a gRPC server.
 func (s *Switch) Register(at grpc.ServiceRegistrar) { s.server.Register(at) }
@@ -187,8 +196,8 @@ func (d *daemons) Virtual(path string) (map[string]any, bool) {
 	return out, true
 }
 
-// frr is what FRR does with SIDs that have changed: one that is new may get lost, and one that has
-// gone is lost no more.
+// frr simulates FRR when SIDs change: FRR may lose a new SID, and a removed SID no longer counts as
+// lost.
 func (d *daemons) frr(before, after Table) {
 	for _, key := range slices.Sorted(maps.Keys(after)) {
 		if before[key] == nil && d.warts.LoseSIDs > 0 {

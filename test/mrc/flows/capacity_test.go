@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/endpoint/nic"
+	"github.com/weft-sdn/weft/host/nic"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/test/seeds"
@@ -181,11 +181,11 @@ func (x *exchange) leaf(host string) string {
 	return sw
 }
 
-// kept is goodput after a loss as a part of the max-min fair shares of the rest: of all flows
-// together, and of those between racks.
+// kept is the goodput after a loss, divided by the max-min fair shares of the remaining fabric: for
+// all flows together, and for the flows between racks.
 type kept struct{ all, between float64 }
 
-// kept runs the all-to-all, and returns besides when the last host was told of the loss.
+// kept runs the all-to-all. It also returns the time when the last host learned of the loss.
 func (c capacity) kept(seed uint64) (k kept, told time.Duration, err error) {
 	x, err := newExchange(lab.ClosConfig{Hosts: c.hosts, Tiers: c.tiers}, c.mode, seed,
 		func(string, string) bool { return true })
@@ -220,7 +220,8 @@ func find(cases []capacity, name string) capacity {
 	return cases[slices.IndexFunc(cases, func(c capacity) bool { return c.name == name })]
 }
 
-// least is what must be kept, or what is reached where that is not (docs/scale.md).
+// least returns the shares that a case must keep. Fabrics of more than 16 hosts miss the general
+// target and must keep the shares that they reach (docs/scale.md).
 func (c capacity) least() kept {
 	want := kept{all: 0.95, between: 0.9}
 	if c.hosts > 16 { // a flow between racks has a few packets in the time that is measured
@@ -229,11 +230,11 @@ func (c capacity) least() kept {
 	return want
 }
 
-// TestCapacityKept: after a link, a T1, a T2, a plane, or two things at once are lost, and after a
-// T1 is drained, an all-to-all has 0.95 of what max-min fair sharing of the rest gives, a second
-// after the last host was told, and those of its flows that are between racks have 0.9 of theirs
+// TestCapacityKept: after the loss of a link, a T1, a T2, a plane, or two things at once, and after
+// a drain of a T1, an all-to-all keeps 0.95 of max-min fair sharing of the remaining fabric, one
+// second after the last host learned of the loss. Its flows between racks keep 0.9 of their share
 // (least has the exceptions). WEFT_CAPACITY=all runs every case for 16 and 64 hosts and 2 and 3
-// tiers, which takes an hour; without it the test runs cases of fabrics of 16 hosts: those that a
+// tiers, which takes an hour. Otherwise the test runs cases of fabrics of 16 hosts: those that a
 // target delay for all windows, or ports bound to the number of their paths, keep below that, and
 // drains.
 func TestCapacityKept(t *testing.T) {

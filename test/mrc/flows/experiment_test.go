@@ -6,9 +6,9 @@ import (
 
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/dataplane/drop"
-	"github.com/weft-sdn/weft/endpoint/mrc"
-	"github.com/weft-sdn/weft/endpoint/nscc"
-	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/host/mrc"
+	"github.com/weft-sdn/weft/host/nscc"
+	"github.com/weft-sdn/weft/host/spray"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 )
@@ -102,7 +102,7 @@ func (e *experiment) start() {
 	}
 }
 
-// pump runs for so long, or until the flows are at their end, and reports whether they are.
+// pump runs for a time or until the flows end, and reports whether the flows have ended.
 func (e *experiment) pump(d time.Duration) bool {
 	e.t.Helper()
 	return e.Run(e.Now()+d, func() bool {
@@ -174,7 +174,7 @@ func (e *experiment) span() time.Duration {
 // capacity is what a host's ports carry, in bits per second.
 func (e *experiment) capacity() float64 { return float64(uint64(e.planes) * e.rate) }
 
-// goodput is the octets written, as a share of what one host's ports carry in the span.
+// goodput returns the written octets as a share of one host's port capacity in the span.
 func (e *experiment) goodput() float64 {
 	octets := 0
 	for _, x := range e.Flows {
@@ -192,8 +192,8 @@ func (e *experiment) fairness() float64 {
 	return lab.Jain(rates)
 }
 
-// rates runs for a time and returns the octets that flows wrote in it, as shares of what a host's
-// ports carry.
+// rates runs for a time and returns the octets written by each flow in this time, as shares of a
+// host's port capacity.
 func (e *experiment) rates(d time.Duration, flows ...*lab.Flow) []float64 {
 	written := func(x *lab.Flow) uint64 { return x.SinkQP.Counters().PayloadReceived }
 	var before []uint64

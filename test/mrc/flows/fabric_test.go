@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/endpoint/nscc"
-	"github.com/weft-sdn/weft/endpoint/spray"
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/host/nscc"
+	"github.com/weft-sdn/weft/host/spray"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/topology"
@@ -28,13 +28,13 @@ const (
 	overhead = 8 + 4 + 12 // preamble, check sequence and gap
 )
 
-// links is what the links of a fabric are, and what follows from it.
+// links sets the rate and delay of a fabric's links; methods derive further values.
 type links struct {
 	rate  uint64
 	delay time.Duration
 }
 
-// fast is the links that the figures of the congestion control are stated for.
+// fast describes the links that the congestion control figures assume.
 var fast = links{400e9, time.Microsecond}
 
 // rtt is the round trip of a full packet and its SACK between hosts of different leaves, all queues
@@ -45,7 +45,8 @@ func (l links) rtt() time.Duration {
 	return hops * (2*l.delay + out(dataOctets) + out(ackOctets))
 }
 
-// classes are queues of one bandwidth-delay product, marked from 0.2 to 0.8 of it.
+// classes returns queues with a depth of one bandwidth-delay product (BDP) and ECN marking from 0.2
+// to 0.8 BDP.
 func (l links) classes() inventory.Classes {
 	m := inventory.DefaultClasses()
 	bdp := uint32(float64(l.rate) / 8 * l.rtt().Seconds() / dataOctets)
@@ -64,8 +65,8 @@ type fabric struct {
 
 var cache = new(p4rt.Cache)
 
-// newFabric starts a fabric and has a controller program its switches. The controller is gone then:
-// hosts send with what a test gives them, and nobody sees what becomes of it.
+// newFabric starts a fabric, and a controller programs the switches. Afterwards the controller is
+// gone: hosts send with states given by the test, and no controller sees the results.
 func newFabric(t testing.TB, c lab.ClosConfig, mode ev.Mode, l links, seed uint64) *fabric {
 	t.Helper()
 	w, control, err := start(c, mode, l, false, seed, func(m *inventory.MRC, _ *lab.Network) {

@@ -15,9 +15,9 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// grey has a link lose 1 % of what it carries in one direction, and returns how long it takes until
-// it is named; it is an error when anything else is, before that or in the next second, or nothing
-// within 5 s.
+// grey makes a link lose 1 % of its packets in one direction, and returns the time until the
+// controller names the link. Naming anything else, before or in the next second, is an error, and
+// so is naming nothing within 5 s.
 func grey(seed uint64) (after time.Duration, story string, err error) {
 	x, err := newLoop(lab.ClosConfig{}, modes[seed%uint64(len(modes))], slow, seed)
 	if err != nil {
@@ -78,8 +78,8 @@ func each(t *testing.T, first, n uint64, story func(seed uint64) error) int {
 	return int(failed.Load())
 }
 
-// TestGreyLink: a link that loses 1 % of its packets in one direction is named alone, with its
-// direction, within 5 s, in 99 of 100 seeds.
+// TestGreyLink: within 5 s, in 99 of 100 seeds, the controller names only the link with 1 % packet
+// loss in one direction, and names the direction.
 func TestGreyLink(t *testing.T) {
 	first, n := seeds.Range(t, 1, 2)
 	var mu sync.Mutex
@@ -112,9 +112,8 @@ func (x *loop) drops() (sum uint64) {
 	return sum
 }
 
-// congested is two incasts of all hosts for 5 s, and what everybody writes besides, without a
-// fault: it is an error when a link is named, or when a switch drops a packet instead of trimming
-// it.
+// congested runs two incasts of all hosts for 5 s, plus writes from every host, without a fault.
+// Naming a link is an error, and so is a switch that drops a packet instead of trimming the packet.
 func congested(seed uint64) (story string, err error) {
 	x, err := newLoop(lab.ClosConfig{}, modes[seed%uint64(len(modes))], slow, seed)
 	if err != nil {

@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/hostapi"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// crossing are the EVs of a host that take a wire, by profile and place, and how many of them are
-// denied.
+// crossing returns a host's EVs that cross a wire, by profile and place, and the number of denied
+// EVs.
 func (x *loop) crossing(t *testing.T, h *lab.MRCNode, w *lab.Wire) (all, denied int) {
 	t.Helper()
 	core := x.control.Paths.Core()

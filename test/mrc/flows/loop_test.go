@@ -14,8 +14,8 @@ import (
 // slow is links that a test has the time for seconds of.
 var slow = links{20e6, 500 * time.Microsecond}
 
-// A loop is a fabric with its controller, that programs the switches, gives the hosts their entropy
-// values, and hears what becomes of them.
+// A loop is a fabric with its controller. The controller programs the switches, gives the hosts
+// entropy values, and receives the hosts' reports.
 type loop struct {
 	*lab.World
 	control *lab.Control

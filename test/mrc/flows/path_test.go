@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/host/spray"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/seeds"
 	"github.com/weft-sdn/weft/topology"
@@ -98,8 +98,8 @@ func TestDeadPath(t *testing.T) {
 	}
 }
 
-// TestNoPath: with every entropy value denied nothing is sent, and one that is allowed again is
-// enough.
+// TestNoPath: with every entropy value denied a host sends nothing, and one value allowed again
+// suffices.
 func TestNoPath(t *testing.T) {
 	t.Parallel()
 	e := newFabric(t, lab.ClosConfig{}, ev.ModeStructured, fast, 1).write(t, 1, nil,

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/endpoint/mrc"
-	"github.com/weft-sdn/weft/endpoint/nscc"
+	"github.com/weft-sdn/weft/host/mrc"
+	"github.com/weft-sdn/weft/host/nscc"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestNewcomer: a connection that comes to a link that another one fills gets its half of it.
+// TestNewcomer: a connection that starts on a link filled by another connection gets half of the
+// link.
 func TestNewcomer(t *testing.T) {
 	t.Parallel()
 	const octets = 64 << 20

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/mrc/ev"
-	"github.com/weft-sdn/weft/endpoint/spray"
+	"github.com/weft-sdn/weft/host/spray"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/seeds"
 )

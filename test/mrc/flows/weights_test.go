@@ -10,12 +10,12 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestPortWeights: hosts fill both of their ports although one plane has only one of four uplinks
-// left for what leaves their rack. They have more to send than the ports carry, so the ports are
-// free in turn, and a host that takes every port that is free sends the same by both: more than the
-// uplink carries by the one, and nothing in its place by the other. Without the weights of ports
-// (section "Ports" of docs/mrc.md) they fill 0.87 to 0.89 of the ports, with them 0.98 to 1.00
-// (seeds 1 to 5).
+// TestPortWeights: hosts fill both of their ports although one plane keeps only one of four uplinks
+// for traffic out of the rack. Hosts have more data than port capacity, so the ports become free in
+// turn. A host that takes every free port would send the same amount through both ports: more than
+// the uplink carries through one port, and no compensation through the other port. Without port
+// weights (section "Ports" of docs/mrc.md) hosts fill 0.87 to 0.89 of the ports, with weights 0.98
+// to 1.00 (seeds 1 to 5).
 func TestPortWeights(t *testing.T) {
 	seed := seeds.One(t, 1)
 	cfg := lab.ClosConfig{}
@@ -46,10 +46,10 @@ func TestPortWeights(t *testing.T) {
 	}
 }
 
-// TestWeightsByTime: racks of which one has lost one of its two uplinks of a plane share what is
-// left where switches neither mark nor trim, as kernels. Hosts see by the time of packets which
-// plane carries less. With the same by both planes what is between the racks gets 0.73 to 0.78 of
-// its share, and with weights 0.91 to 0.94 (seeds 1 to 12).
+// TestWeightsByTime: one rack loses one of its two uplinks in a plane, and the racks share the
+// remaining capacity. The switches neither mark nor trim, like kernels. Hosts detect the plane with
+// less capacity by packet times. With equal traffic on both planes, the flows between racks get
+// 0.73 to 0.78 of their share; with weights, 0.91 to 0.94 (seeds 1 to 12).
 func TestWeightsByTime(t *testing.T) {
 	seed := seeds.One(t, 1)
 	const endless = 9000 // packets, more than windows hold

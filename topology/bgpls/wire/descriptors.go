@@ -16,11 +16,11 @@ type NodeDescriptor struct {
 	// IGPRouterID holds the octets of the identifier: 4 (OSPF), 8 (OSPF
 	// pseudonode), 6 (IS-IS), 7 (IS-IS pseudonode).
 	IGPRouterID string
-	// BGPRouterID is of RFC 9086, invalid when absent.
+	// BGPRouterID is the BGP router-id of RFC 9086; invalid if absent.
 	BGPRouterID netip.Addr
 }
 
-// An Area is an OSPF area, if there is one.
+// An Area is an optional OSPF area.
 type Area struct {
 	Present bool
 	ID      uint32
@@ -94,13 +94,28 @@ type LinkIDs struct {
 	Local, Remote uint32
 }
 
+func (i *LinkIDs) parse(value []byte) error {
+	if err := wantLen(tlvLinkIDs, value, 8); err != nil {
+		return err
+	}
+	*i = LinkIDs{true, binary.BigEndian.Uint32(value), binary.BigEndian.Uint32(value[4:])}
+	return nil
+}
+
+func (i *LinkIDs) append(b []byte) []byte {
+	if !i.Present {
+		return b
+	}
+	return appendTLV(b, tlvLinkIDs, func(b []byte) []byte {
+		b = binary.BigEndian.AppendUint32(b, i.Local)
+		return binary.BigEndian.AppendUint32(b, i.Remote)
+	})
+}
+
 func (d *LinkDescriptor) parse(typ uint16, value []byte) (known bool, err error) {
 	switch typ {
 	case tlvLinkIDs:
-		if err := wantLen(typ, value, 8); err != nil {
-			return true, err
-		}
-		d.IDs = LinkIDs{true, binary.BigEndian.Uint32(value), binary.BigEndian.Uint32(value[4:])}
+		err = d.IDs.parse(value)
 	case tlvInterfaceIPv4:
 		err = readAddr(typ, value, 4, &d.InterfaceIPv4)
 	case tlvNeighborIPv4:
@@ -116,12 +131,7 @@ func (d *LinkDescriptor) parse(typ uint16, value []byte) (known bool, err error)
 }
 
 func (d *LinkDescriptor) append(b []byte) []byte {
-	if d.IDs.Present {
-		b = appendTLV(b, tlvLinkIDs, func(b []byte) []byte {
-			b = binary.BigEndian.AppendUint32(b, d.IDs.Local)
-			return binary.BigEndian.AppendUint32(b, d.IDs.Remote)
-		})
-	}
+	b = d.IDs.append(b)
 	b = appendAddrTLV(b, tlvInterfaceIPv4, d.InterfaceIPv4)
 	b = appendAddrTLV(b, tlvNeighborIPv4, d.NeighborIPv4)
 	b = appendAddrTLV(b, tlvInterfaceIPv6, d.InterfaceIPv6)

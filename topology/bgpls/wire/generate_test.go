@@ -123,6 +123,14 @@ func drawAttributes(t *rapid.T) *Attributes {
 		DelayVariation:  maybeUint32(t, delayMask),
 	}
 	if maybe(t) {
+		a.Link.IDs = LinkIDs{true, rapid.Uint32().Draw(t, "local"), rapid.Uint32().Draw(t, "remote")}
+	}
+	if a.Node.RouterID4.IsValid() {
+		for range rapid.IntRange(0, 2).Draw(t, "router-ids") {
+			a.Node.RouterIDs = append(a.Node.RouterIDs, drawAddr(t, 4))
+		}
+	}
+	if maybe(t) {
 		f := rapid.Float32().Draw(t, "bandwidth")
 		a.Link.MaxBandwidth = &f
 	}

@@ -10,6 +10,9 @@ import (
 // LinkAttributes are those of RFC 9552 section 5.3.2, RFC 8571 and RFC 9514
 // section 4. A nil pointer is an attribute that is absent.
 type LinkAttributes struct {
+	// IDs are the link's identifiers, where the descriptor has addresses in their place (RFC 9552
+	// section 5.2.2).
+	IDs             LinkIDs
 	MSDs            []MSD // RFC 8814
 	RemoteRouterID4 netip.Addr
 	RemoteRouterID6 netip.Addr
@@ -51,6 +54,8 @@ func (l *LinkAttributes) parse(typ uint16, value []byte, unknown *int) (known bo
 		return readUint32(typ, value, *into)
 	}
 	switch typ {
+	case tlvLinkIDs:
+		err = l.IDs.parse(value)
 	case tlvLinkMSD:
 		l.MSDs, err = parseMSDs(typ, value)
 	case tlvRemoteRouterID4:
@@ -100,6 +105,7 @@ func (l *LinkAttributes) append(b []byte) []byte {
 			b = appendUint32TLV(b, typ, *v)
 		}
 	}
+	b = l.IDs.append(b)
 	if len(l.MSDs) > 0 {
 		b = appendTLV(b, tlvLinkMSD, func(b []byte) []byte {
 			for _, m := range l.MSDs {
@@ -147,8 +153,8 @@ func flagged(delay uint32, anomalous bool) uint32 {
 	return delay
 }
 
-// parseIGPMetric reads one octet (IS-IS, of which six bits count), two (OSPF)
-// or three (IS-IS wide).
+// parseIGPMetric reads an IGP metric of one octet (IS-IS, only six bits count), two octets (OSPF)
+// or three octets (IS-IS wide).
 func parseIGPMetric(value []byte) (*uint32, error) {
 	var m uint32
 	switch len(value) {

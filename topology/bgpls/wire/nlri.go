@@ -70,9 +70,8 @@ func ParseProtocol(s string) (ProtocolID, bool) {
 	return 0, false
 }
 
-// An NLRI names an object. Which descriptors have a meaning depends on Type.
-// NLRIs are comparable; the identity of an NLRI on the wire is its octets, as
-// there may be TLVs in it that are not known here.
+// An NLRI names an object. Type determines which descriptors are valid. NLRIs are comparable; but
+// on the wire the octets identify an NLRI, because it may contain TLVs unknown to this package.
 type NLRI struct {
 	Type       NLRIType
 	Protocol   ProtocolID
@@ -85,8 +84,7 @@ type NLRI struct {
 	Topology   MultiTopology    // of a link, a prefix or an SRv6 SID
 }
 
-// A MultiTopology is the MT-ID of an object, if it has one (RFC 9552 section
-// 5.2.2.1).
+// A MultiTopology is an object's optional MT-ID (RFC 9552 section 5.2.2.1).
 type MultiTopology struct {
 	Present bool
 	ID      uint16 // 12 bits

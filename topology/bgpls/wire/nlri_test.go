@@ -151,7 +151,7 @@ func TestNLRIsDiscarded(t *testing.T) {
 	}
 }
 
-// Of what is malformed, no more than MaxFault octets are kept, of the first of an UPDATE.
+// TestFaultBounded: the first malformed object of an UPDATE is kept, up to MaxFault octets.
 func TestFaultBounded(t *testing.T) {
 	nlri := func(octets int) []byte { // the first TLV is one of 65535 octets
 		b := append([]byte{0, 1, 0, byte(octets - 4), 4}, make([]byte, octets-5)...)

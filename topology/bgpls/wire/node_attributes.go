@@ -13,10 +13,11 @@ type NodeAttributes struct {
 	MSDs  []MSD
 	Flags uint8
 	Name  string
-	// RouterID4 and RouterID6 are the auxiliary router-ids of the local node.
-	// Where it has several, the first counts.
+	// RouterID4 and RouterID6 are the first auxiliary router-ids of the local node. RouterIDs holds
+	// any further router-ids of both families.
 	RouterID4  netip.Addr
 	RouterID6  netip.Addr
+	RouterIDs  []netip.Addr
 	Algorithms []uint8
 	SRv6       SRv6Capabilities
 }
@@ -26,7 +27,7 @@ type MSD struct {
 	Type, Value uint8
 }
 
-// SRv6Capabilities are a node's, if it has them (RFC 9514 section 3.1).
+// SRv6Capabilities holds a node's optional SRv6 capabilities (RFC 9514 section 3.1).
 type SRv6Capabilities struct {
 	Present bool
 	Flags   uint16
@@ -55,9 +56,9 @@ func (n *NodeAttributes) parse(typ uint16, value []byte, unknown *int) (known bo
 		}
 		n.Name = string(value)
 	case tlvLocalRouterID4:
-		err = readFirstAddr(typ, value, 4, &n.RouterID4)
+		err = n.addRouterID(typ, value, 4, &n.RouterID4)
 	case tlvLocalRouterID6:
-		err = readFirstAddr(typ, value, 16, &n.RouterID6)
+		err = n.addRouterID(typ, value, 16, &n.RouterID6)
 	case tlvSRAlgorithm:
 		n.Algorithms = append([]uint8(nil), value...)
 	case tlvSRv6Capabilities:
@@ -87,8 +88,13 @@ func (n *NodeAttributes) append(b []byte) []byte {
 	if n.Name != "" {
 		b = appendBytesTLV(b, tlvNodeName, []byte(n.Name)[:min(len(n.Name), maxNodeName)])
 	}
-	b = appendAddrTLV(b, tlvLocalRouterID4, n.RouterID4)
-	b = appendAddrTLV(b, tlvLocalRouterID6, n.RouterID6)
+	for _, a := range append([]netip.Addr{n.RouterID4, n.RouterID6}, n.RouterIDs...) {
+		typ := tlvLocalRouterID6
+		if a.Is4() {
+			typ = tlvLocalRouterID4
+		}
+		b = appendAddrTLV(b, typ, a)
+	}
 	if len(n.Algorithms) > 0 {
 		b = appendBytesTLV(b, tlvSRAlgorithm, n.Algorithms)
 	}
@@ -112,6 +118,21 @@ func parseMSDs(typ uint16, value []byte) ([]MSD, error) {
 	return msds, nil
 }
 
+// addRouterID reads a router-id into first or, where there is one already, adds it to RouterIDs.
+func (n *NodeAttributes) addRouterID(
+	typ uint16, value []byte, octets int, first *netip.Addr,
+) error {
+	if !first.IsValid() {
+		return readAddr(typ, value, octets, first)
+	}
+	var a netip.Addr
+	err := readAddr(typ, value, octets, &a)
+	if err == nil {
+		n.RouterIDs = append(n.RouterIDs, a)
+	}
+	return err
+}
+
 // readFirstAddr reads an address that may occur several times.
 func readFirstAddr(typ uint16, value []byte, n int, into *netip.Addr) error {
 	var a netip.Addr
@@ -124,8 +145,7 @@ func readFirstAddr(typ uint16, value []byte, n int, into *netip.Addr) error {
 	return nil
 }
 
-// parseSubTLVs reads sub-TLVs, of which one may be a SID structure where
-// structure is not nil.
+// parseSubTLVs reads sub-TLVs. If structure is not nil, a sub-TLV may be a SID structure.
 func parseSubTLVs(b []byte, unknown *int, structure **SIDStructure) error {
 	for len(b) > 0 {
 		typ, value, rest, err := nextTLV(b)

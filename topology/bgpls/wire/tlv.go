@@ -99,7 +99,7 @@ func appendAddrTLV(b []byte, typ uint16, a netip.Addr) []byte {
 	return appendBytesTLV(b, typ, a.AsSlice())
 }
 
-// wantLen is the error of a TLV whose length is not n.
+// wantLen returns an error for a TLV whose length is not n.
 func wantLen(typ uint16, value []byte, n int) error {
 	if len(value) != n {
 		return fmt.Errorf("%w: TLV %d has %d octets, not %d", ErrMalformed, typ, len(value), n)
@@ -107,7 +107,7 @@ func wantLen(typ uint16, value []byte, n int) error {
 	return nil
 }
 
-// wantAtLeast is the error of a TLV that is shorter than its fixed part.
+// wantAtLeast returns an error for a TLV that is shorter than its fixed part.
 func wantAtLeast(typ uint16, value []byte, n int) error {
 	if len(value) < n {
 		return fmt.Errorf("%w: TLV %d has %d octets, less than %d", ErrMalformed, typ, len(value), n)

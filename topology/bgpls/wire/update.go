@@ -29,8 +29,8 @@ const (
 	attrFlagExtendedLength = 0x10
 )
 
-// ParseUpdate reads an UPDATE message, header included. Attributes and
-// families other than those of BGP-LS are passed over.
+// ParseUpdate reads an UPDATE message, including the header. ParseUpdate skips attributes and
+// families that do not belong to BGP-LS.
 func ParseUpdate(b []byte) (u Update, err error) {
 	typ, n, err := ParseHeader(b)
 	if err != nil {

@@ -67,6 +67,7 @@ export type Written =
         follows?: Schemas['JobFollows'];
       };
       changes?: Schemas['SwitchChange'][] | null;
+      takes?: Schemas['Taken'][] | null;
     }
   | undefined;
 // The paths of kinds differ in their last segment only; openapi-fetch wants each by its own type.

@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions, type QueryClient } from '@tanstack/react-query';
 import { pathIn, placeIn, type Collection } from '../domain/kinds';
 import { decode } from '../domain/route';
 import type { HistoryKind } from '../domain/history';
@@ -54,9 +54,15 @@ export const fabric = queryOptions({
   queryKey: ['fabric'],
   queryFn: ({ signal }) => ifConfigured(body(client.GET('/v1/fabric', { signal }))),
 });
+/** Asks for what only a fabric has, unless the controller has said that there is none: null then. */
+async function inFabric<T>(queries: QueryClient, send: () => Promise<T>): Promise<T | null> {
+  const one = await queries.fetchQuery({ ...fabric, staleTime: later }).catch(() => undefined);
+  return one === null ? null : ifConfigured(send());
+}
 export const planes = queryOptions({
   queryKey: ['planes'],
-  queryFn: async ({ signal }) => (await ifConfigured(body(client.GET('/v1/planes', { signal }))))?.items ?? [],
+  queryFn: async ({ signal, client: queries }) =>
+    (await inFabric(queries, () => body(client.GET('/v1/planes', { signal }))))?.items ?? [],
   refetchInterval: (q) => draining(q.state.data),
 });
 export const nodes = queryOptions({
@@ -85,22 +91,23 @@ export const causes = queryOptions({
 });
 export const suspects = queryOptions({
   queryKey: ['suspects'],
-  queryFn: async ({ signal }) => (await ifConfigured(body(client.GET('/v1/suspects', { signal }))))?.items ?? [],
+  queryFn: async ({ signal, client: queries }) =>
+    (await inFabric(queries, () => body(client.GET('/v1/suspects', { signal }))))?.items ?? [],
   refetchInterval: 5_000,
 });
 /** A large fabric has more EV profiles than a table is for. */
 export const mostProfiles = 5_000;
 export const profiles = queryOptions({
   queryKey: ['profiles'],
-  queryFn: async ({ signal }) =>
-    (await ifConfigured(
+  queryFn: async ({ signal, client: queries }) =>
+    (await inFabric(queries, () =>
       everything((query) => body(client.GET('/v1/ev-profiles', { params: { query }, signal })), mostProfiles),
     )) ?? [],
 });
 export const degradedProfiles = queryOptions({
   queryKey: ['profiles', 'degraded'],
-  queryFn: async ({ signal }) =>
-    (await ifConfigured(
+  queryFn: async ({ signal, client: queries }) =>
+    (await inFabric(queries, () =>
       everything(
         (query) => body(client.GET('/v1/ev-profiles', { params: { query: { ...query, degraded: true } }, signal })),
         mostProfiles,
@@ -339,23 +346,38 @@ export const utilization = (plane: number, at?: number) =>
   });
 export const balance = queryOptions({
   queryKey: ['balance'],
-  queryFn: async ({ signal }) =>
-    (await ifConfigured(body(client.GET('/v1/telemetry/balance', { signal }))))?.items ?? [],
+  queryFn: async ({ signal, client: queries }) =>
+    (await inFabric(queries, () => body(client.GET('/v1/telemetry/balance', { signal }))))?.items ?? [],
   refetchInterval: 5_000,
 });
-/** What the busiest ports send, now or at a time in Unix seconds: as many as a picture has links. */
+/** What the busiest ports send and receive, now or at a time in Unix seconds: as many as a picture has links. */
 export const loads = (at?: number) =>
   queryOptions({
     queryKey: ['top', 'loads', at],
-    queryFn: ({ signal }) =>
-      body(
-        client.GET('/v1/telemetry/top', {
-          params: {
-            query: { kind: 'port', limit: 1000, over: '5s', until: at === undefined ? undefined : moment(at) },
-          },
-          signal,
-        }),
-      ),
+    queryFn: async ({ signal }) => {
+      const busiest = (metric?: string) => {
+        const query = {
+          kind: 'port',
+          metric,
+          limit: 1000,
+          over: '5s',
+          until: at === undefined ? undefined : moment(at),
+        } as const;
+        return body(client.GET('/v1/telemetry/top', { params: { query }, signal }));
+      };
+      const top = await busiest();
+      if (top.metric === 'utilization') return top;
+      // Without speeds the controller has each direction by itself.
+      const into = new Map((await busiest('inBits')).items.map((i) => [i.name, i.value]));
+      const out = new Map(top.items.map((i) => [i.name, i.value]));
+      const items = [...new Set([...out.keys(), ...into.keys()])].map((name) => ({
+        name,
+        value: 0,
+        in: into.get(name),
+        out: out.get(name),
+      }));
+      return { ...top, items };
+    },
     refetchInterval: at === undefined ? 2_000 : false,
     staleTime: at === undefined ? 0 : Infinity,
     placeholderData: keepPreviousData,

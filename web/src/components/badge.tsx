@@ -56,3 +56,14 @@ export function Summary({ of }: { of: Schemas['GroupCondition'][] | null | undef
   if (!of?.length) return <Badge tone="quiet">unknown</Badge>;
   return <Badge tone="ok">well</Badge>;
 }
+
+/** What conditions say. */
+export function Messages({ of }: { of: readonly Schemas['GroupCondition'][] | null | undefined }) {
+  return (of ?? [])
+    .filter((c) => c.message)
+    .map((c) => (
+      <p key={c.type}>
+        {c.type}: {c.message}
+      </p>
+    ));
+}

@@ -7,6 +7,8 @@ import { useEffect, useRef, type ReactNode } from 'react';
  */
 export function Dialog({ title, close, children }: { title: string; close?: () => void; children: ReactNode }) {
   const element = useRef<HTMLDialogElement>(null);
+  // A selection that is dragged out of the dialog ends in a click on it, and closes nothing.
+  const pressed = useRef(false);
   useEffect(() => {
     const dialog = element.current;
     if (!dialog) return undefined;
@@ -16,6 +18,7 @@ export function Dialog({ title, close, children }: { title: string; close?: () =
     return () => {
       dialog.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
+      else document.getElementById('main')?.focus();
     };
   }, []);
   return (
@@ -27,8 +30,9 @@ export function Dialog({ title, close, children }: { title: string; close?: () =
         e.preventDefault();
         close?.();
       }}
+      onMouseDown={(e) => (pressed.current = e.target === element.current)}
       onClick={(e) => {
-        if (e.target === element.current) close?.();
+        if (pressed.current && e.target === element.current) close?.();
       }}
     >
       <div className="dialog">

@@ -34,11 +34,20 @@ interface About {
 /** Kinds that have entries on switches of their own. */
 const withEntries: readonly Collection[] = ['multicast-groups', 'tenants', 'pfc-policies', 'srv6-policies'];
 
+/** A document that is typed and not applied yet: it outlives its page, until somebody else signs in. */
+interface Draft {
+  /** What it is an edition of; absent: it is new. */
+  from?: ask.Intent;
+  text: string;
+}
+const draftOf = (collection: Collection, name: string) => ['draft', collection, name];
+
 /** The document of an object, its history, its events, and its entries on switches. */
 export function Document({ collection, name, of, folded }: About) {
   const kind = kindOf(collection)!;
   const [tab, setTab] = useParam('tab', of ? 'yaml' : 'history');
-  const [editing, setEditing] = useState(false);
+  const queries = useQueryClient();
+  const [editing, setEditing] = useState(() => queries.getQueryData(draftOf(collection, name)) !== undefined);
   const administers = useMay('administer'),
     changes = useMayTo(kind.writes, name);
   const tabs: Tab[] = [];
@@ -76,12 +85,14 @@ function Yaml({
   const kind = kindOf(collection)!;
   const text = useMemo(() => yamlOf(collection, of.name, of.spec), [collection, of.name, of.spec]);
   const changes = useMayTo(kind.writes, of.name);
-  const [said, setSaid] = useState<string>();
+  const [said, setSaid] = useState<string>(),
+    [back, setBack] = useState(false);
   return editing ? (
     <Edit
       {...{ collection, of }}
       close={(done) => {
         setSaid(done ? 'Applied.' : undefined);
+        setBack(true);
         setEditing(false);
       }}
     />
@@ -89,7 +100,7 @@ function Yaml({
     <>
       <p className="buttons">
         {changes && (
-          <button type="button" onClick={() => setEditing(true)}>
+          <button type="button" autoFocus={back} onClick={() => setEditing(true)}>
             Edit
           </button>
         )}
@@ -108,13 +119,16 @@ function Yaml({
 /** Edits a document: what is not as the controller wants it is named with its line. */
 function Edit({ collection, of, close }: { collection: Collection; of: ask.Intent; close: (done: boolean) => void }) {
   // What is edited, and what it is compared with, is what there was when the editing began.
-  const [from, setFrom] = useState(of);
+  const queries = useQueryClient(),
+    draft = draftOf(collection, of.name);
+  const [from, setFrom] = useState(() => queries.getQueryData<Draft>(draft)?.from ?? of);
   const before = yamlOf(collection, from.name, from.spec);
   return (
     <Work
       key={from.version}
       collection={collection}
       name={from.name}
+      from={from}
       first={before}
       before={before}
       label={`${of.name} as YAML`}
@@ -127,7 +141,13 @@ function Edit({ collection, of, close }: { collection: Collection; of: ask.Inten
         <p className="failure" role="alert">
           Somebody has changed it meanwhile: it is version {of.version} now, and this is an edition of version{' '}
           {from.version}.{' '}
-          <button type="button" onClick={() => setFrom(of)}>
+          <button
+            type="button"
+            onClick={() => {
+              queries.removeQueries({ queryKey: draft });
+              setFrom(of);
+            }}
+          >
             Begin again from version {of.version}
           </button>
         </p>
@@ -177,6 +197,7 @@ function skeleton(api: OpenApi, of: Schema | undefined, kind: string): string {
 function Work({
   collection,
   name,
+  from,
   first,
   before,
   label,
@@ -189,6 +210,7 @@ function Work({
   collection: Collection;
   /** '': the document says. */
   name: string;
+  from?: ask.Intent;
   first: string;
   before?: string;
   label: string;
@@ -205,14 +227,19 @@ function Work({
     () => (api.data ? documentSchema(api.data, collection, kind.kind) : undefined),
     [api.data, collection, kind.kind],
   );
-  const [text, setText] = useState(first);
+  const draft = draftOf(collection, name);
+  const forget = () => queries.removeQueries({ queryKey: draft });
+  const [text, setText] = useState(() => queries.getQueryData<Draft>(draft)?.text ?? first);
   const [line, setLine] = useState<{ number: number }>();
   const read = useMemo(() => readDocument(text, kind.kind, name), [text, kind.kind, name]);
   const [tries, setTries] = useState(false);
   const trial = useMutation({ mutationFn: () => send(read.doc!, true) });
   const write = useMutation({
     mutationFn: () => send(read.doc!, false),
-    onSuccess: () => done(read.doc!.name),
+    onSuccess: () => {
+      forget();
+      done(read.doc!.name);
+    },
     onSettled: () => queries.invalidateQueries(),
   });
   const failed = write.error ?? trial.error;
@@ -244,6 +271,7 @@ function Work({
         text={text}
         change={(t) => {
           setText(t);
+          queries.setQueryData(draft, { from, text: t });
           trial.reset();
           write.reset();
         }}
@@ -284,7 +312,13 @@ function Work({
         <button type="button" disabled={trial.isPending} onClick={() => attempt(trial)}>
           Try without doing it
         </button>
-        <button type="button" onClick={close}>
+        <button
+          type="button"
+          onClick={() => {
+            forget();
+            close();
+          }}
+        >
           Cancel
         </button>
       </p>

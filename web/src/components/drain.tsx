@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import type { Schemas } from '../api/client';
 import { setHostPort, setLink, setNode, setPlane, type Admin } from '../api/actions';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
@@ -7,11 +8,15 @@ import { cost, type Target as FabricTarget } from '../domain/fabric';
 import { Dependents } from './dependents';
 import { Dialog } from './dialog';
 import { Failure, Loading } from './states';
+import { Takes } from './tried';
+
+/** What a dry run of a drain says beside its outcome. */
+type Tried = { takes?: Schemas['Taken'][] | null };
 
 /** What can be drained: what fabrics are made of, and the ports of hosts. */
 export type Target = FabricTarget | { kind: 'port'; host: string; port: number };
 
-export function apply(target: Target, admin: Admin, dryRun = false): Promise<unknown> {
+export function apply(target: Target, admin: Admin, dryRun = false): Promise<Tried | undefined> {
   const dry = { dryRun: dryRun || undefined };
   switch (target.kind) {
     case 'link':
@@ -109,7 +114,7 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
                         {p.now} of {p.all}
                       </td>
                       <td>{p.left}</td>
-                      <td>{p.now === 0 ? '–' : `${Math.round((100 * p.left) / p.now)} %`}</td>
+                      <td>{`${Math.round((100 * p.left) / p.all)} %`}</td>
                     </tr>
                   ))}
                 </tbody>
@@ -130,6 +135,7 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
           <Failure error={trial.error} />
         </>
       )}
+      {trial.isSuccess && <Takes of={trial.data?.takes} />}
       {trial.isSuccess && <p>The controller accepts it: every pair of hosts keeps a path.</p>}
       {drain.isError && <Failure error={drain.error} />}
       <p className="buttons">

@@ -37,6 +37,7 @@ export function Editor({
     [api, schema, text, caret],
   );
   const list = open ? (found?.suggestions ?? []).slice(0, most) : [];
+  useEffect(() => area.current?.focus(), []);
   useEffect(() => {
     const element = area.current;
     if (!line || !element) return;

@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useState, type ReactNode } from 'react';
 import type { Written } from '../api/actions';
 import { ApiError } from '../api/client';
@@ -6,10 +6,11 @@ import { useMay, useSession, type Scope } from '../api/session';
 import { changes, nameHint } from '../domain/project';
 import { localTime } from '../domain/format';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
+import { Copy } from './copy';
 import { Dialog } from './dialog';
 import { Pick } from './pick';
 import { Failure } from './states';
-import { Tried } from './tried';
+import { Takes, Tried } from './tried';
 
 export interface Choice {
   value: string;
@@ -20,8 +21,8 @@ export interface Choice {
 export type Field = { name: string; label: string; hint?: string; required?: boolean } & (
   | { kind: 'text' }
   /** It is shown to nobody, and not filled in by the browser. */
-  | { kind: 'secret' }
-  | { kind: 'number' }
+  | { kind: 'secret'; make?: () => string }
+  | { kind: 'number'; hex?: boolean }
   | { kind: 'flag'; fallback: boolean }
   | { kind: 'choice'; from: readonly Choice[]; number?: boolean; empty?: string }
   | { kind: 'suggest'; from: readonly Choice[] }
@@ -421,7 +422,7 @@ function FieldInput({
         <p className="field">
           <label htmlFor={id}>{f.label}</label>
           {f.kind === 'number' ? (
-            <NumberInput {...common} value={value} put={put} />
+            <NumberInput {...common} value={value} hex={f.hex} put={put} />
           ) : (
             <input
               {...common}
@@ -431,6 +432,14 @@ function FieldInput({
               list={f.kind === 'suggest' ? `${id}-list` : undefined}
               onChange={(e) => put(e.target.value)}
             />
+          )}
+          {f.kind === 'secret' && f.make && (
+            <span className="quiet buttons">
+              <button type="button" onClick={() => put(f.make!())}>
+                Make one
+              </button>
+              {text && <Copy text={text} label="Copy it" />}
+            </span>
           )}
           {f.kind === 'suggest' && (
             <datalist id={`${id}-list`}>
@@ -462,11 +471,16 @@ function More({ open: first, label, children }: { open: boolean; label: string; 
 /** Keeps what is typed: 0x10 stays so while its value is 16. */
 function NumberInput({
   value,
+  hex,
   put,
   ...rest
-}: { value: unknown; put: (text: string) => void } & Omit<React.InputHTMLAttributes<HTMLInputElement>, 'value'>) {
+}: { value: unknown; hex?: boolean; put: (text: string) => void } & Omit<
+  React.InputHTMLAttributes<HTMLInputElement>,
+  'value'
+>) {
   const [typed, setTyped] = useState<string>();
-  const shown = typed !== undefined && readNumber(typed) === value ? typed : value === undefined ? '' : String(value);
+  const written = hex && (typeof value === 'number' || typeof value === 'bigint') ? `0x${value.toString(16)}` : value;
+  const shown = typed !== undefined && readNumber(typed) === value ? typed : String(written ?? '');
   return (
     <input
       {...rest}
@@ -582,6 +596,15 @@ function ConfirmDialog({
 }: Omit<Parameters<typeof Confirm>[0], 'scope' | 'on'> & { close: () => void }) {
   const queries = useQueryClient();
   const trial = useMutation({ mutationFn: () => dry!() });
+  // What it takes from others is said before anybody asks.
+  const before = useQuery({
+    queryKey: ['confirm trial', title],
+    queryFn: () => dry!(),
+    enabled: dry !== undefined,
+    retry: false,
+    gcTime: 0,
+    staleTime: 0,
+  });
   const write = useMutation({
     mutationFn: act,
     onSuccess: () => {
@@ -593,6 +616,7 @@ function ConfirmDialog({
   return (
     <Dialog title={title} close={close}>
       {children}
+      {!trial.isSuccess && <Takes of={before.data?.takes} />}
       {trial.isSuccess && <Tried of={trial.data} />}
       {(trial.error ?? write.error) && <Failure error={write.error ?? trial.error} />}
       <p className="buttons">

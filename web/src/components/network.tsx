@@ -6,7 +6,7 @@ import { useMay } from '../api/session';
 import { linkState, suspectLinks, worst, type LinkState } from '../domain/fabric';
 import { formatTime } from '../domain/format';
 import { layout } from '../domain/layout';
-import { loadsOf, portsOf } from '../domain/load';
+import { loadsOf, portsOf, type Port } from '../domain/load';
 import { reverse } from '../domain/network';
 import { statesAt } from '../domain/past';
 import { useLive } from '../store/live';
@@ -111,6 +111,7 @@ export function NetworkPicture({
   const place = usePlace(),
     at = useMoment();
   const hosts = useQuery(ask.hosts),
+    switches = useQuery(ask.switches),
     top = useQuery(ask.loads(at));
   // A link that fails may leave the topology: it stays in the picture, down.
   const left = useMemo(() => leftLinks(nodes, present), [nodes, present]);
@@ -149,25 +150,33 @@ export function NetworkPicture({
     // eslint-disable-next-line react-hooks/exhaustive-deps
     [shape],
   );
-  const vertices = useMemo(
-    (): Vertex[] => [
-      ...nodes.map((n): Vertex => ({
-        id: n.id,
-        name: n.status.name ?? n.id,
-        state: !n.status.present ? 'down' : n.spec.admin === 'drained' ? 'drained' : 'up',
-      })),
+  const vertices = useMemo((): Vertex[] => {
+    const dead = new Set((switches.data ?? []).filter((s) => s.managed && !s.connected).map((s) => s.name));
+    return [
+      ...nodes.map((n): Vertex => {
+        const name = n.status.name ?? n.id;
+        const gone = !n.status.present || dead.has(name);
+        return { id: n.id, name, state: gone ? 'down' : n.spec.admin === 'drained' ? 'drained' : 'up' };
+      }),
       ...shown.map((h): Vertex => ({
         id: `host ${h.name}`,
         name: h.name,
         host: true,
         state: h.ports.every((p) => p.status.linkDown) ? 'down' : 'none',
       })),
-    ],
-    [nodes, shown],
-  );
+    ];
+  }, [nodes, shown, switches.data]);
   const edges = useMemo((): Edge[] => {
     const pairs = new Map<string, Edge>();
     const was = (l: Link) => before?.get(l.id) ?? stateOf(l);
+    const carried = (a: Port, b: Port): Pick<Edge, 'load' | 'carries'> => {
+      const there = loads.flow(a, b),
+        back = loads.flow(b, a);
+      return {
+        load: there || back ? Math.max(there?.share ?? 0, back?.share ?? 0) : undefined,
+        carries: [there?.text ?? '', back?.text ?? ''],
+      };
+    };
     for (const l of links) {
       const back = pairs.get(reverse(l.id));
       if (back) {
@@ -177,16 +186,13 @@ export function NetworkPicture({
       const ports = portsOf(l.id),
         from = names.get(l.status.from) ?? '',
         to = names.get(l.status.to) ?? '';
-      const there = loads.of(from, ports[0]),
-        here = loads.of(to, ports[1]);
       pairs.set(l.id, {
         id: l.id,
         from: l.status.from,
         to: l.status.to,
         state: was(l),
         ports,
-        load: there === undefined && here === undefined ? undefined : Math.max(there ?? 0, here ?? 0),
-        carries: [loads.text(from, ports[0]), loads.text(to, ports[1])],
+        ...carried([from, ports[0]], [to, ports[1]]),
       });
     }
     for (const h of shown)
@@ -199,8 +205,7 @@ export function NetworkPicture({
           to: p.status.leaf,
           state: p.status.linkDown || p.status.hostDown ? 'down' : p.spec.admin === 'drained' ? 'drained' : 'up',
           ports: [String(p.port), port],
-          load: loads.of(leaf, port),
-          carries: ['', loads.text(leaf, port)],
+          ...carried([h.name, String(p.port)], [leaf, port]),
         });
       }
     return [...pairs.values()];

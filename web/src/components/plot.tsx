@@ -3,7 +3,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { dashes, plotLeft as left, plotRight as right } from '../domain/chart';
 import { formatClock } from '../domain/format';
-import { ceiling, formatValue, isolated } from '../domain/history';
+import { axisTop, formatValue, isolated } from '../domain/history';
 import { crosshair, onCrosshair, setCrosshair } from '../store/crosshair';
 import { useDark } from '../store/theme';
 import { inks, type Inks } from './canvas';
@@ -19,7 +19,7 @@ export default function Plot({ times, series, lines, spans, from, to, height, br
   const now = useRef({ from, to, lines, spans, brush, top: 1 });
   const most = Math.max(...series.flatMap((s) => s.values.map((v) => v ?? 0)), ...(lines ?? []).map((l) => l.value), 0);
   useEffect(() => {
-    now.current = { from, to, lines, spans, brush, top: ceiling(most * 1.05) };
+    now.current = { from, to, lines, spans, brush, top: axisTop(most, series[0]?.unit) };
   });
   useEffect(() => {
     const at = box.current!;

@@ -3,11 +3,15 @@ import { useMemo, useState } from 'react';
 import * as ask from '../api/queries';
 import { may, useMay, useSession } from '../api/session';
 import { find, type Target } from '../domain/search';
+import { portsOf } from '../domain/load';
 import { linkName } from '../domain/network';
 import { pageOf } from '../domain/place';
 import { pages } from '../domain/pages';
 import { go } from '../store/place';
 import { Dialog } from './dialog';
+
+/** A QPN as people write it. */
+const qpnWords = (qpn: number | undefined) => (qpn === undefined ? '' : `${qpn} 0x${qpn.toString(16)}`);
 
 /** Finds any object by name, address or id. */
 export function Search({ close }: { close: () => void }) {
@@ -53,7 +57,11 @@ export function Search({ close }: { close: () => void }) {
         ...(groups.data ?? []).map((g): Target => ({
           kind: 'multicast group',
           name: g.name,
-          words: `${g.spec.proxyAddress} ${g.status.tree?.sid ?? ''}`,
+          words: [
+            g.spec.proxyAddress,
+            g.status.tree?.sid,
+            ...[g.spec.designatedQpn, g.spec.source?.qpn, ...(g.spec.receivers ?? []).map((r) => r.qpn)].map(qpnWords),
+          ].join(' '),
           ...pageOf(`multicast-groups/${g.name}`),
         })),
         ...(jobs.data ?? []).map((j): Target => ({
@@ -82,7 +90,7 @@ export function Search({ close }: { close: () => void }) {
         ...(links.data ?? []).map((l): Target => ({
           kind: 'link',
           name: linkName(l),
-          words: l.id,
+          words: `${l.id} ${l.status.fromName ?? ''}/${portsOf(l.id)[0]}`,
           ...pageOf(`links/${l.id}`),
         })),
         ...(srv6.data ?? []).map((p): Target => ({

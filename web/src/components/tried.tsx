@@ -11,6 +11,7 @@ export function Tried({ of }: { of: Written }) {
   const window = typeof of?.spec === 'object' && of.spec !== null && 'objects' in of.spec;
   return (
     <div role="status" className="tried">
+      <Takes of={of?.takes} />
       <Changes of={of?.changes} />
       {window && <Losses of={jobs} />}
       {paths && <Paths of={paths} />}
@@ -19,6 +20,23 @@ export function Tried({ of }: { of: Written }) {
           {formatCount(follows.pairs)} pairs of NICs talk, of {formatCount(follows.rackPairs)} pairs of racks.
         </p>
       )}
+    </div>
+  );
+}
+
+/** What a dry run would take from others. */
+export function Takes({ of }: { of: Schemas['Taken'][] | null | undefined }) {
+  if (!of?.length) return null;
+  return (
+    <div className="failure" role="alert">
+      <p>It takes from others what they need:</p>
+      <ul>
+        {of.map((t, i) => (
+          <li key={i}>
+            {t.kind} {t.name ?? 'of others'}: {t.message}
+          </li>
+        ))}
+      </ul>
     </div>
   );
 }

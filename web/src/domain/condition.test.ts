@@ -12,7 +12,16 @@ const condition = (type: Condition['type'], status: boolean, reason = ''): Condi
 });
 
 test('faults are faults: a switch that is miscabled or cannot do something is not well', () => {
-  for (const type of ['Degraded', 'OrphansKept', 'InventoryDiffers', 'Miscabled', 'Unsupported', 'Unbalanced'] as const)
+  for (const type of [
+    'Degraded',
+    'OrphansKept',
+    'InventoryDiffers',
+    'Miscabled',
+    'Unsupported',
+    'Undescribed',
+    'Contested',
+    'Unbalanced',
+  ] as const)
     expect([isGood(condition(type, true)), isGood(condition(type, false))], type).toEqual([false, true]);
   for (const type of ['Accepted', 'Programmed', 'Ready'] as const)
     expect([isGood(condition(type, true)), isGood(condition(type, false))], type).toEqual([true, false]);

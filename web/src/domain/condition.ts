@@ -12,6 +12,8 @@ const words: Record<Condition['type'], readonly [is: string, isNot: string]> = {
   InventoryDiffers: ['its ports are not as configured', 'its ports are as configured'],
   Miscabled: ['cabled wrongly', 'cabled as known'],
   Unsupported: ['cannot do all that it should', 'can do what it should'],
+  Undescribed: ['not described whole by the topology', 'described by the topology'],
+  Contested: ['programmed by another installation', 'programmed by no other installation'],
   Unbalanced: ['unbalanced', 'balanced'],
 };
 

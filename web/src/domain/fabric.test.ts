@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cost, heatOf, linkState, matrices } from './fabric';
+import { cost, heatOf, linkState, matrices, stateSince } from './fabric';
 import { layout } from './layout';
 
 const node = (id: string, tier: number, plane = 1) => ({
@@ -35,6 +35,15 @@ test('a port that is down is worse than a drain, and a drain explains denied EVs
   expect(linkState(link('a', 'b', { denied: true, drained: true }), none)).toBe('drained');
   expect(linkState(link('a', 'b', { drained: true, fromPort: 'down' }), none)).toBe('down');
   expect(linkState(link('a', 'b', { phase: 'trying' }), none)).toBe('trying');
+});
+
+test('a suspect link is suspect since it came under suspicion, and not since it is up', () => {
+  const l = link('a', 'b', { since: '2026-01-01T00:00:00Z' });
+  const evidence = { sent: 9, lost: 1, paths: 1 };
+  const of = (links: string[], since: string) => ({ links, since, loss: 0.1, confidence: 1, evidence, denied: false });
+  const all = [of([l.id], '2026-01-01T00:05:00Z'), of(['other'], '2026-01-01T00:01:00Z')] as never;
+  expect(stateSince(l, 'suspect', nodes, [], all)).toBe('2026-01-01T00:05:00Z');
+  expect(stateSince(l, 'up', nodes, [], all)).toBe('2026-01-01T00:00:00Z');
 });
 
 test('the cost of a drain is what is in use and would not be', () => {

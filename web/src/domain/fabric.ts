@@ -30,13 +30,19 @@ export function linkState(l: Link, suspects: ReadonlySet<string>): LinkState {
   return s.denied ? 'denied' : 'up';
 }
 
-/** Returns when a link came to its state: a drained one when the drains of it, its switches or its plane began. */
+/**
+ * Returns when a link came to its state: a suspect one when it came under suspicion, a drained one when the
+ * drains of it, its switches or its plane began.
+ */
 export function stateSince(
   l: Link,
   state: LinkState,
   nodes: readonly Node[],
   planes: readonly components['schemas']['FabricPlane'][],
+  suspects: readonly Suspect[],
 ): string | undefined {
+  const first = (times: string[]) => times.sort((a, b) => Date.parse(a) - Date.parse(b))[0];
+  if (state === 'suspect') return first(suspects.filter((s) => s.links.includes(l.id)).map((s) => s.since));
   if (state !== 'drained') return l.status.since;
   const times = [
     l.spec.admin === 'drained' ? l.changed : undefined,
@@ -45,7 +51,7 @@ export function stateSince(
       .map((n) => n.changed),
     ...planes.filter((p) => p.spec.admin === 'drained' && p.plane === l.status.plane).map((p) => p.changed),
   ].filter((x) => x !== undefined);
-  return times.sort((a, b) => Date.parse(a) - Date.parse(b))[0];
+  return first(times);
 }
 
 export function suspectLinks(suspects: readonly Suspect[]): Set<string> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { anySource, byConnect, byQueuePairs, connects, sourceOf, connectionState } from './group';
+import { anySource, byConnect, byQueuePairs, connects, sourceOf, connectionState, stalledBranches } from './group';
 
 const typed = {
   proxyAddress: '2001:db8:ffff::9',
@@ -50,4 +50,17 @@ test('states of connections are words, and every one of the API has some', () =>
   expect(states.filter((s) => connectionState(s).text === s || !connectionState(s).title)).toEqual([]);
   expect(states.filter((s) => connectionState(s).tone === 'ok')).toEqual(['established']);
   expect(connectionState('another')).toEqual({ tone: 'quiet', text: 'another', title: '' });
+});
+
+test('the branches that lead to a stalled receiver are stalled, and no others', () => {
+  const branches = [
+    { switch: 'N6', index: 0, child: 'N4' },
+    { switch: 'N6', index: 1, child: 'N5' },
+    { switch: 'N4', index: 0, child: 'N1' },
+    { switch: 'N1', index: 0, receiver: 'h1' },
+    { switch: 'N1', index: 1, receiver: 'h2' },
+  ];
+  const r = { switch: 'N1', branch: 1 };
+  expect([...stalledBranches([r], branches).keys()].sort()).toEqual(['N1 1', 'N4 0', 'N6 0']);
+  expect(stalledBranches([], branches).size).toBe(0);
 });

@@ -1,3 +1,4 @@
+import type { components } from '../api/schema';
 import type { Spec } from './spec';
 
 /** Reports whether source and receivers of a group connect by RDMA CM, and bring their queue pairs. */
@@ -46,6 +47,21 @@ export const firstSource = 256,
 
 const receivers = (spec: Spec) => (spec['receivers'] as Spec[] | undefined) ?? [];
 const host = (of: Spec): Spec => ('address' in of ? { address: of['address'] } : {});
+
+/** Returns the receivers that hold a group up, by the branches "SWITCH INDEX" that lead to them. */
+export function stalledBranches<R extends Pick<components['schemas']['StalledReceiver'], 'switch' | 'branch'>>(
+  receivers: readonly R[],
+  branches: readonly { switch: string; index: number; child?: string }[],
+): Map<string, R> {
+  const found = new Map<string, R>();
+  const mark = (r: R, sw: string, index: number) => {
+    if (found.has(`${sw} ${index}`)) return;
+    found.set(`${sw} ${index}`, r);
+    for (const b of branches) if (b.child === sw) mark(r, b.switch, b.index);
+  };
+  for (const r of receivers) mark(r, r.switch, r.branch);
+  return found;
+}
 
 /** The state of a connection of RDMA CM in words, with what it means. */
 export function connectionState(state: string): { tone: 'ok' | 'work' | 'quiet'; text: string; title: string } {

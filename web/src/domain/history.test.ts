@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ceiling, formatValue, isolated, nearest, summary, views } from './history';
+import { axisTop, ceiling, metricText, formatValue, isolated, nearest, summary, views } from './history';
 
 test('a point between gaps is shown alone', () => {
   expect(isolated([null, 1, 2, null, null, 3, null])).toEqual([5]);
@@ -49,4 +49,10 @@ test('every metric of a port is in one view', () => {
       m,
     ).toHaveLength(1);
   }
+});
+
+test('metrics have words, and no axis of shares goes beyond all', () => {
+  const port = ['inBits', 'outDiscards', 'pfcIn3'].map(metricText);
+  expect(port).toEqual(['received', 'discarded, not sent', 'received, priority 3']);
+  expect([axisTop(1, 'share'), axisTop(1, '1'), axisTop(1.2, 'share'), axisTop(9.9, 'bit/s')]).toEqual([1, 2, 2, 20]);
 });

@@ -44,6 +44,21 @@ export const views: Record<HistoryKind, Record<string, (metric: string) => boole
 };
 
 const texts: Record<string, string> = {
+  inBits: 'received',
+  outBits: 'sent',
+  inPackets: 'received',
+  outPackets: 'sent',
+  inErrors: 'received with errors',
+  outErrors: 'not sent for errors',
+  inDiscards: 'received and discarded',
+  outDiscards: 'discarded, not sent',
+  bits: 'sent',
+  packets: 'sent',
+  droppedBits: 'dropped',
+  droppedPackets: 'dropped',
+  markedPackets: 'marked (ECN)',
+  trimmedPackets: 'trimmed',
+  longest: 'longest queue',
   ackedPackets: 'acknowledged by all',
   cnps: 'CNPs to the source',
   stalledReceivers: 'stalled receivers',
@@ -59,8 +74,10 @@ const texts: Record<string, string> = {
   down: 'down',
 };
 
-/** A metric as people say it; those of ports and queues have the names of the API. */
-export const metricText = (metric: string) => texts[metric] ?? metric;
+/** A metric as people say it. */
+export const metricText = (metric: string) =>
+  texts[metric] ??
+  metric.replace(/^pfc(In|Out)(\d)$/, (_, way, n) => `${way === 'In' ? 'received' : 'sent'}, priority ${n}`);
 
 /** A value with its unit, as of the API. */
 export function formatValue(value: number, unit: string): string {
@@ -102,6 +119,9 @@ export function ceiling(value: number): number {
   const unit = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((k) => k * unit).find((x) => x >= value)!;
 }
+
+/** The top of an axis: there is room above the greatest value, unless that is all there can be. */
+export const axisTop = (most: number, unit?: string) => (unit === 'share' && most <= 1 ? 1 : ceiling(1.05 * most));
 
 /** The places of points that have a gap before and after them: no line shows these. */
 export function isolated(values: readonly (number | null | undefined)[]): number[] {

@@ -4,19 +4,27 @@ import { loadsOf, portsOf, step } from './load';
 const top = (metric: string, items: object[]) =>
   ({ kind: 'port', metric, unit: '1', over: 5, time: '', items }) as unknown as Parameters<typeof loadsOf>[0];
 
-test('load is a share of the speed where that is known, and else of the busiest port', () => {
+test('load is a share of the speed where that is known, and what hosts send is what switches receive', () => {
   const shares = loadsOf(top('utilization', [{ name: 'a/1', value: 0.5, in: 0.5, out: 0.25, speed: 100e9 }]));
-  expect(shares.of('a', '1')).toBe(0.25);
-  expect(shares.text('a', '1')).toBe('25 Gb/s (25 %)');
-  const rates = loadsOf(
-    top('outBits', [
-      { name: 'a/1', value: 8e6 },
-      { name: 'b/1', value: 2e6 },
-    ]),
-  );
-  expect(rates.of('b', '1')).toBe(0.25);
-  expect(rates.of('b', '2')).toBeUndefined();
-  expect(loadsOf(undefined).of('a', '1')).toBeUndefined();
+  expect(shares.flow(['a', '1'], ['host', '1'])).toEqual({ share: 0.25, text: '25 Gb/s (25 %)' });
+  expect(shares.flow(['host', '1'], ['a', '1'])).toEqual({ share: 0.5, text: '50 Gb/s (50 %)' });
+  expect(loadsOf(undefined).flow(['a', '1'], ['b', '1'])).toBeUndefined();
+});
+
+test('without speeds the scale is the same whatever the busiest port carries', () => {
+  const drawn = (...rates: number[]) => {
+    const loads = loadsOf(
+      top(
+        'outBits',
+        rates.map((out, i) => ({ name: `a/${i}`, value: out, out })),
+      ),
+    );
+    return rates.map((_, i) => step(loads.flow(['a', String(i)], ['b', '1'])?.share, 5));
+  };
+  // What a stalled group still sends is little, however little the others send.
+  expect(drawn(2e3, 800)).toEqual([0, undefined]);
+  expect(drawn(2e3, 3e9)).toEqual([0, 4]);
+  expect(drawn(1e11, 8e6, 1e3)).toEqual([4, 2, undefined]);
 });
 
 test('steps go from little to all', () => {

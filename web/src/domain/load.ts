@@ -4,37 +4,40 @@ import { formatValue } from './history';
 
 type Top = components['schemas']['Top'];
 
-/** What ports send, of the greatest of a network. */
+/** A port of a switch, or of a host, which no switch reports. */
+export type Port = readonly [owner: string, port: string];
+
+/** What ports carry. */
 export interface Loads {
-  /** From 0 to 1: a share of the speed of a port, or of what the busiest sends where speeds are not known. */
-  of: (sw: string, port: string) => number | undefined;
-  /** The same as text, with its unit. */
-  text: (sw: string, port: string) => string;
-  /** What 1 is. */
+  /** What flows from a port to the one at its other end, as either of them counts it; undefined: nothing, or little. */
+  flow: (from: Port, to: Port) => { share: number; text: string } | undefined;
+  /** What a share of 1 is. */
   full: string;
 }
 
-/** Reads what ports send from the busiest of them. What is not among them sends nothing, or little. */
+/** Bits per second that are drawn as nothing and as all where speeds are not known, as powers of ten. */
+const least = 3,
+  most = 11;
+
+/** Reads what the busiest ports send and receive. What is not among them carries nothing, or little. */
 export function loadsOf(top: Top | undefined): Loads {
   const shares = top?.metric === 'utilization';
-  const sent = new Map(
-    (top?.items ?? []).map((i) => [
-      i.name,
-      { value: shares ? (i.out ?? 0) : i.value, rate: shares ? (i.out ?? 0) * (i.speed ?? 0) : i.value },
-    ]),
-  );
-  const most = shares ? 1 : Math.max(0, ...[...sent.values()].map((s) => s.value));
+  const ports = new Map((top?.items ?? []).map((i) => [i.name, i]));
+  const read = (value: number | undefined, speed = 0) => {
+    if (!value) return undefined;
+    if (shares)
+      return { share: Math.min(1, value), text: `${formatValue(value * speed, 'bit/s')} (${formatShare(value)})` };
+    // The steps of a picture are those of the root of a share.
+    const decades = Math.max(0, Math.min(1, (Math.log10(value) - least) / (most - least)));
+    return { share: decades ** 2, text: formatValue(value, 'bit/s') };
+  };
   return {
-    of: (sw, port) => {
-      const s = sent.get(`${sw}/${port}`);
-      return s && most > 0 ? Math.min(1, s.value / most) : undefined;
+    flow: (from, to) => {
+      const a = ports.get(from.join('/')),
+        b = ports.get(to.join('/'));
+      return read(a?.out, a?.speed) ?? read(b?.in, b?.speed);
     },
-    text: (sw, port) => {
-      const s = sent.get(`${sw}/${port}`);
-      if (!s) return '';
-      return formatValue(s.rate, 'bit/s') + (shares ? ` (${formatShare(s.value)})` : '');
-    },
-    full: shares ? 'the speed of the port' : formatValue(most, 'bit/s'),
+    full: shares ? 'the speed of the port' : `${formatValue(10 ** most, 'bit/s')}, in powers of ten`,
   };
 }
 

@@ -25,21 +25,8 @@ export function linkName(l: S['FabricLink']): string {
   return `${l.status.fromName ?? l.status.from} → ${l.status.toName ?? l.status.to}`;
 }
 
-/** Takes from an error of a connection what is for programs: the steps by which it was made, and codes of gRPC. */
-export function plain(error: string): string {
-  const inner = /desc = "?((?:[^"\\]|\\.)*)"?$/.exec(error)?.[1] ?? error;
-  const last = inner
-    .replaceAll('\\"', '"')
-    .replace(/^(transport|connection error|opening the stream|southbound|rpc error)[:,]? */g, '')
-    .replace(/^Error while dialing[:,]? */i, '');
-  if (/connection refused/.test(last)) {
-    const at = /dial tcp (\S+):/.exec(last)?.[1];
-    return `Nothing listens at ${at ?? 'its address'}: the connection was refused.`;
-  }
-  if (/i\/o timeout|deadline exceeded/i.test(last)) return 'It did not answer in time.';
-  if (/connection reset|broken pipe/.test(last)) return 'It ended the connection.';
-  if (/\bEOF\b/.test(last)) return 'The connection ended.';
-  if (/no route to host|network is unreachable/.test(last)) return 'There is no route to its address.';
-  const text = last.trim();
+/** Writes a phrase of the API as a sentence. */
+export function plain(phrase: string): string {
+  const text = phrase.trim();
   return text === '' ? '' : `${text[0]!.toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }

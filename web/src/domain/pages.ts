@@ -19,9 +19,9 @@ const list = [
   { name: 'events', title: 'Events', key: 'v', scope: 'tenant:read' },
   { name: 'documents', title: 'Documents', key: 'd', scope: 'tenant:read' },
   { name: 'controllers', title: 'Controllers', key: 'c', scope: 'read' },
-  { name: 'audit', title: 'Audit', key: 'a', scope: 'administer' },
-  { name: 'access', title: 'Users and tokens', key: 'u', scope: 'administer', under: 'audit' },
-  { name: 'notifications', title: 'Notifications', key: 'n', scope: 'administer', under: 'audit' },
+  { name: 'notifications', title: 'Notifications', key: 'n', scope: 'administer', under: 'events' },
+  { name: 'access', title: 'Access', key: 'u', scope: 'administer' },
+  { name: 'audit', title: 'Audit', key: 'a', scope: 'administer', under: 'access' },
 ] as const satisfies readonly {
   name: string;
   title: string;

@@ -17,8 +17,9 @@ export function pageOf(object: string | undefined): Place {
       return { path: ['fabric'], query: { plane: name } };
     case 'bgp-peers':
       return { path: ['peers'], query: name ? { peer: name } : undefined };
-    case 'hosts':
-      return { path: ['hosts', name.split('/')[0]!] };
+    case 'hosts': // and their ports
+    case 'switches':
+      return { path: name ? [kind, name.split('/')[0]!] : [kind] };
     case 'ev-profiles':
       return { path: ['evs', name] };
     case 'multicast-groups':

@@ -10,7 +10,18 @@ const make = (name: string, status: Partial<Project['status']>, spec: Project['s
   created: '',
   spec,
   status: {
-    used: { groups: 0, receivers: 0, tenants: 0, policies: 0, jobs: 0, leases: 0, ranks: 0, bandwidth: 0 },
+    used: {
+      groups: 0,
+      receivers: 0,
+      tenants: 0,
+      policies: 0,
+      jobs: 0,
+      leases: 0,
+      ranks: 0,
+      bandwidth: 0,
+      leaseLinks: 0,
+      leaseBandwidth: 0,
+    },
     left: {},
     ...status,
   },
@@ -97,12 +108,24 @@ test('quotas say what is left, and nothing where there is no limit', () => {
     make(
       'acme',
       {
-        used: { groups: 2, receivers: 7, tenants: 0, policies: 0, jobs: 0, leases: 0, ranks: 0, bandwidth: 10 },
+        used: {
+          groups: 2,
+          receivers: 7,
+          tenants: 0,
+          policies: 0,
+          jobs: 0,
+          leases: 0,
+          ranks: 0,
+          bandwidth: 10,
+          leaseLinks: 3,
+          leaseBandwidth: 0,
+        },
         left: { groups: 1 },
       },
       { quotas: { groups: 3 } },
     ),
   );
   expect(q[0]).toEqual({ what: 'Multicast groups', used: 2, limit: 3, left: 1, unit: '' });
+  expect(q.find((x) => x.what === 'Links of leases')?.used).toBe(3);
   expect(q[1]).toEqual({ what: 'Receivers', used: 7, limit: undefined, left: undefined, unit: '' });
 });

@@ -98,6 +98,14 @@ export function quotas(p: S['Project']): Quota[] {
     { what: 'jobs', used: used.jobs, limit: q.jobs, left: left.jobs, unit: '' },
     { what: 'ranks of jobs', used: used.ranks, limit: q.ranks, left: left.ranks, unit: '' },
     { what: 'Leases', used: used.leases, limit: q.leases, left: left.leases, unit: '' },
+    { what: 'Links of leases', used: used.leaseLinks, limit: q.leaseLinks, left: left.leaseLinks, unit: '' },
+    {
+      what: 'Bandwidth of leases',
+      used: Number(used.leaseBandwidth),
+      limit: number(q.leaseBandwidth),
+      left: number(left.leaseBandwidth),
+      unit: 'bit/s',
+    },
     {
       what: 'Bandwidth',
       used: Number(used.bandwidth),

@@ -30,7 +30,7 @@ test.each([
   [
     'switch.changed',
     'N1',
-    'opening the stream: southbound: rpc error: code = Unavailable desc = "transport: Error while dialing: dial tcp 127.0.0.1:9559: connect: connection refused"',
+    'nothing listens at 127.0.0.1:9559: the connection was refused',
     'fault',
     'Switch N1: nothing listens at 127.0.0.1:9559: the connection was refused.',
   ],
@@ -44,7 +44,7 @@ test.each([
   [
     'bgp-peer.changed',
     '127.1.0.1:179',
-    'BGP-LS session with 127.1.0.1:179 (AS 64512) lost: read tcp: EOF',
+    'BGP-LS session with 127.1.0.1:179 (AS 64512) lost: the connection ended',
     'fault',
     'There is no BGP-LS session with 127.1.0.1:179: the connection ended.',
   ],
@@ -138,4 +138,9 @@ test.each([
   ['controller.lost', 'c2', '', 'fault', 'Controller c2: lost.'],
 ])('%s of %s: %s', (type, object, message, severity, text) => {
   expect(sentence({ type, object, message }, names)).toEqual({ severity, text });
+});
+
+test('a cause that is over does not read as if there were one', () => {
+  const e = { type: 'cause.ended', object: 'x', message: 'Over: Switch N1 is not connected' };
+  expect(sentence(e)).toEqual({ severity: 'ok', text: 'No longer: switch N1 is not connected' });
 });

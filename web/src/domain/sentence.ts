@@ -62,7 +62,7 @@ export function sentence(e: Said, names: Names = new Map()): Sentence {
           return { severity: 'quiet', text: `${what} was ${message}.` };
       }
     case 'cause':
-      if (verb === 'ended') return { severity: 'ok', text: message };
+      if (verb === 'ended') return { severity: 'ok', text: `No longer: ${small(after('Over: ') ?? message)}` };
       // What somebody wanted, and what every change takes, is no fault.
       if (/^.* is drained\.|^Switches (are being programmed|keep old routes)\./.test(message))
         return { severity: 'work', text: message };

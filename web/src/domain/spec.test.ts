@@ -26,3 +26,8 @@ test('numbers are decimal or hexadecimal, and exact', () => {
   expect(readNumber('1.5')).toBe(1.5);
   expect(readNumber('1e30')).toBe('1e30');
 });
+
+test('sizes and rates are read with their units', () => {
+  expect(['32 MiB', '10G', '2.5 Gb/s', '100kB', '1 Ti'].map(readNumber)).toEqual([33554432, 1e10, 2.5e9, 1e5, 2 ** 40]);
+  expect(['32 XiB', 'MiB', '1.5'].map(readNumber)).toEqual(['32 XiB', 'MiB', 1.5]);
+});

@@ -41,13 +41,15 @@ export function fieldName(path: SpecPath): string {
 }
 
 /**
- * Reads a whole number as people write it: decimal, or hexadecimal after 0x. One that a double does not
+ * Reads a whole number as people write it: decimal, also with a unit such as 32 MiB or 10 Gb/s, or hexadecimal
+ * after 0x. One that a double does not
  * hold is a BigInt. Text that is no number stays text, which the API refuses with its reason.
  */
 export function readNumber(text: string): number | bigint | string | undefined {
   const t = text.trim().replaceAll(/[_,\s]/g, '');
   if (t === '') return undefined;
-  const n = Number(t);
+  const scaled = /^([0-9.]+)([kMGT])(i?)(?:B|b\/s|bit\/s)?$/.exec(t);
+  const n = scaled ? Number(scaled[1]) * (scaled[3] ? 1024 : 1000) ** ('kMGT'.indexOf(scaled[2]!) + 1) : Number(t);
   if (Number.isSafeInteger(n)) return n;
   if (/^(-?[0-9]+|0x[0-9a-f]+)$/i.test(t)) return BigInt(t);
   return Number.isFinite(n) && !Number.isInteger(n) ? n : text;

@@ -121,7 +121,7 @@ export function Audit() {
       <Answer of={records} what="the audit log">
         {(all) => (
           <Table
-            rows={all}
+            rows={all.toReversed()}
             columns={columns}
             id={id}
             label="Audit log"

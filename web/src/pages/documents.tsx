@@ -3,7 +3,7 @@ import { useState } from 'react';
 import * as act from '../api/actions';
 import * as ask from '../api/queries';
 import { may, useSession } from '../api/session';
-import { Summary } from '../components/badge';
+import { Summary, Messages } from '../components/badge';
 import { Documented, NewlyDocumented } from '../components/documented';
 import { Heading } from '../components/facts';
 import { Confirm, useMayTo } from '../components/form';
@@ -148,18 +148,12 @@ function One({ collection, name }: { collection: Collection; name: string }) {
               title={`Delete ${kind.noun} ${name}?`}
               act={() => act.remove(collection, name, false)}
               dry={() => act.remove(collection, name, true)}
-              done={() => go(['documents', collection])}
+              done={() => go(['documents', collection], { deleted: `documents/${collection}/${name}` })}
             >
               <p>{kind.removed}</p>
             </Confirm>
           </Heading>
-          {(r.status?.conditions ?? [])
-            .filter((c) => c.message)
-            .map((c) => (
-              <p key={c.type}>
-                {c.type}: {c.message}
-              </p>
-            ))}
+          <Messages of={r.status?.conditions} />
           <Documented collection={collection} name={name} of={r} />
         </>
       )}

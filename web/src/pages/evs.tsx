@@ -3,7 +3,7 @@ import { useMemo, useState } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Badge, Conditions, Summary, type Tone } from '../components/badge';
+import { Badge, Conditions, Summary, type Tone, Messages } from '../components/badge';
 import { TimeBar } from '../components/chart';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
@@ -324,13 +324,7 @@ function One({ name }: { name: string }) {
               </Confirm>
             )}
           </Heading>
-          {p.status.conditions
-            .filter((c) => c.message)
-            .map((c) => (
-              <p key={c.type}>
-                {c.type}: {c.message}
-              </p>
-            ))}
+          <Messages of={p.status.conditions} />
           {p.status.note && <p>{p.status.note}</p>}
           {p.status.behind?.length ? (
             <p>

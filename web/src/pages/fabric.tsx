@@ -25,6 +25,7 @@ import {
   type LinkState,
   type Matrix as Cells,
 } from '../domain/fabric';
+import { portsOf } from '../domain/load';
 import { linkName, reverse } from '../domain/network';
 import { formatAge } from '../domain/format';
 import { useNow } from '../store/now';
@@ -119,7 +120,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
     [inPlane, wanted, stateOf, place.query.node],
   );
   const now = useNow();
-  const since = (l: Link) => stateSince(l, stateOf(l), nodes, planes.data ?? []);
+  const since = (l: Link) => stateSince(l, stateOf(l), nodes, planes.data ?? [], suspects.data ?? []);
   if (nodes.length === 0)
     return (
       <Empty>
@@ -409,6 +410,16 @@ function Chosen({
   );
 }
 
+/** The port at an end of a link, where its charts and settings are. */
+function End({ of: name, port }: { of: string; port: string }) {
+  return (
+    <To path={['switches', name]} query={{ port: port || undefined }}>
+      {name}
+      {port && `, port ${port}`}
+    </To>
+  );
+}
+
 function LinkPanel({
   link,
   state,
@@ -431,8 +442,8 @@ function LinkPanel({
         {s.cause && `: ${s.cause}`}
         {s.until && `, until ${s.until}`}.{' '}
         {s.denied ? 'EVs over it are denied.' : drainable ? 'EVs over it are in use.' : ''} Port{' '}
-        {s.fromPort ?? 'unknown'} at <To path={['switches', s.fromName ?? s.from]}>{s.fromName ?? s.from}</To>,{' '}
-        {s.toPort ?? 'unknown'} at <To path={['switches', s.toName ?? s.to]}>{s.toName ?? s.to}</To>.{' '}
+        {s.fromPort ?? 'unknown'} at <End of={s.fromName ?? s.from} port={portsOf(link.id)[0]} />,{' '}
+        {s.toPort ?? 'unknown'} at <End of={s.toName ?? s.to} port={portsOf(link.id)[1]} />.{' '}
         <To path={['fabric']} query={{ link: reverse(link.id) }}>
           Other direction
         </To>

@@ -4,7 +4,7 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
-import { Badge, Conditions, Summary } from '../components/badge';
+import { Badge, Conditions, Summary, Messages } from '../components/badge';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
@@ -25,6 +25,7 @@ import {
   firstReceiver,
   firstSource,
   sourceOf,
+  stalledBranches,
 } from '../domain/group';
 import type { Spec } from '../domain/spec';
 import { columns as columnsOf } from '../domain/samples';
@@ -191,8 +192,8 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
         label: 'Its memory, and where it begins',
         fields: [
           { kind: 'number', name: 'startPsn', label: 'First PSN' },
-          { kind: 'number', name: 'va', label: 'VA' },
-          { kind: 'number', name: 'rkey', label: 'R_Key' },
+          { kind: 'number', name: 'va', label: 'VA', hex: true },
+          { kind: 'number', name: 'rkey', label: 'R_Key', hex: true },
         ],
       }),
     ];
@@ -324,18 +325,12 @@ function One({ name }: { name: string }) {
               title={`Delete group ${name}?`}
               act={() => act.remove('multicast-groups', name, false)}
               dry={() => act.remove('multicast-groups', name, true)}
-              done={() => go(['groups'])}
+              done={() => go(['groups'], { deleted: `groups/${name}` })}
             >
               <p>The switches drop what is sent to {g.spec.proxyAddress} from then on.</p>
             </Confirm>
           </Heading>
-          {(g.status.conditions ?? [])
-            .filter((c) => c.message)
-            .map((c) => (
-              <p key={c.type}>
-                {c.type}: {c.message}
-              </p>
-            ))}
+          <Messages of={g.status.conditions} />
           <Stalled of={g} />
           {g.status.tree ? <Tree group={g} /> : <Empty>The group has no tree.</Empty>}
           {connects(g.spec as unknown as Spec) && <Connections of={g} />}
@@ -512,6 +507,8 @@ function Tree({ group: g }: { group: Group }) {
       })),
     );
   }, [state.data]);
+  const now = useNow();
+  const stuck = stalledBranches(g.status.stalledReceivers ?? [], rows);
   const lags = new Map(rows.map((r) => [r.child ? r.child : `host ${r.receiver}`, r]));
   const vertices: Vertex[] = drawing.vertices.map((v) => ({
     ...v,
@@ -534,11 +531,13 @@ function Tree({ group: g }: { group: Group }) {
     { name: 'To', key: (r) => r.child || (names.get(r.receiver ?? '') ?? r.receiver ?? ''), width: 1.4 },
     {
       name: 'State',
-      key: (r) => (r.answered ? (r.valid ? 'acknowledges' : 'silent') : 'no answer'),
+      key: (r) => (stuck.has(r.key) ? 'stalled' : r.answered ? (r.valid ? 'acknowledges' : 'silent') : 'no answer'),
       width: 1.1,
       cell: (r) =>
         !r.answered ? (
           <Badge tone="quiet">no answer</Badge>
+        ) : stuck.has(r.key) ? (
+          <Badge tone="fault">stalled for {formatAge(stuck.get(r.key)!.since, now)}</Badge>
         ) : !r.valid ? (
           <Badge tone="quiet">nothing yet</Badge>
         ) : r.nakPending ? (

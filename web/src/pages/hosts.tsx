@@ -201,8 +201,12 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
             key: (p) => p.status.leafName ?? p.status.leaf,
             cell: (p) => (
               <>
-                <To path={['switches', p.status.leafName ?? p.status.leaf]}>{p.status.leafName ?? p.status.leaf}</To>,
-                port {p.status.leafPort ?? 'unknown'}
+                <To
+                  path={['switches', p.status.leafName ?? p.status.leaf]}
+                  query={{ port: p.status.leafPort ? String(p.status.leafPort) : undefined }}
+                >
+                  {p.status.leafName ?? p.status.leaf}, port {p.status.leafPort ?? 'unknown'}
+                </To>
               </>
             ),
             width: 1.2,

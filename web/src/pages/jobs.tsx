@@ -18,6 +18,7 @@ import { Table, type Column } from '../components/table';
 import { formatAge, formatCount, formatDuration, formatShare } from '../domain/format';
 import { blockerPlace, meaning, patterns, trimmed, verdict } from '../domain/job';
 import type { Spec } from '../domain/spec';
+import { plain } from '../domain/network';
 import { useAssigned } from '../store/assigned';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
@@ -220,7 +221,7 @@ function One({ name }: { name: string }) {
                 title={`Delete job ${name}?`}
                 act={() => act.remove('jobs', name, false)}
                 dry={() => act.remove('jobs', name, true)}
-                done={() => go(['jobs'])}
+                done={() => go(['jobs'], { deleted: `jobs/${name}` })}
               >
                 <p>What followed from the job is taken back. Its traffic goes on as long as its hosts write.</p>
               </Confirm>
@@ -280,7 +281,7 @@ function Readiness({ name }: { name: string }) {
           </p>
           {r.blockers.map((b) => {
             const place = blockerPlace(b);
-            const title = `${b.kind}${b.object ? ` ${b.object}` : ''}`;
+            const title = [b.kind, b.name ?? b.object].filter(Boolean).join(' ');
             return (
               <section key={title} className="blocker" aria-label={title}>
                 <h3>
@@ -300,7 +301,7 @@ function Readiness({ name }: { name: string }) {
                   </span>
                 </h3>
                 <p>
-                  {b.why.slice(0, 1).toUpperCase() + b.why.slice(1)}. {meaning(b)}
+                  {plain(b.why)} {meaning(b)}
                 </p>
                 <p>It would take: {b.want}.</p>
                 {(b.also?.length ?? 0) > 0 && (

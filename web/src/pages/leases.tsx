@@ -122,7 +122,7 @@ function LeaseForm({ lease, close }: { lease?: Lease; close: () => void }) {
       kind: 'text',
       name: 'duration',
       label: 'For how long',
-      hint: 'Such as 8h, from when it is granted. Empty: until it is deleted.',
+      hint: 'Such as 8h, from when it is granted. Empty: the longest of its project, or until it is deleted.',
     },
     {
       kind: 'text',
@@ -164,6 +164,12 @@ function LeaseForm({ lease, close }: { lease?: Lease; close: () => void }) {
         from: [{ value: 'exclusive', label: 'exclusive: no other lease has any of them' }],
       },
       { kind: 'number', name: 'bandwidth', label: 'Bandwidth', hint: 'bit/s of each path. Empty: none.' },
+      {
+        kind: 'number',
+        name: 'priority',
+        label: 'Priority',
+        hint: 'It takes links from leases of lower ones. At most what the project has. Empty: 0.',
+      },
       ...terms,
     ];
   };
@@ -233,7 +239,7 @@ function One({ name }: { name: string }) {
               title={`Delete lease ${name}?`}
               act={() => act.remove('leases', name, false)}
               dry={() => act.remove('leases', name, true)}
-              done={() => go(['leases'])}
+              done={() => go(['leases'], { deleted: `leases/${name}` })}
             >
               <p>Its paths are free at once.</p>
             </Confirm>
@@ -256,6 +262,8 @@ function One({ name }: { name: string }) {
               ['Not in common', l.spec.disjointness],
               ['Links', l.spec.sharing],
               ['Bandwidth of each', l.spec.bandwidth ? formatBitRate(Number(l.spec.bandwidth)) : undefined],
+              ['Priority', l.spec.priority],
+              ['Took links from', l.status.tookFrom?.join(', ') ?? (l.status.took && `${l.status.took} leases`)],
               ['For job', l.spec.job && <To path={['jobs', l.spec.job]}>{l.spec.job}</To>],
               ['For how long', l.spec.duration && formatDuration(l.spec.duration)],
               ['Heartbeat', l.spec.heartbeat && formatDuration(l.spec.heartbeat)],

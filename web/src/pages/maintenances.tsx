@@ -225,7 +225,7 @@ function One({ name }: { name: string }) {
               danger
               title={`Delete maintenance ${name}?`}
               act={() => act.remove('maintenances', name, false)}
-              done={() => go(['maintenances'])}
+              done={() => go(['maintenances'], { deleted: `maintenances/${name}` })}
             >
               <p>What was drained for it is used again, unless somebody else has drained it.</p>
             </Confirm>

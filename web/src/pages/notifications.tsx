@@ -3,7 +3,7 @@ import { useState } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Badge, Conditions, Summary } from '../components/badge';
+import { Badge, Conditions, Summary, Messages } from '../components/badge';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
@@ -98,6 +98,7 @@ function NotificationForm({ of, close }: { of?: Notification; close: () => void 
     {
       kind: 'secret',
       name: 'secret',
+      make: () => `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`,
       label: 'Secret',
       hint: `What messages are signed with: whsec_ and 24 to 64 octets in base64. ${of ? 'Empty: it stays as it is.' : 'Nothing is sent without one.'}`,
     },
@@ -162,18 +163,12 @@ function One({ name }: { name: string }) {
               danger
               title={`Delete notification ${name}?`}
               act={() => act.remove('notifications', name, false)}
-              done={() => go(['notifications'])}
+              done={() => go(['notifications'], { deleted: `notifications/${name}` })}
             >
               <p>Its receiver is told nothing more, and what waits is not sent.</p>
             </Confirm>
           </Heading>
-          {(n.status.conditions ?? [])
-            .filter((c) => c.message)
-            .map((c) => (
-              <p key={c.type}>
-                {c.type}: {c.message}
-              </p>
-            ))}
+          <Messages of={n.status.conditions} />
           {trial.isPending && (
             <p className="state" role="status">
               Waiting for the receiver…
@@ -189,11 +184,6 @@ function One({ name }: { name: string }) {
                 {trial.data.status ? `It answered ${trial.data.status} after ${trial.data.tookMs} ms. ` : ''}
                 {trial.data.error && `${trial.data.error}.`}
               </p>
-              {trial.data.body && (
-                <pre className="trace wraps" tabIndex={0} aria-label="What the receiver said">
-                  {trial.data.body}
-                </pre>
-              )}
             </section>
           )}
           <Facts

@@ -513,6 +513,15 @@ function CauseItem({ of }: { of: Cause }) {
             {also && ` It touches ${also}.`}
           </dd>
         </div>
+        {of.change?.by && (
+          <div>
+            <dt>Changed</dt>
+            <dd>
+              <To {...pageOf(of.change.object)}>{of.change.object}</To> by {of.change.by}
+              {of.change.at && ` at ${formatTime(of.change.at, now)}`}
+            </dd>
+          </div>
+        )}
         <div>
           <dt>What to do</dt>
           <dd>{of.todo}</dd>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
-import { Badge, Conditions, Summary, type Tone } from '../components/badge';
+import { Badge, Conditions, Summary, type Tone, Messages } from '../components/badge';
 import { Chart, TimeBar } from '../components/chart';
 import { History } from '../components/history';
 import { Documented } from '../components/documented';
@@ -207,15 +207,9 @@ function One({ name }: { name: string }) {
           <>
             <Heading title={`PFC policy ${name}`} state={<Conditions of={p.status.conditions} />}>
               <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-              <Delete kind="pfc-policies" name={name} done={() => go(['pfc'])} />
+              <Delete kind="pfc-policies" name={name} done={() => go(['pfc'], { deleted: `pfc/${name}` })} />
             </Heading>
-            {(p.status.conditions ?? [])
-              .filter((c) => c.message)
-              .map((c) => (
-                <p key={c.type}>
-                  {c.type}: {c.message}
-                </p>
-              ))}
+            <Messages of={p.status.conditions} />
             <p>
               Tenant <To path={['tenants', p.spec.tenant]}>{p.spec.tenant}</To> on SRv6 policy{' '}
               <To path={['srv6-policies', p.spec.srv6Policy]}>{p.spec.srv6Policy}</To>, scenario {p.spec.scenario ?? 1},

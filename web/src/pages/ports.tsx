@@ -66,7 +66,12 @@ export function Ports({ name }: { name: string }) {
       cell: (p) => <span title={p.status.mac}>{p.status.interface}</span>,
       width: 0.8,
     },
-    { name: 'State', key: (p) => p.status.oper ?? '', width: 1.1, cell: (p) => <State of={p} now={now} /> },
+    {
+      name: 'State',
+      key: (p) => p.status.oper ?? '',
+      width: 1.1,
+      cell: (p) => <State of={p} now={now} silent={gnmi.data?.error !== undefined} />,
+    },
     {
       name: 'Speed',
       key: (p) => p.status.speed ?? 0,
@@ -189,8 +194,9 @@ export function Ports({ name }: { name: string }) {
   );
 }
 
-function State({ of: p, now }: { of: Port; now: number }) {
+function State({ of: p, now, silent }: { of: Port; now: number; silent: boolean }) {
   const d = p.status.damping;
+  if (silent && p.status.oper) return <Badge tone="quiet">not known, {p.status.oper} before</Badge>;
   if (p.status.config.enabled === false) return <Badge tone="work">out of service</Badge>;
   if (p.status.oper === 'down') return <Badge tone="fault">down</Badge>;
   if (d?.out)

@@ -11,7 +11,7 @@ import { Confirm, Form, Open, type Choice, type Field } from '../components/form
 import { To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
-import { formatBitRate, formatCount } from '../domain/format';
+import { formatBitRate, formatCount, formatDuration } from '../domain/format';
 import { quotas, type Quota } from '../domain/project';
 import type { Spec } from '../domain/spec';
 import { go, useParam } from '../store/place';
@@ -121,7 +121,7 @@ function One({ name }: { name: string }) {
               title={`Delete project ${name}?`}
               act={() => act.remove('projects', name, false)}
               dry={() => act.remove('projects', name, true)}
-              done={() => go(['projects'])}
+              done={() => go(['projects'], { deleted: `projects/${name}` })}
             >
               <p>The controller refuses it while the project has groups, tenants or PFC policies.</p>
             </Confirm>
@@ -146,6 +146,9 @@ function One({ name }: { name: string }) {
                 'Isolated',
                 p.spec.isolated && 'switches drop what its hosts send to others, and what others send to them',
               ],
+              ['Exclusive leases', p.spec.exclusiveLeases && 'its leases may have links for themselves'],
+              ['Priority of leases', p.spec.leasePriority && `at most ${p.spec.leasePriority}`],
+              ['Longest lease', p.spec.quotas?.leaseDuration && formatDuration(p.spec.quotas.leaseDuration)],
               ['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`],
               ['Version', p.version],
               ['Created', p.created],
@@ -391,8 +394,24 @@ function ProjectForm({ project, close }: { project?: Project; close: () => void 
         { kind: 'number', name: 'jobs', label: 'Jobs' },
         { kind: 'number', name: 'ranks', label: 'Ranks of jobs' },
         { kind: 'number', name: 'leases', label: 'Leases' },
+        { kind: 'number', name: 'leaseLinks', label: 'Links of leases' },
+        { kind: 'number', name: 'leaseBandwidth', label: 'Bandwidth of leases', hint: 'bit/s of all paths together.' },
+        { kind: 'text', name: 'leaseDuration', label: 'Longest lease', hint: 'Such as 8h. Empty: 24h.' },
         { kind: 'number', name: 'requests', label: 'Requests a second' },
       ],
+    },
+    {
+      kind: 'flag',
+      name: 'exclusiveLeases',
+      label: 'exclusive leases',
+      fallback: false,
+      hint: 'Its leases may have links for themselves.',
+    },
+    {
+      kind: 'number',
+      name: 'leasePriority',
+      label: 'Highest priority of leases',
+      hint: 'Its leases take links from leases of lower priorities. Empty: 0.',
     },
   ];
   return (

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import * as ask from '../api/queries';
-import { Conditions } from '../components/badge';
+import { Conditions, Messages } from '../components/badge';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Open } from '../components/form';
@@ -26,15 +26,9 @@ function One({ name }: { name: string }) {
         <>
           <Heading title={`SRv6 policy ${name}`} state={<Conditions of={p.status.conditions} />}>
             <Open scope="configure" label="Change…" open={() => setEditing(true)} />
-            <Delete kind="srv6-policies" name={name} done={() => go(['pfc'])} />
+            <Delete kind="srv6-policies" name={name} done={() => go(['pfc'], { deleted: `srv6-policies/${name}` })} />
           </Heading>
-          {(p.status.conditions ?? [])
-            .filter((c) => c.message)
-            .map((c) => (
-              <p key={c.type}>
-                {c.type}: {c.message}
-              </p>
-            ))}
+          <Messages of={p.status.conditions} />
           <p>
             From <To path={['switches', p.spec.headend]}>{p.spec.headend}</To> to{' '}
             <To path={['switches', p.spec.endpoint]}>{p.spec.endpoint}</To>

@@ -40,6 +40,9 @@ export function Switches({ path }: { path: string[] }) {
   );
 }
 
+/** What a switch says of its ports now; undefined where only its last report is known. */
+const reported = (s: Switch) => (s.connected && !s.ports?.error ? s.ports : undefined);
+
 function State({ of: s }: { of: Switch }) {
   if (!s.managed) return <Badge tone="quiet">not managed</Badge>;
   if (!s.connected)
@@ -68,8 +71,19 @@ function List({ all }: { all: Switch[] }) {
     { name: 'For', key: (s) => s.since ?? '', cell: (s) => formatAge(s.since, now), width: 0.5 },
     { name: 'Entries', key: (s) => s.entries, number: true, width: 0.6 },
     { name: 'Pending', key: (s) => s.pending, number: true, width: 0.6 },
-    { name: 'Ports up', key: (s) => s.ports?.up ?? -1, number: true, width: 0.6, cell: (s) => s.ports?.up ?? '–' },
-    { name: 'Ports down', key: (s) => s.ports?.down?.length ?? 0, width: 1, cell: (s) => s.ports?.down?.join(', ') },
+    {
+      name: 'Ports up',
+      key: (s) => reported(s)?.up ?? -1,
+      number: true,
+      width: 0.6,
+      cell: (s) => reported(s)?.up ?? '–',
+    },
+    {
+      name: 'Ports down',
+      key: (s) => reported(s)?.down?.length ?? 0,
+      width: 1,
+      cell: (s) => reported(s)?.down?.join(', '),
+    },
     { name: 'Node', key: (s) => s.node ?? '', cell: (s) => <code>{s.node}</code>, width: 1.2 },
     {
       name: 'Programmed by',
@@ -146,7 +160,7 @@ function One({ of: s }: { of: Switch }) {
           [
             'Ports',
             s.ports &&
-              `${s.ports.up} up${s.ports.down?.length ? `; down: ${s.ports.down.join(', ')}` : ''}${s.ports.error ? `; ${s.ports.error}` : ''}`,
+              `${reported(s) ? '' : `not known${s.ports.error ? `, ${s.ports.error}` : ''}; the last report was: `}${s.ports.up} up${s.ports.down?.length ? `; down: ${s.ports.down.join(', ')}` : ''}`,
           ],
           ['gNMI notifications ignored', s.ports?.ignored],
         ]}
@@ -219,6 +233,7 @@ function Orphans({ name }: { name: string }) {
 function Trace({ name }: { name: string }) {
   const [port, setPort] = useParam('trace-port');
   const [count, setCount] = useParam('trace-count', '1');
+  const ports = useQuery(ask.ports(name));
   const trace = useMutation({ mutationFn: () => ask.traces(name, port, Number(count)) });
   return (
     <section>
@@ -238,8 +253,16 @@ function Trace({ name }: { name: string }) {
             placeholder="any"
             inputMode="numeric"
             size={6}
+            list="trace-ports"
           />
         </label>
+        <datalist id="trace-ports">
+          {(ports.data ?? []).map((p) => (
+            <option key={p.name} value={p.status.port}>
+              {p.status.interface}
+            </option>
+          ))}
+        </datalist>
         <label>
           Packets{' '}
           <select value={count} onChange={(e) => setCount(e.target.value)}>

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import * as ask from '../api/queries';
-import { Conditions } from '../components/badge';
+import { Conditions, Messages } from '../components/badge';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Open } from '../components/form';
@@ -27,15 +27,9 @@ function One({ name }: { name: string }) {
         <>
           <Heading title={`Tenant ${name}`} state={<Conditions of={t.status.conditions} />}>
             <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-            <Delete kind="tenants" name={name} done={() => go(['pfc'])} />
+            <Delete kind="tenants" name={name} done={() => go(['pfc'], { deleted: `tenants/${name}` })} />
           </Heading>
-          {(t.status.conditions ?? [])
-            .filter((c) => c.message)
-            .map((c) => (
-              <p key={c.type}>
-                {c.type}: {c.message}
-              </p>
-            ))}
+          <Messages of={t.status.conditions} />
           <h2>Sites</h2>
           <Table
             rows={t.status.sites ?? []}

@@ -5,9 +5,9 @@ import "github.com/weft-sdn/weft/internal/netns"
 // Namespace is a network namespace without a name.
 type Namespace = netns.Namespace
 
-// New makes a namespace whose only interface, loopback, is up; it fails where that is not allowed
-// (CAP_SYS_ADMIN, CAP_NET_ADMIN). IPv6 is off on interfaces made later, so that the kernel sends
-// nothing of its own.
+// New makes a namespace with a single interface, loopback, and sets it up. New fails without the
+// necessary rights (CAP_SYS_ADMIN, CAP_NET_ADMIN). Interfaces added later get no IPv6, so the
+// kernel sends nothing by itself.
 func New() (*Namespace, error) {
 	ns, err := netns.New()
 	if err != nil {

@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-sdn/weft/api/hostapi"
+)
+
+// What an Outbox keeps at most.
+const (
+	maxEvents  = 8192
+	maxResults = 8192
+)
+
+// evKey is one EV of one profile.
+type evKey struct {
+	profile string
+	ev      hostapi.EV
+}
+
+// An Outbox is what a host has to say. It is bounded: of events and probe results the oldest go,
+// and are counted; of everything else only the last state is kept. The zero value is not usable:
+// see NewOutbox. It is not safe for concurrent use.
+type Outbox struct {
+	open      bool // a stream was welcomed
+	maxEvents int  // in a message
+	maxCounts int
+	maxGroups int // 0: the controller takes none
+
+	answer    hostapi.Up
+	events    []hostapi.EVEvent
+	dropped   uint64 // events, since the last message with events
+	results   []hostapi.ProbeResult
+	ports     hostapi.PortMask
+	portsSet  bool // the endpoint has said what its ports are
+	portsNews bool // and the controller has not been told
+
+	queuePairs     hostapi.QueuePairs // the last
+	queuePairsNews bool               // which the controller has not been told
+
+	bad    map[evKey]struct{} // EVs that are ASSUMED_BAD
+	counts map[evKey]hostapi.EVCount
+	order  []evKey // of counts, as they came
+	told   map[evKey]hostapi.EVCount
+
+	lost struct{ events, results uint64 }
+}
+
+// NewOutbox is an empty outbox, without a stream.
+func NewOutbox() *Outbox {
+	return &Outbox{bad: make(map[evKey]struct{}), counts: make(map[evKey]hostapi.EVCount),
+		told: make(map[evKey]hostapi.EVCount)}
+}
+
+// Open is the controller's welcome on a new stream.
+func (o *Outbox) Open(w *hostapi.Welcome) {
+	o.open, o.maxEvents, o.maxCounts, o.maxGroups = true, w.MaxEvents, w.MaxCounts, w.MaxGroups
+	o.queuePairsNews = len(o.queuePairs.Groups) > 0
+	o.answer, o.portsNews = nil, o.portsSet
+	clear(o.told)
+}
+
+// Close is the end of the stream. What was not sent waits for the next, but for the answer to an
+// update.
+func (o *Outbox) Close() { o.open, o.answer = false, nil }
+
+// Answer queues the answer to an update after the host applied the update and holds state, or
+// refused the update and holds the old state. After a snapshot the outbox reports bad EVs to the
+// controller again, because the controller may have forgotten these EVs.
+func (o *Outbox) Answer(m hostapi.Up, state *hostapi.State, snapshot bool) {
+	o.answer = m
+	if _, applied := m.(*hostapi.Applied); !applied {
+		return
+	}
+	var bad []evKey
+	for k := range o.bad {
+		if p := state.Profile(k.profile); p == nil || !p.Events || !p.Has(k.ev) || p.IsDenied(k.ev) {
+			delete(o.bad, k)
+		} else if snapshot {
+			bad = append(bad, k)
+		}
+	}
+	slices.SortFunc(bad, func(a, b evKey) int {
+		return cmp.Or(cmp.Compare(a.profile, b.profile), a.ev.Compare(b.ev))
+	})
+	for _, k := range bad {
+		o.push(hostapi.EVEvent{Profile: k.profile, EV: k.ev, State: hostapi.EVAssumedBad})
+	}
+	for k := range o.told {
+		if state.Profile(k.profile) == nil {
+			delete(o.told, k)
+		}
+	}
+}
+
+// EVEvent is an EV that changed state.
+func (o *Outbox) EVEvent(e hostapi.EVEvent) {
+	k := evKey{e.Profile, e.EV}
+	switch e.State {
+	case hostapi.EVAssumedBad:
+		o.bad[k] = struct{}{}
+	case hostapi.EVGood:
+		delete(o.bad, k)
+	default:
+		return // denials are the controller's own
+	}
+	o.push(e)
+}
+
+func (o *Outbox) push(e hostapi.EVEvent) {
+	if len(o.events) == maxEvents {
+		o.events = append(o.events[:0], o.events[1:]...)
+		o.dropped++
+		o.lost.events++
+	}
+	o.events = append(o.events, e)
+}
+
+// Dropped adds events that the device lost before reporting.
+func (o *Outbox) Dropped(n uint64) { o.dropped += n }
+
+// Count queues the current counters of an EV, unless unchanged.
+func (o *Outbox) Count(c hostapi.EVCount) {
+	k := evKey{c.Profile, c.EV}
+	if old, ok := o.told[k]; ok && old == c {
+		return
+	}
+	if _, waiting := o.counts[k]; !waiting {
+		o.order = append(o.order, k)
+	}
+	o.counts[k] = c
+}
+
+// Ports is the host's ports that are up.
+func (o *Outbox) Ports(up hostapi.PortMask) {
+	if o.portsSet && up == o.ports {
+		return
+	}
+	o.ports, o.portsSet, o.portsNews = up, true, true
+}
+
+// QueuePairs is what applications have made, now.
+func (o *Outbox) QueuePairs(q hostapi.QueuePairs) {
+	slices.SortFunc(q.Groups, func(a, b hostapi.QueuePairGroup) int {
+		return a.Compare(b.QueuePairKey)
+	})
+	if q.LeftOut != o.queuePairs.LeftOut || !slices.Equal(q.Groups, o.queuePairs.Groups) {
+		o.queuePairs, o.queuePairsNews = q, true
+	}
+}
+
+// nextQueuePairs is the message, with the largest groups where there are too many.
+func (o *Outbox) nextQueuePairs() *hostapi.QueuePairs {
+	o.queuePairsNews = false
+	m := &hostapi.QueuePairs{Groups: slices.Clone(o.queuePairs.Groups),
+		LeftOut: o.queuePairs.LeftOut}
+	if len(m.Groups) > o.maxGroups {
+		slices.SortStableFunc(m.Groups, func(a, b hostapi.QueuePairGroup) int {
+			return b.Count - a.Count
+		})
+		for _, g := range m.Groups[o.maxGroups:] {
+			m.LeftOut += g.Count
+		}
+		m.Groups = m.Groups[:o.maxGroups]
+	}
+	return m
+}
+
+// Result is the answer to a probe request.
+func (o *Outbox) Result(r hostapi.ProbeResult) {
+	if len(o.results) == maxResults {
+		o.results = append(o.results[:0], o.results[1:]...)
+		o.lost.results++
+	}
+	o.results = append(o.results, r)
+}
+
+// Next takes the next message to send, nil when there is none: answers first, then what ports and
+// EVs are in, then results and counters.
+func (o *Outbox) Next() hostapi.Up {
+	if !o.open {
+		return nil
+	}
+	switch {
+	case o.answer != nil:
+		m := o.answer
+		o.answer = nil
+		return m
+	case o.portsNews:
+		o.portsNews = false
+		return &hostapi.PortStatus{Up: o.ports}
+	case o.queuePairsNews && o.maxGroups > 0:
+		return o.nextQueuePairs()
+	case len(o.events) > 0 || o.dropped > 0:
+		n := min(len(o.events), o.maxEvents)
+		m := &hostapi.EVEvents{Events: slices.Clone(o.events[:n]), Dropped: o.dropped}
+		o.events = append(o.events[:0], o.events[n:]...)
+		o.dropped = 0
+		return m
+	case len(o.results) > 0:
+		r := o.results[0]
+		o.results = append(o.results[:0], o.results[1:]...)
+		return &r
+	case len(o.order) > 0:
+		n := min(len(o.order), o.maxCounts)
+		m := &hostapi.EVCounts{Counts: make([]hostapi.EVCount, 0, n)}
+		for _, k := range o.order[:n] {
+			c := o.counts[k]
+			delete(o.counts, k)
+			o.told[k] = c
+			m.Counts = append(m.Counts, c)
+		}
+		o.order = append(o.order[:0], o.order[n:]...)
+		return m
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package causes
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// Steady returns causes in their earlier order: a lasting cause keeps its place and its start time,
+// even if its state has a later start time. Faults come before other causes, and silenced causes
+// come last.
+func Steady(before, now []api.Cause) []api.Cause {
+	places := make(map[string]int, len(before))
+	for i := range before {
+		places[before[i].ID] = i
+	}
+	place := func(c *api.Cause) int {
+		if at, ok := places[c.ID]; ok {
+			return at
+		}
+		return len(before)
+	}
+	out := slices.Clone(now)
+	for i := range out {
+		c := &out[i]
+		if at, ok := places[c.ID]; ok {
+			if was := before[at].Since; !was.IsZero() && (c.Since.IsZero() || was.Before(c.Since)) {
+				c.Since = was
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b api.Cause) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(place(&a), place(&b)))
+	})
+	return out
+}

@@ -1,0 +1,164 @@
+package southbound
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// stranger is a client of another installation at a fake switch.
+type stranger struct {
+	f  *fakeSwitch
+	at *fakeStream
+}
+
+func newStream() *fakeStream {
+	return &fakeStream{send: make(chan *p4v1.StreamMessageResponse, 64), quit: make(chan error, 64)}
+}
+
+// rise makes the stranger primary, with an id above all others. With cut, all other connections are
+// lost just before.
+func (x *stranger) rise(cut bool) {
+	f := x.f
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	top := f.highest()
+	if cut {
+		for s := range f.streams {
+			if s != x.at {
+				delete(f.streams, s)
+				s.quit <- status.Error(codes.Unavailable, "lost")
+			}
+		}
+	}
+	f.streams[x.at] = NewElectionID(uint32(top.Low>>identityBits)+1, 0xbb)
+	f.arbitrate()
+	for len(x.at.send) > 0 {
+		<-x.at.send
+	}
+}
+
+// leave ends the stranger. The fake, which remembers no id, says to a client without one that it is
+// primary, as BMv2 does.
+func (x *stranger) leave() {
+	x.f.with(func() {
+		delete(x.f.streams, x.at)
+		x.f.arbitrate()
+	})
+}
+
+// TestRivals: a session takes its switch back from a stranger that became primary while the session
+// had no connection, at once the first time and ever later after that, and leaves the switch to a
+// stranger that took it while the session was connected.
+func TestRivals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakeSwitch(t)
+		x := &stranger{f, newStream()}
+		var holds []bool
+		cfg := f.config()
+		cfg.Claim, cfg.Election = ClaimVacant, NewElectionID(1, 0xaa)
+		cfg.Holds = func(is bool) { holds = append(holds, is) }
+		s, ev := open(t, cfg)
+		next[Ready](t, ev)
+		is := func(want State, when string) {
+			t.Helper()
+			synctest.Wait()
+			if state, err := s.State(); state != want {
+				t.Fatalf("%s: %v (%v), want %v", when, state, err, want)
+			}
+		}
+		// It connects again within milliseconds.
+		for i, pause := range []time.Duration{0, 60, 120, 240, 480, 600, 600} {
+			x.rise(true)
+			time.Sleep(time.Second)
+			if pause > 0 {
+				is(StateBackup, "before its time")
+				if b := next[Backup](t, ev); !b.Foreign || b.Pause <= 0 {
+					t.Errorf("%+v: %v", b, b)
+				}
+				time.Sleep(pause*time.Second - 5*time.Second)
+				is(StateBackup, "just before its time")
+				time.Sleep(4 * time.Second)
+			}
+			is(StateReady, "when it takes the switch back")
+			if i == 0 {
+				x.rise(true) // as fast as it can
+				time.Sleep(28 * time.Second)
+				is(StateBackup, "soon after it took the switch back")
+				time.Sleep(2 * time.Second)
+				is(StateReady, "after the first pause")
+			}
+		}
+		if !slices.Equal(holds, []bool{true}) {
+			t.Errorf("held %v", holds)
+		}
+		x.rise(true)
+		time.Sleep(time.Second)
+		is(StateBackup, "before its time")
+		x.leave()
+		time.Sleep(time.Second)
+		is(StateReady, "when the stranger has left what it is to give back")
+		time.Sleep(backCalm)
+		x.rise(true)
+		time.Sleep(time.Second)
+		is(StateReady, "after a calm")
+
+		x.rise(false)
+		time.Sleep(10 * time.Hour)
+		is(StateBackup, "deposed while it was connected")
+		if !slices.Equal(holds, []bool{true, false}) {
+			t.Errorf("held %v", holds)
+		}
+		x.rise(true)
+		time.Sleep(10 * time.Hour)
+		is(StateBackup, "deposed, and connected again")
+		// The stranger goes: the session leaves it time to come back.
+		x.leave()
+		time.Sleep(DefaultConfig().Courtesy - time.Second)
+		is(StateBackup, "before the courtesy is over")
+		time.Sleep(time.Second)
+		is(StateReady, "after the courtesy")
+		_ = s.Close()
+	})
+}
+
+// TestNoRival: a session that held nothing leaves the switch to whoever is primary, and so does one
+// whose stranger has the highest id that there is. A later generation of the same installation is
+// no stranger.
+func TestNoRival(t *testing.T) {
+	for name, c := range map[string]struct {
+		held    bool
+		id      ElectionID
+		foreign bool
+	}{
+		"nothing held": {false, NewElectionID(7, 0xbb), true},
+		"top":          {true, ElectionID{High: 1<<64 - 1, Low: 1<<64 - 1}, true},
+		"later self":   {true, NewElectionID(7, 0xaa), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFakeSwitch(t)
+				f.streams[newStream()] = c.id
+				cfg := f.config()
+				cfg.Claim, cfg.Election, cfg.Held = ClaimVacant, NewElectionID(1, 0xaa), c.held
+				s, ev := open(t, cfg)
+				b := next[Backup](t, ev)
+				if b.Foreign != c.foreign || errors.Is(b.Err(), ErrForeign) != c.foreign || b.Pause != 0 {
+					t.Errorf("%+v: %v", b, b)
+				}
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				if state, _ := s.State(); state != StateBackup {
+					t.Errorf("%v, want backup", state)
+				}
+				_ = s.Close()
+			})
+		})
+	}
+}

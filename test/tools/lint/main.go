@@ -1,0 +1,166 @@
+// Lint analyses Go code of the packages that its arguments name: go vet's analyzers, staticcheck's
+// and gosec's in one process, which loads each package once and keeps results in staticcheck's
+// cache. The module of tools is not Weft's, whose go.mod has nothing of what gosec needs.
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/securego/gosec/v2/goanalysis"
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/analysis/passes/ctrlflow"
+	"golang.org/x/tools/go/analysis/suite/vet"
+	"honnef.co/go/tools/lintcmd"
+	"honnef.co/go/tools/simple"
+	"honnef.co/go/tools/staticcheck"
+	"honnef.co/go/tools/stylecheck"
+	"honnef.co/go/tools/unused"
+)
+
+//go:embed gosec.txt
+var exclusions string
+
+func main() {
+	excluded, err := parse(exclusions)
+	root, errRoot := os.Getwd()
+	if err := errors.Join(err, errRoot); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	cmd := lintcmd.NewCommand("lint")
+	cmd.ParseFlags(os.Args[1:])
+	cmd.AddBareAnalyzers(slices.DeleteFunc(vet.Suite, func(a *analysis.Analyzer) bool {
+		return a.Name == "scannererr" // go vet of Go 1.26 does not have it
+	})...)
+	cmd.AddBareAnalyzers(gosec(root, excluded))
+	cmd.AddAnalyzers(simple.Analyzers...)
+	cmd.AddAnalyzers(staticcheck.Analyzers...)
+	cmd.AddAnalyzers(stylecheck.Analyzers...)
+	cmd.AddAnalyzers(unused.Analyzer)
+	cmd.Run()
+}
+
+// exclusion is what gosec's findings are left out: those of rules in files whose path matches.
+type exclusion struct {
+	path  *regexp.Regexp
+	rules []string // "*" is every rule
+}
+
+func (e exclusion) excludes(path, rule string) bool {
+	ruled := slices.Contains(e.rules, "*") || slices.Contains(e.rules, rule)
+	return ruled && e.path.MatchString(path)
+}
+
+// parse reads gosec.txt.
+func parse(text string) (all []exclusion, err error) {
+	for n, line := range strings.Split(text, "\n") {
+		line, reason, _ := strings.Cut(line, " # ")
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		at := strings.LastIndexByte(line, ':')
+		if at < 0 || strings.TrimSpace(reason) == "" {
+			return nil, fmt.Errorf("gosec.txt:%d: %q is not PATH:RULES # reason", n+1, line)
+		}
+		path, err := regexp.Compile(line[:at])
+		if err != nil {
+			return nil, fmt.Errorf("gosec.txt:%d: %w", n+1, err)
+		}
+		all = append(all, exclusion{path, strings.Split(line[at+1:], ",")})
+	}
+	return all, nil
+}
+
+// gosec is gosec's analyzer without what is excluded of files below root, and without packages of
+// tests: gosec protects the program that users run.
+func gosec(root string, excluded []exclusion) *analysis.Analyzer {
+	a := *goanalysis.Analyzer
+	// buildssa runs below, for packages that gosec reads alone.
+	a.Requires = buildssa.Analyzer.Requires
+	a.Run = func(pass *analysis.Pass) (any, error) {
+		for _, f := range pass.Files {
+			if strings.HasSuffix(pass.Fset.File(f.FileStart).Name(), "_test.go") {
+				return nil, nil
+			}
+		}
+		resolve(pass)
+		ssa, err := buildssa.Analyzer.Run(pass)
+		if err != nil {
+			return nil, err
+		}
+		seen := *pass
+		seen.ResultOf = map[*analysis.Analyzer]any{
+			buildssa.Analyzer: ssa, ctrlflow.Analyzer: pass.ResultOf[ctrlflow.Analyzer]}
+		seen.Report = func(d analysis.Diagnostic) {
+			file := strings.TrimPrefix(pass.Fset.File(d.Pos).Name(), root+"/")
+			if slices.ContainsFunc(excluded, func(e exclusion) bool {
+				return e.excludes(file, d.Category)
+			}) {
+				return
+			}
+			d.Category = a.Name // lintcmd leaves out categories that are no analyzer's
+			pass.Report(d)
+		}
+		return goanalysis.Analyzer.Run(&seen)
+	}
+	return &a
+}
+
+// resolve sets the objects of identifiers, with what declares them: gosec looks there for the
+// values of variables, and lintcmd parses without them.
+func resolve(pass *analysis.Pass) {
+	declarations := map[types.Object]*ast.Object{}
+	declare := func(kind ast.ObjKind, by ast.Node, names ...ast.Expr) {
+		for _, name := range names {
+			if id, ok := name.(*ast.Ident); ok {
+				if o := pass.TypesInfo.Defs[id]; o != nil {
+					declarations[o] = &ast.Object{Kind: kind, Name: id.Name, Decl: by}
+				}
+			}
+		}
+	}
+	each := func(f func(ast.Node)) {
+		for _, file := range pass.Files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				f(n)
+				return true
+			})
+		}
+	}
+	each(func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			declare(ast.Var, n, n.Lhs...)
+		case *ast.RangeStmt:
+			declare(ast.Var, &ast.AssignStmt{Rhs: []ast.Expr{&ast.UnaryExpr{Op: token.RANGE, X: n.X}}},
+				n.Key, n.Value)
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				declare(ast.Var, n, name)
+			}
+		case *ast.Field:
+			for _, name := range n.Names {
+				declare(ast.Var, n, name)
+			}
+		case *ast.FuncDecl:
+			declare(ast.Fun, n, n.Name)
+		}
+	})
+	each(func(n ast.Node) {
+		if id, ok := n.(*ast.Ident); ok {
+			if o := pass.TypesInfo.ObjectOf(id); o != nil && declarations[o] != nil {
+				id.Obj = declarations[o]
+			}
+		}
+	})
+}

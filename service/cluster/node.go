@@ -319,7 +319,7 @@ func (l *life) list(ctx context.Context) (<-chan store.Event, func(), error) {
 
 func (l *life) take(e store.Event) {
 	if e.Deleted {
-		l.rec.remove(e.Record.Key)
+		l.rec.remove(e.Record)
 	} else if err := l.rec.set(e.Record); err != nil {
 		l.n.cfg.Log.Error("a record of the cluster cannot be read", "reason", err)
 	}
@@ -375,7 +375,7 @@ func (l *life) campaign(ctx context.Context) (term int64, err error) {
 		if err != nil {
 			return 0, tolerated(err)
 		}
-		l.rec.decider = d
+		l.rec.decides(d, d.Term)
 	}
 	if d.Name == l.self.Name && d.Instance == l.self.Instance {
 		return d.Term, nil
@@ -408,13 +408,13 @@ func (l *life) yields() string { return better(l.rec.sorted(), &l.self) }
 
 // resign removes the decider's record of a term that has ended here.
 func (l *life) resign(ctx context.Context, term int64) error {
-	if _, err := l.n.cfg.Store.Delete(ctx, deciderKey, term); err != nil {
-		return tolerated(err)
-	}
-	if l.rec.decider.Term == term {
+	revision, err := l.n.cfg.Store.Delete(ctx, deciderKey, term)
+	if err == nil {
+		l.rec.decides(Decider{}, revision)
+	} else if l.rec.decider.Term == term { // in a conflict the watch brings the newer record
 		l.rec.decider = Decider{}
 	}
-	return nil
+	return tolerated(err)
 }
 
 // tolerated returns the error of a write unless another one was faster, which the watch says.

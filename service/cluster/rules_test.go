@@ -1,11 +1,15 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/store"
+	"github.com/weft-sdn/weft/store/storetest"
 )
 
 // TestAttempts: two attempts that fail over a TTL are a loss, one alone says nothing. A lost
@@ -188,6 +192,57 @@ func TestStaying(t *testing.T) {
 	for _, m := range v.staying() {
 		if m.Leaving {
 			t.Errorf("%s leaves without a decider", m.Name)
+		}
+	}
+}
+
+// TestResigned: a controller that has resigned does not begin the same term again when the watch
+// delivers the decider's record late, whether or not the controller deleted the record itself.
+func TestResigned(t *testing.T) {
+	ctx := t.Context()
+	for _, replaced := range []bool{false, true} {
+		client := storetest.NewServer().Client()
+		lease, err := client.Lease(ctx, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := lease.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		l := &life{n: New(Config{Store: client}), tenure: &Tenure{lease: lease},
+			self: Member{Name: "c"}, rec: newRecords()}
+		term, err := l.campaign(ctx)
+		if err != nil || term == 0 {
+			t.Fatalf("term %d, %v", term, err)
+		}
+		late, err := client.Get(ctx, deciderKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if replaced {
+			if _, err := client.Put(ctx, deciderKey, []byte(`{"name":"d"}`), term); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.resign(ctx, term); err != nil {
+			t.Fatal(err)
+		}
+		l.take(store.Event{Record: late})
+		again, err := l.campaign(ctx)
+		if replaced && (again != 0 || err != nil) || !replaced && (again <= term || err != nil) {
+			t.Errorf("replaced %v: after term %d term %d, %v", replaced, term, again, err)
+		}
+		if !replaced {
+			continue
+		}
+		newer, err := client.Get(ctx, deciderKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.take(store.Event{Record: newer}); l.rec.decider.Name != "d" {
+			t.Errorf("the decider is %q, want d", l.rec.decider.Name)
 		}
 	}
 }

@@ -121,7 +121,10 @@ func (v *View) Full() (name, why string, full bool) {
 type records struct {
 	members map[string]Member // by key
 	decider Decider
-	owners  map[string]Owner // by the name of the switch
+	// deciderAt is the revision of the newest known write or deletion of the decider's record. An
+	// event may be older: a controller knows its own writes before the watch delivers them.
+	deciderAt int64
+	owners    map[string]Owner // by the name of the switch
 }
 
 func newRecords() records {
@@ -135,7 +138,7 @@ func (r *records) set(rec store.Record) error {
 		if err := json.Unmarshal(rec.Value, &d); err != nil {
 			return fmt.Errorf("record %s: %w", rec.Key, err)
 		}
-		r.decider = d
+		r.decides(d, rec.Revision)
 	case strings.HasPrefix(rec.Key, memberPrefix):
 		var m Member
 		if err := json.Unmarshal(rec.Value, &m); err != nil {
@@ -154,12 +157,19 @@ func (r *records) set(rec store.Record) error {
 	return nil
 }
 
-func (r *records) remove(key string) {
-	if key == deciderKey {
-		r.decider = Decider{}
+func (r *records) remove(rec store.Record) {
+	if rec.Key == deciderKey {
+		r.decides(Decider{}, rec.Revision)
 	}
-	delete(r.members, key)
-	delete(r.owners, strings.TrimPrefix(key, ownerPrefix))
+	delete(r.members, rec.Key)
+	delete(r.owners, strings.TrimPrefix(rec.Key, ownerPrefix))
+}
+
+// decides notes who decides since a revision, unless a newer change is known.
+func (r *records) decides(d Decider, revision int64) {
+	if revision > r.deciderAt {
+		r.decider, r.deciderAt = d, revision
+	}
 }
 
 func (r *records) view() View {

@@ -114,7 +114,7 @@ export function App() {
       </main>
       {open === 'search' && <Search close={() => setOpen(undefined)} />}
       {open === 'keys' && <Keys of={allowed} close={() => setOpen(undefined)} />}
-      {session?.name === '' && <SignIn of={session} />}
+      {session?.name === '' && <SignIn of={session} page={page} />}
     </>
   );
 }
@@ -283,8 +283,7 @@ function Denied({ of: s, page }: { of: Session; page: string }) {
   );
 }
 
-function SignIn({ of: s }: { of: Session }) {
-  const place = usePlace();
+function SignIn({ of: s, page }: { of: Session; page: Page | undefined }) {
   const queries = useQueryClient();
   const ways = s.ways ?? [];
   const tokens = ways.includes('token') || ways.includes('token-file');
@@ -295,7 +294,6 @@ function SignIn({ of: s }: { of: Session }) {
     mutationFn: () => signIn(by === 'user' ? { user, password: secret } : { token: secret.trim() }),
     onSuccess: async (session) => {
       await began(session);
-      const page = pages.find((p) => p.name === place.path[0]);
       if (page && !may(currentSession(), page.scope)) go(['overview']);
       void queries.invalidateQueries();
     },

@@ -85,14 +85,12 @@ function Yaml({
   const kind = kindOf(collection)!;
   const text = useMemo(() => yamlOf(collection, of.name, of.spec), [collection, of.name, of.spec]);
   const changes = useMayTo(kind.writes, of.name);
-  const [said, setSaid] = useState<string>(),
-    [back, setBack] = useState(false);
+  const [said, setSaid] = useState<string>(); // absent until an edition has ended
   return editing ? (
     <Edit
       {...{ collection, of }}
       close={(done) => {
-        setSaid(done ? 'Applied.' : undefined);
-        setBack(true);
+        setSaid(done ? 'Applied.' : '');
         setEditing(false);
       }}
     />
@@ -100,7 +98,7 @@ function Yaml({
     <>
       <p className="buttons">
         {changes && (
-          <button type="button" autoFocus={back} onClick={() => setEditing(true)}>
+          <button type="button" autoFocus={said !== undefined} onClick={() => setEditing(true)}>
             Edit
           </button>
         )}

@@ -1,22 +1,23 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Schemas } from '../api/client';
-import { setHostPort, setLink, setNode, setPlane, type Admin } from '../api/actions';
+import { setHostPort, setLink, setNode, setPlane, type Admin, type Written } from '../api/actions';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
+import { formatShare } from '../domain/format';
 import { cost, type Target as FabricTarget } from '../domain/fabric';
 import { Dependents } from './dependents';
 import { Dialog } from './dialog';
 import { Failure, Loading } from './states';
 import { Takes } from './tried';
 
-/** What a dry run of a drain says beside its outcome. */
-type Tried = { takes?: Schemas['Taken'][] | null };
-
 /** What can be drained: what fabrics are made of, and the ports of hosts. */
 export type Target = FabricTarget | { kind: 'port'; host: string; port: number };
 
-export function apply(target: Target, admin: Admin, dryRun = false): Promise<Tried | undefined> {
+export function apply(
+  target: Target,
+  admin: Admin,
+  dryRun = false,
+): Promise<Pick<NonNullable<Written>, 'takes'> | undefined> {
   const dry = { dryRun: dryRun || undefined };
   switch (target.kind) {
     case 'link':
@@ -114,7 +115,7 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
                         {p.now} of {p.all}
                       </td>
                       <td>{p.left}</td>
-                      <td>{`${Math.round((100 * p.left) / p.all)} %`}</td>
+                      <td>{formatShare(p.left / p.all)}</td>
                     </tr>
                   ))}
                 </tbody>

@@ -47,7 +47,7 @@ const list = [
     nouns: 'jobs',
     ...own,
     events: ['job'],
-    removed: 'What followed from it is taken back.',
+    removed: 'What followed from it is taken back. Its traffic goes on as long as its hosts write.',
   },
   {
     collection: 'leases',
@@ -65,7 +65,7 @@ const list = [
     nouns: 'maintenances',
     ...operation,
     events: ['maintenance'],
-    removed: 'What was drained for it is used again.',
+    removed: 'What was drained for it is used again, unless somebody else has drained it.',
   },
   {
     collection: 'silences',

@@ -41,9 +41,9 @@ export function fieldName(path: SpecPath): string {
 }
 
 /**
- * Reads a whole number as people write it: decimal, also with a unit such as 32 MiB or 10 Gb/s, or hexadecimal
- * after 0x. One that a double does not
- * hold is a BigInt. Text that is no number stays text, which the API refuses with its reason.
+ * Reads a number as people write it: decimal, also with a unit such as 32 MiB or 10 Gb/s, or hexadecimal after
+ * 0x. A whole one that a double does not hold is a BigInt. Text that is no number stays text, and so does a whole
+ * one with a fraction or an exponent that no double holds: the API refuses both with its reason.
  */
 export function readNumber(text: string): number | bigint | string | undefined {
   const t = text.trim().replaceAll(/[_,\s]/g, '');

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import * as act from '../api/actions';
 import * as ask from '../api/queries';
 import { may, useSession } from '../api/session';
 import { Summary, Messages } from '../components/badge';
+import { Delete } from '../components/delete';
 import { Documented, NewlyDocumented } from '../components/documented';
 import { Heading } from '../components/facts';
-import { Confirm, useMayTo } from '../components/form';
+import { useMayTo } from '../components/form';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -140,18 +140,7 @@ function One({ collection, name }: { collection: Collection; name: string }) {
       {(r) => (
         <>
           <Heading title={title} state={<Summary of={r.status?.conditions} />}>
-            <Confirm
-              scope={kind.writes}
-              on={name}
-              label="Delete"
-              danger
-              title={`Delete ${kind.noun} ${name}?`}
-              act={() => act.remove(collection, name, false)}
-              dry={() => act.remove(collection, name, true)}
-              done={() => go(['documents', collection], { deleted: `documents/${collection}/${name}` })}
-            >
-              <p>{kind.removed}</p>
-            </Confirm>
+            <Delete collection={collection} name={name} />
           </Heading>
           <Messages of={r.status?.conditions} />
           <Documented collection={collection} name={name} of={r} />

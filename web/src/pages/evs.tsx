@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Conditions, Summary, type Tone, Messages } from '../components/badge';
 import { TimeBar } from '../components/chart';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
@@ -627,13 +628,7 @@ function CCProfiles() {
                 cell: (c) => (
                   <span className="buttons">
                     <Open scope="configure" label="Change…" name={`Change ${c.name}`} open={() => setEditing(c)} />
-                    <Confirm
-                      scope="configure"
-                      label="Delete"
-                      danger
-                      title={`Delete CC profile ${c.name}?`}
-                      act={() => act.remove('cc-profiles', c.name, false)}
-                    />
+                    <Delete collection="cc-profiles" name={c.name} />
                   </span>
                 ),
               },

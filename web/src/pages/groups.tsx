@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, Summary, Messages } from '../components/badge';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
@@ -317,18 +318,7 @@ function One({ name }: { name: string }) {
                 receivers have to connect their queue pairs again.
               </p>
             </Confirm>
-            <Confirm
-              scope="tenant:write"
-              on={name}
-              label="Delete"
-              danger
-              title={`Delete group ${name}?`}
-              act={() => act.remove('multicast-groups', name, false)}
-              dry={() => act.remove('multicast-groups', name, true)}
-              done={() => go(['groups'], { deleted: `groups/${name}` })}
-            >
-              <p>The switches drop what is sent to {g.spec.proxyAddress} from then on.</p>
-            </Confirm>
+            <Delete collection="multicast-groups" name={name} />
           </Heading>
           <Messages of={g.status.conditions} />
           <Stalled of={g} />
@@ -494,7 +484,6 @@ function Tree({ group: g }: { group: Group }) {
     () => drawTree(tree, g.spec.source?.address ?? '', names, state.data),
     [tree, g.spec.source?.address, names, state.data],
   );
-  const stalled = new Set((g.status.stalledReceivers ?? []).map((r) => `host ${r.address}`));
   const rows = useMemo((): Row[] => {
     const all = (state.data?.nodes ?? []).flatMap((n) => n.branches ?? []);
     return (state.data?.nodes ?? []).flatMap((n) =>
@@ -507,24 +496,30 @@ function Tree({ group: g }: { group: Group }) {
       })),
     );
   }, [state.data]);
-  const now = useNow();
-  const stuck = stalledBranches(g.status.stalledReceivers ?? [], rows);
-  const lags = new Map(rows.map((r) => [r.child ? r.child : `host ${r.receiver}`, r]));
-  const vertices: Vertex[] = drawing.vertices.map((v) => ({
-    ...v,
-    state: stalled.has(v.id) ? 'down' : v.host ? 'none' : 'up',
-  }));
-  const edges: Edge[] = drawing.edges.map((e) => ({
-    id: `${e.from} ${e.to}`,
-    from: e.from,
-    to: e.to,
-    strong: true,
-    state: stalled.has(e.to) ? 'down' : (lags.get(e.to)?.lag ?? 0) > notable ? 'suspect' : 'up',
-    label:
-      e.state?.answered && e.state.valid
-        ? `ACK ${e.state.ackPsn}${lags.get(e.to)?.lag ? ` (−${lags.get(e.to)!.lag})` : ''}`
-        : undefined,
-  }));
+  const held = g.status.stalledReceivers;
+  const { vertices, edges } = useMemo(() => {
+    const stalled = new Set((held ?? []).map((r) => `host ${r.address}`));
+    const byEnd = new Map(rows.map((r) => [r.child ? r.child : `host ${r.receiver}`, r]));
+    return {
+      vertices: drawing.vertices.map((v): Vertex => ({
+        ...v,
+        state: stalled.has(v.id) ? 'down' : v.host ? 'none' : 'up',
+      })),
+      edges: drawing.edges.map((e): Edge => {
+        const behind = byEnd.get(e.to)?.lag ?? 0;
+        return {
+          id: `${e.from} ${e.to}`,
+          from: e.from,
+          to: e.to,
+          strong: true,
+          state: stalled.has(e.to) ? 'down' : behind > notable ? 'suspect' : 'up',
+          label:
+            e.state?.answered && e.state.valid ? `ACK ${e.state.ackPsn}${behind ? ` (−${behind})` : ''}` : undefined,
+        };
+      }),
+    };
+  }, [drawing, rows, held]);
+  const stuck = stalledBranches(held ?? [], rows);
   const columns: Column<Row>[] = [
     { name: 'Switch', key: (r) => r.switch, cell: (r) => <To path={['switches', r.switch]}>{r.switch}</To> },
     { name: 'Branch', key: (r) => r.index, number: true, width: 0.5 },
@@ -537,7 +532,7 @@ function Tree({ group: g }: { group: Group }) {
         !r.answered ? (
           <Badge tone="quiet">no answer</Badge>
         ) : stuck.has(r.key) ? (
-          <Badge tone="fault">stalled for {formatAge(stuck.get(r.key)!.since, now)}</Badge>
+          <StalledFor since={stuck.get(r.key)!.since} />
         ) : !r.valid ? (
           <Badge tone="quiet">nothing yet</Badge>
         ) : r.nakPending ? (
@@ -581,4 +576,9 @@ function Tree({ group: g }: { group: Group }) {
       </Answer>
     </>
   );
+}
+
+/** The age of a stall, which alone of a row changes with each second. */
+function StalledFor({ since }: { since: string }) {
+  return <Badge tone="fault">stalled for {formatAge(since, useNow())}</Badge>;
 }

@@ -6,6 +6,7 @@ import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
 import { TimeBar } from '../components/chart';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { useEventColumns } from '../components/eventcolumns';
@@ -213,18 +214,7 @@ function One({ name }: { name: string }) {
                   <p>It goes on for {formatDuration(j.spec.lease)} from now, unless it is renewed again.</p>
                 </Confirm>
               )}
-              <Confirm
-                scope="tenant:write"
-                on={name}
-                label="Delete"
-                danger
-                title={`Delete job ${name}?`}
-                act={() => act.remove('jobs', name, false)}
-                dry={() => act.remove('jobs', name, true)}
-                done={() => go(['jobs'], { deleted: `jobs/${name}` })}
-              >
-                <p>What followed from the job is taken back. Its traffic goes on as long as its hosts write.</p>
-              </Confirm>
+              <Delete collection="jobs" name={name} />
             </Heading>
             {over ? <Empty>The job has ended.</Empty> : <Readiness name={name} />}
             {!over && <Racks name={name} />}

@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, type Tone } from '../components/badge';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
@@ -231,18 +232,7 @@ function One({ name }: { name: string }) {
                 <p>The former paths are free from then on: what is still sent on them is in the way of others.</p>
               </Confirm>
             )}
-            <Confirm
-              scope="tenant:write"
-              on={name}
-              label="Delete"
-              danger
-              title={`Delete lease ${name}?`}
-              act={() => act.remove('leases', name, false)}
-              dry={() => act.remove('leases', name, true)}
-              done={() => go(['leases'], { deleted: `leases/${name}` })}
-            >
-              <p>Its paths are free at once.</p>
-            </Confirm>
+            <Delete collection="leases" name={name} />
           </Heading>
           {l.status.reason && <p>{l.status.reason.slice(0, 1).toUpperCase() + l.status.reason.slice(1)}.</p>}
           <h2>Its paths</h2>

@@ -4,9 +4,10 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
-import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -219,16 +220,7 @@ function One({ name }: { name: string }) {
         <>
           <Heading title={`Maintenance ${name}`} state={<Phase of={m} />}>
             <Open scope="operate" label="Change…" open={() => setEditing(true)} />
-            <Confirm
-              scope="operate"
-              label="Delete"
-              danger
-              title={`Delete maintenance ${name}?`}
-              act={() => act.remove('maintenances', name, false)}
-              done={() => go(['maintenances'], { deleted: `maintenances/${name}` })}
-            >
-              <p>What was drained for it is used again, unless somebody else has drained it.</p>
-            </Confirm>
+            <Delete collection="maintenances" name={name} />
           </Heading>
           <p>
             From <Time of={m.spec.from} now={now} /> until <Time of={m.spec.until} now={now} />

@@ -4,9 +4,10 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Conditions, Summary, Messages } from '../components/badge';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
-import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
 import { Answer, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -157,16 +158,7 @@ function One({ name }: { name: string }) {
               Send a test message
             </button>
             <Open scope="administer" label="Change…" open={() => setEditing(true)} />
-            <Confirm
-              scope="administer"
-              label="Delete"
-              danger
-              title={`Delete notification ${name}?`}
-              act={() => act.remove('notifications', name, false)}
-              done={() => go(['notifications'], { deleted: `notifications/${name}` })}
-            >
-              <p>Its receiver is told nothing more, and what waits is not sent.</p>
-            </Confirm>
+            <Delete collection="notifications" name={name} />
           </Heading>
           <Messages of={n.status.conditions} />
           {trial.isPending && (

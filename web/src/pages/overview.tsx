@@ -372,9 +372,7 @@ function Network() {
                 key: (p) => p.status.links - p.status.deniedLinks,
                 number: true,
                 cell: (p) =>
-                  p.status.links
-                    ? `${Math.round((100 * (p.status.links - p.status.deniedLinks)) / p.status.links)} %`
-                    : '',
+                  p.status.links ? formatShare((p.status.links - p.status.deniedLinks) / p.status.links) : '',
               },
             ]}
           />

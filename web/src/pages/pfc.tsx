@@ -6,6 +6,7 @@ import { useMay } from '../api/session';
 import { Badge, Conditions, Summary, type Tone, Messages } from '../components/badge';
 import { Chart, TimeBar } from '../components/chart';
 import { History } from '../components/history';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Open } from '../components/form';
@@ -13,11 +14,12 @@ import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
+import { kindOf } from '../domain/kinds';
 import { columns as columnsOf, growth, spells } from '../domain/samples';
 import { useNow } from '../store/now';
-import { Delete, Edit, scopes, titles, type Edited, type Kind } from './policies';
+import { Edit, type Edited, type Kind } from './policies';
 import { useSeen } from '../store/seen';
-import { go, useParam } from '../store/place';
+import { useParam } from '../store/place';
 
 type SRv6 = Schemas['Srv6Policy'];
 type Tenant = Schemas['Tenant'];
@@ -35,9 +37,9 @@ export function Lossless() {
   const [editing, setEditing] = useState<Edited>();
   const edit = (kind: Kind, of?: Edited['of']) => (
     <Open
-      scope={scopes[kind]}
+      scope={kindOf(kind)!.writes}
       on={of?.name}
-      label={of ? 'Change…' : `New ${titles[kind]}…`}
+      label={of ? 'Change…' : `New ${kindOf(kind)!.noun}…`}
       name={of ? `Change ${of.name}` : undefined}
       open={() => setEditing({ kind, of })}
     />
@@ -45,7 +47,7 @@ export function Lossless() {
   const doing = (kind: Kind, of: NonNullable<Edited['of']>) => (
     <span className="buttons">
       {edit(kind, of)}
-      <Delete kind={kind} name={of.name} />
+      <Delete collection={kind} name={of.name} />
     </span>
   );
   const pfcColumns: Column<PFC>[] = [
@@ -207,7 +209,7 @@ function One({ name }: { name: string }) {
           <>
             <Heading title={`PFC policy ${name}`} state={<Conditions of={p.status.conditions} />}>
               <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-              <Delete kind="pfc-policies" name={name} done={() => go(['pfc'], { deleted: `pfc/${name}` })} />
+              <Delete collection="pfc-policies" name={name} />
             </Heading>
             <Messages of={p.status.conditions} />
             <p>

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import * as act from '../api/actions';
 import * as ask from '../api/queries';
-import { useMay, type Scope } from '../api/session';
-import { Confirm, Form, type Choice, type Field } from '../components/form';
+import { useMay } from '../api/session';
+import { Form, type Choice, type Field } from '../components/form';
 import { formatBitRate } from '../domain/format';
+import { kindOf } from '../domain/kinds';
 import { covers } from '../domain/project';
 import type { Spec } from '../domain/spec';
 import { useAssigned } from '../store/assigned';
@@ -11,42 +12,14 @@ import { go } from '../store/place';
 
 export type Kind = 'srv6-policies' | 'tenants' | 'pfc-policies';
 
-export const titles: Record<Kind, string> = {
-  'srv6-policies': 'SRv6 policy',
-  tenants: 'tenant',
-  'pfc-policies': 'PFC policy',
-};
-
-export const scopes: Record<Kind, Scope> = {
-  'srv6-policies': 'configure',
-  tenants: 'tenant:write',
-  'pfc-policies': 'tenant:write',
-};
-
 export interface Edited {
   kind: Kind;
   /** Absent: a new one. */
   of?: { name: string; version: number; spec: unknown };
 }
 
-export function Delete({ kind, name, done }: { kind: Kind; name: string; done?: () => void }) {
-  return (
-    <Confirm
-      scope={scopes[kind]}
-      on={name}
-      label="Delete"
-      danger
-      title={`Delete ${titles[kind]} ${name}?`}
-      act={() => act.remove(kind, name, false)}
-      dry={() => act.remove(kind, name, true)}
-      done={done}
-    >
-      <p>The controller refuses it while something refers to it.</p>
-    </Confirm>
-  );
-}
-
 export function Edit({ of, close }: { of: Edited; close: () => void }) {
+  const noun = kindOf(of.kind)!.noun;
   const reads = useMay('read');
   const switches = useQuery({ ...ask.switches, enabled: reads }),
     tenants = useQuery(ask.tenants),
@@ -173,7 +146,7 @@ export function Edit({ of, close }: { of: Edited; close: () => void }) {
   const first: Record<Kind, Spec> = { 'srv6-policies': {}, tenants: { sites: [] }, 'pfc-policies': {} };
   return (
     <Form
-      title={of.of ? `Change ${titles[of.kind]} ${of.of.name}` : `New ${titles[of.kind]}`}
+      title={of.of ? `Change ${noun} ${of.of.name}` : `New ${noun}`}
       name={of.of?.name}
       fields={(name) => fieldsFor(name)[of.kind]}
       within={assigned.within}

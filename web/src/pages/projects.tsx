@@ -5,9 +5,10 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { chooseProject, may, useMay, useProject, useWholeSession } from '../api/session';
 import { Badge, Conditions } from '../components/badge';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
-import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -114,17 +115,7 @@ function One({ name }: { name: string }) {
           <Heading title={`Project ${name}`} state={<Conditions of={p.status.conditions} />}>
             <Act name={name} />
             <Open scope="administer" label="Change…" open={() => setEditing(true)} />
-            <Confirm
-              scope="administer"
-              label="Delete"
-              danger
-              title={`Delete project ${name}?`}
-              act={() => act.remove('projects', name, false)}
-              dry={() => act.remove('projects', name, true)}
-              done={() => go(['projects'], { deleted: `projects/${name}` })}
-            >
-              <p>The controller refuses it while the project has groups, tenants or PFC policies.</p>
-            </Confirm>
+            <Delete collection="projects" name={name} />
           </Heading>
           <Assets of={p} />
           <h2>Members</h2>

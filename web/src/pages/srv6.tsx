@@ -2,15 +2,15 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import * as ask from '../api/queries';
 import { Conditions, Messages } from '../components/badge';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Open } from '../components/form';
 import { Names, To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table } from '../components/table';
-import { go } from '../store/place';
 import { Lossless } from './pfc';
-import { Delete, Edit } from './policies';
+import { Edit } from './policies';
 import { Resource } from './projects';
 
 export function Srv6Policies({ path }: { path: string[] }) {
@@ -26,7 +26,7 @@ function One({ name }: { name: string }) {
         <>
           <Heading title={`SRv6 policy ${name}`} state={<Conditions of={p.status.conditions} />}>
             <Open scope="configure" label="Change…" open={() => setEditing(true)} />
-            <Delete kind="srv6-policies" name={name} done={() => go(['pfc'], { deleted: `srv6-policies/${name}` })} />
+            <Delete collection="srv6-policies" name={name} />
           </Heading>
           <Messages of={p.status.conditions} />
           <p>

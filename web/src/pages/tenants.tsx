@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import * as ask from '../api/queries';
 import { Conditions, Messages } from '../components/badge';
+import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Open } from '../components/form';
@@ -9,9 +10,8 @@ import { Names, To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table } from '../components/table';
 import { formatBitRate } from '../domain/format';
-import { go } from '../store/place';
 import { Lossless } from './pfc';
-import { Delete, Edit } from './policies';
+import { Edit } from './policies';
 import { Resource } from './projects';
 
 export function Tenants({ path }: { path: string[] }) {
@@ -27,7 +27,7 @@ function One({ name }: { name: string }) {
         <>
           <Heading title={`Tenant ${name}`} state={<Conditions of={t.status.conditions} />}>
             <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-            <Delete kind="tenants" name={name} done={() => go(['pfc'], { deleted: `tenants/${name}` })} />
+            <Delete collection="tenants" name={name} />
           </Heading>
           <Messages of={t.status.conditions} />
           <h2>Sites</h2>

@@ -10,6 +10,8 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   fabric.dead.clear();
+  fabric.busy = {};
+  fabric.history = { from: 0, to: 0, metrics: {} };
   fabric.besides = {
     '/v1/hosts': { items: [host] },
     '/v1/multicast-groups': { items: [group] },
@@ -300,13 +302,68 @@ test('users are below access, and who is told of causes below events', async () 
   await expect.poll(() => related.allInnerTexts()).toEqual(['Events', 'Notifications']);
 });
 
-test('the ports of a switch are offered where one is chosen for a trace', async () => {
+/** The ports that a field offers. */
+const offered = (page: Page, field: string) =>
+  page
+    .getByLabel(field, { exact: true })
+    .evaluateAll((all) => [...((all[0] as HTMLInputElement | undefined)?.list?.options ?? [])].map((o) => o.value));
+
+test('the ports of a switch are offered for a trace, and where a form wants one of them', async () => {
   const port = { name: 'P1-T0-1/7', version: 0, spec: {}, status: { port: 7, switch: 'P1-T0-1', config: {} } };
   fabric.besides['/v1/ports'] = { items: [port] };
   const page = await at('switches/P1-T0-1');
+  await expect.poll(() => offered(page, 'Port')).toEqual(['7']);
+  for (const [place, button, add] of [
+    ['projects', 'New project…', 'Add a port'],
+    ['pfc', 'New tenant…', 'Add a site'],
+  ] as const) {
+    await page.goto(`${fabric.url}/#/${place}`);
+    await page.getByRole('button', { name: button }).click();
+    await page.getByRole('button', { name: add }).click();
+    await expect.poll(() => offered(page, 'Port')).toEqual(['7']);
+    await page.keyboard.press('Escape');
+  }
+  await page.goto(`${fabric.url}/#/maintenances`);
+  await page.getByRole('button', { name: 'New maintenance…' }).click();
+  await page.getByRole('button', { name: 'Add something else' }).click();
+  await page.getByLabel('What', { exact: true }).selectOption('a port of a host');
+  await page.getByLabel('Host', { exact: true }).selectOption('H1');
+  await expect.poll(() => offered(page, 'Port')).toEqual(['1']);
+});
+
+test('links, hosts and switches have the charts of their ports', async () => {
+  const now = Math.floor(Date.now() / 1000);
+  fabric.history = { from: now - 60, to: now + 60, metrics: { inBits: 4e9, outBits: 5e9 } };
+  fabric.busy = { 'P1-T0-1/1001': 0.4, 'P1-T0-1/1002': 0.6, 'P1-T0-2/1001': 0.9 };
+  const link = encodeURIComponent(fabric.linkId(1, 0, 1));
+  const page = await at(`fabric?link=${link}`);
+  const charts = (label: string) => page.getByRole('region', { name: label }).locator('figcaption').allInnerTexts();
   await expect
-    .poll(() => page.locator('#trace-ports option').evaluateAll((all) => all.map((o) => o.getAttribute('value'))))
-    .toEqual(['7']);
+    .poll(() => charts('What its ports did'))
+    .toEqual(['P1-T0-1, port 1002: traffic', 'P1-T1-2, port 1: traffic']);
+  await page.goto(`${fabric.url}/#/hosts/H1`);
+  await expect
+    .poll(() => charts('What its switches received from it, and sent to it'))
+    .toEqual(['Port 1, at P1-T0-1: traffic']);
+  await page.goto(`${fabric.url}/#/switches/P1-T0-1`);
+  await expect.poll(() => charts('Its busiest ports')).toEqual(['Port 1002: traffic', 'Port 1001: traffic']);
+});
+
+test('"drain" and a name in the search ask before they drain', async () => {
+  const page = await at('events');
+  await page.keyboard.press('/');
+  await page.keyboard.type('drain P1-T1-2');
+  await page.getByRole('option', { name: 'drain P1-T1-2 switch' }).waitFor();
+  await page.keyboard.press('Enter');
+  const dialog = page.getByRole('dialog', { name: 'Drain P1-T1-2?' });
+  await dialog.getByText('4 directions of links will carry no new packets.').waitFor();
+  await page.keyboard.press('Escape');
+  await expect.poll(() => page.url()).toMatch(/#\/switches\/P1-T1-2$/);
+  // On the same page it asks again.
+  await page.keyboard.press('/');
+  await page.keyboard.type('drain P1-T1-2');
+  await page.keyboard.press('Enter');
+  await dialog.waitFor();
 });
 
 test('the capacity that a drain leaves is a share of all, as on the overview', async () => {

@@ -5,6 +5,7 @@ import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { formatShare } from '../domain/format';
 import { cost, type Target as FabricTarget } from '../domain/fabric';
+import { setParams, usePlace } from '../store/place';
 import { Dependents } from './dependents';
 import { Dialog } from './dialog';
 import { Failure, Loading } from './states';
@@ -33,15 +34,27 @@ export function apply(
 
 /** A button that drains something, after it has shown what that costs, or uses it again. */
 export function DrainButton({ target, admin, what }: { target: Target; admin: Admin; what: string }) {
-  const [open, setOpen] = useState(false);
+  const [pressed, setOpen] = useState(false);
+  // The search goes to the page where something is drained, and asks at once.
+  const wanted = usePlace().query.do,
+    open = pressed || wanted === `drain ${target.kind}`;
   const queries = useQueryClient();
   const allowed = useMay('operate');
   const undrain = useMutation({ mutationFn: () => apply(target, 'up'), onSettled: () => queries.invalidateQueries() });
+  const close = () => {
+    setOpen(false);
+    if (wanted) setParams({ do: undefined });
+  };
   if (!allowed) return null;
   if (admin === 'drained') {
     return (
       <>
-        <button type="button" disabled={undrain.isPending} onClick={() => undrain.mutate()}>
+        <button
+          type="button"
+          autoFocus={wanted === `undrain ${target.kind}`}
+          disabled={undrain.isPending}
+          onClick={() => undrain.mutate()}
+        >
           Undrain {what}
         </button>
         {undrain.isError && <Failure error={undrain.error} />}
@@ -53,7 +66,7 @@ export function DrainButton({ target, admin, what }: { target: Target; admin: Ad
       <button type="button" onClick={() => setOpen(true)}>
         Drain {what}…
       </button>
-      {open && <DrainDialog target={target} what={what} close={() => setOpen(false)} />}
+      {open && <DrainDialog target={target} what={what} close={close} />}
     </>
   );
 }

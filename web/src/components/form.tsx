@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useState, type ReactNode } from 'react';
 import type { Written } from '../api/actions';
 import { ApiError } from '../api/client';
+import * as ask from '../api/queries';
 import { useMay, useSession, type Scope } from '../api/session';
 import { changes, nameHint } from '../domain/project';
 import { localTime } from '../domain/format';
@@ -22,7 +23,8 @@ export type Field = { name: string; label: string; hint?: string; required?: boo
   | { kind: 'text' }
   /** It is shown to nobody, and not filled in by the browser. */
   | { kind: 'secret'; make?: () => string }
-  | { kind: 'number'; hex?: boolean }
+  /** With at, the ports are offered of the switch or the host that the field of that name has. */
+  | { kind: 'number'; hex?: boolean; at?: 'switch' | 'host' }
   | { kind: 'flag'; fallback: boolean }
   | { kind: 'choice'; from: readonly Choice[]; number?: boolean; empty?: string }
   | { kind: 'suggest'; from: readonly Choice[] }
@@ -422,7 +424,7 @@ function FieldInput({
         <p className="field">
           <label htmlFor={id}>{f.label}</label>
           {f.kind === 'number' ? (
-            <NumberInput {...common} value={value} hex={f.hex} put={put} />
+            <NumberInput {...common} value={value} hex={f.hex} put={put} list={f.at && `${id}-list`} />
           ) : (
             <input
               {...common}
@@ -440,6 +442,9 @@ function FieldInput({
               </button>
               {text && <Copy text={text} label="Copy it" />}
             </span>
+          )}
+          {f.kind === 'number' && f.at && (
+            <PortList id={`${id}-list`} at={f.at} name={String(get(spec, [...path.slice(0, -1), f.at]) ?? '')} />
           )}
           {f.kind === 'suggest' && (
             <datalist id={`${id}-list`}>
@@ -465,6 +470,29 @@ function More({ open: first, label, children }: { open: boolean; label: string; 
       <summary>{label}</summary>
       {children}
     </details>
+  );
+}
+
+/** The ports of a switch or of a host, for a field that names one of them by its id. */
+export function PortList({ id, at, name }: { id: string; at: 'switch' | 'host'; name: string }) {
+  const reads = useMay('read') && name !== '';
+  const ports = useQuery({ ...ask.ports(name), enabled: reads && at === 'switch' }),
+    hosts = useQuery({ ...ask.hosts, enabled: reads && at === 'host' });
+  const all =
+    at === 'switch'
+      ? (ports.data ?? []).map((p) => ({ port: p.status.port, text: p.status.interface }))
+      : (hosts.data?.find((h) => h.name === name)?.ports ?? []).map((p) => ({
+          port: p.port,
+          text: p.status.leafName && `at ${p.status.leafName}`,
+        }));
+  return (
+    <datalist id={id}>
+      {all.map((p) => (
+        <option key={p.port} value={p.port}>
+          {p.text}
+        </option>
+      ))}
+    </datalist>
   );
 }
 

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiError } from '../api/client';
 import * as ask from '../api/queries';
-import { metricText, views, type HistoryKind } from '../domain/history';
+import { metricText, summary, views, type HistoryKind } from '../domain/history';
 import { Chart, TimeBar, useSpan, type Mark } from './chart';
 import { Answer, Empty } from './states';
 
@@ -11,6 +11,7 @@ export function History({
   kind,
   name,
   only,
+  title = (view) => view,
   marks,
   absent = 'The controller has measured nothing of it in the last 24 hours.',
 }: {
@@ -18,6 +19,8 @@ export function History({
   name: string;
   /** These views of it; all when absent. */
   only?: readonly string[];
+  /** What a view is called, where there are charts of several objects. */
+  title?: (view: string) => string;
   marks?: readonly Mark[];
   /** What is said where there is no history. */
   absent?: string;
@@ -26,6 +29,9 @@ export function History({
   const history = useQuery(ask.history(kind, name, live && 'last' in span ? span.last : { from, to }));
   // What has never been measured is not an error, nor something that is gone.
   if (history.error instanceof ApiError && history.error.status === 404) return <Empty>{absent}</Empty>;
+  // Beside traffic, losses have a chart where there were some.
+  const lost = (history.data?.series ?? []).filter((s) => views[kind].losses?.(s.metric)),
+    none = only?.includes('losses') && lost.length > 0 && lost.every((s) => !summary(s.values)?.most);
   return (
     <Answer of={history} what="the history">
       {(h) =>
@@ -38,16 +44,18 @@ export function History({
               .map(([view, has]) => {
                 const series = h.series.filter((s) => has(s.metric));
                 if (series.length === 0 && Object.keys(views[kind]).length > 1) return null;
+                if (view === 'losses' && none) return null;
                 return (
                   <Chart
                     key={view}
                     label={`${view} of ${name}`}
-                    title={view}
+                    title={title(view)}
                     times={h.times}
                     step={h.step}
                     speed={view === 'traffic' ? h.speed : undefined}
                     series={series.map((s) => ({ label: metricText(s.metric), unit: s.unit, values: s.values ?? [] }))}
                     marks={marks}
+                    note={none && 'No losses.'}
                   />
                 );
               })}
@@ -70,6 +78,29 @@ export function PortHistory({ name, children }: { name: string; children?: React
         <History kind="port" name={name} />
       </div>
       {children}
+    </section>
+  );
+}
+
+/** What ports carried and lost, each by its name SWITCH/PORT with what the page calls it. */
+export function PortCharts({ of, label }: { of: readonly (readonly [name: string, title: string])[]; label: string }) {
+  if (of.length === 0) return null;
+  return (
+    <section aria-label={label}>
+      <h2>{label}</h2>
+      <TimeBar />
+      <div className="charts">
+        {of.map(([name, title]) => (
+          <History
+            key={name}
+            kind="port"
+            name={name}
+            only={['traffic', 'losses']}
+            title={(view) => `${title}: ${view}`}
+            absent={`The controller has measured nothing of ${title} in the last 24 hours.`}
+          />
+        ))}
+      </div>
     </section>
   );
 }

@@ -1,4 +1,4 @@
-import { useQueries } from '@tanstack/react-query';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import * as ask from '../api/queries';
 import { may, useMay, useSession } from '../api/session';
@@ -38,6 +38,10 @@ export function Search({ close }: { close: () => void }) {
         { ...ask.maintenances, enabled },
       ],
     });
+  // Parts of an MRC fabric alone are drained.
+  const planes = useQuery({ ...ask.planes, enabled }),
+    operates = useMay('operate'),
+    tiered = operates && (planes.data?.length ?? 0) > 0;
   const targets = useMemo(
     (): Target[] =>
       [
@@ -46,6 +50,7 @@ export function Search({ close }: { close: () => void }) {
           kind: 'switch',
           name: s.name,
           words: `${s.node ?? ''} ${s.address ?? ''}`,
+          drains: tiered ? 'node' : undefined,
           ...pageOf(`switches/${s.name}`),
         })),
         ...(hosts.data ?? []).map((h): Target => ({
@@ -91,6 +96,7 @@ export function Search({ close }: { close: () => void }) {
           kind: 'link',
           name: linkName(l),
           words: `${l.id} ${l.status.fromName ?? ''}/${portsOf(l.id)[0]}`,
+          drains: tiered ? 'link' : undefined,
           ...pageOf(`links/${l.id}`),
         })),
         ...(srv6.data ?? []).map((p): Target => ({
@@ -122,6 +128,7 @@ export function Search({ close }: { close: () => void }) {
       ].filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope))),
     [
       session,
+      tiered,
       switches.data,
       links.data,
       hosts.data,
@@ -149,7 +156,7 @@ export function Search({ close }: { close: () => void }) {
         type="search"
         autoFocus
         value={text}
-        placeholder="Name, address or id"
+        placeholder="Name, address or id, or drain and a name"
         aria-label="Search for"
         role="combobox"
         aria-expanded={found.length > 0}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { add, columns, growth, spells, type Sample } from './samples';
+import { add, between, columns, growth, spells, type Sample } from './samples';
 
 const at = (time: number, held: number, paused = 0): Sample => ({ time, values: { held, paused } });
 
@@ -40,4 +40,12 @@ test('spells join from sample to sample, and not across a gap', () => {
 test('growth is a rate, and not known after a gap or a restart', () => {
   const all = [at(0, 0), at(2000, 10), at(3000, 10), at(4000, 3), at(14_000, 9)];
   expect(growth(all, 'held').map((s) => s.values.held)).toEqual([null, 5, 0, null, null]);
+});
+
+test('a pause that came and went between two readings is a spell between them', () => {
+  const all = [at(1000, 5), at(2000, 7), at(3000, 7), at(4000, 7, 1), at(20_000, 9)];
+  expect(spells(between(all, 'paused', 'held'), 'paused')).toEqual([
+    { from: 1, to: 2 },
+    { from: 4, to: 4 },
+  ]);
 });

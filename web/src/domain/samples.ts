@@ -59,3 +59,12 @@ export function spells(samples: readonly Sample[], name: string): { from: number
   });
   return found;
 }
+
+/** Samples of a flag that is set, too, where a count grew until the next sample: what came and went between them. */
+export function between(samples: readonly Sample[], flag: string, count: string): Sample[] {
+  return samples.map((s, i) => {
+    const next = samples[i + 1],
+      grew = next && next.time - s.time <= longest && (next.values[count] ?? 0) > (s.values[count] ?? Infinity);
+    return { time: s.time, values: { [flag]: s.values[flag] || grew ? 1 : 0 } };
+  });
+}

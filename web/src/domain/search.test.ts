@@ -19,3 +19,12 @@ test('addresses and kinds are found too, and every word counts', () => {
   expect(find(all, 'switch H1')).toEqual([]);
   expect(find(all, '  ')).toEqual([]);
 });
+
+test('after a verb come the pages where it is done, of what it can be done to', () => {
+  const some = [...all.slice(0, 3), { ...t('switch', 'P1-T1-2'), drains: 'node' as const, query: { tab: 'x' } }];
+  expect(find(some, 'Drain p1-t1-2')).toEqual([
+    { ...some[3], name: 'drain P1-T1-2', query: { tab: 'x', do: 'drain node' } },
+  ]);
+  expect(find(some, 'undrain T1').map((x) => x.query?.do)).toEqual(['undrain node']);
+  expect(find(some, 'drain H1')).toEqual([]);
+});

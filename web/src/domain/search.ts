@@ -8,13 +8,26 @@ export interface Target {
   words?: string;
   path: string[];
   query?: Record<string, string>;
+  /** What it is as the target of a drain: its page then asks before it drains it. */
+  drains?: 'node' | 'link';
 }
 
 /**
  * Returns the targets that have every word of the text, the best first: names that are the text, that
- * begin with it, that contain it, and then those of which only other words match.
+ * begin with it, that contain it, and then those of which only other words match. After "drain" or "undrain" it
+ * returns what of them can be drained, each at the page where that is done.
  */
 export function find(targets: readonly Target[], text: string, most = 20): Target[] {
+  const [, verb, object] = /^\s*(drain|undrain)\s+(\S.*)$/i.exec(text) ?? [];
+  if (verb && object) {
+    const doing = verb.toLowerCase();
+    const done = find(
+      targets.filter((t) => t.drains),
+      object,
+      most,
+    ).map((t) => ({ ...t, name: `${doing} ${t.name}`, query: { ...t.query, do: `${doing} ${t.drains}` } }));
+    if (done.length > 0) return done;
+  }
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   const whole = words.join(' ');

@@ -7,6 +7,7 @@ import { Blocks } from '../components/blocks';
 import { Dependents } from '../components/dependents';
 import { Folded } from '../components/documented';
 import { DrainButton } from '../components/drain';
+import { PortCharts } from '../components/history';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
 import { Moments, NetworkPicture, useMoment, usePast, Where } from '../components/network';
@@ -467,6 +468,13 @@ function LinkPanel({
       ) : (
         <p className="quiet">Links are drained in an MRC fabric only.</p>
       )}
+      <PortCharts
+        label="What its ports did"
+        of={portsOf(link.id).flatMap((port, i) => {
+          const name = i === 0 ? s.fromName : s.toName;
+          return name && port ? [[`${name}/${port}`, `${name}, port ${port}`]] : [];
+        })}
+      />
       {drainable && <Folded key={link.id} collection="links" name={link.id} of={{ ...link, name: link.id }} />}
     </Chosen>
   );

@@ -7,6 +7,7 @@ import { Dependents } from '../components/dependents';
 import { Folded } from '../components/documented';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
+import { PortCharts } from '../components/history';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -249,6 +250,12 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
             of={{ ...p, name: `${h.name}/${p.port}` }}
           />
         ))}
+      <PortCharts
+        label="What its switches received from it, and sent to it"
+        of={h.ports.flatMap(({ port, status: p }) =>
+          p.leafName && p.leafPort ? [[`${p.leafName}/${p.leafPort}`, `port ${port}, at ${p.leafName}`]] : [],
+        )}
+      />
       {h.queuePairs && <QueuePairs of={h.queuePairs} host={h.name} />}
       {mrc && (
         <p className="filters">

@@ -175,7 +175,7 @@ function MaintenanceForm({ maintenance, close }: { maintenance?: Maintenance; cl
                   required: true,
                   from: (hosts.data ?? []).map((h) => ({ value: h.name })),
                 },
-                { kind: 'number', name: 'port', label: 'Port', required: true },
+                { kind: 'number', name: 'port', label: 'Port', required: true, at: 'host' },
               ],
             },
           ],

@@ -15,7 +15,7 @@ import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
 import { kindOf } from '../domain/kinds';
-import { columns as columnsOf, growth, spells } from '../domain/samples';
+import { between, columns as columnsOf, growth, spells } from '../domain/samples';
 import { useNow } from '../store/now';
 import { Edit, type Edited, type Kind } from './policies';
 import { useSeen } from '../store/seen';
@@ -383,8 +383,8 @@ function Held({ of: n }: { of: Schemas['PfcNode'] }) {
           { label: 'XOFF', value: w.xoff, tone: 'fault' },
           { label: 'XON', value: w.xon, tone: 'warning' },
         ]}
-        spans={spells(seen, 'paused')}
-        note={`Seen since this page was opened, at most 15 minutes; ${paused} of ${seen.length} readings paused, marked at the foot.`}
+        spans={spells(between(seen, 'paused', 'received'), 'paused')}
+        note={`Seen since this page was opened, at most 15 minutes; ${paused} of ${seen.length} readings paused. The foot has these, and pauses between two readings.`}
       />
       <Chart
         label={`Pauses at ${n.switch}, port ${n.port}`}

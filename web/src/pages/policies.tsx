@@ -89,7 +89,7 @@ export function Edit({ of, close }: { of: Edited; close: () => void }) {
               ? [{ kind: 'port', name: 'switch', label: 'Port', required: true, from: has.ports } as const]
               : [
                   { kind: 'choice', name: 'switch', label: 'Switch', required: true, from: nodes } as const,
-                  { kind: 'number', name: 'port', label: 'Port', required: true } as const,
+                  { kind: 'number', name: 'port', label: 'Port', required: true, at: 'switch' } as const,
                 ]),
             { kind: 'texts', name: 'prefixes', label: 'Prefix', plural: 'Prefixes', add: 'Add a prefix' },
           ],

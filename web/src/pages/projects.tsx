@@ -316,7 +316,7 @@ function ProjectForm({ project, close }: { project?: Project; close: () => void 
       hint: 'Sites of its tenants.',
       item: [
         { kind: 'choice', name: 'switch', label: 'Switch', required: true, from: nodes },
-        { kind: 'number', name: 'port', label: 'Port', required: true },
+        { kind: 'number', name: 'port', label: 'Port', required: true, at: 'switch' },
         shared,
       ],
     },

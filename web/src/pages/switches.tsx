@@ -8,7 +8,8 @@ import { Badge, Conditions } from '../components/badge';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
-import { Confirm } from '../components/form';
+import { Confirm, PortList } from '../components/form';
+import { PortCharts } from '../components/history';
 import { To } from '../components/link';
 import { Where } from '../components/network';
 import { Answer, Empty, Failure } from '../components/states';
@@ -167,6 +168,7 @@ function One({ of: s }: { of: Switch }) {
       />
       <Orphans name={s.name} />
       <Ports name={s.name} />
+      <Busiest name={s.name} />
       <Where switches={[s.name]} />
       {s.system ? (
         <Empty>
@@ -186,6 +188,24 @@ function One({ of: s }: { of: Switch }) {
         <Empty>What it holds is not known while it is not connected.</Empty>
       )}
     </>
+  );
+}
+
+/** The ports of a switch that carried most when its page was opened, as long as they are among those of the network. */
+function Busiest({ name }: { name: string }) {
+  const { data } = useQuery({
+    ...ask.loads(),
+    queryKey: ['top', 'busiest of', name],
+    refetchInterval: false,
+    staleTime: Infinity,
+  });
+  const most = (i: NonNullable<typeof data>['items'][number]) => Math.max(i.in ?? 0, i.out ?? 0);
+  const busy = (data?.items ?? [])
+    .filter((i) => i.name.startsWith(`${name}/`) && most(i) > 0)
+    .sort((a, b) => most(b) - most(a))
+    .slice(0, 4);
+  return (
+    <PortCharts label="Its busiest ports" of={busy.map((i) => [i.name, `port ${i.name.slice(name.length + 1)}`])} />
   );
 }
 
@@ -233,7 +253,6 @@ function Orphans({ name }: { name: string }) {
 function Trace({ name }: { name: string }) {
   const [port, setPort] = useParam('trace-port');
   const [count, setCount] = useParam('trace-count', '1');
-  const ports = useQuery(ask.ports(name));
   const trace = useMutation({ mutationFn: () => ask.traces(name, port, Number(count)) });
   return (
     <section>
@@ -256,13 +275,7 @@ function Trace({ name }: { name: string }) {
             list="trace-ports"
           />
         </label>
-        <datalist id="trace-ports">
-          {(ports.data ?? []).map((p) => (
-            <option key={p.name} value={p.status.port}>
-              {p.status.interface}
-            </option>
-          ))}
-        </datalist>
+        <PortList id="trace-ports" at="switch" name={name} />
         <label>
           Packets{' '}
           <select value={count} onChange={(e) => setCount(e.target.value)}>

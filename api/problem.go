@@ -13,22 +13,37 @@ type Code string
 
 // The codes.
 const (
-	CodeMalformed    Code = "malformed"        // not JSON, an unknown field, a wrong type
-	CodeInvalid      Code = "invalid"          // fields break the rules
-	CodeLimit        Code = "limit_exceeded"   // a limit is exceeded
-	CodeUnreachable  Code = "unreachable"      // no path to a receiver
-	CodeNotPlannable Code = "not_plannable"    // the network lacks what a tree needs
-	CodeConflict     Code = "conflict"         // taken by another resource
-	CodeExists       Code = "already_exists"   // a resource of this name exists
-	CodeNotFound     Code = "not_found"        // no resource of this name
-	CodeVersion      Code = "version_mismatch" // a conditional update missed
-	CodeUnavailable  Code = "unavailable"      // a switch cannot be asked at the moment
-	CodeForbidden    Code = "forbidden"        // what the resource names is not its project's
-	// what is to be drained is the last way between two ends
+	// CodeMalformed: not JSON, an unknown field or query parameter, a wrong type, or an invalid patch.
+	CodeMalformed Code = "malformed"
+	// CodeInvalid: a field breaks the rules.
+	CodeInvalid Code = "invalid"
+	// CodeLimit: a limit is exceeded.
+	CodeLimit Code = "limit_exceeded"
+	// CodeUnreachable: the network has no path to a receiver.
+	CodeUnreachable Code = "unreachable"
+	// CodeNotPlannable: the network lacks what the resource needs.
+	CodeNotPlannable Code = "not_plannable"
+	// CodeConflict: another resource is in the way. Also: the kind or field is new, and not all
+	// controllers have been upgraded.
+	CodeConflict Code = "conflict"
+	// CodeExists: a resource of this name exists.
+	CodeExists Code = "already_exists"
+	// CodeNotFound: no resource of this name exists.
+	CodeNotFound Code = "not_found"
+	// CodeVersion: the resource has another version than a conditional update names.
+	CodeVersion Code = "version_mismatch"
+	// CodeUnavailable: a switch cannot be reached.
+	CodeUnavailable Code = "unavailable"
+	// CodeForbidden: the principal may not do that, or the resource names something that is not of its
+	// project.
+	CodeForbidden Code = "forbidden"
+	// CodeLastPath: the drain would remove the last path between two ends, which the detail names.
 	CodeLastPath Code = "last_path"
-	// the topology that it depends on is not known whole yet
+	// CodeSettling: the topology lacks what the request names, and is not known whole yet.
 	CodeSettling Code = "settling"
-	CodeUnknown  Code = "outcome_unknown" // the change may have been kept
+	// CodeUnknown: the store or the controller that decides did not say in time whether the change was
+	// kept.
+	CodeUnknown Code = "outcome_unknown"
 )
 
 // Error reports why an intent was refused. Nothing was changed, unless the code is CodeUnknown.

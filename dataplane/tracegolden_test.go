@@ -157,7 +157,7 @@ func TestDocumentedTrace(t *testing.T) {
 			t.Errorf("no such line in the trace: %q", l)
 		}
 	}
-	if len(lines) < 20 {
+	if len(lines) < 15 {
 		t.Errorf("the example has %d lines", len(lines))
 	}
 }

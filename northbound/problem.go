@@ -22,23 +22,42 @@ import (
 
 // Codes that are the API's own; the others are those of package api.
 const (
-	codeInternal     = "internal"
+	// The controller's log has the cause, under the id at the end of the problem's instance.
+	codeInternal = "internal"
+	// The request has no credentials, or wrong, expired or revoked ones.
 	codeUnauthorized = "unauthorized"
-	codeNotAllowed   = "method_not_allowed"
-	codeTooLarge     = "body_too_large"
-	codeMediaType    = "unsupported_media_type"
-	codeTimeout      = "timeout"
-	codeStore        = "store_unavailable" // the controller cannot keep changes
-	codeNoRoom       = "no_room"           // the disk of the store is full
-	codeNoDecider    = "no_decider"        // no controller can plan now
-	codeNoSection    = "not_configured"
-	codeTooMany      = "too_many_requests"
-	codeForbidden    = "forbidden_origin"
-	codeHost         = "misdirected"
-	codeDenied       = "forbidden"
-	codePending      = "pending"
-	codeProvider     = "provider_unavailable" // the OpenID Connect provider
-	codeCSRF         = "csrf"
+	// The path has no such method.
+	codeNotAllowed = "method_not_allowed"
+	// The body is longer than the path takes.
+	codeTooLarge = "body_too_large"
+	// The body has another media type than the path takes.
+	codeMediaType = "unsupported_media_type"
+	// A switch did not answer in time.
+	codeTimeout = "timeout"
+	// The controller cannot store changes now. The detail has the reason.
+	codeStore = "store_unavailable"
+	// The disk of the store is full at the controller that the detail names. Deletions, sign-ins and
+	// dry runs are carried out.
+	codeNoRoom = "no_room"
+	// No controller decides now, or the deciding controller ended before it answered, or may have been
+	// replaced.
+	codeNoDecider = "no_decider"
+	// The configuration lacks the section of this request, or there is no store to back up.
+	codeNoSection = "not_configured"
+	// The client has too many concurrent requests, event streams, or requests a second (api.limits).
+	codeTooMany = "too_many_requests"
+	// A page of another origin made a browser send the change.
+	codeForbidden = "forbidden_origin"
+	// The request names another server than api.hosts.
+	codeHost = "misdirected"
+	// The principal may not do that.
+	codeDenied = "forbidden"
+	// The sign-in of a device was not confirmed yet.
+	codePending = "pending"
+	// The OpenID Connect provider cannot be used now.
+	codeProvider = "provider_unavailable"
+	// A session changed something without its CSRF header.
+	codeCSRF = "csrf"
 )
 
 // kinds has the status and the title of each code.
@@ -81,15 +100,6 @@ var kinds = map[string]struct {
 		"The controller cannot keep changes now"},
 	codeNoRoom:    {http.StatusInsufficientStorage, "The disk of the store is full"},
 	codeNoDecider: {http.StatusServiceUnavailable, "No controller decides now"},
-}
-
-// Codes returns every code and its HTTP status.
-func Codes() map[string]int {
-	out := make(map[string]int, len(kinds))
-	for code, k := range kinds {
-		out[code] = k.status
-	}
-	return out
 }
 
 // Limits for the answer about a request, because a request can be as long as a body: number of

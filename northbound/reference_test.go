@@ -27,7 +27,7 @@ const generated = "Generated from the program by `go test ./northbound -run Test
 func TestReference(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	for name, text := range map[string]string{"api.md": apiPage(s), "metrics.md": metricsPage(),
-		"events.md": eventsPage(t)} {
+		"events.md": eventsPage(t), "errors.md": errorsPage(t)} {
 		reference.Page(t, "..", name, text, *update)
 	}
 }
@@ -121,10 +121,11 @@ func metricsPage() string {
 		reference.Metrics(all)
 }
 
-// eventsPage has the types of events and of conditions, with what package api says of them.
-func eventsPage(t *testing.T) string {
-	said := make(map[string]map[string]string) // by the type of the constant and its value
-	files, err := filepath.Glob("../api/*.go")
+// constants returns the comments of the constants of some files, by type and value; the type of
+// constants without one is "".
+func constants(t *testing.T, pattern string) map[string]map[string]string {
+	said := make(map[string]map[string]string)
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,19 +139,47 @@ func eventsPage(t *testing.T) string {
 			if !ok || len(v.Values) != 1 {
 				return true
 			}
-			of, isType := v.Type.(*ast.Ident)
+			of := ""
+			if name, ok := v.Type.(*ast.Ident); ok {
+				of = name.Name
+			}
 			value, isText := v.Values[0].(*ast.BasicLit)
-			if !isType || !isText {
+			if !isText {
 				return true
 			}
-			if said[of.Name] == nil {
-				said[of.Name] = make(map[string]string)
+			if said[of] == nil {
+				said[of] = make(map[string]string)
 			}
 			text, _ := strconv.Unquote(value.Value)
-			said[of.Name][text] = cmp.Or(v.Comment.Text(), v.Doc.Text())
+			said[of][text] = strings.TrimPrefix(cmp.Or(v.Comment.Text(), v.Doc.Text()),
+				v.Names[0].Name+": ")
 			return true
 		})
 	}
+	return said
+}
+
+// errorsPage has the codes of problems, with the comments of their constants.
+func errorsPage(t *testing.T) string {
+	page := "# Errors\n\n" + generated + "[api.md](../api.md#errors) has the form of a problem.\n\n" +
+		reference.Head("status", "code", "title", "when")
+	ofAPI, own := constants(t, "../api/problem.go")["Code"], constants(t, "problem.go")[""]
+	byStatus := func(a, b string) int {
+		return cmp.Or(cmp.Compare(kinds[a].status, kinds[b].status), cmp.Compare(a, b))
+	}
+	for _, code := range slices.SortedFunc(maps.Keys(kinds), byStatus) {
+		when := cmp.Or(ofAPI[code], own[code])
+		if when == "" {
+			t.Errorf("the constant of %s has no comment", code)
+		}
+		page += reference.Row(strconv.Itoa(kinds[code].status), "`"+code+"`", kinds[code].title, when)
+	}
+	return page
+}
+
+// eventsPage has the types of events and of conditions, with what package api says of them.
+func eventsPage(t *testing.T) string {
+	said := constants(t, "../api/*.go")
 	var page strings.Builder
 	page.WriteString("# Events and conditions\n\n" + generated + "[api.md](../api.md#events) has " +
 		"the stream of events.\n\n## Events\n\n" + reference.Head("type", "when"))

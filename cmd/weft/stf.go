@@ -23,7 +23,11 @@ func newSTF(env environment) *cobra.Command {
 embedded switch: entries, packets in, packets expected. When the switch does not behave
 as expected, the exit status is 1, and the output shows the first difference.
 
-  weft stf --program ternary2-bmv2.json ternary2-bmv2.stf`,
+  weft stf --program ternary2-bmv2.json ternary2-bmv2.stf
+
+The exit status is 2 when the case or the program cannot be read. Statements:
+
+` + stf.Help,
 		Args: arguments(1, 1),
 		RunE: func(_ *cobra.Command, args []string) error { return runSTF(env, files, cfg, args[0]) },
 	}

@@ -93,7 +93,9 @@ With --topology or --router-id the switch advertises itself by BGP-LS: its loopb
 address, locator and SRv6 SIDs, and those of its links whose interfaces are up:
   weft switch -i 1@veth0 -i 2@veth2 --bgp-peer 192.0.2.100 --router-id 10.0.0.6 \
     --loopback 2001:db8:0:6::1 --locator 5f00:0:6::/48 --link 2=10.0.0.4/1,delay=10us \
-    --prefix 2001:db8:1:1::1/128`,
+    --prefix 2001:db8:1:1::1/128
+
+` + foreignHelp(),
 		Args: cobra.ArbitraryArgs, Version: buildVersion(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at := cmd.ArgsLenAtDash(); at >= 0 {

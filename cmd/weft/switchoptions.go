@@ -47,6 +47,20 @@ var foreign = []foreignOption{
 	{name: "json-version", flag: true, refused: true, why: "docs/dataplane.md says what is supported"},
 }
 
+// foreignHelp names the options of simple_switch_grpc that do nothing, and those that are refused.
+func foreignHelp() string {
+	var ignored, refused []string
+	for _, o := range foreign {
+		if o.refused {
+			refused = append(refused, "--"+o.name+": "+o.why)
+		} else {
+			ignored = append(ignored, "--"+o.name+": "+o.why)
+		}
+	}
+	return "Options of simple_switch_grpc without effect:\n  " + strings.Join(ignored, "\n  ") +
+		"\nRefused:\n  " + strings.Join(refused, "\n  ")
+}
+
 // registerForeign adds the options to those of a command, where help does not
 // show them.
 func registerForeign(f *pflag.FlagSet) {

@@ -18,7 +18,8 @@ const (
 	// MaxStreams is how many streams of one service there may be; more are refused.
 	MaxStreams = 8
 
-	maxRequests = 4 // requests under way; more wait unread
+	// MaxRequests is how many requests of a client may be under way; more wait unread.
+	MaxRequests = 4
 	maxReads    = 2 // answers to Reads that are put together; more wait
 )
 
@@ -43,7 +44,7 @@ type Client struct {
 }
 
 func newClient(g *Limiter, host string) *Client {
-	return &Client{limiter: g, host: host, Requests: semaphore.NewWeighted(maxRequests),
+	return &Client{limiter: g, host: host, Requests: semaphore.NewWeighted(MaxRequests),
 		Reads: semaphore.NewWeighted(maxReads), streams: make(map[string]int)}
 }
 

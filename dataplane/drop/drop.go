@@ -1,5 +1,5 @@
 // Package drop names the reasons for which a switch drops packets. Counters, metrics, traces and
-// reports use these names; docs/dataplane.md lists them.
+// reports use these names; docs/reference/switch-metrics.md lists them.
 //
 // A P4 program may count reasons of its own. Those keep the names of its enum in P4Info, for
 // example p4.DropReason.
@@ -68,6 +68,22 @@ func (r Reason) String() string {
 		return fmt.Sprintf("reason(%d)", uint8(r))
 	}
 	return table[r].name
+}
+
+// CountedBy returns who counts r: the switch, a port in one of its directions, or the runner, which
+// joins the switch to its ports.
+func (r Reason) CountedBy() string {
+	switch r {
+	case Oversize, InputFull:
+		return "switch; port, in"
+	case Overrun:
+		return "port, in"
+	case NoSuchPort:
+		return "runner"
+	case TransmitRefused:
+		return "port, out"
+	}
+	return "switch"
 }
 
 // Text returns a clause that explains r.

@@ -94,7 +94,7 @@ func (b *branch) find(query []*gpb.PathElem) (at *branch, keys []string, bad str
 		case name == "*" || name == anyDepth:
 			return nil, nil, fmt.Sprintf("wildcard %s; want a path without one", name)
 		case next == nil || strings.Contains(name, ":") && name != next.module+":"+next.name:
-			return nil, nil, fmt.Sprintf("no such element as %s; docs/gnmi.md lists those there are", name)
+			return nil, nil, fmt.Sprintf("no such element as %s; see docs/reference/gnmi.md", name)
 		case next.key == "" && len(q.GetKey()) > 0:
 			return nil, nil, badKey(q, "")
 		}
@@ -129,7 +129,7 @@ func (e *editing) put(b *branch, keys []string, v any) (where, bad string) {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		m := b.members[local(name)]
 		if m == nil || strings.Contains(name, ":") && name != m.module+":"+m.name {
-			return "/" + name, "no such element; docs/gnmi.md lists those there are"
+			return "/" + name, "no such element; see docs/reference/gnmi.md"
 		}
 		if m.key == "" {
 			if where, bad := e.put(m, keys, object[name]); bad != "" {

@@ -38,7 +38,7 @@ func compile(prefix, path *gpb.Path) (pattern, error) {
 	p, err := find(prefix, path)
 	if err == nil && len(p.all) == 0 {
 		err = status.Errorf(codes.InvalidArgument,
-			"path %s: no such leaf; docs/gnmi.md lists those there are", text(prefix, path))
+			"path %s: no such leaf; see docs/reference/gnmi.md", text(prefix, path))
 	}
 	return p, err
 }

@@ -78,6 +78,41 @@ var verbs = map[string]func(*line) any{
 	"table_indirect_add_with_group": func(l *line) any { return l.indirect(true) },
 }
 
+// Help describes the statements, one or a few alike a line.
+const Help = `  add TABLE [PRIORITY] KEY:VALUE... ACTION(PARAMETER:VALUE, ...) [= ID]
+      inserts an entry; the largest priority wins; an omitted key matches anything, 0 if exact
+  setdefault TABLE ACTION(...)      sets the default action of a table
+  remove all                        empties all tables
+  packet PORT OCTETS                a packet arrives
+  expect PORT [OCTETS [$]]          the next packet of the port begins with these octets, * any
+                                    digit; with $ it ends there; without octets any matches
+  no_packet                         nothing has left since the last packet came in
+  wait                              a second of virtual time passes
+  check_counter COUNTER(INDEX|$ID) packets|bytes ==|!=|<|<=|>|>= NUMBER
+      compares a counter, or the direct counter of the entry with that ID; octets with or
+      without a frame check sequence of 4 a packet
+  mc_mgrp_create GROUP, mc_node_create RID PORT..., mc_node_update NODE PORT...,
+  mc_node_associate GROUP NODE      multicast; nodes are counted from 0
+  mirroring_add SESSION PORT, mirroring_add_mc SESSION GROUP, mirroring_delete SESSION,
+  mirroring_get SESSION             clone sessions
+  pvs_add SET VALUE                 adds to a parser value set, the fields one after another
+  act_prof_create_member PROFILE ACTION(...), act_prof_create_group PROFILE,
+  act_prof_add_member_to_group PROFILE MEMBER GROUP,
+  table_indirect_add TABLE [PRIORITY] KEY:VALUE... => MEMBER,
+  table_indirect_add_with_group TABLE [PRIORITY] KEY:VALUE... => GROUP
+      action profiles, and entries with them; members and groups are counted from 0
+  register_write REGISTER INDEX VALUE, register_reset REGISTER,
+  counter_write COUNTER INDEX PACKETS BYTES, meter_set_rates METER INDEX RATE:BURST RATE:BURST,
+  meter_array_set_rates METER RATE:BURST RATE:BURST
+                                    write registers, counters and meters; rates a microsecond
+  register_read, counter_read, meter_get_rates
+      accepted, without effect
+
+Values are decimal, 0x, 0o or 0b. VALUE&&&MASK (ternary), PREFIX/LENGTH (lpm), LOW->HIGH (range) and
+* for a hexadecimal digit are matches; h.valid is the validity of a header. Names may omit their
+prefix. An unexpected packet is a difference at every port that a packet or expect statement names;
+packets of other ports are lost, as in p4c's own driver.`
+
 // statement reads one line.
 func statement(text string) (any, error) {
 	verb, rest, _ := strings.Cut(strings.TrimLeft(text, " \t"), " ")

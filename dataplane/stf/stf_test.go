@@ -3,7 +3,10 @@ package stf
 import (
 	"errors"
 	"flag"
+	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,4 +164,13 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%v has no line", err)
 		}
 	})
+}
+
+// TestHelp: the help names every statement.
+func TestHelp(t *testing.T) {
+	for _, verb := range append(slices.Sorted(maps.Keys(verbs)), "packet", "expect") {
+		if !regexp.MustCompile(`(?m)(^  |, )` + verb + `\b`).MatchString(Help) {
+			t.Errorf("the help lacks %s", verb)
+		}
+	}
 }

@@ -94,7 +94,7 @@ func TestScrape(t *testing.T) {
 	}
 }
 
-// TestReference: docs/reference/switch-metrics.md has the metrics of a switch.
+// TestReference: docs/reference/switch-metrics.md has the metrics of a switch and its drop reasons.
 func TestReference(t *testing.T) {
 	f := &fake{
 		snapshot: live.Snapshot{Ports: []live.PortSnapshot{{}}, Queues: []dataplane.QueueState{{}},
@@ -108,9 +108,14 @@ func TestReference(t *testing.T) {
 	for m := range samples {
 		all = append(all, m.Desc())
 	}
+	drops := "\n## Drop reasons\n\n[dataplane.md](../dataplane.md#drop-reasons) has the rules.\n\n" +
+		reference.Head("reason", "counted by", "the packet was dropped because")
+	for r := range drop.Reasons() {
+		drops += reference.Row("`"+r.String()+"`", r.CountedBy(), r.Text())
+	}
 	reference.Page(t, "../../..", "switch-metrics.md", "# Metrics of a switch\n\nGenerated from the "+
 		"program by `go test ./dataplane/live/metrics -update`. `weft switch --http-addr` serves them "+
-		"([cli.md](../cli.md#switch)).\n\n"+reference.Metrics(all), *update)
+		"([cli.md](../cli.md#switch)).\n\n"+reference.Metrics(all)+drops, *update)
 }
 
 // A switch that is closing costs its own metrics only.

@@ -55,6 +55,8 @@ const (
 type Metric struct {
 	// Name and Unit are those of the API.
 	Name, Unit string
+	// Meaning says what is counted or measured.
+	Meaning string
 	// scale turns what is kept into the unit: octets a second into bit/s.
 	scale float64
 	// gauge is a value of a moment: a longer step has the greatest. Others are rates, with means.
@@ -131,59 +133,69 @@ const (
 // maxMetrics is the greatest number of metrics of a kind.
 const maxMetrics = portMetrics
 
+// metrics are the metrics of each kind: the name, the unit, the meaning.
 var metrics = [kinds][]Metric{
 	Port: append([]Metric{
-		{Name: "inBits", Unit: BitsPerSecond, scale: 8, octets: true},
-		{Name: "outBits", Unit: BitsPerSecond, scale: 8, octets: true},
-		{Name: "inPackets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "outPackets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "inErrors", Unit: PacketsPerSecond, scale: 1}, {Name: "outErrors", Unit: PacketsPerSecond,
-			scale: 1},
-		{Name: "inDiscards", Unit: PacketsPerSecond, scale: 1},
-		{Name: "outDiscards", Unit: PacketsPerSecond, scale: 1},
+		{Name: "inBits", Unit: BitsPerSecond, scale: 8, octets: true, Meaning: "received"},
+		{Name: "outBits", Unit: BitsPerSecond, scale: 8, octets: true, Meaning: "sent"},
+		{Name: "inPackets", Unit: PacketsPerSecond, scale: 1, Meaning: "received"},
+		{Name: "outPackets", Unit: PacketsPerSecond, scale: 1, Meaning: "sent"},
+		{Name: "inErrors", Unit: PacketsPerSecond, scale: 1, Meaning: "received and damaged"},
+		{Name: "outErrors", Unit: PacketsPerSecond, scale: 1, Meaning: "not sent for an error"},
+		{Name: "inDiscards", Unit: PacketsPerSecond, scale: 1, Meaning: "received and discarded"},
+		{Name: "outDiscards", Unit: PacketsPerSecond, scale: 1, Meaning: "discarded before sending"},
 	}, pfcMetrics()...),
 	Queue: {
-		{Name: "bits", Unit: BitsPerSecond, scale: 8, octets: true},
-		{Name: "packets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "droppedPackets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "droppedBits", Unit: BitsPerSecond, scale: 8, octets: true},
-		{Name: "longest", Unit: Octets, scale: 1, gauge: true},
-		{Name: "markedPackets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "trimmedPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "bits", Unit: BitsPerSecond, scale: 8, octets: true, Meaning: "sent from the queue"},
+		{Name: "packets", Unit: PacketsPerSecond, scale: 1, Meaning: "sent from the queue"},
+		{Name: "droppedPackets", Unit: PacketsPerSecond, scale: 1, Meaning: "that found no room"},
+		{Name: "droppedBits", Unit: BitsPerSecond, scale: 8, octets: true, Meaning: "that found no room"},
+		{Name: "longest", Unit: Octets, scale: 1, gauge: true,
+			Meaning: "the greatest length since the switch began to watch the queue"},
+		{Name: "markedPackets", Unit: PacketsPerSecond, scale: 1, Meaning: "marked (ECN CE)"},
+		{Name: "trimmedPackets", Unit: PacketsPerSecond, scale: 1, Meaning: "trimmed"},
 	},
 	Group: {
-		{Name: "ackedPackets", Unit: PacketsPerSecond, scale: 1}, {Name: "cnps", Unit: PacketsPerSecond,
-			scale: 1},
-		{Name: "stalledReceivers", Unit: Number, scale: 1, gauge: true},
+		{Name: "ackedPackets", Unit: PacketsPerSecond, scale: 1,
+			Meaning: "that all receivers have: acknowledged to the source"},
+		{Name: "cnps", Unit: PacketsPerSecond, scale: 1, Meaning: "CNPs sent to the source"},
+		{Name: "stalledReceivers", Unit: Number, scale: 1, gauge: true,
+			Meaning: "receivers that hold the group back"},
 	},
 	EVProfile: {
-		{Name: "sentPackets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "lostPackets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "activeEvs", Unit: Number, scale: 1, gauge: true}, {Name: "deniedEvs", Unit: Number,
-			scale: 1, gauge: true},
-		{Name: "assumedBadEvs", Unit: Number, scale: 1, gauge: true},
+		{Name: "sentPackets", Unit: PacketsPerSecond, scale: 1, Meaning: "as its hosts count them"},
+		{Name: "lostPackets", Unit: PacketsPerSecond, scale: 1,
+			Meaning: "as its hosts count them; trimmed ones are not lost"},
+		{Name: "activeEvs", Unit: Number, scale: 1, gauge: true, Meaning: "EVs that may be used"},
+		{Name: "deniedEvs", Unit: Number, scale: 1, gauge: true, Meaning: "EVs denied by the controller"},
+		{Name: "assumedBadEvs", Unit: Number, scale: 1, gauge: true, Meaning: "EVs that hosts found bad"},
 	},
 	Tunnel: {
-		{Name: "probes", Unit: PacketsPerSecond, scale: 1}, {Name: "lostProbes", Unit: PacketsPerSecond,
-			scale: 1},
-		{Name: "rtt", Unit: Seconds, scale: 1e-9, gauge: true}, {Name: "down", Unit: Number, scale: 1,
-			gauge: true},
+		{Name: "probes", Unit: PacketsPerSecond, scale: 1, Meaning: "sent"},
+		{Name: "lostProbes", Unit: PacketsPerSecond, scale: 1, Meaning: "not answered"},
+		{Name: "rtt", Unit: Seconds, scale: 1e-9, gauge: true, Meaning: "round trip of a probe"},
+		{Name: "down", Unit: Number, scale: 1, gauge: true, Meaning: "1: probes do not come through"},
 	},
 	Fabric: {
-		{Name: "offeredBits", Unit: BitsPerSecond, scale: 8, octets: true},
-		{Name: "deliveredBits", Unit: BitsPerSecond, scale: 8, octets: true},
-		{Name: "lostPackets", Unit: PacketsPerSecond, scale: 1},
+		{Name: "offeredBits", Unit: BitsPerSecond, scale: 8, octets: true,
+			Meaning: "come in by ports that lead to no switch; of a plane, what T0s send up; of a job, " +
+				"what its NICs send"},
+		{Name: "deliveredBits", Unit: BitsPerSecond, scale: 8, octets: true,
+			Meaning: "go out by these ports; of a plane, what T0s receive; of a job, what its NICs get"},
+		{Name: "lostPackets", Unit: PacketsPerSecond, scale: 1,
+			Meaning: "that ports discard or find damaged; of all and of jobs"},
 	},
 	SID: {
-		{Name: "packets", Unit: PacketsPerSecond, scale: 1},
-		{Name: "bits", Unit: BitsPerSecond, scale: 8, octets: true},
+		{Name: "packets", Unit: PacketsPerSecond, scale: 1, Meaning: "that went by the SID"},
+		{Name: "bits", Unit: BitsPerSecond, scale: 8, octets: true, Meaning: "that went by the SID"},
 	},
 }
 
 func pfcMetrics() (out []Metric) {
-	for _, pause := range []string{"pfcIn", "pfcOut"} {
+	for _, pause := range []struct{ name, way string }{{"pfcIn", "received"}, {"pfcOut", "sent"}} {
 		for p := range gnmi.Priorities {
-			out = append(out, Metric{Name: fmt.Sprint(pause, p), Unit: FramesPerSecond, scale: 1})
+			out = append(out, Metric{Name: fmt.Sprint(pause.name, p), Unit: FramesPerSecond, scale: 1,
+				Meaning: fmt.Sprintf("PFC frames %s, of priority %d", pause.way, p)})
 		}
 	}
 	return out

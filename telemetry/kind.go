@@ -55,7 +55,7 @@ const (
 type Metric struct {
 	// Name and Unit are those of the API.
 	Name, Unit string
-	// Meaning says what is counted or measured.
+	// Meaning is a phrase about what is counted or measured.
 	Meaning string
 	// scale turns what is kept into the unit: octets a second into bit/s.
 	scale float64
@@ -192,10 +192,10 @@ var metrics = [kinds][]Metric{
 }
 
 func pfcMetrics() (out []Metric) {
-	for _, pause := range []struct{ name, way string }{{"pfcIn", "received"}, {"pfcOut", "sent"}} {
+	for _, pause := range []struct{ name, did string }{{"pfcIn", "received"}, {"pfcOut", "sent"}} {
 		for p := range gnmi.Priorities {
 			out = append(out, Metric{Name: fmt.Sprint(pause.name, p), Unit: FramesPerSecond, scale: 1,
-				Meaning: fmt.Sprintf("PFC frames %s, of priority %d", pause.way, p)})
+				Meaning: fmt.Sprintf("PFC frames %s, of priority %d", pause.did, p)})
 		}
 	}
 	return out

@@ -166,13 +166,12 @@ const (
 	ReasonUnjudged     = "Unjudged"    // not Ready: nobody has looked yet
 	// ReasonJobsConcerned: Degraded, jobs lose something by a maintenance.
 	ReasonJobsConcerned = "JobsConcerned"
-	ReasonEnded         = "Ended" // not Ready: the job has ended
-	// ReasonNoSecret and ReasonFailing: Degraded, a notification is not signed, or not taken.
-	ReasonNoSecret = "NoSecret"
-	ReasonFailing  = "Failing"
+	ReasonEnded         = "Ended"    // not Ready: the job has ended
+	ReasonNoSecret      = "NoSecret" // Degraded: a notification is not signed
+	ReasonFailing       = "Failing"  // Degraded: the receiver of a notification does not take it
 	// ReasonPreempted: Ready or not, a lease of a higher priority has taken links from a lease.
 	ReasonPreempted = "Preempted"
-	// ReasonTaken is the reason of a [Taken] that shows in no condition of its resource.
+	// of a [Taken] that shows in no condition of its resource
 	ReasonTaken = "Taken"
 )
 

@@ -122,7 +122,7 @@ func metricsPage() string {
 }
 
 // constants returns the comments of the constants of some files, by type and value; the type of
-// constants without one is "".
+// constants without one is "", or "reason" where their name begins so.
 func constants(t *testing.T, pattern string) map[string]map[string]string {
 	said := make(map[string]map[string]string)
 	files, err := filepath.Glob(pattern)
@@ -142,6 +142,8 @@ func constants(t *testing.T, pattern string) map[string]map[string]string {
 			of := ""
 			if name, ok := v.Type.(*ast.Ident); ok {
 				of = name.Name
+			} else if strings.HasPrefix(strings.ToLower(v.Names[0].Name), "reason") {
+				of = "reason"
 			}
 			value, isText := v.Values[0].(*ast.BasicLit)
 			if !isText {
@@ -189,6 +191,12 @@ func eventsPage(t *testing.T) string {
 	page.WriteString("\n## Conditions\n\n" + reference.Head("type", "meaning"))
 	for _, name := range slices.Sorted(maps.Keys(said["ConditionType"])) {
 		page.WriteString(reference.Row("`"+name+"`", said["ConditionType"][name]))
+	}
+	page.WriteString("\n## Reasons of conditions\n\n" + reference.Head("reason", "condition, meaning"))
+	reasons := constants(t, "../controller/mrc/*.go")["reason"]
+	maps.Copy(reasons, said["reason"])
+	for _, name := range slices.Sorted(maps.Keys(reasons)) {
+		page.WriteString(reference.Row("`"+name+"`", reasons[name]))
 	}
 	return page.String()
 }

@@ -149,15 +149,15 @@ func (c *Core) hasLeaf(r *fabric.Rack, name string) bool {
 
 // Reasons of the conditions of EV profiles, beside those of package api.
 const (
-	reasonBuilt     = "Built"
-	reasonNoProfile = "NoProfile"
-	reasonApplied   = "Applied"
-	reasonApplying  = "Applying"
-	reasonNoPath    = "NoPath"
-	reasonReplaced  = "EVsReplaced"
-	reasonTooFew    = "TooFewEVs"
-	reasonExplicit  = "ExplicitInstead"
-	reasonOverride  = "SpecNotMet"
+	reasonBuilt     = "Built"           // Accepted
+	reasonNoProfile = "NoProfile"       // not Accepted, Degraded: the pair has none
+	reasonApplied   = "Applied"         // Programmed: all hosts have it
+	reasonApplying  = "Applying"        // not Programmed
+	reasonNoPath    = "NoPath"          // Degraded: no path is left
+	reasonReplaced  = "EVsReplaced"     // Degraded: EVs of surviving paths stand in for denied ones
+	reasonTooFew    = "TooFewEVs"       // Degraded: fewer than minActive
+	reasonExplicit  = "ExplicitInstead" // Degraded: too few generated EVs were left
+	reasonOverride  = "SpecNotMet"      // Degraded: the profile follows the configuration
 )
 
 // View describes the profile without its EVs. It may be called from any goroutine, as may EVs and

@@ -95,7 +95,7 @@ func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Opt
 	}
 	relayed, asked, accept := split(listener)
 	m.self = cluster.Member{
-		Name: o.name(), API: advertised(c, s.listener), Peers: advertised(c, peers),
+		Name: o.name(), API: advertised(c, s.listener), Peers: peersAt(c, peers),
 		Release: o.API.Version, Schema: store.Schema, Started: time.Now().UTC(),
 	}
 	if s.hosts != nil {
@@ -191,20 +191,24 @@ func peerTransport(dial func(ctx context.Context, address string) (net.Conn,
 		IdleConnTimeout: time.Minute, DisableCompression: true}
 }
 
-// advertised returns the address of a listener for other machines.
-func advertised(c *inventory.Cluster, l net.Listener) string {
-	host, port, _ := net.SplitHostPort(l.Addr().String())
-	if a, err := netip.ParseAddr(host); err != nil || !a.IsUnspecified() {
-		return l.Addr().String()
-	}
-	host = c.Advertise
+// peersAt returns the address at which other controllers reach a listener of this machine.
+func peersAt(c *inventory.Cluster, l net.Listener) string {
+	host := c.Host()
 	if host == "" {
-		host, _, _ = net.SplitHostPort(c.Listen)
-		if a, err := netip.ParseAddr(host); host == "" || err == nil && a.IsUnspecified() {
-			host, _ = os.Hostname() // "" has others fail, with this address in their errors
-		}
+		host, _ = os.Hostname() // "" has others fail, with this address in their errors
 	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return net.JoinHostPort(host, port)
+}
+
+// advertised returns the address at which other machines reach a listener for clients or hosts: its
+// own, or that for controllers if it listens at all addresses.
+func advertised(c *inventory.Cluster, l net.Listener) string {
+	at := l.Addr().String()
+	if a, err := netip.ParseAddrPort(at); err == nil && a.Addr().IsUnspecified() {
+		return peersAt(c, l)
+	}
+	return at
 }
 
 // lead decides until the mandate ends.

@@ -207,7 +207,11 @@ func requests(inv *inventory.Inventory) []certs.Request {
 	local := []string{machine, "localhost", "127.0.0.1", "::1"}
 	if members := inv.Cluster.Etcd.Members; len(members) > 0 {
 		for name, address := range members {
-			want(certs.KindController, name, at(append([]string{name, address}, local[1:]...)...)...)
+			hosts := append([]string{name, address}, local[1:]...)
+			if name == inv.Cluster.Name { // what the others advertise is in their files
+				hosts = append(hosts, inv.Cluster.Host())
+			}
+			want(certs.KindController, name, at(hosts...)...)
 		}
 		slices.SortFunc(out, func(a, b certs.Request) int { return strings.Compare(a.Name, b.Name) })
 	} else {

@@ -36,6 +36,19 @@ func (e *Etcd) On() bool { return len(e.Members) > 0 }
 // On reports whether the controller is one of several.
 func (c *Cluster) On() bool { return c.Listen != "" }
 
+// Host returns the name or address at which other controllers reach this controller: Advertise, or
+// the host of Listen, as written there; "" when that is all addresses.
+func (c *Cluster) Host() string {
+	if c.Advertise != "" {
+		return c.Advertise
+	}
+	host, _, _ := net.SplitHostPort(c.Listen)
+	if a, err := netip.ParseAddr(host); err == nil && a.IsUnspecified() {
+		return ""
+	}
+	return host
+}
+
 func defaultCluster() Cluster {
 	return Cluster{TTL: api.Duration(2 * time.Second),
 		Etcd: Etcd{Election: api.Duration(500 * time.Millisecond)}}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -48,12 +47,8 @@ func CheckCertificates(inv *inventory.Inventory, now time.Time) (faults inventor
 // reachedAt returns the host names and addresses in the configuration at which other controllers
 // reach this controller.
 func reachedAt(c *inventory.Cluster) (hosts []string) {
-	listen, _, _ := net.SplitHostPort(c.Listen) // the inventory has been checked
-	if a, err := netip.ParseAddr(listen); listen == "" || err == nil && a.IsUnspecified() {
-		listen = c.Advertise
-	}
-	etcd, _, _ := net.SplitHostPort(c.Etcd.Members[c.Name])
-	for _, host := range []string{listen, etcd} {
+	etcd, _, _ := net.SplitHostPort(c.Etcd.Members[c.Name]) // the inventory has been checked
+	for _, host := range []string{c.Host(), etcd} {
 		if host != "" && !slices.Contains(hosts, host) {
 			hosts = append(hosts, host)
 		}

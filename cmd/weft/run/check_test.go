@@ -17,7 +17,8 @@ func TestReachedAt(t *testing.T) {
 		want              string
 	}{
 		{"192.0.2.1:9443", "", members, "192.0.2.1"},
-		{"192.0.2.7:9443", "c1.example", members, "192.0.2.7 192.0.2.1"},
+		{"192.0.2.7:9443", "c1.example", members, "c1.example 192.0.2.1"},
+		{"c1.example:9443", "", members, "c1.example 192.0.2.1"},
 		{"0.0.0.0:9443", "c1.example", members, "c1.example 192.0.2.1"},
 		{"[::]:9443", "", members, "192.0.2.1"},
 		{":9443", "192.0.2.7", nil, "192.0.2.7"},

@@ -2,6 +2,7 @@ package southbound
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,60 @@ func TestRivals(t *testing.T) {
 		is(StateReady, "after the courtesy")
 		_ = s.Close()
 	})
+}
+
+// TestRivalPauses: the session takes a switch back at once, then 30 s after the last time, twice as
+// long each time up to 10 minutes, and at once again after an hour.
+func TestRivalPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, cfg := rival{held: true, begun: time.Now()}, DefaultConfig()
+		pauses := func(want time.Duration, when string) {
+			t.Helper()
+			if pause, ok := r.met(&cfg, true, false, false); pause != want || !ok {
+				t.Errorf("%s: %v, %t, want %v", when, pause, ok, want)
+			}
+		}
+		pauses(0, "first")
+		for i, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute,
+			4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute} {
+			r.back()
+			pauses(want, fmt.Sprintf("after %d times", i+1))
+			time.Sleep(want - time.Nanosecond)
+			pauses(time.Nanosecond, "just before its time")
+			time.Sleep(time.Hour - want) // a nanosecond less than a calm
+			pauses(0, "long after its time")
+		}
+		time.Sleep(time.Nanosecond)
+		r.back()
+		pauses(30*time.Second, "after a calm")
+	})
+}
+
+// TestVacant: only a session that has lost the switch to another installation, and does not claim
+// it anyway, leaves the other time to come back, and only when nobody is primary.
+func TestVacant(t *testing.T) {
+	for name, c := range map[string]struct {
+		r               rival
+		claim           Claim
+		foreign, vacant bool
+		pause           time.Duration
+		ok              bool
+	}{
+		"lost":                    {rival{seen: true}, ClaimVacant, false, true, 10 * time.Second, true},
+		"never lost":              {rival{}, ClaimVacant, false, true, 0, true},
+		"held":                    {rival{seen: true, held: true}, ClaimVacant, false, true, 0, true},
+		"claimed anyway":          {rival{seen: true}, ClaimAnyway, false, true, 0, true},
+		"its own has the switch":  {rival{seen: true}, ClaimVacant, false, false, 0, true},
+		"another has the switch":  {rival{}, ClaimVacant, true, false, 0, false},
+		"another has what it has": {rival{held: true}, ClaimVacant, true, false, 0, true},
+	} {
+		cfg := DefaultConfig()
+		cfg.Claim, cfg.Courtesy = c.claim, 10*time.Second
+		c.r.begun = time.Now()
+		if pause, ok := c.r.met(&cfg, c.foreign, c.vacant, false); pause != c.pause || ok != c.ok {
+			t.Errorf("%s: %v, %t, want %v, %t", name, pause, ok, c.pause, c.ok)
+		}
+	}
 }
 
 // TestNoRival: a session that held nothing leaves the switch to whoever is primary, and so does one

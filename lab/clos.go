@@ -65,7 +65,7 @@ func (c ClosConfig) Validate() error {
 		{"hosts", c.Hosts, c.T0, maxNodes},
 	} {
 		if f.value < f.least || f.value > f.most {
-			return &FieldError{Field: f.name, Problem: fmt.Sprintf("%d, want %d to %d", f.value, f.least,
+			return &FieldError{Field: f.name, Problem: fmt.Sprintf("is %d: want %d to %d", f.value, f.least,
 				f.most)}
 		}
 	}

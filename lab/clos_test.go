@@ -42,14 +42,14 @@ func TestClosRefuses(t *testing.T) {
 		config ClosConfig
 		want   string
 	}{
-		{ClosConfig{Planes: 32}, "planes: 32, want 1 to 31"},
-		{ClosConfig{Planes: -1}, "planes: -1"},
-		{ClosConfig{Tiers: 4}, "tiers: 4, want 2 to 3"},
-		{ClosConfig{Pods: 2}, "pods: 2, want 0 to 0"},
-		{ClosConfig{T2: 2}, "t2: 2, want 0 to 0"},
-		{ClosConfig{Tiers: 3, Pods: 5}, "pods: 5, want 1 to 4"},
-		{ClosConfig{Hosts: 3}, "hosts: 3, want 4 to"},
-		{ClosConfig{T1: 501}, "t1: 501, want 1 to 500"},
+		{ClosConfig{Planes: 32}, "planes: is 32: want 1 to 31"},
+		{ClosConfig{Planes: -1}, "planes: is -1"},
+		{ClosConfig{Tiers: 4}, "tiers: is 4: want 2 to 3"},
+		{ClosConfig{Pods: 2}, "pods: is 2: want 0 to 0"},
+		{ClosConfig{T2: 2}, "t2: is 2: want 0 to 0"},
+		{ClosConfig{Tiers: 3, Pods: 5}, "pods: is 5: want 1 to 4"},
+		{ClosConfig{Hosts: 3}, "hosts: is 3: want 4 to"},
+		{ClosConfig{T1: 501}, "t1: is 501: want 1 to 500"},
 	} {
 		if err := c.config.Validate(); !errors.Is(err, ErrNetwork) ||
 			!strings.Contains(err.Error(), c.want) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Load reads the YAML description of a network (see docs/config.md, Lab) and completes it. Errors
-// name the file and, where the text is at fault, line and column.
+// name the file and, where the text is at fault, line, field, value and what would be right.
 func Load(path string) (Network, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -19,10 +19,32 @@ func Load(path string) (Network, error) {
 	}
 	n, err := Parse(text)
 	if err != nil {
-		return Network{}, each(err, func(err error) error { return fmt.Errorf("%s: %w", path, err) })
+		return Network{}, each(err, func(err error) error {
+			if at := (*placed)(nil); errors.As(err, &at) {
+				at.path = path
+				return at
+			}
+			return fmt.Errorf("%s: %w", path, err)
+		})
 	}
 	return n, nil
 }
+
+// placed is a fault with its place in a text, or in a file.
+type placed struct {
+	path  string // "": a text
+	line  int
+	fault *FieldError
+}
+
+func (p *placed) Error() string {
+	if p.path == "" {
+		return fmt.Sprintf("line %d: %v", p.line, p.fault)
+	}
+	return fmt.Sprintf("%s:%d: %s: %s", p.path, p.line, p.fault.Field, p.fault.Problem)
+}
+
+func (p *placed) Unwrap() error { return p.fault }
 
 // Parse is Load for a text.
 func Parse(text []byte) (Network, error) {
@@ -32,8 +54,7 @@ func Parse(text []byte) (Network, error) {
 	if errors.As(err, &faults) {
 		lines := make([]error, len(faults))
 		for i, f := range faults {
-			lines[i] = fmt.Errorf("line %d, column %d: %w", f.Line, f.Column,
-				&FieldError{Field: f.Field, Problem: f.Message()})
+			lines[i] = &placed{line: f.Line, fault: &FieldError{f.Field, f.Message()}}
 		}
 		return Network{}, errors.Join(lines...)
 	}
@@ -59,8 +80,8 @@ func locate(text []byte, err error) error {
 		if !errors.As(err, &bad) {
 			return err
 		}
-		if line, column := strictyaml.Place(text, bad.Field); line > 0 {
-			return fmt.Errorf("line %d, column %d: %w", line, column, err)
+		if line, _ := strictyaml.Place(text, bad.Field); line > 0 {
+			return &placed{line: line, fault: bad}
 		}
 		return err
 	})

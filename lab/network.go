@@ -225,13 +225,13 @@ func (n *Network) validate() error {
 		faults = append(faults, &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)})
 	}
 	if len(n.Switches) == 0 {
-		bad("switches", "none, want at least one")
+		bad("switches", "is empty: want one at least")
 	}
 	if len(n.Switches) > maxNodes {
-		bad("switches", "%d, want at most %d", len(n.Switches), maxNodes)
+		bad("switches", "has %d: want %d at most", len(n.Switches), maxNodes)
 	}
 	if len(n.Hosts) > maxNodes {
-		bad("hosts", "%d, want at most %d", len(n.Hosts), maxNodes)
+		bad("hosts", "has %d: want %d at most", len(n.Hosts), maxNodes)
 	}
 	if len(faults) > 0 {
 		return errors.Join(faults...)
@@ -239,16 +239,16 @@ func (n *Network) validate() error {
 	names, addresses := map[string]string{}, map[netip.Addr]string{}
 	claim := func(field, key, name string, a netip.Addr, ipv4 bool) {
 		if name == "" {
-			bad(field+".name", "empty, want a name")
+			bad(field+".name", "is empty: want a name")
 		} else if other, ok := names[name]; ok {
-			bad(field+".name", "%q is also that of %s", name, other)
+			bad(field+".name", "is %q, that of %s too: want another", name, other)
 		} else {
 			names[name] = field
 		}
 		if !a.Is6() && !ipv4 || a.Is4In6() || !a.IsValid() || a.IsMulticast() || a.IsUnspecified() {
-			bad(field+"."+key, "%v, want an IPv6 unicast address", a)
+			bad(field+"."+key, "is %v: want an IPv6 unicast address", a)
 		} else if other, ok := addresses[a]; ok {
-			bad(field+"."+key, "%v is also that of %s", a, other)
+			bad(field+"."+key, "is %v, that of %s too: want another", a, other)
 		} else {
 			addresses[a] = field
 		}
@@ -257,23 +257,25 @@ func (n *Network) validate() error {
 		field := fmt.Sprintf("switches[%d]", i)
 		claim(field, "loopback", s.Name, s.Loopback, false)
 		if !s.Locator.Addr().Is6() || s.Locator.Bits() > 64 || s.Locator.Masked() != s.Locator {
-			bad(field+".locator", "%v, want an IPv6 prefix of at most 64 bits without host bits", s.Locator)
+			bad(field+".locator", "is %v: want an IPv6 prefix of at most 64 bits without host bits",
+				s.Locator)
 		}
 		if s.System != "" && s.System != inventory.P4 && s.System != target.Linux {
-			bad(field+".system", "%q, want p4 or linux", string(s.System))
+			bad(field+".system", "is %q: want p4 or linux", string(s.System))
 		}
 		if s.IsKernel() && s.PFC {
-			bad(field+".pfc", "%s runs Linux, which has no PFC over SRv6", s.Name)
+			bad(field+".pfc", "is true, and %s runs Linux, which has no PFC over SRv6: want false", s.Name)
 		}
 		if !s.RouterID.Is4() {
-			bad(field+".routerId", "%v, want an IPv4 address", s.RouterID)
+			bad(field+".routerId", "is %v: want an IPv4 address", s.RouterID)
 		}
 		for j, o := range n.Switches[:i] {
 			if o.Locator.Overlaps(s.Locator) {
-				bad(field+".locator", "%v overlaps that of switches[%d], %v", s.Locator, j, o.Locator)
+				bad(field+".locator", "is %v, which overlaps that of switches[%d], %v: want another",
+					s.Locator, j, o.Locator)
 			}
 			if o.RouterID == s.RouterID {
-				bad(field+".routerId", "%v is also that of switches[%d]", s.RouterID, j)
+				bad(field+".routerId", "is %v, that of switches[%d] too: want another", s.RouterID, j)
 			}
 		}
 	}
@@ -281,16 +283,16 @@ func (n *Network) validate() error {
 		field := fmt.Sprintf("hosts[%d]", i)
 		claim(field, "address", h.Name, h.Address, true)
 		if h.IPv6.IsValid() && (!h.IPv6.Is6() || !h.Address.Is4()) {
-			bad(field+".ipv6", "%v, want an IPv6 address of a host whose address is IPv4", h.IPv6)
+			bad(field+".ipv6", "is %v: want an IPv6 address of a host whose address is IPv4", h.IPv6)
 		}
 		if h.Receive != nil && h.Transport != MRC {
-			bad(field+".receive", "is for hosts with transport mrc")
+			bad(field+".receive", "is given, of a host with transport %s: want transport mrc", h.Transport)
 		}
 		if i := h.Receive.intake(); i.Validate() != nil {
 			bad(field+".receive", "%v", i.Validate())
 		}
 		if h.Transport != RoCE && h.Transport != MRC {
-			bad(field+".transport", "%q, want %s or %s", h.Transport, RoCE, MRC)
+			bad(field+".transport", "is %q: want %s or %s", h.Transport, RoCE, MRC)
 		}
 	}
 	type end struct {
@@ -301,13 +303,13 @@ func (n *Network) validate() error {
 	for i, l := range n.Links {
 		field := fmt.Sprintf("links[%d]", i)
 		if l.Delay < 0 {
-			bad(field+".delay", "%v, want 0 or more", l.Delay)
+			bad(field+".delay", "is %v: want 0 or more", l.Delay)
 		}
 		if l.Metric >= 1<<24 {
-			bad(field+".metric", "%d, want less than 2^24", l.Metric)
+			bad(field+".metric", "is %d: want less than 2^24", l.Metric)
 		}
 		if l.A == l.B {
-			bad(field+".b", "%q is also the other end, want two nodes", l.A)
+			bad(field+".b", "is %q, the other end too: want two nodes", l.A)
 		}
 		hosts := 0
 		for _, e := range []end{{l.A, l.PortA}, {l.B, l.PortB}} {
@@ -316,34 +318,34 @@ func (n *Network) validate() error {
 				hosts++
 				uplinks[e.name]++
 				if h.Transport == RoCE && e.port != 0 {
-					bad(field, "port %d of host %q, want none", e.port, e.name)
+					bad(field, "is port %d of host %q: want none", e.port, e.name)
 				}
 				if h.Transport == MRC && int(e.port) != uplinks[e.name] {
-					bad(field, "port %d of host %q, want %d: its links in their order", e.port, e.name,
+					bad(field, "is port %d of host %q: want %d: its links in their order", e.port, e.name,
 						uplinks[e.name])
 				}
 				continue
 			case n.sw(e.name) == nil:
-				bad(field, "%q is neither a switch nor a host", e.name)
+				bad(field, "leads to %q: want a switch or a host", e.name)
 			case e.port < 1 || e.port > maxPort:
-				bad(field, "port %d of %s, want 1 to %d", e.port, e.name, maxPort)
+				bad(field, "is port %d of %s: want 1 to %d", e.port, e.name, maxPort)
 			}
 			if other, ok := ends[e]; ok {
-				bad(field, "port %d of %s is also used by links[%d]", e.port, e.name, other)
+				bad(field, "is port %d of %s, in use by links[%d]: want another", e.port, e.name, other)
 			}
 			ends[e] = i
 		}
 		if hosts == 2 {
-			bad(field, "%s and %s are both hosts, want a switch at one end", l.A, l.B)
+			bad(field, "joins %s and %s, both hosts: want a switch at one end", l.A, l.B)
 		}
 	}
 	for i, h := range n.Hosts {
 		field, n := fmt.Sprintf("hosts[%d]", i), uplinks[h.Name]
 		switch {
 		case h.Transport == RoCE && n != 1:
-			bad(field, "%s has %d links, want 1", h.Name, n)
+			bad(field, "%s has %d links: want 1", h.Name, n)
 		case h.Transport == MRC && (n < 1 || n > packet.MaxPort):
-			bad(field, "%s has %d links, want 1 to %d", h.Name, n, packet.MaxPort)
+			bad(field, "%s has %d links: want 1 to %d", h.Name, n, packet.MaxPort)
 		}
 	}
 	if len(faults) == 0 {

@@ -34,11 +34,11 @@ func TestParse(t *testing.T) {
 // TestAllFaults: a description is read to its end, whatever is wrong with its beginning.
 func TestAllFaults(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"switches:\n- {name: A, colour: red}\nlinks:\n- {a: A, b: B, delay: soon}\n", `net.yaml: line 2, column 13: invalid network: switches[0].colour: unknown field: want one of locator, loopback, name, pfc, routerId, system
-net.yaml: line 4, column 23: invalid network: links[0].delay: is "soon": want a duration such as 50us or 1.5ms`},
-		{"switches:\n- name: 1\n- name: 1\n  loopback: 192.0.2.1\nlinks:\n- {a: 1, b: Z}\n", `net.yaml: line 3, column 9: invalid network: switches[1].name: "1" is also that of switches[0]
-net.yaml: line 4, column 13: invalid network: switches[1].loopback: 192.0.2.1, want an IPv6 unicast address
-net.yaml: line 6, column 3: invalid network: links[0]: "Z" is neither a switch nor a host`},
+		{"switches:\n- {name: A, colour: red}\nlinks:\n- {a: A, b: B, delay: soon}\n", `net.yaml:2: switches[0].colour: unknown field: want one of locator, loopback, name, pfc, routerId, system
+net.yaml:4: links[0].delay: is "soon": want a duration such as 50us or 1.5ms`},
+		{"switches:\n- name: 1\n- name: 1\n  loopback: 192.0.2.1\nlinks:\n- {a: 1, b: Z}\n", `net.yaml:3: switches[1].name: is "1", that of switches[0] too: want another
+net.yaml:4: switches[1].loopback: is 192.0.2.1: want an IPv6 unicast address
+net.yaml:6: links[0]: leads to "Z": want a switch or a host`},
 	} {
 		t.Chdir(t.TempDir())
 		if err := os.WriteFile("net.yaml", []byte(c.text), 0o600); err != nil {
@@ -54,33 +54,33 @@ net.yaml: line 6, column 3: invalid network: links[0]: "Z" is neither a switch n
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown key", "switches:\n- name: A\n  colour: red\n",
-			"line 3, column 3: invalid network: switches[0].colour: unknown field: want one of "},
-		{"no switches", "name: x\n", "switches: none"},
+			"line 3: invalid network: switches[0].colour: unknown field: want one of "},
+		{"no switches", "name: x\n", "switches: is empty"},
 		{"twice the same name", "switches:\n- name: A\n- name: A\n",
-			"line 3, column 9: invalid network: switches[1].name"},
+			"line 3: invalid network: switches[1].name"},
 		{"unknown end", "switches:\n- name: A\nlinks:\n- a: A\n  b: Z\n", "line 4"},
 		{"port twice", "switches:\n- name: A\n- name: B\n- name: C\nlinks:\n- {a: A, b: B, portA: " +
-			"7}\n- {a: A, b: C, portA: 7}\n", "port 7 of A is also used by links[0]"},
+			"7}\n- {a: A, b: C, portA: 7}\n", "is port 7 of A, in use by links[0]: want another"},
 		{"port too high", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, portA: 501}\n",
 			"want 1 to 500"},
 		{"IPv4 loopback", "switches:\n- name: A\n  loopback: 192.0.2.1\n",
-			"switches[0].loopback: 192.0.2.1, want an IPv6 unicast address"},
+			"switches[0].loopback: is 192.0.2.1: want an IPv6 unicast address"},
 		{"locator with host bits", "switches:\n- name: A\n  locator: 5f00:0:1::1/48\n",
 			"switches[0].locator"},
 		{"host without a link", "switches:\n- name: A\nhosts:\n- name: H\n", "hosts[0]: H has 0 links"},
 		{"unknown transport", "switches:\n- name: A\nhosts:\n- name: H\n  transport: tcp\nlinks:\n- " +
 			"{a: A, b: H}\n",
-			`line 5, column 14: invalid network: hosts[0].transport: "tcp", want roce or mrc`},
+			`line 5: invalid network: hosts[0].transport: is "tcp": want roce or mrc`},
 		{"RoCEv2 host with two links",
 			"switches:\n- name: A\nhosts:\n- name: H\nlinks:\n- {a: A, b: H}\n- {a: A, b: H}\n",
-			"hosts[0]: H has 2 links, want 1"},
+			"hosts[0]: H has 2 links: want 1"},
 		{"ports of an MRC host out of order",
 			"switches:\n- name: A\nhosts:\n- {name: H, transport: mrc}\nlinks:\n- {a: A, b: H, portB: 2}\n",
-			`port 2 of host "H", want 1`},
+			`is port 2 of host "H": want 1`},
 		{"two hosts joined",
 			"switches:\n- name: A\nhosts:\n- name: H\n- name: G\nlinks:\n- {a: G, b: H}\n", "both hosts"},
 		{"bad duration", "switches:\n- name: A\n- name: B\nlinks:\n- {a: A, b: B, delay: soon}\n",
-			"line 5, column 23: invalid network: links[0].delay: is \"soon\": want a duration such as "},
+			"line 5: invalid network: links[0].delay: is \"soon\": want a duration such as "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Parse([]byte(c.text))

@@ -66,7 +66,7 @@ func TestReceive(t *testing.T) {
 		})
 	}
 	for want, text := range map[string]string{
-		"hosts[0].receive: is for hosts with transport mrc": "switches: [{name: A}]\nhosts: [{name: H, " +
+		"hosts[0].receive: is given, of a host with transport roce: want": "switches: [{name: A}]\nhosts: [{name: H, " +
 			"receive: {packets: 1}}]\nlinks: [{a: A, b: H}]\n",
 		"hosts[0].receive: bitmap -1: want at least 0": "switches: [{name: A}]\nhosts: [{name: H, " +
 			"transport: mrc, receive: {bitmap: -1}}]\nlinks: [{a: A, b: H}]\n",

@@ -64,7 +64,7 @@ func (n *Network) readSettings(text []byte, mrc, pfc bool) error {
 func (n *Network) settingsFaults() (faults []error) {
 	if n.MRC != nil && !n.HasMRC() {
 		return []error{&FieldError{Field: "mrc",
-			Problem: "no host speaks MRC, want hosts with transport mrc"}}
+			Problem: "is given, and no host speaks MRC: want hosts with transport mrc"}}
 	}
 	inv := n.Inventory(nil)
 	var found inventory.Faults

@@ -65,17 +65,17 @@ func TestSettingsFaults(t *testing.T) {
 		settings  string
 		want      []string
 	}{
-		{MRC, "mrc: {mode: fast}\n", []string{"line 8, column 13: invalid network: mrc.mode: ",
+		{MRC, "mrc: {mode: fast}\n", []string{"line 8: invalid network: mrc.mode: ",
 			`is "fast": want ecmp, stev, usid-f3216, usid-f1616, usid-srh or usid-structured`}},
 		{MRC, "mrc:\n  maxEvs: 0\n  probes: {timeout: 0s}\n",
-			[]string{"line 9, column 11: invalid network: mrc.maxEvs: ",
-				"line 10, column 21: invalid network: mrc.probes.timeout: "}},
+			[]string{"line 9: invalid network: mrc.maxEvs: ",
+				"line 10: invalid network: mrc.probes.timeout: "}},
 		{MRC, "mrc: {speed: 3}\n", []string{"mrc.speed: unknown field"}},
 		{MRC, "mrc: 3\n", []string{"line 8", "mrc: "}},
 		{RoCE, "mrc: {mode: stev}\n",
-			[]string{"line 8", "mrc: no host speaks MRC, want hosts with transport mrc"}},
+			[]string{"line 8", "mrc: is given, and no host speaks MRC: want hosts with transport mrc"}},
 		{RoCE, "pfc: {share: 101}\n",
-			[]string{"line 8, column 14: invalid network: pfc.share: is 101: want 1 to 100"}},
+			[]string{"line 8: invalid network: pfc.share: is 101: want 1 to 100"}},
 		{RoCE, "pfc: {rtt: soon}\n", []string{"pfc.rtt: is \"soon\": want a duration"}},
 	} {
 		_, err := Parse([]byte(withSettings(c.transport, c.settings)))

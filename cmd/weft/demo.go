@@ -272,7 +272,7 @@ func (f *fabricFlags) parse() (ev.Mode, lab.ClosConfig, error) {
 	c.Rate, c.Delay = f.rate*1e6, f.delay
 	var bad *lab.FieldError
 	if err := c.Validate(); errors.As(err, &bad) {
-		return 0, lab.ClosConfig{}, usagef("--%s is %s", bad.Field, bad.Problem)
+		return 0, lab.ClosConfig{}, usagef("--%s %s", bad.Field, bad.Problem)
 	} else if err != nil {
 		return 0, lab.ClosConfig{}, &usageError{err}
 	}

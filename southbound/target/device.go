@@ -59,13 +59,22 @@ type Device struct {
 func (d *Device) Validate() error {
 	switch {
 	case !slices.Contains(Systems(), d.System):
-		return fmt.Errorf("system is %q: want one of %v", string(d.System), Systems())
+		return fmt.Errorf("system is %q: want one of %s", string(d.System), listed(Systems()))
 	case !newest(d.Version) && versionOf(d.Version) == nil:
 		return fmt.Errorf("version is %q: want numbers with dots between them, or master", d.Version)
 	case d.Chip != "" && quirks[d.Chip] == nil:
-		return fmt.Errorf("hardware is %q: want one of %v", string(d.Chip), AllHardware())
+		return fmt.Errorf("hardware is %q: want one of %s", string(d.Chip), listed(AllHardware()))
 	}
 	return d.Ports.validate()
+}
+
+// listed writes names as files and flags have them.
+func listed[T ~string](names []T) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = string(n)
+	}
+	return strings.Join(out, ", ")
 }
 
 // Can reports whether the device does something, and why not.

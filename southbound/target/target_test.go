@@ -317,9 +317,9 @@ func TestLeavesOut(t *testing.T) {
 // TestDevice: a device that cannot be is refused, with the field.
 func TestDevice(t *testing.T) {
 	for want, d := range map[string]target.Device{
-		"system":         {System: "ios"},
-		"version":        {System: target.FRR, Version: "ten"},
-		"hardware":       {System: target.SONiC, Chip: "toaster"},
+		`system is "ios": want one of sonic, eos, cumulus, frr, linux`: {System: "ios"},
+		"version": {System: target.FRR, Version: "ten"},
+		`hardware is "toaster": want one of arista-7060x6, `: {System: target.SONiC, Chip: "toaster"},
 		"interfaces is ": {System: target.SONiC, Ports: "Ethernet"},
 		"interfaces":     {System: target.SONiC, Ports: "Ethernet{n} {8}"},
 		"interfaces is":  {System: target.SONiC, Ports: "Ethernet{0}"},

@@ -13,8 +13,25 @@ import (
 // ErrInvalid is wrapped by what is wrong with a text.
 var ErrInvalid = errors.New("invalid topology")
 
-// Load reads a file. Errors name the file and, where the text is at fault, line, column
-// and field.
+// placed is a fault with its place in a text, or in a file. It wraps ErrInvalid.
+type placed struct {
+	path    string // "": a text
+	line    int
+	field   string
+	message string
+}
+
+func (p *placed) Error() string {
+	at := fmt.Sprintf("%s:%d", p.path, p.line)
+	if p.path == "" {
+		at = fmt.Sprintf("line %d", p.line)
+	}
+	return fmt.Sprintf("%s: %s: %s", at, p.field, p.message)
+}
+
+func (p *placed) Unwrap() error { return ErrInvalid }
+
+// Load reads a file. Errors name the file and, where the text is at fault, line, field and value.
 func Load(path string) (*Topology, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -28,33 +45,30 @@ func Load(path string) (*Topology, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	var all []error
 	for _, err := range joined.Unwrap() {
-		all = append(all, fmt.Errorf("%s: %w", path, err))
+		err.(*placed).path = path
 	}
-	return nil, errors.Join(all...)
+	return nil, err
 }
 
-// Parse reads a text. It returns all that is wrong, joined, each part with line, column and field.
+// Parse reads a text. It returns all that is wrong, joined, each part with line and field.
 func Parse(text []byte) (*Topology, error) {
 	t := &Topology{}
 	err := strictyaml.Decode(text, t)
+	var all []error
 	var wrong strictyaml.Faults
 	if errors.As(err, &wrong) {
-		all := make([]error, len(wrong))
-		for i, f := range wrong {
-			all[i] = fmt.Errorf("line %d, column %d: %s %s: %w", f.Line, f.Column, f.Field, f.Message(),
-				ErrInvalid)
+		for _, f := range wrong {
+			all = append(all, &placed{line: f.Line, field: f.Field, message: f.Message()})
 		}
 		return nil, errors.Join(all...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrInvalid, yaml.FormatError(err, false, true))
 	}
-	var all []error
 	for _, f := range t.Validate() {
-		line, column := strictyaml.Place(text, f.Field)
-		all = append(all, fmt.Errorf("line %d, column %d: %w: %w", line, column, f, ErrInvalid))
+		line, _ := strictyaml.Place(text, f.Field)
+		all = append(all, &placed{line: line, field: f.Field, message: f.Message()})
 	}
 	if len(all) > 0 {
 		return nil, errors.Join(all...)

@@ -1,6 +1,9 @@
 package static
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,35 +53,35 @@ func TestSnapshot(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"name: b,", "name: a,",
-			`line 4, column 10: nodes[1].name is "a": want a name of its own; nodes[0] has it`},
-		{"name: b,", "", `nodes[1].name is "": want a name`},
-		{"10.0.0.2", "10.0.0.1", "nodes[1].routerId is 10.0.0.1: want a router-id of its own"},
-		{"10.0.0.2", "\"2001:db8::1\"", "nodes[1].routerId is 2001:db8::1: want an IPv4 address"},
-		{"routerId: 10.0.0.2, ", "", "nodes[1].routerId is missing: want an IPv4 address"},
+			`line 4: nodes[1].name: is "a": want a name of its own; nodes[0] has it`},
+		{"name: b,", "", `nodes[1].name: is "": want a name`},
+		{"10.0.0.2", "10.0.0.1", "nodes[1].routerId: is 10.0.0.1: want a router-id of its own"},
+		{"10.0.0.2", "\"2001:db8::1\"", "nodes[1].routerId: is 2001:db8::1: want an IPv4 address"},
+		{"routerId: 10.0.0.2, ", "", "nodes[1].routerId: is missing: want an IPv4 address"},
 		{"2001:db8:0:2::1", "2001:db8:0:1::1",
-			"nodes[1].loopback is 2001:db8:0:1::1: want an address of its own"},
+			"nodes[1].loopback: is 2001:db8:0:1::1: want an address of its own"},
 		{"2001:db8:0:2::1", "fe80::1",
-			"nodes[1].loopback is fe80::1: want a global unicast IPv6 address"},
+			"nodes[1].loopback: is fe80::1: want a global unicast IPv6 address"},
 		{"5f00:0:2::/48", "5f00:0:1::/64",
-			"nodes[1].locator is 5f00:0:1::/64: want a locator that does not overlap that of nodes[0]"},
+			"nodes[1].locator: is 5f00:0:1::/64: want a locator that does not overlap that of nodes[0]"},
 		{"5f00:0:2::/48", "5f00::/16",
-			"nodes[1].locator is 5f00::/16: want a locator that does not overlap that of nodes[0]"},
+			"nodes[1].locator: is 5f00::/16: want a locator that does not overlap that of nodes[0]"},
 		{"5f00:0:2::/48", "5f00:0:2::/120",
-			"nodes[1].locator is 5f00:0:2::/120: want an IPv6 prefix of 1 to 112 bits"},
+			"nodes[1].locator: is 5f00:0:2::/120: want an IPv6 prefix of 1 to 112 bits"},
 		{"5f00:0:2::/48", "5f00:0:2::1/48",
-			"nodes[1].locator is 5f00:0:2::1/48: want an IPv6 prefix of 1 to 112 bits without host bits"},
+			"nodes[1].locator: is 5f00:0:2::1/48: want an IPv6 prefix of 1 to 112 bits without host bits"},
 		{"2001:db8:1:1::1/128", "192.0.2.1/24",
-			"nodes[1].prefixes[0] is 192.0.2.1/24: want a prefix of IPv6 or IPv4 without host bits"},
-		{"b: b,", "b: c,", `links[0].b is "c": want the name of a node`},
-		{"b: b,", "b: a,", `links[0].b is "a": want another node than a`},
-		{"portB: 1", "portB: 512", "links[0].portB is 512: want a port from 1 to 511"},
-		{"portB: 1, ", "", "links[0].portB is 0: want a port from 1 to 511"},
-		{"50us", "-1us", "links[0].delay is -1µs: want 0 to"},
-		{"50us", "50", `links[0].delay is 50: want a duration such as 50us`},
-		{"metric: 7", "metric: 16777216", "links[0].metric is 16777216: want at most 16777215"},
+			"nodes[1].prefixes[0]: is 192.0.2.1/24: want a prefix of IPv6 or IPv4 without host bits"},
+		{"b: b,", "b: c,", `links[0].b: is "c": want the name of a node`},
+		{"b: b,", "b: a,", `links[0].b: is "a": want another node than a`},
+		{"portB: 1", "portB: 512", "links[0].portB: is 512: want a port from 1 to 511"},
+		{"portB: 1, ", "", "links[0].portB: is 0: want a port from 1 to 511"},
+		{"50us", "-1us", "links[0].delay: is -1µs: want 0 to"},
+		{"50us", "50", `links[0].delay: is 50: want a duration such as 50us`},
+		{"metric: 7", "metric: 16777216", "links[0].metric: is 16777216: want at most 16777215"},
 		{"metric: 7", "mettric: 7", "links[0].mettric"},
 		{"metric: 7}", "metric: 7}\n- {a: a, portA: 2, b: b, portB: 3}",
-			"links[1].portA is 2: want a port of its own; links[0] has it"},
+			"links[1].portA: is 2: want a port of its own; links[0] has it"},
 		{"nodes:", "nodes: []\nothers:", "others"},
 	} {
 		text := strings.Replace(pair, c.old, c.new, 1)
@@ -90,7 +93,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	if _, err := Parse(nil); err == nil ||
-		!strings.Contains(err.Error(), "nodes is \"0 nodes\": want 1 to") {
+		!strings.Contains(err.Error(), "nodes: is \"0 nodes\": want 1 to") {
 		t.Errorf("nothing: %v", err)
 	}
 }
@@ -115,4 +118,17 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestLoadFaults: a fault in a file begins with the file and the line.
+func TestLoadFaults(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "net.yaml")
+	text := strings.Replace(pair, "name: b,", "name: a,", 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := path + `:4: nodes[1].name: is "a": want a name of its own; nodes[0] has it`
+	if _, err := Load(path); !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
 }

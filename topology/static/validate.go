@@ -15,7 +15,10 @@ type Fault struct {
 	Want  string
 }
 
-func (f Fault) Error() string { return fmt.Sprintf("%s is %s: want %s", f.Field, f.Value, f.Want) }
+func (f Fault) Error() string { return f.Field + ": " + f.Message() }
+
+// Message returns the fault without the field.
+func (f Fault) Message() string { return "is " + f.Value + ": want " + f.Want }
 
 // Bounds of a topology.
 const (

@@ -42,7 +42,7 @@ func ParseMode(name string) (Mode, error) {
 			return Mode(m), nil
 		}
 	}
-	return 0, fmt.Errorf("mode %q, want one of %v", name, modeNames)
+	return 0, fmt.Errorf("mode is %q: want %s", name, (*Mode)(nil).Wanted())
 }
 
 // String is the mode's name.

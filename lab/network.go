@@ -31,7 +31,7 @@ type Switch struct {
 	Name     string        `yaml:"name" doc:"name of a switch; unique among switches and hosts" default:"required"`
 	Loopback netip.Addr    `yaml:"loopback,omitempty" doc:"loopback address of the n-th switch" default:"2001:db8:0:n::1"`
 	Locator  netip.Prefix  `yaml:"locator,omitempty" doc:"its SRv6 locator" default:"5f00:0:n::/48"`
-	RouterID netip.Addr    `yaml:"routerId,omitempty" doc:"its router-id, h and l the octets of n" default:"10.0.h.l"`
+	RouterID netip.Addr    `yaml:"routerId,omitempty" doc:"its router-id, h and l the octets of n" default:"10.0.h.l" want:"an IPv4 address such as 10.0.0.1"`
 	PFC      bool          `yaml:"pfc,omitempty" doc:"advertises End.PFC, and End.X.PFC for each of its links to switches: one SID without flavors, and one each with PSP, USP, PSP & USP, and USD" default:"false"`
 	System   target.System `yaml:"system,omitempty" doc:"what it runs: 'p4', or 'linux', a kernel in a network namespace ([labs.md](labs.md#kernels-as-switches))" default:"p4"`
 	MAC      packet.MAC    `yaml:"-"` // 02:00:00:00:h:l

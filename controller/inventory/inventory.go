@@ -243,7 +243,7 @@ type Topology struct {
 type BGP struct {
 	Listen        string       `yaml:"listen" doc:"address:port for peers that connect" default:"nowhere"`
 	ASN           uint32       `yaml:"asn" doc:"the controller's autonomous system" default:"required"`
-	RouterID      netip.Addr   `yaml:"routerId" doc:"its BGP identifier, an IPv4 address" default:"required"`
+	RouterID      netip.Addr   `yaml:"routerId" doc:"its BGP identifier, an IPv4 address" default:"required" want:"an IPv4 address such as 10.0.0.1"`
 	HoldTime      api.Duration `yaml:"holdTime" doc:"time of silence after which a session is lost, 3s to 65535s"`
 	StalePathTime api.Duration `yaml:"stalePathTime" doc:"how long what a peer said in an earlier session counts after an End-of-RIB without it, 1s to 1h (RFC 4724, section 4.2)"`
 	LossTime      api.Duration `yaml:"lossTime" doc:"how long the loss of half of the nodes by one peer is not believed, 1s to 24h"`

@@ -88,6 +88,8 @@ func TestLoadErrors(t *testing.T) {
 			`line 6: switches[0].deviceId: is "six": want a whole number of 64 bits`},
 		{"duration", "50us", "50", "line 27: defaults.cnpWindow: is 50: want a duration"},
 		{"address", "2001:db8:ffff::1", "2001:xyz::1", "line 14:"},
+		{"BGP identifier", "10.0.0.100", "10.0.0.300",
+			`bgp.routerId: is "10.0.0.300": want an IPv4 address such as 10.0.0.1`},
 		{"MAC", "02:00:00:00:01:01", "02:00:00:00:01",
 			`line 15: hosts[0].mac: is "02:00:00:00:01": want a MAC address`},
 		{"MAC missing", "    mac: 02:00:00:00:00:99\n", "", "line 10: switches[1].mac: is missing"},

@@ -60,7 +60,8 @@ func (f Faults) Error() string {
 
 // Check returns every value below a node that a Go value of type t does not accept, and every
 // unknown field. Where t wants a text, a number or boolean becomes the text as written, so "name:
-// 1" names something "1".
+// 1" names something "1". The tag "want" of a struct's field says what the field accepts, where its
+// type accepts more.
 func Check(node ast.Node, t reflect.Type) (faults Faults, err error) {
 	defer recovered(&err)
 	c := checker{anchors: make(map[string]ast.Node)}
@@ -132,7 +133,7 @@ func (c *checker) object(n ast.Node, t reflect.Type, field string) {
 		c.mismatch(n, field, "an object")
 		return
 	}
-	known := make(map[string]reflect.Type)
+	known := make(map[string]reflect.StructField)
 	fieldsOf(t, known)
 	for _, v := range values {
 		if v.Key.Type() == ast.MergeKeyType {
@@ -145,7 +146,15 @@ func (c *checker) object(n ast.Node, t reflect.Type, field string) {
 			c.faults = append(c.faults, c.at(v.Key, Fault{Field: join(field, name), Want: oneOf(known)}))
 			continue
 		}
-		v.Value = c.check(v.Value, of, join(field, name))
+		before, at := len(c.faults), join(field, name)
+		v.Value = c.check(v.Value, of.Type, at)
+		if want := of.Tag.Get("want"); want != "" { // that of the type promises too much
+			for i := range c.faults[before:] {
+				if f := &c.faults[before+i]; f.Field == at {
+					f.Want = want
+				}
+			}
+		}
 	}
 }
 
@@ -238,7 +247,7 @@ func entries(n ast.Node) ([]*ast.MappingValueNode, bool) {
 }
 
 // fieldsOf collects the fields of a struct by the names that the library reads them by.
-func fieldsOf(t reflect.Type, into map[string]reflect.Type) {
+func fieldsOf(t reflect.Type, into map[string]reflect.StructField) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("yaml")
@@ -255,9 +264,9 @@ func fieldsOf(t reflect.Type, into map[string]reflect.Type) {
 			fieldsOf(of, into)
 		case name == "-" || !f.IsExported():
 		case name == "":
-			into[strings.ToLower(f.Name)] = f.Type
+			into[strings.ToLower(f.Name)] = f
 		default:
-			into[name] = f.Type
+			into[name] = f
 		}
 	}
 }
@@ -269,7 +278,7 @@ func join(field, name string) string {
 	return field + "." + name
 }
 
-func oneOf(known map[string]reflect.Type) string {
+func oneOf(known map[string]reflect.StructField) string {
 	names := make([]string, 0, len(known))
 	for name := range known {
 		names = append(names, name)

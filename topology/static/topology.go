@@ -28,7 +28,7 @@ type Topology struct {
 type Node struct {
 	Name     string         `json:"name" yaml:"name" doc:"Name that the node advertises; unique here."`
 	ASN      uint32         `json:"asn,omitempty" yaml:"asn,omitempty" doc:"Its autonomous system, where it is another."`
-	RouterID netip.Addr     `json:"routerId" yaml:"routerId" doc:"Its router-id, an IPv4 address."`
+	RouterID netip.Addr     `json:"routerId" yaml:"routerId" doc:"Its router-id, an IPv4 address." want:"an IPv4 address such as 10.0.0.1"`
 	Loopback netip.Addr     `json:"loopback" yaml:"loopback" doc:"The IPv6 address that stands for the node."`
 	Locator  netip.Prefix   `json:"locator" yaml:"locator" doc:"SRv6 locator, of at most 112 bits."`
 	PFC      bool           `json:"pfc,omitempty" yaml:"pfc,omitempty" doc:"The node advertises End.PFC, and End.X.PFC for each of its links."`

@@ -304,10 +304,11 @@ func unordered(t testing.TB, n, rounds int) (frames []string) {
 }
 
 // TestRecalledLearned: a switch learns the octets in which responses differ, and the conditions
-// with answers in no order. After 32,768 responses, every response follows a path.
+// with answers in no order. After 32,768 responses, every response follows a path; but those of 32
+// branches run the program, which is faster than so long a path.
 func TestRecalledLearned(t *testing.T) {
 	untraced(t)
-	for _, n := range []int{2, 32} {
+	for _, n := range []int{2, 5, 32} {
 		l := newLoad(edgeRig(t, n), time.Microsecond, arrivals(t, 2, unordered(t, n, 1<<8)...)...)
 		for range 1 << 15 {
 			l.step()
@@ -317,34 +318,88 @@ func TestRecalledLearned(t *testing.T) {
 		for range packets {
 			l.step()
 		}
-		if got := l.r.s.ctx.Recalled() - before; got < packets*15/16 {
+		got := l.r.s.ctx.Recalled() - before
+		if n < 32 && got < packets*15/16 || n == 32 && got > 0 {
 			t.Errorf("%d branches: %d of %d responses follow others", n, got, packets)
 		}
 	}
 }
 
-// TestRecalledFlows: of up to 100 flows in turn, at least nine of ten packets follow others after
-// 100 packets of each flow.
+// TestRecalledFlows: of up to 4,096 flows in turn, at least nine of ten packets follow others after
+// three packets of each flow, or 1,000 packets.
 func TestRecalledFlows(t *testing.T) {
 	untraced(t)
-	for _, flows := range []int{1, 2, 10, 64, 100} {
+	for _, flows := range []int{1, 2, 10, 64, 100, 1000, 4096} {
 		in := make([]arrival, flows)
 		for i := range in {
 			in[i] = arrivals(t, 1, forward64)[0]
 			binary.BigEndian.PutUint32(in[i].frame[14+36:], uint32(i)) // of the destination
 		}
 		l := newLoad(forwardingRig(t), time.Microsecond, in...)
-		for range 100 {
+		for range max(3, 1000/flows) {
 			l.round()
 		}
 		before := l.r.s.ctx.Recalled()
-		const rounds = 20
+		const rounds = 5
 		for range rounds {
 			l.round()
 		}
 		if got := int(l.r.s.ctx.Recalled() - before); got < flows*rounds*9/10 {
 			t.Errorf("%d flows: %d of %d packets follow others", flows, got, flows*rounds)
 		}
+	}
+}
+
+// TestRecalledUpdates: packets follow others while entries come, change and go, and each packet
+// meets the entries as they are.
+func TestRecalledUpdates(t *testing.T) {
+	untraced(t)
+	rng := rand.New(rand.NewPCG(seeds.One(t, 52), 0))
+	var beds [2]*bed
+	for i := range beds {
+		beds[i] = forwardingRig(t)
+		beds[i].s.ctx.SetPaths([]engine.PathMode{engine.PathsEarned, engine.PathsOff}[i])
+	}
+	r := beds[0]
+	route, neighbor := r.table("ipv6_route"), r.table("neighbor")
+	known := map[byte]bool{}
+	frame := unhex(t, forward64)
+	const packets = 4000
+	for n := range packets {
+		host, port := byte(rng.UintN(32)), fmt.Sprintf("%04x", 2+rng.UintN(3))
+		at := key("0000", addrB[:30]+fmt.Sprintf("%02x/128", host))
+		to := r.entry(at, 0, r.call("forward", port, "0007"))
+		macs := r.entry(key("0007"), 0, r.call("set_macs", macSwitch,
+			fmt.Sprintf("0000000000%02x", n%256)))
+		what := rng.IntN(4)
+		for _, b := range beds {
+			var err error
+			switch {
+			case what == 0:
+				err = b.s.ModifyEntry(neighbor, macs)
+			case !known[host]:
+				err = b.s.InsertEntry(route, to)
+			case what == 1:
+				err = b.s.DeleteEntry(route, to.Match, 0)
+			default:
+				err = b.s.ModifyEntry(route, to)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if what > 0 {
+			known[host] = !known[host] || what > 1
+		}
+		frame[14+39] = byte(rng.UintN(32))
+		got, want := r.send(1, hex.EncodeToString(frame)), beds[1].send(1, hex.EncodeToString(frame))
+		if len(want) != 1 || !slices.Equal(got, want) {
+			t.Fatalf("packet %d: got %v; want %v", n, got, want)
+		}
+	}
+	sameCells(t, 0, [2]*Switch{r.s, beds[1].s})
+	if got := r.s.ctx.Recalled(); got < packets*9/10 {
+		t.Errorf("%d of %d packets follow others", got, packets)
 	}
 }
 

@@ -51,11 +51,11 @@ func (s *State) lookUp(t *matchTable, match []Match, priority int32) (*entry, er
 
 // InsertEntry adds an entry; see dataplane.Controls.
 func (s *State) InsertEntry(table int, e Entry) error {
-	s.changed()
-	t, _, err := s.tableAt(table)
+	t, ts, err := s.tableAt(table)
 	if err != nil {
 		return err
 	}
+	s.changedIn(ts)
 	if t.constEntries {
 		return fmt.Errorf("table %s: entries: %w", t.name, ErrConst)
 	}
@@ -111,11 +111,11 @@ func (t *matchTable) checkIdleTimeout(d time.Duration) error {
 
 // ModifyEntry changes what an entry does; see dataplane.Controls.
 func (s *State) ModifyEntry(table int, e Entry) error {
-	s.changed()
 	t, ts, err := s.tableAt(table)
 	if err != nil {
 		return err
 	}
+	s.changedIn(ts)
 	if t.constEntries {
 		return fmt.Errorf("table %s: entries: %w", t.name, ErrConst)
 	}
@@ -147,11 +147,11 @@ func (s *State) ModifyEntry(table int, e Entry) error {
 
 // DeleteEntry removes an entry; see dataplane.Controls.
 func (s *State) DeleteEntry(table int, match []Match, priority int32) error {
-	s.changed()
 	t, ts, err := s.tableAt(table)
 	if err != nil {
 		return err
 	}
+	s.changedIn(ts)
 	if t.constEntries {
 		return fmt.Errorf("table %s: entries: %w", t.name, ErrConst)
 	}

@@ -6,14 +6,16 @@ import (
 	"time"
 )
 
-// Packets of one flow go the same way through the program. A Path records the result of a pass
+// Many packets go the same way through the program. A Path records the result of a pass
 // (parser and ingress, or egress and deparser) for one packet, with everything that the result
 // depended on. If the next packet agrees in all of these, the switch does not run the program: it
 // updates the counts of the pass, and builds the outgoing frame from the received frame.
 //
 // A path depends on the octets of the received frame that the pass has looked at, but not on octets
-// that the pass has only moved; on the frame's length and port; and on all settings of control
-// methods: any control method that changes the treatment of packets ends all paths (State.changed).
+// that the pass has only moved, or looked up in a table; on the frame's length and port; and on the
+// settings of control methods, which end all paths (State.changed), but for entries of tables. Each
+// packet looks its own entries up, and stays on the path where they have the actions that the
+// recorded packet found: a path serves all destinations, and lasts while entries change (lookup).
 // Some values still differ from packet to packet (registers, CRCs, sequence numbers). Each packet
 // computes these values itself, by the operations of the path (pathOp): where the program tests
 // such a value, the paths part. A pass that uses meters, random numbers, or the time at which a
@@ -29,9 +31,11 @@ type Path struct {
 	ops     []pathOp
 	from    []*asking // of ops: the condition that asks
 	sums    []*sum    // of ops
+	lookups []*lookup // of ops
 	stores  []store
 	counts  []tally
 	keeps   []uint16 // slots that the next pass finds as its first ones
+	pure    []bool   // of keeps: whether nothing but arguments of actions makes the slot
 	outcome outcome
 
 	group    uint16 // pathGroup
@@ -98,6 +102,7 @@ type paths struct {
 	slots   *slots // of the packet that is looked for; nil before there is a path
 	arrived uint64
 	buf     []byte
+	hits    [maxLookups]*entry // by the lookups of the path
 
 	// varied marks the octets in which received frames of the same port and length differ: a pass
 	// computes with such octets instead of having a path for each value.
@@ -131,15 +136,20 @@ const (
 	fewMissed  = 2
 	compared   = 64  // packets after one that is recorded
 	maxNext    = 256 // paths next to one
-	maxPaths   = 4096
 
-	// Recording a pass costs as much as the program does for tens of packets. Packets pay for it: a
-	// packet that follows a path saves most of its time and earns creditFound; a packet that needs a
-	// new path earns 1. The first 128 flows get their paths, of two passes each, at once.
+	// The program is as fast as so many operations. Packets of a longer path run it, and find so
+	// after a few.
+	maxOps   = 256
+	longOps  = 16
+	maxPaths = 4096
+
+	// Recording a pass costs as much as the program does for hundreds of packets. Packets pay for it:
+	// a packet that follows a path saves most of its time and earns creditFound; a packet that needs
+	// a new path earns 1. The first 64 passes are recorded at once.
 	creditCost  = 1 << 11
-	creditFirst = creditCost << 8
+	creditFirst = creditCost << 6
 	creditMax   = creditFirst
-	creditFound = 1 << 4
+	creditFound = 1 << 2
 
 	// Where fewer than an eighth of pathWindow packets have a path, and they taught nothing, pathRest
 	// packets do not ask; twice as many the next time, up to maxRest.
@@ -212,16 +222,25 @@ func (c *Context) follow(w *PHV, key *pathKey) *Path {
 }
 
 // count counts what the pass does.
-func (p *Path) count(now time.Duration) {
+func (c *Context) count(p *Path) {
 	for i := range p.counts {
-		n := &p.counts[i]
-		if n.counter != nil {
-			n.counter.Packets++
-			n.counter.Bytes += n.octets
+		p.counts[i].count(c.st.now)
+	}
+	for i, l := range p.lookups {
+		if l.table.counter || l.table.timeout {
+			n := l.tally(c.st, c.paths.hits[i])
+			n.count(c.st.now)
 		}
-		if n.touched != nil {
-			n.touched.lastHit, n.touched.reported = now, 0
-		}
+	}
+}
+
+func (n *tally) count(now time.Duration) {
+	if n.counter != nil {
+		n.counter.Packets++
+		n.counter.Bytes += n.octets
+	}
+	if n.touched != nil {
+		n.touched.lastHit, n.touched.reported = now, 0
 	}
 }
 
@@ -264,10 +283,13 @@ func (x *paths) add(p *Path, b []byte) {
 			return n.key == p.key && slices.Equal(n.needs, p.needs)
 		})
 		switch {
-		case i >= 0 && !q.next[i].fork(p):
-			x.n -= q.next[i].all()
-			q.next[i] = p
-		case i < 0 && len(q.next) < maxNext:
+		case i >= 0:
+			old, ok := q.next[i].fork(p)
+			if !ok {
+				old, q.next[i] = q.next[i], p
+			}
+			x.n -= old.all()
+		case len(q.next) < maxNext:
 			q.next = append(q.next, p)
 		}
 		return
@@ -296,9 +318,11 @@ func (x *paths) add(p *Path, b []byte) {
 	}
 	p.hash = s.hash(b, &p.key)
 	at := s.slot(p.hash)
-	if old := *at; old != nil && old.key == p.key && slices.Equal(old.needs, p.needs) &&
-		old.fork(p) {
-		return
+	if old := *at; old != nil && old.key == p.key && slices.Equal(old.needs, p.needs) {
+		if old, ok := old.fork(p); ok {
+			x.n -= old.all()
+			return
+		}
 	}
 	x.n -= (*at).all()
 	*at = p
@@ -321,6 +345,11 @@ func (p *Path) all() int {
 	n := p.weight()
 	for i := range p.ops {
 		n += p.ops[i].other.all()
+		if k := p.ops[i].cases; k != nil {
+			for _, q := range k.of {
+				n += q.all()
+			}
+		}
 	}
 	for _, next := range p.next {
 		n += next.all()

@@ -229,17 +229,40 @@ func TestFork(t *testing.T) {
 	} {
 		a := &Path{ops: slices.Clone(c.a), sums: []*sum{{fixed: []byte{1}}}}
 		b := &Path{ops: slices.Clone(c.b), sums: []*sum{{fixed: []byte{2}}}}
-		if got := a.fork(b); got != (c.at >= 0) || got && a.ops[c.at].other != b {
+		old, got := a.fork(b)
+		if got != (c.at >= 0) || old != nil {
 			t.Errorf("case %d: %v, want to part at %d", i, got, c.at)
 		}
+		if !got {
+			continue
+		}
+		next := a.ops[c.at].other
+		if k := a.ops[c.at].cases; k != nil {
+			next = k.of[b.ops[c.at].k]
+		}
+		if next != b {
+			t.Errorf("case %d: does not part at %d", i, c.at)
+		}
+		// What differs elsewhere takes the place of one of the two alone.
+		b2 := &Path{ops: append(slices.Clone(b.ops[:c.at+1]), pathOp{code: opMul})}
+		b.ops = append(b.ops[:c.at+1:c.at+1], pathOp{code: opXor})
+		if old, ok := a.fork(b2); !ok || old != b {
+			t.Errorf("case %d: %v %v gives way, want the second path", i, old, ok)
+		}
 	}
-	first := &Path{ops: []pathOp{ask(opEq, 0)}}
-	n := 0
-	for n < 2*maxForks && first.fork(&Path{ops: []pathOp{ask(opEq, uint64(n+1))}}) {
-		n++
-	}
-	if n != maxForks {
-		t.Errorf("%d paths part at one question, want %d", n, maxForks)
+	for _, code := range []opcode{opLt, opEq} { // those of one constant each are without bound
+		first := &Path{ops: []pathOp{ask(code, 0)}}
+		n := 0
+		for n < 2*maxForks {
+			if old, _ := first.fork(&Path{ops: []pathOp{ask(code, uint64(n+1))}}); old != nil {
+				break
+			}
+			n++
+		}
+		want := map[opcode]int{opLt: maxForks, opEq: 2 * maxForks}[code]
+		if got := first.all(); n != want || code == opEq && got != n+1 {
+			t.Errorf("%d paths part at one question, and count for %d; want %d", n, got, want)
+		}
 	}
 	if got := (&Path{ops: make([]pathOp, 640)}).all(); got != 11 {
 		t.Errorf("a path of 640 operations counts for %d, want 11", got)
@@ -348,10 +371,13 @@ func TestCountNeeds(t *testing.T) {
 
 // TestControlsEndPaths: a control method that sets something ends all paths. This also holds for
 // methods added later, except for settings that packets make too: passes that read such a setting
-// read it anew, or have no path.
+// read it anew, or have no path. A method that changes entries ends the paths that depend on the
+// entries as they are: a path that looks entries up goes on.
 func TestControlsEndPaths(t *testing.T) {
 	byPackets := []string{"SetCounter", "SetMeter", "SetMeterCounts", "SetRegister"}
 	s := New(Config{}).State()
+	s.prog = &Program{tables: []*matchTable{{constEntries: true, constDefault: true}}}
+	s.tables = make([]tableState, 1)
 	v, n := reflect.ValueOf(s), 0
 	for i := range v.NumMethod() {
 		name := v.Type().Method(i).Name
@@ -365,9 +391,16 @@ func TestControlsEndPaths(t *testing.T) {
 			args = append(args, reflect.Zero(v.Method(i).Type().In(a)))
 		}
 		before := s.gen
+		s.tables[0].fixed = true
 		v.Method(i).Call(args)
 		if n++; s.gen == before {
 			t.Errorf("%s ends no path", name)
+		}
+		before = s.gen
+		s.tables[0].fixed = false
+		v.Method(i).Call(args)
+		if ends := s.gen != before; ends == strings.Contains(name, "Entry") {
+			t.Errorf("%s ends paths that look entries up: %v", name, ends)
 		}
 	}
 	if n < 12 {

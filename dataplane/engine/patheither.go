@@ -257,6 +257,13 @@ func (r *recorder) both(op ir.Op, a, b val) val {
 
 func (r *recorder) not(a val) val { return r.cut(r.join(opXor, a, val{now: 1}), 1) }
 
+// decided returns the answer to a condition that is the same in all packets of the path; false: it
+// is not, or is another condition than bit has.
+func (r *recorder) decided(e *ir.Expr) (answer, ok bool) {
+	v, ok := r.bit(e)
+	return v.now != 0, ok && v.constant()
+}
+
 // bit is a condition that compares values, as 1 or 0; false: it is another.
 func (r *recorder) bit(e *ir.Expr) (val, bool) {
 	switch e.Op {
@@ -270,6 +277,12 @@ func (r *recorder) bit(e *ir.Expr) (val, bool) {
 	case ir.OpLNot:
 		a, ok := r.bit(e.A)
 		return r.not(a), ok
+	}
+	if e.Op == ir.OpValid && e.A.Op == ir.OpHeader {
+		if r.c.isValid(e.A.Header) {
+			return val{now: 1}, true
+		}
+		return val{}, true
 	}
 	code, a, b, ok := r.compared(e)
 	if !ok {

@@ -16,11 +16,13 @@ type opcode uint8
 
 // What an operation does: x and y are its operands.
 const (
-	opLoad opcode = iota // octets of the received frame: 8 from k on, of which it takes x
-	opRead               // element k of register b
-	opSum                // sum k of the path
-	opTime               // when the frame was received
-	opSwap               // x with its octets in the opposite order
+	opLoad  opcode = iota // octets of the received frame: 8 from k on, of which it takes x
+	opRead                // element k of register b
+	opSum                 // sum k of the path
+	opArg                 // an argument of an action that opTable has found
+	opTable               // lookup k of the path, whose action gets its arguments from slot to on
+	opTime                // when the frame was received
+	opSwap                // x with its octets in the opposite order
 	opMove
 	opAdd
 	opSub
@@ -71,8 +73,13 @@ type pathOp struct {
 	a, b takes
 	k    uint64
 
-	other *Path // where a packet goes on whose answer is no; it has the same operations before this
+	// Where a packet goes on whose answer is no: a path with the same operations before this. cases
+	// are of opEq with a constant, by the constants.
+	other *Path
+	cases *cases
 }
+
+type cases struct{ of map[uint64]*Path }
 
 func (t *takes) of(s *slots) uint64 { return s[t.slot&(maxSlots-1)] >> (t.shift & 63) & t.mask }
 
@@ -141,6 +148,25 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 		case opTime:
 			s[o.to&(maxSlots-1)] = c.paths.arrived & o.a.mask
 			continue
+		case opTable:
+			l := p.lookups[o.k]
+			e, g := c.look(l)
+			for !l.is(e, g) {
+				if o.other == nil {
+					return nil
+				}
+				p = o.other
+				ops = p.ops
+				o = &ops[i]
+				l = p.lookups[o.k]
+			}
+			c.paths.hits[o.k] = e
+			if l.action != nil {
+				for k, w := range g.args {
+					s[(int(o.to)+k)&(maxSlots-1)] = w
+				}
+			}
+			continue
 		case opSum:
 			var crc uint32
 			crc, c.paths.buf = p.sums[o.k].of(f, s[:], c.paths.buf)
@@ -167,11 +193,17 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 			continue
 		}
 		if !ok {
-			if o.other == nil {
+			next := o.other
+			if o.cases != nil {
+				if q := o.cases.of[o.a.of(s)]; q != nil {
+					next = q
+				}
+			}
+			if next == nil {
 				c.paths.missed(p.from[i])
 				return nil
 			}
-			p = o.other
+			p = next
 			ops = p.ops
 			i-- // it asks something else here
 		}
@@ -192,37 +224,67 @@ func (c *Context) commit(p *Path) {
 		w := &p.stores[i]
 		c.st.regs[w.register].Set(w.index, w.value.of(c.paths.slots)|w.k)
 	}
-	p.count(c.st.now)
+	c.count(p)
 }
 
 // maxForks bounds how many answers of a path may differ from the answers of the first path.
 const maxForks = 64
 
 // fork puts a path beside another path with the same needs: a packet goes to the second path when
-// an answer differs. It returns false if one of the two paths has to go.
-func (p *Path) fork(with *Path) bool {
+// an answer differs. It returns the path that gives way, and false where that is p.
+func (p *Path) fork(with *Path) (old *Path, ok bool) {
+	var place func() // with instead of p
+	defer func() {
+		if !ok && place != nil {
+			place()
+			old, ok = p, true
+		}
+	}()
 	forks := 0
 	for i := 0; i < min(len(p.ops), len(with.ops)); i++ {
 		o, n := &p.ops[i], &with.ops[i]
 		switch {
 		case o.to != n.to || o.a != n.a || o.b != n.b:
-			return false
+			return nil, false
 		case o.code == n.code && o.k == n.k:
 			if o.code == opSum && !p.sums[o.k].same(with.sums[n.k]) {
-				return false
+				return nil, false
+			}
+			if o.code == opTable {
+				l, m := p.lookups[o.k], with.lookups[n.k]
+				if !l.asks(m) {
+					return nil, false
+				}
+				if l.hit != m.hit || l.action != m.action {
+					break
+				}
 			}
 			continue
+		case o.code == opEq && n.code == opEq && o.b.mask == 0:
+			if o.cases == nil {
+				o.cases = &cases{map[uint64]*Path{}}
+			}
+			q := o.cases.of[n.k]
+			if q == nil {
+				o.cases.of[n.k] = with
+				return nil, true
+			}
+			k := o.cases.of
+			p, place = q, func() { k[n.k] = with }
+			i-- // it asks for this constant
+			continue
 		case !o.code.asks() || !n.code.asks():
-			return false
-		case o.other == nil:
+			return nil, false
+		}
+		if o.other == nil {
 			o.other = with
-			return true
+			return nil, true
 		}
 		if forks++; forks == maxForks {
-			return false
+			return nil, false
 		}
-		p = o.other
+		p, place = o.other, func() { o.other = with }
 		i-- // it asks something else here
 	}
-	return false
+	return nil, false
 }

@@ -22,12 +22,14 @@ type recorder struct {
 	mask []byte   // the bits of it that have to be what they were
 	held []byte   // those that hold already
 	path *Path
-	last int // octets that calculations have looked at
+	args []val // of the running action; nil: they are constant
+	last int   // octets that calculations have looked at
 
 	computed computed
 
 	time    val     // at which the frame was received
 	at      *asking // the condition that is asked for
+	long    bool    // the path has more operations than are worth it
 	apart   int     // how many conditions have both of their ways recorded
 	spoiled bool    // that is not to be had
 }
@@ -69,14 +71,15 @@ func (r *recorder) begin(x *paths, root []byte) {
 		}
 	}
 	var kept []uint64
+	var pure []bool
 	if r.from != nil {
-		kept = r.c.kept
+		kept, pure = r.c.kept, r.from.pure
 		if s := r.from.state; s != nil {
 			unpatch(r.src, s.frame, s.slots)
 		}
 	}
-	r.computed.reset(kept)
-	r.last, r.at, r.time = 0, nil, val{}
+	r.computed.reset(kept, pure)
+	r.last, r.at, r.time, r.args, r.long = 0, nil, val{}, nil, false
 }
 
 // unsettle notes that fields of the switch differ between packets of a path.
@@ -343,6 +346,7 @@ func (r *recorder) keep(patches []slotPatch) {
 				return
 			}
 			r.path.keeps = append(r.path.keeps, n)
+			r.path.pure = append(r.path.pure, r.computed.pure[n])
 		}
 		patches[i].slot = at
 	}
@@ -351,14 +355,17 @@ func (r *recorder) keep(patches []slotPatch) {
 // end keeps the path.
 func (r *recorder) end() {
 	p, x := r.path, r.c.paths
+	for i := 0; i < len(p.stores) && r.on; i++ {
+		r.compute(p.stores[i].value)
+	}
 	if !r.on {
 		p.outcome = pathPlain
 	}
-	if p.outcome == pathPlain {
-		p.state, p.out, p.counts, p.stores, p.keeps = nil, nil, nil, nil, nil
+	if r.long {
+		p.outcome, p.ops = pathPlain, p.ops[:longOps]
 	}
-	for i := range p.stores {
-		r.compute(p.stores[i].value)
+	if p.outcome == pathPlain {
+		p.state, p.out, p.counts, p.stores, p.keeps, p.pure = nil, nil, nil, nil, nil, nil
 	}
 	for at := 0; at < len(r.root); at += 8 {
 		off := min(at, len(r.root)-8)

@@ -158,7 +158,11 @@ func (r *recorder) branch(p *pipeline, i int) int {
 func (r *recorder) apply(t *matchTable) (hit bool, place int) {
 	c := r.c
 	ts := &c.st.tables[t.idx]
-	if ts.entries.Len() > 0 {
+	l := r.lookup(t)
+	if l == nil {
+		ts.fixed = ts.fixed || r.on
+	}
+	if l == nil && ts.entries.Len() > 0 {
 		for _, f := range t.reads {
 			if f.Valid || !f.Header.Meta && !c.isValid(f.Header) {
 				continue
@@ -173,6 +177,14 @@ func (r *recorder) apply(t *matchTable) (hit bool, place int) {
 	g, hit := c.match(t)
 	if hit {
 		e = ts.entries.Lookup(c.key[:t.key.Words], c.key2[:t.key.Words]) // by the key that match has made
+	}
+	if l != nil {
+		args := r.follow(l, e, g)
+		if g.action == nil {
+			return hit, -1
+		}
+		r.actionOf(g.action, g.args, args)
+		return hit, int(g.place)
 	}
 	n := tally{octets: uint64(c.IngressLen)}
 	switch {
@@ -216,8 +228,12 @@ func (r *recorder) tell(n tally) {
 }
 
 // action is action.run.
-func (r *recorder) action(a *action, args []uint64) {
+func (r *recorder) action(a *action, args []uint64) { r.actionOf(a, args, nil) }
+
+// actionOf is action with arguments that are values; nil: they are constant.
+func (r *recorder) actionOf(a *action, args []uint64, values []val) {
 	c := r.c
+	r.args = values
 	if a.words > 0 {
 		c.args = args
 	}

@@ -36,6 +36,9 @@ type computed struct {
 	known map[takes]bool // by questions, to be the same in all packets of the path
 	asked map[pathOp]bool
 	cells map[cellKey]val // registers that the pass has written
+
+	pure    []bool // by slot: nothing but arguments of actions makes it
+	settled []bool // by slot: it is pure, and the path is for one value of each of those arguments
 }
 
 type cellKey struct {
@@ -44,10 +47,14 @@ type cellKey struct {
 }
 
 // reset begins a pass with the slots that the pass before has kept.
-func (s *computed) reset(kept []uint64) {
-	s.defs, s.done = append(s.defs[:0], make([]pathOp, len(kept))...), s.done[:0]
-	for range kept {
-		s.done = append(s.done, true)
+func (s *computed) reset(kept []uint64, pure []bool) {
+	s.defs, s.done, s.pure, s.settled = s.defs[:0], s.done[:0], s.pure[:0], s.settled[:0]
+	for i := range kept {
+		o := pathOp{code: opRead}
+		if pure[i] {
+			o.code = opArg
+		}
+		s.define(o, true, pure[i])
 	}
 	if s.now == nil {
 		s.now = new(slots)
@@ -55,6 +62,73 @@ func (s *computed) reset(kept []uint64) {
 	copy(s.now[:], kept)
 	s.slots, s.known = map[pathOp]int{}, map[takes]bool{}
 	s.asked, s.cells = map[pathOp]bool{}, map[cellKey]val{}
+}
+
+// define adds a slot.
+func (s *computed) define(o pathOp, done, pure bool) {
+	s.defs, s.done = append(s.defs, o), append(s.done, done)
+	s.pure, s.settled = append(s.pure, pure), append(s.settled, false)
+}
+
+// operands calls f for all that an operation takes of slots, until f returns false.
+func (o *pathOp) operands(f func(takes) bool) bool {
+	return (o.a.mask == 0 || f(o.a)) && (o.b.mask == 0 || f(o.b)) &&
+		(o.code != opChoose || f(takes{uint16(o.k), 0, 1}))
+}
+
+// isPure reports whether an operation computes with nothing but arguments of actions and octets of
+// the frame that do not differ between packets that are alike otherwise.
+func (r *recorder) isPure(o *pathOp) bool {
+	switch o.code {
+	case opRead, opTime, opSum, opTable:
+		return false
+	case opLoad:
+		pure := true
+		o.loaded(takes{mask: ^uint64(0)}, func(at int, bits byte) {
+			pure = pure && !(at < maxVaried && r.c.paths.varied[at])
+		})
+		return pure
+	}
+	return o.operands(func(t takes) bool { return r.computed.pure[t.slot] })
+}
+
+// loaded calls f for the octets of the frame that a part of an opLoad is made of.
+func (o *pathOp) loaded(t takes, f func(at int, bits byte)) {
+	all := t.mask << t.shift & o.a.mask << o.a.shift
+	for i := range 8 {
+		if b := byte(all >> (56 - 8*i)); b != 0 {
+			f(int(o.k)+i, b)
+		}
+	}
+}
+
+// isSettled reports whether what is taken of a slot is the same in all packets of the path.
+func (s *computed) isSettled(t takes) bool {
+	n := t.slot
+	if s.known[t] {
+		return true
+	}
+	if c := s.defs[n].code; !s.settled[n] && s.pure[n] && c != opArg && c != opLoad {
+		s.settled[n] = s.defs[n].operands(s.isSettled)
+	}
+	return s.settled[n]
+}
+
+// settleTo restricts the path to packets with the current values of all that makes a pure value.
+func (r *recorder) settleTo(t takes) bool {
+	s := &r.computed
+	switch o := &s.defs[t.slot]; {
+	case s.isSettled(t):
+	case o.code == opLoad:
+		s.known[t] = true
+		o.loaded(t, func(at int, bits byte) { r.mask[at] |= bits })
+	case o.code == opArg:
+		s.settled[t.slot] = true
+		r.add(pathOp{code: opEq, a: takes{t.slot, 0, ^uint64(0)}, k: s.now[t.slot]})
+	default:
+		o.operands(r.settleTo)
+	}
+	return true
 }
 
 // slot is what an operation computes, now for the packet in hand.
@@ -68,7 +142,8 @@ func (r *recorder) slot(o pathOp, now uint64) val {
 		}
 		s.slots[o] = n
 		o.to = uint16(n)
-		s.defs, s.done, s.now[n] = append(s.defs, o), append(s.done, false), now
+		s.define(o, false, r.isPure(&o))
+		s.now[n] = now
 	}
 	return val{takes{uint16(n), 0, ^uint64(0)}, s.now[n]}
 }
@@ -105,6 +180,11 @@ func (r *recorder) computeSlot(n int) {
 
 // add adds an operation to the path.
 func (r *recorder) add(o pathOp) {
+	if len(r.path.ops) == maxOps {
+		r.long = true
+		r.lose()
+		return
+	}
 	r.path.ops, r.path.from = append(r.path.ops, o), append(r.path.from, r.at)
 }
 
@@ -112,7 +192,7 @@ func (r *recorder) add(o pathOp) {
 func (r *recorder) cut(v val, n int) val {
 	v.mask &= bitfield.Mask(n)
 	v.now &= bitfield.Mask(n)
-	if r.computed.known[v.takes] || v.mask == 0 {
+	if v.mask == 0 || r.computed.isSettled(v.takes) {
 		return val{now: v.now}
 	}
 	return v
@@ -246,7 +326,7 @@ func (r *recorder) value(e *ir.Expr) (val, bool) {
 		}
 		return val{}, false
 	case ir.OpLocal:
-		return val{now: r.c.args[e.Index]}, e.Bits <= 64 && exact(e)
+		return r.arg(e.Index), e.Bits <= 64 && exact(e)
 	case ir.OpNot:
 		a, ok := r.value(e.A)
 		return r.join(opXor, a, val{now: ^uint64(0)}), ok
@@ -309,6 +389,9 @@ func (r *recorder) ask(code opcode, a, b val, answer bool) {
 	if !answer {
 		code = contrary[code]
 	}
+	if a, b = r.cut(a, 64), r.cut(b, 64); a.constant() {
+		a, b, code = b, a, mirrored[code]
+	}
 	if a.constant() {
 		return
 	}
@@ -316,11 +399,18 @@ func (r *recorder) ask(code opcode, a, b val, answer bool) {
 		r.spoiled = true
 		return
 	}
+	s := &r.computed
+	if s.pure[a.slot] && (b.constant() || s.pure[b.slot]) {
+		r.settleTo(a.takes)
+		if !b.constant() {
+			r.settleTo(b.takes)
+		}
+		return
+	}
 	o := pathOp{code: code, a: a.takes, b: b.takes}
 	if b.constant() {
 		o.k = b.now
 	}
-	s := &r.computed
 	if s.asked[o] {
 		return
 	}
@@ -345,6 +435,9 @@ func (r *recorder) pin(src source, of byte) {
 func (r *recorder) lively(e *ir.Expr) bool {
 	if e == nil {
 		return false
+	}
+	if e.Op == ir.OpLocal {
+		return !r.arg(e.Index).constant()
 	}
 	if e.Op != ir.OpField && e.Op != ir.OpStackField {
 		return r.lively(e.A) || r.lively(e.B) || r.lively(e.C)

@@ -21,7 +21,13 @@ func (r *recorder) need(e *ir.Expr) {
 		return
 	}
 	switch e.Op {
-	case ir.OpConst, ir.OpBool, ir.OpLocal, ir.OpString, ir.OpLast, ir.OpSize:
+	case ir.OpConst, ir.OpBool, ir.OpString, ir.OpLast, ir.OpSize:
+		return
+	case ir.OpLocal:
+		for i, n := r.argWords(e); n > 0; i, n = i+1, n-1 {
+			v := r.arg(i)
+			r.ask(opEq, v, val{now: v.now}, true)
+		}
 		return
 	case ir.OpField, ir.OpStackField:
 		if f := r.fieldOf(e); f != nil {
@@ -111,7 +117,7 @@ func (r *recorder) assign(dst, value *ir.Expr, run func()) {
 		from, _ = r.octets(value, f.Width/8)
 	}
 	if from == nil {
-		if r.lively(value) {
+		if r.settable(f) {
 			if v, ok := r.value(value); ok {
 				r.set(f, v, run)
 				return
@@ -141,10 +147,16 @@ func octetsOf(f *ir.Field) (at, n int) {
 	return f.Bit / 8, (f.Bit+f.Width+7)/8 - f.Bit/8
 }
 
+// settable reports whether a field may have a value.
+func (r *recorder) settable(f *ir.Field) bool {
+	_, n := octetsOf(f)
+	return !f.Valid && !f.VL && !f.Signed && f.Width <= 64 && f.Width > 0 && n <= 8 &&
+		(f.Header.Meta || r.c.isValid(f.Header))
+}
+
 // set runs what makes a value that of a field.
 func (r *recorder) set(f *ir.Field, v val, run func()) {
-	if f.Valid || f.VL || f.Signed || f.Width > 64 || f.Width == 0 ||
-		!f.Header.Meta && !r.c.isValid(f.Header) {
+	if !r.settable(f) {
 		r.lose()
 		run()
 		return
@@ -152,10 +164,7 @@ func (r *recorder) set(f *ir.Field, v val, run func()) {
 	v = r.cut(v, f.Width)
 	at, n := octetsOf(f)
 	if !f.Header.Meta && (f.Bit%8 != 0 || f.Width%8 != 0) {
-		beside, ok := val{}, n <= 8
-		if ok {
-			beside, ok = r.gather(r.src[at:at+n], r.c.data[at:at+n])
-		}
+		beside, ok := r.gather(r.src[at:at+n], r.c.data[at:at+n])
 		if !ok {
 			r.lose()
 			run()
@@ -194,6 +203,20 @@ func (r *recorder) octets(e *ir.Expr, n int) ([]octet, bool) {
 			out[n-1-i] = octet{r.src[at], r.c.data[at]}
 		}
 		return out, true
+	case ir.OpLocal:
+		first, words := r.argWords(e)
+		if e.Lo == nil || e.Lo.Sign() < 0 {
+			return nil, false
+		}
+		for i := range min(n, 8*words) {
+			v := r.arg(first + i/8)
+			o := octet{val: byte(v.now >> (i % 8 * 8))}
+			if v.mask>>(i%8*8) != 0 {
+				o.from = slotOctet(int(v.slot), i%8*8)
+			}
+			out[n-1-i] = o
+		}
+		return out, true
 	case ir.OpLookahead:
 		end := r.c.cur + (e.Off+e.Bits)/8
 		if e.Off%8 != 0 || e.Bits%8 != 0 || end > len(r.c.frame.b) {
@@ -204,6 +227,15 @@ func (r *recorder) octets(e *ir.Expr, n int) ([]octet, bool) {
 			out[n-1-i] = octet{r.inAt(at), r.c.frame.b[at]}
 		}
 		return out, true
+	case ir.OpCond:
+		yes, ok := r.decided(e.C)
+		switch {
+		case !ok:
+			return nil, false
+		case yes:
+			return r.octets(e.A, n)
+		}
+		return r.octets(e.B, n)
 	case ir.OpAnd, ir.OpOr:
 		a, ok1 := r.octets(e.A, n)
 		b, ok2 := r.octets(e.B, n)

@@ -66,6 +66,15 @@ func (s *State) setPortUp(port uint32, up bool) bool {
 // that has them do so calls it.
 func (s *State) changed() { s.gen++ }
 
+// changedIn is changed for the entries of a table and its default. A path that looks entries up
+// needs no other.
+func (s *State) changedIn(ts *tableState) {
+	if ts.fixed {
+		ts.fixed = false
+		s.changed()
+	}
+}
+
 // load starts a program with empty state; nil is none.
 func (s *State) load(p *Program) {
 	s.changed()

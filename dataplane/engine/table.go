@@ -60,6 +60,7 @@ type keyLoad struct {
 	more      bool  // not the first part of its word
 	shift     uint8
 	l, r      uint8
+	validity  bool // of a header
 }
 
 func (l *loader) table(jt *bmv2json.Table, pipeline string) *matchTable {
@@ -172,7 +173,7 @@ func loadOf(f *ir.Field, p table.Part, mask uint64) keyLoad {
 		l: uint8(bit % 8), r: uint8(64 - p.Bits)}
 	switch {
 	case f.Valid:
-		k.get = fieldGetter(f)
+		k.get, k.validity = fieldGetter(f), true
 	case f.Header.Meta && f.Width <= 64 && f.Width > 0: // load the very word that was stored
 		k.off, k.l = int32(f.Slot()), uint8(64-p.Bits)
 	case bit%8+p.Bits > 64 || p.Bits == 0:
@@ -203,6 +204,7 @@ type tableState struct {
 	changes     uint64 // insertions, modifications, deletions
 	defChanged  bool
 	missMeter   extern.DirectMeter
+	fixed       bool // a path may depend on the entries as they are
 }
 
 // entry is an installed table entry.

@@ -191,11 +191,11 @@ func (s *State) exportTarget(g *target) Target {
 
 // SetDefaultEntry sets the action of a miss; see dataplane.Controls.
 func (s *State) SetDefaultEntry(table int, g Target) error {
-	s.changed()
 	t, ts, err := s.tableAt(table)
 	if err != nil {
 		return err
 	}
+	s.changedIn(ts)
 	if t.constDefault {
 		return fmt.Errorf("table %s: default action: %w", t.name, ErrConst)
 	}
@@ -211,11 +211,11 @@ func (s *State) SetDefaultEntry(table int, g Target) error {
 
 // ResetDefaultEntry restores the program's default; see dataplane.Controls.
 func (s *State) ResetDefaultEntry(table int) error {
-	s.changed()
 	t, ts, err := s.tableAt(table)
 	if err != nil {
 		return err
 	}
+	s.changedIn(ts)
 	if t.constDefault {
 		return fmt.Errorf("table %s: default action: %w", t.name, ErrConst)
 	}

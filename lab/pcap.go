@@ -10,9 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/weft-sdn/weft/internal/pcap"
 )
 
 // PcapOctets of a frame are in capture files: all headers of MRC, outer ones too.
@@ -28,7 +26,7 @@ type Pcap struct {
 type pcapFile struct {
 	file    *os.File
 	buffer  *bufio.Writer
-	packets *pcapgo.Writer
+	packets *pcap.Writer
 }
 
 // NewPcap makes the files of a world's links in a directory. Of several links between two nodes
@@ -43,9 +41,9 @@ func (w *World) NewPcap(dir string) (*Pcap, error) {
 				return nil, errors.Join(fmt.Errorf("lab: capture: %w", err), p.Close())
 			}
 			f = &pcapFile{file: file, buffer: bufio.NewWriter(file)}
-			f.packets = pcapgo.NewWriterNanos(f.buffer)
+			f.packets, err = pcap.NewWriter(f.buffer, PcapOctets)
 			p.files[l.A+"-"+l.B], p.files[l.B+"-"+l.A] = f, f
-			p.err = errors.Join(p.err, f.packets.WriteFileHeader(PcapOctets, layers.LinkTypeEthernet))
+			p.err = errors.Join(p.err, err)
 		}
 	}
 	return p, nil
@@ -84,8 +82,7 @@ func (p *Pcap) Sent(now time.Duration, w *Wire, frame []byte) {
 		return
 	}
 	n := min(len(frame), PcapOctets)
-	info := gopacket.CaptureInfo{Timestamp: epoch.Add(now), CaptureLength: n, Length: len(frame)}
-	p.err = p.files[w.Name()].packets.WritePacket(info, frame[:n])
+	p.err = p.files[w.Name()].packets.Write(epoch.Add(now), frame[:n], len(frame))
 }
 
 // Arrived implements Tap.

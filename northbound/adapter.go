@@ -6,12 +6,11 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
-	"github.com/gin-gonic/gin"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
-// adapter puts huma's operations on gin's router. Unlike humagin, adapter supports custom methods,
-// "{name}:verb", which gin's router has no form for.
+// adapter puts huma's operations on the server's router, and supports custom methods,
+// "{name}:verb".
 type adapter struct {
 	server *Server
 	// verbs are the custom methods, by method and path without the verb.
@@ -38,10 +37,9 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	}
 	param := path[strings.LastIndex(path, "{")+1:]
 	param = strings.TrimSuffix(param, "}")
-	path = strings.NewReplacer("{", ":", "}", "").Replace(path)
 	one := served{op, handler}
 	if verb == "" {
-		a.server.engine.Handle(op.Method, path, func(c *gin.Context) { a.serve(c, one) })
+		a.server.engine.Handle(op.Method, path, func(c *exchange) { a.serve(c, one) })
 		return
 	}
 	key := op.Method + " " + path
@@ -54,7 +52,7 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	}
 	verbs := map[string]served{verb: one}
 	a.verbs[key] = verbs
-	a.server.engine.Handle(op.Method, path, func(c *gin.Context) {
+	a.server.engine.Handle(op.Method, path, func(c *exchange) {
 		i := strings.LastIndexByte(c.Param(param), ':')
 		of, ok := verbs[c.Param(param)[max(i, 0):]]
 		if !ok {
@@ -67,20 +65,16 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 				strings.Join(known, " and ")))
 			return
 		}
-		for k := range c.Params {
-			if c.Params[k].Key == param {
-				c.Params[k].Value = c.Params[k].Value[:i]
-			}
-		}
+		c.Request.SetPathValue(param, c.Param(param)[:i])
 		a.serve(c, of)
 	})
 }
 
 // serve admits a request and answers it.
-func (a *adapter) serve(c *gin.Context, s served) {
+func (a *adapter) serve(c *exchange, s served) {
 	a.server.admit(c, s.op, func() {
 		if a.server.fits(c, s.op) {
-			s.handle(humagin.NewContext(s.op, c))
+			s.handle(humago.NewContext(s.op, c.Request, c.Writer))
 		}
 	})
 }

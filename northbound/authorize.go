@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/access/audit"
@@ -56,7 +55,7 @@ func scopeOf(op *huma.Operation) (access.Scope, bool) {
 var plainRoutes = map[string]access.Scope{
 	"/openapi.json": access.Self, "/openapi.yaml": access.Self, "/openapi-3.0.json": access.Self,
 	"/openapi-3.0.yaml": access.Self,
-	"/metrics":          access.Read, "/": access.Open, assetsPath + "*file": access.Open,
+	"/metrics":          access.Read, "/": access.Open, assetsPath + "*": access.Open,
 	"/healthz": access.Open, "/readyz": access.Open,
 }
 
@@ -64,13 +63,13 @@ var plainRoutes = map[string]access.Scope{
 var openPaths = []string{sessionPath, oidcLoginPath, oidcCallbackPath, oidcDevicePath}
 
 // isOpen reports whether a request may come from nobody. Its operation has the last word.
-func (s *Server) isOpen(c *gin.Context) bool {
-	return plainRoutes[c.FullPath()] == access.Open || slices.Contains(openPaths, c.Request.URL.Path)
+func (s *Server) isOpen(c *exchange) bool {
+	return plainRoutes[c.route] == access.Open || slices.Contains(openPaths, c.Request.URL.Path)
 }
 
 // authenticate finds out who makes the request. Nobody, or who shows credentials that do not count,
 // gets no further than open operations.
-func (s *Server) authenticate(c *gin.Context) {
+func (s *Server) authenticate(c *exchange) {
 	var p access.Principal
 	var err error
 	if isForwarded(c.Request) {
@@ -80,11 +79,11 @@ func (s *Server) authenticate(c *gin.Context) {
 	}
 	var stranger *api.Problem
 	if p.Known() {
-		stranger = s.join(&p, c.GetHeader(projectHeader))
+		stranger = s.join(&p, c.Request.Header.Get(projectHeader))
 		if p.Way != api.WayNone {
 			trust(c.Request)
 		}
-		c.Set(principalKey, p.Key())
+		c.principal = p.Key()
 	}
 	requestOf(c.Request.Context()).principal = &p
 	c.Request = c.Request.WithContext(access.With(c.Request.Context(), &p))
@@ -100,7 +99,7 @@ func (s *Server) authenticate(c *gin.Context) {
 }
 
 // unauthorized refuses a request of nobody. A failed attempt is recorded.
-func (s *Server) unauthorized(c *gin.Context, err error) {
+func (s *Server) unauthorized(c *exchange, err error) {
 	detail := "this API asks for credentials: a bearer token, a session or a client certificate"
 	switch {
 	case errors.Is(err, access.ErrStore):
@@ -124,7 +123,7 @@ func (s *Server) unauthorized(c *gin.Context, err error) {
 
 // forwardedPrincipal is who made a request that another controller has forwarded: that one signs
 // it.
-func (s *Server) forwardedPrincipal(c *gin.Context) (access.Principal, error) {
+func (s *Server) forwardedPrincipal(c *exchange) (access.Principal, error) {
 	r := c.Request
 	f, err := s.cfg.Access.Signer.Verify(r.Context(), r.Header.Get(access.ForwardHeader), r.Method,
 		r.URL.RequestURI(), s.cfg.Now())
@@ -138,7 +137,7 @@ func (s *Server) forwardedPrincipal(c *gin.Context) (access.Principal, error) {
 
 // admit passes a request on to its operation if the principal has the operation's scope. admit
 // records the changes made by the request, or the reason for a refusal.
-func (s *Server) admit(c *gin.Context, op *huma.Operation, carryOut func()) {
+func (s *Server) admit(c *exchange, op *huma.Operation, carryOut func()) {
 	scope, ok := scopeOf(op)
 	if op.OperationID == "" { // huma's own, of the document
 		scope, ok = plainRoutes[op.Path]
@@ -163,7 +162,7 @@ func (s *Server) admit(c *gin.Context, op *huma.Operation, carryOut func()) {
 
 // denial returns why a principal may not call an operation; nil: it may.
 func (s *Server) denial(
-	c *gin.Context, p *access.Principal, scope access.Scope, declared bool,
+	c *exchange, p *access.Principal, scope access.Scope, declared bool,
 ) *api.Problem {
 	switch {
 	case !declared:
@@ -183,7 +182,7 @@ func (s *Server) denial(
 }
 
 // denied refuses a request beyond the principal's rights, and records the refusal.
-func (s *Server) denied(c *gin.Context, op *huma.Operation, p *access.Principal, why *api.Problem) {
+func (s *Server) denied(c *exchange, op *huma.Operation, p *access.Principal, why *api.Problem) {
 	r := s.auditRecord(c, op.OperationID, p)
 	r.ServiceRequest.Authz = api.AuditAuthz{Status: authzDeny, Detail: why.Detail}
 	r.Outcome, r.Status, r.Detail = api.AuditFailure, why.Status, why.Detail
@@ -213,12 +212,12 @@ const (
 
 // auditRecord starts the audit record of a request.
 func (s *Server) auditRecord(
-	c *gin.Context, operation string, p *access.Principal,
+	c *exchange, operation string, p *access.Principal,
 ) api.AuditRecord {
 	r := api.AuditRecord{
 		Timestamp: s.cfg.Now(),
 		SessionInfo: api.AuditSession{
-			ChannelID: c.GetString(requestIDKey), ComponentName: s.cfg.Name,
+			ChannelID: c.id, ComponentName: s.cfg.Name,
 			User:  api.AuditUser{Identity: p.Name, Role: p.RoleText()},
 			Authn: api.AuditAuthn{Type: p.Way, Status: audit.AuthnSuccess},
 		},
@@ -248,7 +247,7 @@ func (s *Server) writeAudit(ctx context.Context, r api.AuditRecord) {
 // record carries out an operation. An operation that changes something has an audit log entry,
 // which the change takes into its transaction. If the operation fails, record writes the failure
 // itself.
-func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal, carryOut func()) {
+func (s *Server) record(c *exchange, op *huma.Operation, p *access.Principal, carryOut func()) {
 	dry, _ := strconv.ParseBool(c.Query("dryRun"))
 	reads := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, op.Method)
 	if dry || reads && op.OperationID != backupOperation && op.OperationID != callbackOperation {
@@ -258,7 +257,7 @@ func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal,
 	ctx, entry := audit.With(c.Request.Context(), s.auditRecord(c, op.OperationID, p))
 	c.Request = c.Request.WithContext(ctx)
 	carryOut()
-	status := c.Writer.Status()
+	status := c.Writer.status
 	switch {
 	// the question is asked again
 	case status == http.StatusConflict && op.OperationID == signInOperation:
@@ -272,7 +271,7 @@ func (s *Server) record(c *gin.Context, op *huma.Operation, p *access.Principal,
 		// A handler that does not take its entry is a fault; the change is at least known.
 		r, _ := entry.Take()
 		s.cfg.Log.Error("a change was not recorded with its transaction", "operation", op.OperationID,
-			"request", c.GetString(requestIDKey))
+			"request", c.id)
 		s.metrics.unaudited.Inc()
 		s.writeAudit(ctx, r)
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/controller"
@@ -15,7 +14,7 @@ import (
 
 // keep refuses changes while nothing can be kept: an answer of success means that a change outlives
 // the controller. Deletions are taken, for they make room, and so may who signs in.
-func (s *Server) keep(c *gin.Context) {
+func (s *Server) keep(c *exchange) {
 	switch c.Request.Method {
 	case http.MethodPut, http.MethodPost, http.MethodPatch:
 		dry, _ := strconv.ParseBool(c.Query("dryRun"))

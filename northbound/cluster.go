@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weft-sdn/weft/access"
@@ -75,7 +74,7 @@ func NewMember(cfg Config, transport http.RoundTripper) (*Server, error) {
 		FlushInterval: -1,
 		ErrorLog:      slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
-	s.engine.NoRoute(f.forward)
+	s.engine.missing = f.forward
 	s.registerControllers()
 	s.registerReplace()
 	s.registerCertificates()
@@ -97,8 +96,8 @@ type target struct{}
 // routeForwarded is the route of forwarded requests in the log and in metrics.
 const routeForwarded = "forwarded"
 
-func (f *forwarder) forward(c *gin.Context) {
-	c.Set(routeKey, routeForwarded)
+func (f *forwarder) forward(c *exchange) {
+	c.route = routeForwarded
 	if isForwarded(c.Request) {
 		f.server.refuse(c, newProblem(codeNoDecider, "the request was forwarded to a controller that "+
 			"does not decide"))
@@ -122,7 +121,7 @@ func (f *forwarder) forward(c *gin.Context) {
 		case <-ctx.Done():
 		}
 	}()
-	c.Request = c.Request.WithContext(context.WithValue(ctx, ginKey{}, c))
+	c.Request = c.Request.WithContext(context.WithValue(ctx, exchangeKey{}, c))
 	if c.Request.URL.Path == eventsPath {
 		f.proxy.ServeHTTP(newStreamWriter(c.Writer, f.server.cfg.WriteTimeout), c.Request)
 		return
@@ -152,8 +151,8 @@ func (s *streamWriter) Write(b []byte) (int, error) {
 // Unwrap is for [http.ResponseController].
 func (s *streamWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// ginKey is the request's gin context in that of the request to the decider.
-type ginKey struct{}
+// exchangeKey is the request's exchange in that of the request to the decider.
+type exchangeKey struct{}
 
 func (f *forwarder) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(r.In.Context().Value(target{}).(*url.URL))
@@ -191,15 +190,15 @@ func (f *forwarder) failed(_ http.ResponseWriter, r *http.Request, err error) {
 		code = string(api.CodeUnknown)
 		detail += ": the change may have been kept, or not. GET what it was to change"
 	}
-	f.server.refuse(r.Context().Value(ginKey{}).(*gin.Context), newProblem(code, detail))
+	f.server.refuse(r.Context().Value(exchangeKey{}).(*exchange), newProblem(code, detail))
 }
 
 // registerMemberHealth registers the checks of a controller that does not decide.
 func (s *Server) registerMemberHealth() {
-	s.engine.GET("/healthz", func(c *gin.Context) {
+	s.engine.Handle(http.MethodGet, "/healthz", func(c *exchange) {
 		c.JSON(http.StatusOK, api.Health{Status: "ok", Version: s.cfg.Version})
 	})
-	s.engine.GET("/readyz", func(c *gin.Context) {
+	s.engine.Handle(http.MethodGet, "/readyz", func(c *exchange) {
 		view := api.Readiness{Ready: true, Checks: s.cfg.Cluster.Readiness()}
 		status := http.StatusOK
 		for _, check := range view.Checks {

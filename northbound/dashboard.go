@@ -1,8 +1,6 @@
 package northbound
 
-import (
-	"github.com/gin-gonic/gin"
-)
+import "net/http"
 
 // assetsPath begins the paths of the dashboard's files; its page is at /.
 const assetsPath = "/assets/"
@@ -13,9 +11,9 @@ func (s *Server) registerDashboard() {
 	if s.cfg.Dashboard == nil {
 		return
 	}
-	handler := gin.WrapH(s.cfg.Dashboard)
-	for _, path := range []string{"/", assetsPath + "*file"} {
-		s.engine.GET(path, handler)
-		s.engine.HEAD(path, handler)
+	handler := wrap(s.cfg.Dashboard)
+	for _, path := range []string{"/", assetsPath + "*"} {
+		s.engine.Handle(http.MethodGet, path, handler)
+		s.engine.Handle(http.MethodHead, path, handler)
 	}
 }

@@ -15,5 +15,5 @@
 // OpenAPI 3.1 document at /openapi.json is generated from the handlers' types.
 //
 // The package decides nothing: the controller checks a spec beyond its shape and decides its fate.
-// No other package uses gin or huma.
+// No other package uses huma.
 package northbound

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
@@ -61,9 +60,6 @@ const (
 	limitRate     = "rate"
 	limitProject  = "project"
 )
-
-// principalKey is the key of the principal of a request in gin's context.
-const principalKey = "weft.principal"
 
 // limiter holds clients to the limits.
 type limiter struct {
@@ -172,12 +168,12 @@ func isHealth(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.P
 
 // bound applies the limits of a request's principal. Health checks are exempt. Forwarded requests
 // are exempt too, because the forwarding controller has applied the limits.
-func (s *Server) bound(c *gin.Context) {
+func (s *Server) bound(c *exchange) {
 	if isHealth(c.Request) || isForwarded(c.Request) {
 		c.Next()
 		return
 	}
-	principal := c.GetString(principalKey)
+	principal := c.principal
 	if principal == "" {
 		principal = "address " + clientAddress(c.Request)
 	}
@@ -201,7 +197,7 @@ func (s *Server) bound(c *gin.Context) {
 // sameOrigin refuses requests that a foreign page made a browser send: changes from another origin,
 // and requests for a name other than the server's, pointed at the server by an attacker (DNS
 // rebinding).
-func (s *Server) sameOrigin(c *gin.Context) {
+func (s *Server) sameOrigin(c *exchange) {
 	if isForwarded(c.Request) { // the controller that forwarded it has checked
 		c.Next()
 		return
@@ -214,7 +210,7 @@ func (s *Server) sameOrigin(c *gin.Context) {
 	if err := new(http.CrossOriginProtection).Check(c.Request); err != nil {
 		s.refuse(c, newProblem(codeForbidden,
 			fmt.Sprintf("origin is %q: want that of the server, or none",
-				clip(c.GetHeader("Origin"), maxValueText))))
+				clip(c.Request.Header.Get("Origin"), maxValueText))))
 		return
 	}
 	if isFormType(c.Request) {

@@ -13,27 +13,18 @@ import (
 	"runtime/debug"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
-const (
-	requestIDHeader = "X-Request-Id"
-	requestIDKey    = "weft.request" // in gin's context
-	routeKey        = "weft.route"   // in gin's context, of a request without a route of gin's
-)
-
-// init keeps gin from writing to standard output. Nothing else in the program
-// uses gin.
-func init() { gin.SetMode(gin.ReleaseMode) }
+const requestIDHeader = "X-Request-Id"
 
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // warnBrowsers sets headers on every answer that forbid browsers to guess its type, to cache it (it
 // may have a secret), and to ask again without TLS once there was TLS.
-func (s *Server) warnBrowsers(c *gin.Context) {
+func (s *Server) warnBrowsers(c *exchange) {
 	h := c.Writer.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
@@ -48,14 +39,14 @@ var browserHeaders = []string{"X-Content-Type-Options", "Cache-Control",
 	"Strict-Transport-Security"}
 
 // identify gives the request an id: the client's, if it is a fit one.
-func (s *Server) identify(c *gin.Context) {
-	id := c.GetHeader(requestIDHeader)
+func (s *Server) identify(c *exchange) {
+	id := c.Request.Header.Get(requestIDHeader)
 	if !requestIDRule.MatchString(id) {
 		var b [8]byte
 		_, _ = rand.Read(b[:]) // never fails
 		id = hex.EncodeToString(b[:])
 	}
-	c.Set(requestIDKey, id)
+	c.id = id
 	c.Header(requestIDHeader, id)
 	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestKey{},
 		&request{id: id}))
@@ -104,24 +95,23 @@ func (s *Server) identifyProblem(ctx huma.Context, _ string, v any) (any, error)
 func instance(id string) string { return "urn:weft:request:" + id }
 
 // refuse answers with a problem outside huma's operations.
-func (s *Server) refuse(c *gin.Context, p *api.Problem) {
-	p.Instance = instance(c.GetString(requestIDKey))
+func (s *Server) refuse(c *exchange, p *api.Problem) {
+	p.Instance = instance(c.id)
 	requestOf(c.Request.Context()).detail = p.Detail
 	b, err := json.Marshal(p)
 	if err != nil {
 		b = []byte("{}")
 	}
-	c.Abort()
 	c.Data(p.Status, api.ProblemType, b)
 }
 
 // observe counts, times and logs the request.
-func (s *Server) observe(c *gin.Context) {
+func (s *Server) observe(c *exchange) {
 	start := s.cfg.Now()
 	c.Next()
 	took := s.cfg.Now().Sub(start)
-	route := cmp.Or(c.FullPath(), c.GetString(routeKey), "none")
-	status := c.Writer.Status()
+	route := cmp.Or(c.route, "none")
+	status := c.Writer.status
 	s.metrics.observe(c.Request.Method, route, status, took)
 	level := slog.LevelInfo
 	switch {
@@ -132,9 +122,9 @@ func (s *Server) observe(c *gin.Context) {
 		level = slog.LevelError
 	}
 	attrs := []slog.Attr{
-		slog.String("request", c.GetString(requestIDKey)), slog.String("method", c.Request.Method),
+		slog.String("request", c.id), slog.String("method", c.Request.Method),
 		slog.String("path", c.Request.URL.Path), slog.Int("status", status),
-		slog.Int("bytes", c.Writer.Size()),
+		slog.Int("bytes", c.Writer.size),
 		slog.Duration("took", took), slog.String("remote", c.Request.RemoteAddr),
 	}
 	if p := requestOf(c.Request.Context()).principal; p != nil && p.Way != api.WayNone {
@@ -148,7 +138,7 @@ func (s *Server) observe(c *gin.Context) {
 
 // recover answers a panic and logs it with its stack; one request's fault is not
 // another's.
-func (s *Server) recover(c *gin.Context) {
+func (s *Server) recover(c *exchange) {
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -157,9 +147,9 @@ func (s *Server) recover(c *gin.Context) {
 		if v == http.ErrAbortHandler {
 			panic(v)
 		}
-		s.cfg.Log.Error("panic in a request", "request", c.GetString(requestIDKey), "panic", v, "stack",
+		s.cfg.Log.Error("panic in a request", "request", c.id, "panic", v, "stack",
 			string(debug.Stack()))
-		if !c.Writer.Written() {
+		if !c.Writer.begun {
 			s.refuse(c, newProblem(codeInternal, "see the controller's log for this request"))
 		}
 	}()
@@ -167,7 +157,7 @@ func (s *Server) recover(c *gin.Context) {
 }
 
 // limit bounds what a request may take; the event stream has no end.
-func (s *Server) limit(c *gin.Context) {
+func (s *Server) limit(c *exchange) {
 	if c.Request.URL.Path == eventsPath {
 		c.Next()
 		return

@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/controller/kind"
@@ -28,7 +27,7 @@ type Server struct {
 	members    func() *access.Projects // nil: it knows no projects
 	stale      []string                // nouns of the kinds of a server of stale answers
 	events     *Events
-	engine     *gin.Engine
+	engine     *router
 	api        huma.API
 	metrics    *metrics
 	limiter    *limiter
@@ -45,9 +44,9 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	}
 	s.controller, s.events, s.members = controller, events, controller.Members
 	s.metrics.controller, s.metrics.events = controller, events
-	s.engine.NoRoute(func(c *gin.Context) {
+	s.engine.missing = func(c *exchange) {
 		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
-	})
+	}
 	s.all = s.kinds()
 	s.registerKinds()
 	s.registerGroupViews()
@@ -86,8 +85,8 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 
 // registerMetrics registers what Prometheus scrapes.
 func (s *Server) registerMetrics() {
-	handler := gin.WrapH(s.metrics)
-	s.engine.GET("/metrics", func(c *gin.Context) {
+	handler := wrap(s.metrics)
+	s.engine.Handle(http.MethodGet, "/metrics", func(c *exchange) {
 		if p := access.Of(c.Request.Context()); !p.May(access.Read) {
 			s.denied(c, &huma.Operation{}, p,
 				newProblem(codeDenied, fmt.Sprintf("%s has the role %s: metrics ask for the scope %s, which "+
@@ -121,15 +120,11 @@ func newServer(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, metrics: newMetrics(&cfg), limiter: cfg.Requests.limiterOf(cfg.Limits),
 		closing: make(chan struct{})}
-	s.engine = gin.New()
-	s.engine.HandleMethodNotAllowed = true
-	s.engine.RedirectTrailingSlash = false
-	s.engine.UseRawPath = true // %2F in a name is of the name, and refused with it
-	s.engine.Use(s.warnBrowsers, s.identify, s.observe, s.recover, s.release, s.sameOrigin,
-		s.authenticate, s.bound, s.limit, s.keep)
-	s.engine.NoMethod(func(c *gin.Context) {
+	s.engine = &router{steps: []func(*exchange){s.warnBrowsers, s.identify, s.observe, s.recover,
+		s.release, s.sameOrigin, s.authenticate, s.bound, s.limit, s.keep}}
+	s.engine.other = func(c *exchange) {
 		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
-	})
+	}
 	s.api = huma.NewAPI(s.humaConfig(), &adapter{server: s})
 	return s, nil
 }
@@ -157,7 +152,7 @@ func (s *Server) registerDocuments() error {
 		"/openapi-3.0.yaml": sync.OnceValues(document.DowngradeYAML),
 	} {
 		kind := "application/openapi+" + strings.TrimPrefix(filepath.Ext(path), ".")
-		s.engine.GET(path, func(c *gin.Context) {
+		s.engine.Handle(http.MethodGet, path, func(c *exchange) {
 			text, err := made()
 			if err != nil {
 				s.refuse(c, newProblem(codeInternal, err.Error()))

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
@@ -28,7 +28,8 @@ type sessionAnswer struct {
 func (s *Server) registerSession() {
 	tags := []string{accessTag}
 	s.api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
-		next(huma.WithValue(ctx, httpKey{}, humagin.Unwrap(ctx).Request))
+		r, _ := humago.Unwrap(ctx)
+		next(huma.WithValue(ctx, httpKey{}, r))
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-session", Method: http.MethodGet, Security: asks(access.Open),

@@ -15,7 +15,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
-	"github.com/gin-gonic/gin"
 
 	"github.com/weft-sdn/weft/api"
 )
@@ -44,7 +43,7 @@ const (
 // answers faulty requests. huma would decode a body into maps and collect every fault with the
 // whole object around the fault: here neither memory nor faults grow with a client's inventions.
 // The body of a PATCH is no document of the operation: [patched] checks patches.
-func (s *Server) fits(c *gin.Context, op *huma.Operation) bool {
+func (s *Server) fits(c *exchange, op *huma.Operation) bool {
 	if n := strings.Count(c.Request.URL.RawQuery, "&") + 1; n > maxParameters {
 		s.refuse(c, newProblem(string(api.CodeMalformed),
 			fmt.Sprintf("the query has %d parameters: want at most %d", n, maxParameters)))

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/kind"
@@ -97,8 +95,7 @@ func NewStale(cfg Config, kept Kept) (*Server, error) {
 		return nil, err
 	}
 	s.members = kept.Members
-	s.engine.NoRoute(s.noStale)
-	s.engine.NoMethod(s.noStale)
+	s.engine.missing, s.engine.other = s.noStale, s.noStale
 	for _, k := range kept.Kinds {
 		(&collection{Kind: k.Kind, server: s, last: k.Last}).registerKept()
 		s.stale = append(s.stale, k.Nouns)
@@ -107,7 +104,7 @@ func NewStale(cfg Config, kept Kept) (*Server, error) {
 }
 
 // noStale refuses stale reads of data outside of the store, and all operations other than reads.
-func (s *Server) noStale(c *gin.Context) {
+func (s *Server) noStale(c *exchange) {
 	last := len(s.stale) - 1
 	want := "linearizable, or none: a stale reading is a GET of one of, or of the list of, " +
 		strings.Join(s.stale[:last], ", ") + " or " + s.stale[last]

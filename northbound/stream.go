@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
@@ -109,7 +109,7 @@ func (s *Server) watchEvents(ctx context.Context, in *eventsInput) (*huma.Stream
 	place := s.events.from(id)
 	sees, over := s.sight(ctx)
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		w := humagin.Unwrap(ctx).Writer
+		_, w := humago.Unwrap(ctx)
 		ctx.SetHeader("Content-Type", "text/event-stream")
 		ctx.SetHeader("X-Accel-Buffering", "no")
 		ctx.SetStatus(http.StatusOK)

@@ -3,13 +3,18 @@
 //
 // fabric.p4 is a thin main over include/, one concern a file. fabric.json and fabric.p4info.txtpb
 // are committed, so nobody needs p4c to run Weft; "make p4" rebuilds them, and a test fails when
-// they are older than the sources. Names, ids, sizes and reasons reach Go through ids_gen.go only:
-// no numeric id stands in Go code.
+// they are older than the sources. A program contains
+// fabric.json.gz, 0.2 MB of 5. Names, ids, sizes and reasons reach Go through ids_gen.go only: no
+// numeric id stands in Go code.
 package p4
 
 import (
+	"bytes"
+	"compress/gzip"
 	_ "embed"
 	"fmt"
+	"io"
+	"sync"
 
 	p4config "github.com/p4lang/p4runtime/go/p4/config/v1"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -17,8 +22,21 @@ import (
 
 //go:generate go run ./gen
 
-//go:embed fabric.json
-var fabricJSON []byte
+//go:embed fabric.json.gz
+var packed []byte
+
+// program unpacks the compiled program when somebody asks for it: most commands do not.
+var program = sync.OnceValue(func() []byte {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		panic(broken("fabric.json.gz", err))
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		panic(broken("fabric.json.gz", err))
+	}
+	return text
+})
 
 //go:embed fabric.p4info.txtpb
 var fabricP4Info []byte
@@ -29,14 +47,17 @@ const MaxLinkPort = PfcPort - 1
 
 // JSON returns the compiled program in BMv2's JSON form: the p4_device_config of
 // SetForwardingPipelineConfig. The caller must not change it.
-func JSON() []byte { return fabricJSON }
+func JSON() []byte { return program() }
 
 // P4Info returns a fresh copy of the program's P4Info.
 func P4Info() *p4config.P4Info {
 	info := new(p4config.P4Info)
 	if err := prototext.Unmarshal(fabricP4Info, info); err != nil {
-		// the tests read it: it cannot be broken in a build
-		panic(fmt.Sprintf("p4: embedded fabric.p4info.txtpb: %v", err))
+		panic(broken("fabric.p4info.txtpb", err))
 	}
 	return info
 }
+
+// broken returns why an embedded file cannot be read. Tests read the files, which therefore cannot
+// be broken in a build.
+func broken(name string, err error) string { return fmt.Sprintf("p4: embedded %s: %v", name, err) }

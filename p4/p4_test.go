@@ -29,6 +29,17 @@ func TestArtifactsFresh(t *testing.T) {
 	}
 }
 
+// TestPacked: what the program has is the committed compiled program.
+func TestPacked(t *testing.T) {
+	want, err := os.ReadFile("fabric.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(JSON(), want) {
+		t.Error("fabric.json.gz is not fabric.json: run go generate ./p4")
+	}
+}
+
 func TestProgramAndP4InfoAgree(t *testing.T) {
 	var program struct {
 		Pipelines []struct {

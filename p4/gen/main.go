@@ -1,11 +1,13 @@
 // Command gen writes p4/ids_gen.go: Go constants for the ids of P4Info, and for the sizes,
 // constants and enums of include/sizes.p4, include/ids.p4 and include/constants.p4. It also writes
-// fabric.digest, by which a test sees that the compiled program belongs to the sources.
+// fabric.digest, by which a test sees that the compiled program belongs to the sources, and
+// fabric.json.gz, which the program has of fabric.json.
 // It runs in the folder p4 (go generate ./p4).
 package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"go/format"
 	"log"
@@ -54,6 +56,9 @@ func main() {
 	if err := os.WriteFile("ids_gen.go", code, 0o644); err != nil {
 		log.Fatal(err)
 	}
+	if err := pack("fabric.json"); err != nil {
+		log.Fatal(err)
+	}
 	digest, err := p4.SourceDigest(os.DirFS("."))
 	if err != nil {
 		log.Fatal(err)
@@ -61,6 +66,26 @@ func main() {
 	if err := os.WriteFile("fabric.digest", []byte(digest+"\n"), 0o644); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// pack writes a file packed beside it.
+func pack(name string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(name+".gz", packed.Bytes(), 0o644)
 }
 
 // ids writes the names and ids of everything P4Info lists.

@@ -218,14 +218,12 @@ func TestFeaturesMeetInOnePlace(t *testing.T) {
 
 // wrapped lists the libraries whose types stop at one folder each.
 var wrapped = map[string][]string{
-	"github.com/osrg/gobgp/":    {"topology/bgpls"},
-	"go.etcd.io/":               {"store/etcd"},
-	"go.uber.org/zap":           {"store/etcd"},
-	"github.com/gin-gonic/gin":  {"northbound"},
-	"github.com/danielgtaylor/": {"northbound"},
-	"github.com/spf13/cobra":    {"cmd"},
-	// the lab captures by the time of its world
-	"github.com/gopacket/":            {"dataplane", "lab", "test", "cmd"},
+	"github.com/osrg/gobgp/":          {"topology/bgpls"},
+	"go.etcd.io/":                     {"store/etcd"},
+	"go.uber.org/zap":                 {"store/etcd"},
+	"github.com/danielgtaylor/":       {"northbound"},
+	"github.com/spf13/cobra":          {"cmd"},
+	"github.com/gopacket/":            {"test"},
 	"github.com/goccy/go-yaml/parser": {"internal/strictyaml"},
 	"github.com/goccy/go-yaml/lexer":  {"internal/strictyaml"},
 	"google.golang.org/grpc": {"southbound", "dataplane", "api/hostapi", "host/agent", "host/mrchost",

@@ -257,7 +257,8 @@ func (g *goSource) variable(d *ast.GenDecl, m mutant) (string, bool) {
 	return "", false
 }
 
-// embedded puts the changes of a file into the package that embeds it.
+// embedded puts the changes of a file into the package that embeds it, packed by gzip, and imports
+// what unpacks it.
 func (s *schema) embedded(name string, changes map[int]mutant) error {
 	dir, base := path.Split(name)
 	sources, err := filepath.Glob(filepath.Join(s.dir, dir, "*.go"))
@@ -265,7 +266,7 @@ func (s *schema) embedded(name string, changes map[int]mutant) error {
 		return err
 	}
 	directive := regexp.MustCompile(
-		`(?m)^//go:embed ` + regexp.QuoteMeta(base) + `\nvar (\w+) \[\]byte$`)
+		`(?m)^//go:embed ` + regexp.QuoteMeta(base) + `\.gz\nvar (\w+) \[\]byte$`)
 	for _, src := range sources {
 		text, err := os.ReadFile(src)
 		if err != nil {
@@ -283,15 +284,16 @@ func (s *schema) embedded(name string, changes map[int]mutant) error {
 		s.in[name] = map[int]span{}
 		for _, n := range slices.Sorted(maps.Keys(changes)) {
 			c := changes[n]
-			s.in[name][n] = g.append(fmt.Sprintf(
-				"func init() { if weftMutant == %d { b := append([]byte(nil), %[2]s[:%d]...); "+
-					"b = append(b, %q...); %[2]s = append(b, %[2]s[%[5]d:]...) } }",
+			s.in[name][n] = g.append(fmt.Sprintf("func init() { if weftMutant == %d { "+
+				"r, _ := gzip.NewReader(bytes.NewReader(%[2]s)); b, _ := io.ReadAll(r); "+
+				"var z bytes.Buffer; w := gzip.NewWriter(&z); w.Write(b[:%d]); w.Write([]byte(%q)); "+
+				"w.Write(b[%d:]); w.Close(); %[2]s = z.Bytes() } }",
 				n, m[1], c.start, c.To, c.start+len(c.From)))
 		}
 		s.keep(in, g)
 		return nil
 	}
-	return fmt.Errorf("%s: no Go file embeds it as []byte", name)
+	return fmt.Errorf("%s: no Go file embeds it as []byte, packed", name)
 }
 
 // write writes the files of the schema into a folder, and the document for the go command's flag

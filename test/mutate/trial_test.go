@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,9 +19,14 @@ import (
 // functions, methods, variadic and unnamed parameters.
 const rules = `package rules
 
-import _ "embed"
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"io"
+)
 
-//go:embed program.json
+//go:embed program.json.gz
 var program []byte
 
 const limit = 5
@@ -59,7 +65,11 @@ func Count[T comparable](of ...T) int { var s Set[T]; return s.Add("", of...) }
 
 func Name(n int) string { return "a" + "b" }
 
-func Program() string { return string(program) }
+func Program() string {
+	r, _ := gzip.NewReader(bytes.NewReader(program))
+	b, _ := io.ReadAll(r)
+	return string(b)
+}
 `
 
 const rulesTest = `package rules
@@ -131,10 +141,19 @@ func TestProgram(t *testing.T) {
 func sampleModule(t *testing.T) *module {
 	t.Helper()
 	dir := t.TempDir()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte("[1]")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
 		"go.mod": "module example.org/sample\n\ngo 1.26\n", "rules/rules.go": rules,
 		"rules/rules_test.go": rulesTest, "rules/program.json": "[1]",
-		"use/use.go": "package use\n", "use/use_test.go": useTest,
+		"rules/program.json.gz": packed.String(),
+		"use/use.go":            "package use\n", "use/use_test.go": useTest,
 		"test/mutate/survivors.tsv": strings.Join([]string{"file", "function", "line", "from", "to",
 			"verdict", "reason\nrules/rules.go", "Free", "func Free(n int) bool { return n < 9 }", "<",
 			"<=", "equivalent", "a sample\n"}, "\t"),

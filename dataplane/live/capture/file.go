@@ -8,9 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/weft-sdn/weft/internal/pcap"
 )
 
 const (
@@ -30,9 +28,9 @@ type File struct {
 	flusher sync.WaitGroup
 
 	mu     sync.Mutex
-	buffer *bufio.Writer  // guarded by mu
-	pcap   *pcapgo.Writer // guarded by mu
-	err    error          // guarded by mu
+	buffer *bufio.Writer // guarded by mu
+	pcap   *pcap.Writer  // guarded by mu
+	err    error         // guarded by mu
 }
 
 // Create makes a file, in place of any that has the name. failed is notified when it
@@ -44,9 +42,8 @@ func Create(name string, failed func(error)) (*File, error) {
 	}
 	f := &File{file: file, failed: failed, done: make(chan struct{}), buffer: bufio.NewWriterSize(file,
 		fileBuffer)}
-	f.pcap = pcapgo.NewWriterNanos(f.buffer)
-	if err := errors.Join(f.pcap.WriteFileHeader(snapLength, layers.LinkTypeEthernet),
-		f.buffer.Flush()); err != nil {
+	f.pcap, err = pcap.NewWriter(f.buffer, snapLength)
+	if err := errors.Join(err, f.buffer.Flush()); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 	}
 	f.flusher.Go(f.flush)
@@ -58,8 +55,7 @@ func (f *File) Write(frames [][]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, frame := range frames {
-		f.check(f.pcap.WritePacket(gopacket.CaptureInfo{Timestamp: time.Now(), CaptureLength: len(frame),
-			Length: len(frame)}, frame))
+		f.check(f.pcap.Write(time.Now(), frame, len(frame)))
 		if f.err != nil {
 			return
 		}

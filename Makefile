@@ -215,6 +215,18 @@ bench:
 libmrc:
 	@$(MAKE) -s -C host/libmrc
 
+# What programs use in C, Python and TypeScript (docs/libraries.md), into bin/libweft, bin/python and bin/npm.
+.PHONY: libraries npm
+libraries: npm
+	@$(MAKE) -s -C clients/c
+	@mkdir -p bin/python && cd clients/python && python3 -c 'import backend; print(backend.build_wheel("../../bin/python"))'
+
+# The npm package of the API's types, into the folder NPM.
+NPM = $(CURDIR)/bin/npm
+npm: web/node_modules/.package-lock.json
+	@mkdir -p $(NPM)/package && cp clients/npm/package.json $(NPM)/package && node web/build/types.mjs $(NPM)/package/index.d.ts && \
+		cd $(NPM)/package && npm pack --silent --pack-destination ..
+
 # Rebuilds what p4c makes of the P4 program, of the one that is measured and of those that test the embedded switch. Nobody needs it to run or test Weft.
 p4:
 	@command -v $(P4C) >/dev/null || { echo "make p4: $(P4C) is not on the PATH"; exit 1; }

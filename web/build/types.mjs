@@ -1,5 +1,6 @@
 // Writes the types of the API from its document. Numbers of 64 bits without a sign are addresses and
-// the like: they are BigInts where a double does not hold them (domain/json.ts).
+// the like: they are BigInts where a double does not hold them (domain/json.ts). An argument names
+// another file for them.
 import openapiTS, { astToString } from 'openapi-typescript';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,4 +15,4 @@ const number = factory.createUnionTypeNode(
 const ast = await openapiTS(document, {
   transform: (schema) => (schema.type === 'integer' && schema.format === 'uint64' ? number : undefined),
 });
-writeFileSync(join(root, 'src/api/schema.d.ts'), astToString(ast));
+writeFileSync(process.argv[2] ?? join(root, 'src/api/schema.d.ts'), astToString(ast));

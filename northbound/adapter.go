@@ -19,8 +19,9 @@ type adapter struct {
 
 // served is an operation with what serves it.
 type served struct {
-	op     *huma.Operation
-	handle func(huma.Context)
+	op      *huma.Operation
+	handle  func(huma.Context)
+	leaving *deprecation // nil: it stays
 }
 
 func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +38,10 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	}
 	param := path[strings.LastIndex(path, "{")+1:]
 	param = strings.TrimSuffix(param, "}")
-	one := served{op, handler}
+	one := served{op, handler, nil}
+	if d, ok := deprecations[op.OperationID]; ok {
+		op.Deprecated, one.leaving = true, &d
+	}
 	if verb == "" {
 		a.server.engine.Handle(op.Method, path, func(c *exchange) { a.serve(c, one) })
 		return
@@ -72,6 +76,9 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 
 // serve admits a request and answers it.
 func (a *adapter) serve(c *exchange, s served) {
+	if s.leaving != nil {
+		s.leaving.tell(c.Writer.Header())
+	}
 	a.server.admit(c, s.op, func() {
 		if a.server.fits(c, s.op) {
 			s.handle(humago.NewContext(s.op, c.Request, c.Writer))

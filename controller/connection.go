@@ -96,8 +96,8 @@ func (conn *connection) event(ctx context.Context, e SwitchEvent) {
 		return
 	}
 	if e.Ports != nil {
-		if conn.c.opts.Ports != nil {
-			conn.c.opts.Ports(ctx, conn.name, *e.Ports)
+		if conn.c.opts.Multipath != nil {
+			conn.c.opts.Multipath.SetPorts(ctx, conn.name, *e.Ports)
 		}
 		conn.c.post(ctx, func(c *Core) { c.SetPorts(conn.name, *e.Ports) })
 		return

@@ -103,9 +103,11 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 	c.switches, c.events = state, events
 	c.env = feature.Env{Start: cfg.Start, Want: want, Switches: state,
 		Versions: resource.NewVersions(versionsKey),
-		Fabric:   &fabricview.View{Why: "the paths of the fabric are not known yet"}}
+		Fabric: &fabricview.View{Why: "the paths of the fabric are not known yet",
+			NoLosses: "the controller has just started"}}
 	if !cfg.Inventory.MRC.On() {
 		c.env.Fabric.Why = "the configuration has no MRC fabric"
+		c.env.Fabric.NoLosses = c.env.Fabric.Why
 	}
 	c.env.Net = plan.NewNetwork(c.advertised, c.configured)
 	c.setSwitches()
@@ -425,9 +427,24 @@ func (c *Core) Ready(n uint64) Ready {
 		r.Discovered = append([]topology.Source{}, found...)
 	}
 	r.Projects, _ = c.projects.Take()
-	r.Jobs, r.Maintenances = c.jobs.Changed(), c.maintenances.Changed()
+	if jobs, held := c.jobs.Changed(), c.maintenances.Changed(); jobs || held {
+		c.env.Wanted++
+		r.Wants = &fabricview.Wants{Seq: c.env.Wanted, Jobs: c.jobs.Wants(),
+			Held: c.maintenances.Held()}
+	}
 	r.Posts = c.told.Posts()
+	for _, w := range []feature.Work{c.jobs.Work(), c.maintenances.Work()} {
+		if w != nil {
+			r.Work = append(r.Work, w)
+		}
+	}
 	return r
+}
+
+// Worked takes the outcome of one of the Work of Ready.
+func (c *Core) Worked(then func()) {
+	then()
+	c.settle()
 }
 
 // writing has the features know what a task is about to write.

@@ -4,29 +4,25 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// The parts of all jobs are read again at most every dependEvery, and dependShare bounds the time
-// that this takes, as a part of all time.
-const (
-	dependEvery = time.Second
-	dependShare = 20
-)
-
 // dependence keeps on which parts of the network jobs depend. What a job needs does not change, nor
-// does what follows from it in a fabric: each is read once, and again in another fabric.
+// does what follows from it in a fabric: each is found once, and again in another fabric.
 type dependence struct {
-	// one is held by who uses the rest.
-	one    chan struct{}
-	parts  map[*ready.Need]*ready.Parts
-	wiring any           // of the fabric that they were read in
-	at     time.Time     // when all were read last
-	took   time.Duration // how long that took
+	// one is held by who uses parts.
+	one   chan struct{}
+	parts map[*ready.Need]wiredParts
+}
+
+// wiredParts are the parts of a need in a fabric of a wiring.
+type wiredParts struct {
+	*ready.Parts
+	wiring any
 }
 
 // Dependents returns a function that returns the jobs that depend on a part of the network, the
@@ -58,16 +54,32 @@ func (c *Controller) Dependents(
 	}); stopped != nil || err != nil {
 		return nil, first(stopped, err)
 	}
-	needs := make([]*ready.Need, len(all))
+	var unread []string
+	readings := make(map[*ready.Need]*fabricview.Reading, len(all))
+	v := c.fabric.Load()
 	for i := range all {
-		needs[i] = all[i].need
+		if v != nil {
+			readings[all[i].need] = v.Jobs[all[i].need]
+		}
+		if readings[all[i].need] == nil {
+			unread = append(unread, all[i].Name)
+		}
 	}
-	parts, err := c.partsOf(ctx, needs)
+	if len(unread) > 0 {
+		known, err := c.known(ctx, unread...)
+		if err != nil {
+			return nil, err
+		}
+		for i := range known {
+			readings[known[i].Facts.Need] = known[i].Reading
+		}
+	}
+	parts, err := c.partsOf(ctx, readings)
 	if err != nil {
 		return nil, err
 	}
 	for i := range all {
-		all[i].parts = parts[all[i].need]
+		all[i].parts = parts[all[i].need].Parts
 	}
 	slices.SortFunc(all, func(a, b dependent) int {
 		return cmp.Or(b.Priority-a.Priority, natural.Compare(a.Name, b.Name))
@@ -85,10 +97,11 @@ func (c *Controller) Dependents(
 	}, nil
 }
 
-// partsOf returns the parts of needs; the result is not changed any more. Others are forgotten.
+// partsOf returns the parts of needs by what was read for them, nil: nothing was; the result is not
+// changed any more. Others are forgotten.
 func (c *Controller) partsOf(
-	ctx context.Context, needs []*ready.Need,
-) (map[*ready.Need]*ready.Parts, error) {
+	ctx context.Context, readings map[*ready.Need]*fabricview.Reading,
+) (map[*ready.Need]wiredParts, error) {
 	d := &c.depend
 	select {
 	case d.one <- struct{}{}:
@@ -96,31 +109,18 @@ func (c *Controller) partsOf(
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	began := time.Now()
-	var wiring any
-	if v := c.fabric.Load(); v != nil && len(needs) > 0 {
-		wiring = v.Wiring
-	}
-	again := wiring != d.wiring && began.Sub(d.at) >= max(dependEvery, dependShare*d.took)
-	parts := make(map[*ready.Need]*ready.Parts, len(needs))
-	for _, need := range needs {
-		before := d.parts[need]
-		if parts[need] = before; before != nil && !again {
-			continue
+	parts := make(map[*ready.Need]wiredParts, len(readings))
+	for need, r := range readings {
+		p, before := d.parts[need]
+		if r == nil {
+			r = &fabricview.Reading{}
 		}
-		var fabric ready.Fabric
-		if c.opts.Fabric != nil {
-			var err error
-			if fabric, err = c.opts.Fabric(ctx, need); err != nil {
-				return nil, err
-			}
+		// What is not known now was known before.
+		if !before || r.Wiring != p.wiring && r.Fabric.Known.State == ready.Good {
+			p = wiredParts{ready.NewParts(need, &r.Fabric), r.Wiring}
 		}
-		if before == nil || fabric.Known.State == ready.Good { // what is not known now was known before
-			parts[need] = ready.NewParts(need, &fabric)
-		}
+		parts[need] = p
 	}
-	if d.parts = parts; again {
-		d.wiring, d.at, d.took = wiring, began, time.Since(began)
-	}
+	d.parts = parts
 	return parts, nil
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/fabricview"
@@ -16,27 +15,29 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestDependents: what jobs depend on is read once for a job, and again in another fabric, at most
-// once a second; what is not known any more stays; a job that is gone is not there.
+// TestDependents: what jobs depend on is found once for a job, and again in another fabric when it
+// is read; what is not known any more stays; a job that is gone is not there.
 func TestDependents(t *testing.T) { synctest.Test(t, dependents) }
 
 func dependents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	core := pfcCore(t, nil)
-	leaf, known, reads := "L1", true, 0
-	c, err := NewController(ctx, Options{Inventory: *core.configured, Store: store.NewMemory(),
-		Fabric: func(_ context.Context, need *ready.Need) (out ready.Fabric, err error) {
-			if reads++; known {
-				out.Known = ready.IsGood()
-				for range need.NICs {
-					out.NICs = append(out.NICs, ready.NIC{Ports: []ready.Port{{Number: 1, Leaf: leaf}}})
-				}
+	leaf, known := "L1", true
+	fabric := &knownFabric{read: func(need *ready.Need) (out ready.Fabric) {
+		if known {
+			out.Known = ready.IsGood()
+			for range need.NICs {
+				out.NICs = append(out.NICs, ready.NIC{Ports: []ready.Port{{Number: 1, Leaf: leaf}}})
 			}
-			return out, nil
-		}})
+		}
+		return out
+	}}
+	c, err := NewController(ctx, Options{Inventory: *core.configured, Store: store.NewMemory(),
+		Multipath: fabric})
 	if err != nil {
 		t.Fatal(err)
 	}
+	fabric.to.Store(c)
 	c.core.configured.Switches = nil
 	served := make(chan error, 1)
 	go func() { served <- c.ledger.Run(ctx, c.core, c.step) }()
@@ -44,7 +45,10 @@ func dependents(t *testing.T) {
 		cancel()
 		<-served
 	}()
-	rewire := func(n uint64) { c.SetFabric(&fabricview.View{Revision: n, Wiring: n}) }
+	rewire := func(n uint64) {
+		fabric.look(func(v *fabricview.View) { v.Wiring = n })
+		synctest.Wait()
+	}
 	rewire(1)
 	put := func(name, hosts string, priority int) {
 		t.Helper()
@@ -54,9 +58,9 @@ func dependents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := func(when string, wantReads int, at map[string][]string) {
+	want := func(when string, wantFound int, at map[string][]string) {
 		t.Helper()
-		reads = 0
+		before := maps.Clone(c.depend.parts)
 		of, err := c.Dependents(ctx)
 		if err != nil {
 			t.Fatal(err)
@@ -67,8 +71,14 @@ func dependents(t *testing.T) {
 				got[name] = append(got[name], fmt.Sprint(j.Name, " ", j.Affected, "/", j.Ranks))
 			}
 		}
-		if reads != wantReads || !maps.EqualFunc(got, at, slices.Equal[[]string]) {
-			t.Errorf("%s: %d reads, %v, want %d, %v", when, reads, got, wantReads, at)
+		found := 0
+		for need, p := range c.depend.parts {
+			if before[need].Parts != p.Parts {
+				found++
+			}
+		}
+		if found != wantFound || !maps.EqualFunc(got, at, slices.Equal[[]string]) {
+			t.Errorf("%s: found %d times, %v, want %d, %v", when, found, got, wantFound, at)
 		}
 	}
 	put("a", "a1,a2", 0)
@@ -77,17 +87,17 @@ func dependents(t *testing.T) {
 	put("b", "a1,a2", 5)
 	want("another job", 1, map[string][]string{"L1": {"b 2/2", "a 2/2"}})
 	leaf = "L2"
+	fabric.pauses = true
 	rewire(2)
 	want("another fabric at once", 0, map[string][]string{"L1": {"b 2/2", "a 2/2"}})
-	time.Sleep(time.Second)
-	want("a second later", 2, map[string][]string{"L2": {"b 2/2", "a 2/2"}})
+	fabric.pauses = false
+	rewire(2)
+	want("when it is read", 2, map[string][]string{"L2": {"b 2/2", "a 2/2"}})
 	known = false
 	rewire(3)
-	time.Sleep(time.Second)
-	want("not known any more", 2, map[string][]string{"L2": {"b 2/2", "a 2/2"}})
+	want("not known any more", 0, map[string][]string{"L2": {"b 2/2", "a 2/2"}})
 	leaf, known = "L3", true
 	rewire(4)
-	time.Sleep(time.Second)
 	want("known again", 2, map[string][]string{"L3": {"b 2/2", "a 2/2"}})
 	if err := c.Jobs().Delete(ctx, "b", resource.Precondition{}); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/job"
+	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/leases"
 	"github.com/weft-sdn/weft/controller/maintenance"
@@ -60,6 +61,12 @@ func (c *Core) compose() (err error) {
 			Longest: s.Quotas.LongestLease(), Links: links}
 	}
 	c.maintenances = maintenance.New(&c.env)
+	c.maintenances.Jobs = jobConcerns{c.jobs}
+	c.jobs.Others = func(t *job.Task, f *ready.Fabric) []ready.Other {
+		return append(c.leases.Blocking(t.Name, f),
+			c.maintenances.Blocking(t.Name, t.Version, t.Ends)...)
+	}
+	c.leases.Running = c.runningJobs
 	c.silences = silence.New(&c.env)
 	c.told = notification.New(&c.env)
 	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks,

@@ -77,9 +77,8 @@ type more[R any] struct {
 	asks func(
 		ctx context.Context, c *Controller, name string, question any, pre resource.Precondition,
 	) (any, error)
-	// prepare reads what a Put of a spec needs from elsewhere, and returns what has a core know it;
-	// nil: it needs nothing.
-	prepare func(ctx context.Context, c *Controller, spec any) (func(*Core), error)
+	// prepare has what a Put of a spec needs from elsewhere read anew; nil: it needs nothing.
+	prepare func(ctx context.Context, c *Controller, spec any) error
 	// match applies the filters of its lists; nil: it has none.
 	match func(r *R, filter any) bool
 	// list returns the resources that a filter may select; nil: all.
@@ -132,14 +131,12 @@ func (h handle[S, R]) Get(ctx context.Context, name string) (r R, err error) {
 func (h handle[S, R]) Put(
 	ctx context.Context, name string, spec S, pre resource.Precondition,
 ) (r R, created bool, err error) {
-	know := func(*Core) {}
 	if h.more.prepare != nil {
-		if know, err = h.more.prepare(ctx, h.c, spec); err != nil {
+		if err = h.more.prepare(ctx, h.c, spec); err != nil {
 			return r, false, err
 		}
 	}
 	err = h.c.write(ctx, pre, func(core *Core) (err error) {
-		know(core)
 		before, wanted := intentOf(h.of(core), name)
 		r, created, err = h.of(core).Put(name, spec, pre)
 		if after, now := intentOf(h.of(core), name); after == before {

@@ -2,13 +2,17 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -169,14 +173,14 @@ func TestEndOfALease(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := c.jobs.Tasks()
-	c.jobs.SetReadiness(&before[0], api.JobReadiness{Name: "j"}, false)
+	c.jobs.SetReadiness(&before[0], api.JobReadiness{Name: "j"}, false, nil)
 	c.Tick(c.env.Now + 2*time.Minute)
 	for _, x := range []struct {
 		asked []job.Task // nil: nothing was found since
 		want  api.JobPhase
 	}{{nil, api.PhaseDraining}, {before, api.PhaseDraining}, {c.jobs.Tasks(), api.PhaseDone}} {
 		if len(x.asked) > 0 {
-			c.jobs.SetReadiness(&x.asked[0], api.JobReadiness{Name: "j"}, false)
+			c.jobs.SetReadiness(&x.asked[0], api.JobReadiness{Name: "j"}, false, nil)
 		}
 		if j, err := c.Jobs().Get("j"); err != nil || j.Status.Phase != x.want {
 			t.Errorf("the job is %s, %v, want %s", j.Status.Phase, err, x.want)
@@ -200,31 +204,68 @@ func TestJobDryRun(t *testing.T) {
 	}
 }
 
+// knownFabric implements [Multipath] by a function that knows what a job depends on.
+type knownFabric struct {
+	read func(*ready.Need) ready.Fabric
+	to   atomic.Pointer[Controller]
+
+	mu     sync.Mutex
+	view   fabricview.View
+	wants  *fabricview.Wants
+	pauses bool // wants are taken, and nothing is read
+}
+
+func (f *knownFabric) SetPorts(context.Context, string, PortStates) {}
+
+// SetWants implements [Multipath]: it reads all jobs.
+func (f *knownFabric) SetWants(w *fabricview.Wants) {
+	f.mu.Lock()
+	f.wants = w
+	f.mu.Unlock()
+	f.look(func(*fabricview.View) {})
+}
+
+// look changes the view, and reads all jobs.
+func (f *knownFabric) look(change func(*fabricview.View)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.view)
+	if f.view.Jobs = maps.Clone(f.view.Jobs); f.view.Jobs == nil {
+		f.view.Jobs = make(map[*ready.Need]*fabricview.Reading)
+	}
+	for i := 0; f.wants != nil && !f.pauses && i < len(f.wants.Jobs); i++ {
+		need := f.wants.Jobs[i].Need
+		f.view.Jobs[need] = &fabricview.Reading{Need: need, Wants: f.wants.Seq, Fabric: f.read(need),
+			Wiring: f.view.Wiring}
+	}
+	f.view.Revision++
+	v := f.view
+	f.to.Load().SetFabric(&v)
+}
+
+// talks returns how many jobs talk.
+func (f *knownFabric) talks() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.wants == nil {
+		return -1
+	}
+	return len(f.wants.Talk())
+}
+
 // TestNewJobsDoNotWait: hosts receive a new job before the controller judges the earlier jobs.
 func TestNewJobsDoNotWait(t *testing.T) { synctest.Test(t, newJobsDoNotWait) }
 
 func newJobsDoNotWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := pfcCore(t, nil)
-	told, judged := make(chan int), make(chan struct{})
+	fabric := &knownFabric{pauses: true}
 	controller, err := NewController(ctx, Options{Inventory: *c.configured, Store: store.NewMemory(),
-		Talk: func(ctx context.Context, needs []*ready.Need) error {
-			select {
-			case told <- len(needs):
-			case <-ctx.Done():
-			}
-			return nil
-		},
-		Fabric: func(ctx context.Context, _ *ready.Need) (out ready.Fabric, err error) {
-			select {
-			case judged <- struct{}{}:
-			case <-ctx.Done():
-			}
-			return out, nil
-		}})
+		Multipath: fabric})
 	if err != nil {
 		t.Fatal(err)
 	}
+	fabric.to.Store(controller)
 	controller.core.configured.Switches = nil
 	ended := make(chan error, 1)
 	go func() { ended <- controller.Run(ctx) }()
@@ -234,35 +275,36 @@ func newJobsDoNotWait(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	want := func(n int) {
-		t.Helper()
-		select {
-		case got := <-told:
-			if got != n {
-				t.Fatalf("hosts are told of %d jobs, want %d", got, n)
-			}
-		case <-judged:
-			t.Fatalf("a job is judged before hosts are told of %d jobs", n)
+	synctest.Wait()
+	for i, name := range []string{"a", "b", "c"} { // while none before is judged
+		if got := fabric.talks(); got != i {
+			t.Fatalf("hosts are told of %d jobs, want %d", got, i)
 		}
-		synctest.Wait() // until a job is judged, if there is one
-	}
-	put := func(name string) {
-		t.Helper()
-		_, _, err := controller.Jobs().Put(ctx, name, jobOn("a1,a2", 2), resource.Precondition{})
-		if err != nil {
+		if _, _, err := controller.Jobs().Put(ctx, name, jobOn("a1,a2", 2),
+			resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
 	}
-	want(0)
-	put("a")
-	want(1)
-	put("b") // while a is judged
-	<-judged
-	want(2)
-	put("c") // while a is judged, and b is next
-	<-judged
-	want(3)
+	is := func(judged bool) {
+		t.Helper()
+		for _, name := range []string{"a", "b", "c"} {
+			j, err := controller.Jobs().Get(ctx, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ready := j.Status.Conditions.Find(api.Ready)
+			if (ready.Reason != api.ReasonUnjudged) != judged {
+				t.Errorf("job %s is judged, want %v: %+v", name, judged, ready)
+			}
+		}
+	}
+	is(false)
+	fabric.read = func(*ready.Need) (out ready.Fabric) { return out }
+	fabric.pauses = false
+	fabric.look(func(*fabricview.View) {})
+	synctest.Wait()
+	is(true)
 }
 
 // TestJobsWithoutAFabric: without an MRC fabric no job is GO, and says so.

@@ -31,7 +31,7 @@ var kinds = []offered{
 	offer(networks.Kind, (*Core).Networks, nil),
 	offer(project.Kind, (*Core).Projects, nil),
 	offer(job.Kind, (*Core).Jobs, &more[api.Job]{asks: askJob}),
-	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{asks: askLease, prepare: runningJobs}),
+	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{asks: askLease, prepare: readRunning}),
 	offer(maintenance.Kind, (*Core).Maintenances, &more[api.Maintenance]{prepare: lookAhead}),
 	offer(silence.Kind, (*Core).Silences, nil),
 	offer(notification.Kind, (*Core).Notifications, &more[api.Notification]{asks: askNotification}),

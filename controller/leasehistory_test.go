@@ -14,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/lease"
+	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/test/seeds"
 	"github.com/weft-sdn/weft/topology"
@@ -75,8 +76,22 @@ func (f *leasedFabric) network() *lease.Network {
 
 // tell has the leases of a core follow the fabric as it is now.
 func (f *leasedFabric) tell(c *Core) {
-	c.SetFabric(&fabricview.View{Revision: c.env.Fabric.Revision + 1, Leases: f.network()})
+	c.SetFabric(&fabricview.View{Revision: c.env.Fabric.Revision + 1, Leases: f.network(),
+		Jobs: c.env.Fabric.Jobs})
 	c.leases.Follow()
+}
+
+// read has a core know what a job depends on.
+func (f *leasedFabric) read(c *Core, name string, fabric ready.Fabric) {
+	t, err := c.jobs.Task(name)
+	if err != nil {
+		panic(err)
+	}
+	v := *c.env.Fabric
+	v.Revision++
+	v.Jobs = map[*ready.Need]*fabricview.Reading{&t.Demand.Need: {Need: &t.Demand.Need,
+		Wants: c.env.Wanted + 1, Fabric: fabric}}
+	c.SetFabric(&v)
 }
 
 // leaseHistory is a random sequence of calls on a core, beside a model that enumerates.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/ready"
-	"github.com/weft-sdn/weft/controller/maintenance"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -22,21 +22,58 @@ func window(c *Core, change func(*api.MaintenanceSpec)) api.MaintenanceSpec {
 	return s
 }
 
-// lookOf is what was found of a switch: a job loses half of a pair and a rank by it.
-func lookOf(s *api.MaintenanceSpec, jobs ...maintenance.Concern) *maintenance.Look {
-	for i := range jobs {
-		jobs[i].Need = &ready.Need{NICs: []string{"a1", "a2", "b1"}, Rack: []int32{0, 1, 2},
-			Racks: []string{"r0", "r1", "r2"}, Pairs: [][2]int32{{0, 1}}}
-		jobs[i].Impact = ready.Impact{Pairs: []ready.PairImpact{{Before: 4, After: 2}},
-			CutOff: []int32{0}}
-	}
-	return &maintenance.Look{Objects: s.Objects, Unknown: make([]string, len(s.Objects)), Jobs: jobs}
+// knownLosses implements [fabricview.Losses]: without a switch a job loses half of a pair, and a
+// rank.
+type knownLosses struct {
+	unknown string
+	none    *ready.Need // it loses nothing
 }
 
-func putWindow(c *Core, s api.MaintenanceSpec, jobs ...maintenance.Concern) (
-	api.Maintenance, error,
-) {
-	c.maintenances.SetLook("", 0, lookOf(&s, jobs...))
+func (l *knownLosses) Unknown(api.MaintenanceObject) string { return l.unknown }
+
+func (l *knownLosses) Of(_ []api.MaintenanceObject, need *ready.Need) ready.Impact {
+	if need == l.none {
+		return ready.Impact{}
+	}
+	return ready.Impact{Pairs: []ready.PairImpact{{Before: 4, After: 2}}, CutOff: []int32{0}}
+}
+
+// lose has a core know losses, and does its work.
+func lose(c *Core, l *knownLosses) {
+	v := *c.env.Fabric
+	v.Revision++
+	if v.Losses = l; l == nil {
+		v.Losses, v.NoLosses = nil, "it is not known"
+	}
+	c.SetFabric(&v)
+	work(c)
+}
+
+// work does the work of a core.
+func work(c *Core) {
+	for _, w := range c.Ready(0).Work {
+		c.Worked(w())
+	}
+}
+
+// putTrain puts a job on three hosts, the first two on one switch, and returns its version.
+func putTrain(t *testing.T, c *Core, change func(*api.JobSpec)) uint64 {
+	t.Helper()
+	s := jobOn("a1,b1,a2", 3)
+	if change != nil {
+		change(&s)
+	}
+	j, _, err := c.Jobs().Put("train", s, resource.Precondition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j.Version
+}
+
+func putWindow(c *Core, s api.MaintenanceSpec) (api.Maintenance, error) {
+	if c.env.Fabric.Losses == nil {
+		lose(c, &knownLosses{})
+	}
 	m, _, err := c.Maintenances().Put("w", s, resource.Precondition{})
 	return m, err
 }
@@ -51,8 +88,12 @@ func TestMaintenancePriority(t *testing.T) {
 	}{{4, true, false}, {5, true, false}, {6, true, true}, {6, false, false}} {
 		c := pfcCore(t, nil)
 		s := window(c, func(s *api.MaintenanceSpec) { s.Priority = 5 })
-		m, err := putWindow(c, s, maintenance.Concern{Job: "train", Priority: x.priority,
-			Running: x.running})
+		putTrain(t, c, func(s *api.JobSpec) {
+			if s.Priority = x.priority; x.running {
+				s.State = api.JobRunning
+			}
+		})
+		m, err := putWindow(c, s)
 		if x.refused {
 			e := refusalOf(t, err)
 			if e.Code != api.CodeConflict || e.Fields[0].Field != "spec.priority" ||
@@ -66,7 +107,7 @@ func TestMaintenancePriority(t *testing.T) {
 		}
 		j := m.Status.Jobs[0]
 		if j.CutOff != 1 || j.NICs[0] != "a1" || j.Left != 0.5 || j.Lose != 1 ||
-			j.Pairs[0] != (api.MaintenancePair{From: "r0", To: "r1", Before: 4, After: 2}) {
+			j.Pairs[0] != (api.MaintenancePair{From: "R1", To: "R1", Before: 4, After: 2}) {
 			t.Errorf("the job loses %+v", j)
 		}
 	}
@@ -100,13 +141,12 @@ func TestMaintenanceRefusals(t *testing.T) {
 		}
 	}
 	s := window(c, nil)
-	look := lookOf(&s)
-	look.Unknown[0] = "node t1: no such target"
-	c.maintenances.SetLook("", 0, look)
+	lose(c, &knownLosses{unknown: "node t1: no such target"})
 	_, _, err := c.Maintenances().Put("w", s, resource.Precondition{})
 	if e := refusalOf(t, err); e.Fields[0].Field != "spec.objects[0]" {
 		t.Errorf("an unknown object: %+v", e)
 	}
+	lose(c, nil)
 	_, _, err = c.Maintenances().Put("w", s, resource.Precondition{})
 	if e := refusalOf(t, err); e.Code != api.CodeUnavailable {
 		t.Errorf("without a look: %+v", e)
@@ -151,7 +191,10 @@ func TestMaintenanceWindow(t *testing.T) {
 		t.Errorf("the next time is %v, %v", at, ok)
 	}
 	is(90*time.Second, api.MaintenanceDraining, 1)
-	c.maintenances.SetStates([]api.MaintenanceObjectState{{Object: "node t1", Drained: true}})
+	v := *c.env.Fabric
+	v.Revision++
+	v.Held = []api.MaintenanceObjectState{{Object: "node t1", Drained: true}}
+	c.SetFabric(&v)
 	if m, _ := c.Maintenances().Get("w"); !m.Status.Conditions.Is(api.Programmed) {
 		t.Errorf("drained: %+v", m.Status)
 	}
@@ -171,7 +214,8 @@ func TestMaintenanceWindow(t *testing.T) {
 	}
 	again()
 	c.Tick(301 * time.Second)
-	if got := events(); len(got) != 0 || len(c.maintenances.Tasks()) != 0 {
+	c.SetFabric(&fabricview.View{Revision: 1, Losses: &knownLosses{}})
+	if got := events(); len(got) != 0 || c.maintenances.Work() != nil {
 		t.Errorf("events %v after its end", got)
 	}
 }
@@ -180,9 +224,8 @@ func TestMaintenanceWindow(t *testing.T) {
 // when it will before the job ends; not known is no GO.
 func TestMaintenanceBlocks(t *testing.T) {
 	c := pfcCore(t, nil)
-	s := window(c, nil)
-	m, err := putWindow(c, s, maintenance.Concern{Job: "train", Version: 7})
-	if err != nil {
+	train := putTrain(t, c, nil)
+	if _, err := putWindow(c, window(c, nil)); err != nil {
 		t.Fatal(err)
 	}
 	at := func(d time.Duration) time.Time { return c.env.Start.Add(d) }
@@ -193,21 +236,29 @@ func TestMaintenanceBlocks(t *testing.T) {
 			t.Errorf("%s at %v: %+v, want %v", job, c.Now(), got, want)
 		}
 	}
-	is("train", 7, time.Time{})
-	is("train", 7, at(90*time.Second))
-	is("train", 7, at(90*time.Second+1), ready.Bad)
+	is("train", train, time.Time{})
+	is("train", train, at(90*time.Second))
+	is("train", train, at(90*time.Second+1), ready.Bad)
 	c.Tick(90 * time.Second)
-	is("train", 7, time.Time{}, ready.Bad)
-	is("train", 8, time.Time{}, ready.Unknown) // of another version nobody knows
-	look := lookOf(&s, maintenance.Concern{Job: "train", Version: 7},
-		maintenance.Concern{Job: "other", Version: 9})
-	look.Jobs[1].Impact = ready.Impact{}
-	c.maintenances.SetLook("w", m.Version, look)
-	is("other", 9, time.Time{})
-	got := c.maintenances.Blocking("train", 7, time.Time{})
+	is("train", train, time.Time{}, ready.Bad)
+	is("train", train+1, time.Time{}, ready.Unknown) // of another version nobody knows
+	other, _, err := c.Jobs().Put("other", jobOn("b1,b2", 2), resource.Precondition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	is("other", other.Version, time.Time{}, ready.Unknown)
+	work(c)
+	is("other", other.Version, time.Time{}, ready.Bad)
+	demand, err := c.JobDemand("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lose(c, &knownLosses{none: &demand.Need})
+	is("other", other.Version, time.Time{})
+	got := c.maintenances.Blocking("train", train, time.Time{})
 	if !got[0].NICs(0) || !got[0].NICs(1) || got[0].NICs(2) {
 		t.Error("the ranks behind it are others than those that lose something")
 	}
 	c.Tick(200 * time.Second)
-	is("train", 7, time.Time{})
+	is("train", train, time.Time{})
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/notification"
 	"github.com/weft-sdn/weft/controller/reconcile"
@@ -25,6 +26,9 @@ type Ready struct {
 	// Discovered are the sources of the topology that LLDP is; nil: they have not changed.
 	Discovered []topology.Source
 
+	// Work may be done by another goroutine; the outcome goes to [Core.Worked].
+	Work []feature.Work
+
 	// What follows may rest on Saves, and waits until they are kept with all before.
 
 	// Answers are to questions of clients, such as QueryState.
@@ -37,14 +41,13 @@ type Ready struct {
 	Networks []topology.Source
 	// Projects are the projects with their members; nil: they have not changed.
 	Projects *access.Projects
-	// Jobs is set when the set of jobs has changed, or the needs of a job have changed.
-	Jobs bool
-	// Maintenances is set when the maintenances or the objects to drain have changed.
-	Maintenances bool
+	// Wants are what jobs and maintenances want of the MRC fabric; nil: they have not changed.
+	Wants *fabricview.Wants
 }
 
 // Empty reports whether there is nothing to do.
 func (r *Ready) Empty() bool {
-	return len(r.Saves)+len(r.Tasks)+len(r.PortTasks)+len(r.Answers)+len(r.Events)+len(r.Posts) == 0 &&
-		r.Discovered == nil && r.Networks == nil && r.Projects == nil && !r.Jobs && !r.Maintenances
+	return len(r.Saves)+len(r.Tasks)+len(r.PortTasks)+len(r.Answers)+len(r.Events)+len(r.Posts)+
+		len(r.Work) == 0 &&
+		r.Discovered == nil && r.Networks == nil && r.Projects == nil && r.Wants == nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/ledger"
 	"github.com/weft-sdn/weft/controller/notification"
 	"github.com/weft-sdn/weft/internal/webhook"
@@ -34,9 +33,8 @@ type Options struct {
 	Standby *Standby
 	// Southbound reaches the switches.
 	Southbound Southbound
-	// Ports, when not nil, takes the port reports of a switch after each change; ctx ends when the
-	// controller gives up the switch.
-	Ports func(ctx context.Context, sw string, p PortStates)
+	// Multipath, when not nil, runs the MRC fabric.
+	Multipath Multipath
 	// Log, when not nil, takes a line for each record of the audit log.
 	Log *slog.Logger
 	// Networks, when not nil, takes the topology sources from clients, after each change that is
@@ -45,21 +43,6 @@ type Options struct {
 	// Discovered, when not nil, takes what LLDP knows of the topology, whenever that changes. It must
 	// not wait for anything.
 	Discovered func([]topology.Source)
-	// Fabric, when not nil, returns what the controller of the MRC fabric knows of what a job depends
-	// on; nil: there is no such fabric.
-	Fabric func(ctx context.Context, need *ready.Need) (ready.Fabric, error)
-	// Talk, when not nil, makes the hosts of the MRC fabric talk to each other for the needs of
-	// running jobs; see [runner.Runner.SetTalk].
-	Talk func(ctx context.Context, needs []*ready.Need) error
-	// Hold, when not nil, drains exactly these objects for maintenances, and returns the progress of
-	// each object. If the progress is not known, why contains the reason. See [runner.Runner.Hold].
-	Hold func(
-		ctx context.Context, objects []api.MaintenanceObject,
-	) (states []api.MaintenanceObjectState, why string, err error)
-	// Impact, when not nil, returns for each object the reason why the object does not exist, and the
-	// loss of each need without the objects; see [runner.Runner.Impact].
-	Impact func(ctx context.Context, objects []api.MaintenanceObject, needs []*ready.Need) (
-		unknown []string, impacts []ready.Impact, why string, err error)
 	// Webhooks posts the messages of notifications; nil: to the network.
 	Webhooks *webhook.Sender
 	// Events, when not nil, gets every event, in order and one at a time, after the change is stored.
@@ -68,6 +51,15 @@ type Options struct {
 	// Current, when not nil, returns why the controller may no longer decide. The controller calls
 	// Current before each answer.
 	Current func() error
+}
+
+// Multipath runs an MRC fabric, whose views go to [Controller.SetFabric].
+type Multipath interface {
+	// SetPorts takes the port reports of a switch after each change; ctx ends when the controller
+	// gives up the switch.
+	SetPorts(ctx context.Context, sw string, p PortStates)
+	// SetWants takes what jobs and maintenances want of the fabric, and never waits.
+	SetWants(w *fabricview.Wants)
 }
 
 // Controller runs a [Core]: one goroutine owns it, and three per switch carry out
@@ -96,12 +88,6 @@ type Controller struct {
 	asked    map[uint64]chan<- any // by the id of the question
 
 	trial chan struct{} // has room for one trial at a time
-	// anew holds at most one signal that jobs have changed, so that the controller judges the jobs at
-	// once.
-	anew chan struct{}
-	// maintained holds at most one signal that the controller must drain other objects, or stop
-	// draining objects.
-	maintained chan struct{}
 	// posts holds notification messages to post.
 	posts chan notification.Post
 	// depend holds the dependencies of jobs.
@@ -128,8 +114,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	c := &Controller{
 		opts: o, core: core,
 		connections: make(map[string]*connection), asked: make(map[uint64]chan<- any),
-		trial: make(chan struct{}, 1),
-		anew:  make(chan struct{}, 1), maintained: make(chan struct{}, 1),
+		trial:  make(chan struct{}, 1),
 		posts:  make(chan notification.Post, 2*api.MaxNotifications),
 		depend: dependence{one: make(chan struct{}, 1)},
 	}
@@ -157,14 +142,12 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 // and without answers that rest on what the store may not have, until another controller goes on
 // from the records. It must be called once.
 func (c *Controller) Run(ctx context.Context) error {
-	judging, end := context.WithCancel(ctx)
-	var judge sync.WaitGroup
-	judge.Go(func() { c.judgeAll(judging) })
-	judge.Go(func() { c.maintain(judging) })
-	judge.Go(func() { c.postAll(judging) })
+	posting, end := context.WithCancel(ctx)
+	var posts sync.WaitGroup
+	posts.Go(func() { c.postAll(posting) })
 	err := c.ledger.Run(ctx, c.core, c.step)
 	end()
-	judge.Wait()
+	posts.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.connections {
@@ -202,6 +185,13 @@ func (c *Controller) carryOut(ctx context.Context, g *errgroup.Group, r *Ready) 
 			l.setPort(t)
 		}
 	}
+	for _, w := range r.Work {
+		g.Go(func() error {
+			then := w()
+			c.post(ctx, func(core *Core) { core.Worked(then) })
+			return nil
+		})
+	}
 	if r.Discovered != nil && c.opts.Discovered != nil {
 		c.opts.Discovered(r.Discovered)
 	}
@@ -228,17 +218,8 @@ func (c *Controller) hand(r *Ready) {
 	if r.Projects != nil {
 		c.members.Store(r.Projects)
 	}
-	for _, word := range []struct {
-		is bool
-		to chan struct{}
-	}{{r.Jobs, c.anew}, {r.Maintenances, c.maintained}} {
-		if !word.is {
-			continue
-		}
-		select {
-		case word.to <- struct{}{}:
-		default:
-		}
+	if r.Wants != nil && c.opts.Multipath != nil {
+		c.opts.Multipath.SetWants(r.Wants)
 	}
 }
 

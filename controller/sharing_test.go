@@ -258,7 +258,12 @@ func TestLastPathOfAJob(t *testing.T) {
 			ready.Link{ID: string(p.Links[0]), Plane: int32(p.Plane), From: "a1", To: at},
 			ready.Link{ID: string(p.Links[1]), Plane: int32(p.Plane), From: at, To: "b1"})
 	}
-	c.leases.SetRunning([]*leases.Running{leases.NewRunning("globex-train", 1, &fabric)})
+	train := jobOn("a1,b1", 2)
+	train.State = api.JobRunning
+	if err := putJob(c, "globex-train", train, asMember("globex")); err != nil {
+		t.Fatal(err)
+	}
+	f.read(c, "globex-train", fabric)
 	pre := asMember("acme")
 	alone := func(paths int) api.PathLeaseSpec {
 		return leaseOf("a1", "b1", func(s *api.PathLeaseSpec) {
@@ -313,7 +318,10 @@ func TestLastPathOfAJob(t *testing.T) {
 		t.Errorf("%+v, %v", l.Status, err)
 	}
 	// When the job does not run any more, it may.
-	c.leases.SetRunning(nil)
+	train.State = api.JobDone
+	if err := putJob(c, "globex-train", train, asMember("globex")); err != nil {
+		t.Fatal(err)
+	}
 	if err := putLease(c, "acme-3", take, pre); err != nil {
 		t.Error(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/controllertest"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/kind"
@@ -94,7 +95,8 @@ func (f *sonicBed) start() {
 func (f *sonicBed) begin() {
 	f.t.Helper()
 	c, err := controller.NewController(f.t.Context(), controller.Options{Inventory: f.net.Inventory,
-		Store: f.store, Discovered: func(s []topology.Source) { f.found.Store(&s) }, Ports: f.ports,
+		Store: f.store, Discovered: func(s []topology.Source) { f.found.Store(&s) },
+		Multipath: onlyPorts(f.ports),
 		Southbound: controller.Systems{inventory.P4: f.p4,
 			target.SONiC: &controller.SONiC{Configure: f.configure}}})
 	if err != nil {
@@ -111,6 +113,17 @@ func (f *sonicBed) begin() {
 		}
 	}
 }
+
+// onlyPorts implements [controller.Multipath] without a fabric; it may be nil.
+type onlyPorts func(ctx context.Context, sw string, p controller.PortStates)
+
+func (f onlyPorts) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
+	if f != nil {
+		f(ctx, sw, p)
+	}
+}
+
+func (onlyPorts) SetWants(*fabricview.Wants) {}
 
 // learn has the controller know the topology, and what EVs mean.
 func (f *sonicBed) learn() {

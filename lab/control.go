@@ -71,7 +71,7 @@ type Control struct {
 	sessions map[string]*session
 	held     map[string]hostapi.Version // what hosts hold, from whatever controller
 	ticking  time.Duration              // when the next Tick is due, or noTick
-	states   map[uint64]api.GroupState
+	answers  map[uint64]any
 	err      error
 }
 
@@ -105,7 +105,7 @@ func NewControl(w *World, l Latencies) (*Control, error) {
 		World: w, Latencies: l, store: store.NewMemory(), pipeline: pipeline,
 		learned:  topology.NewBuilder(),
 		sessions: map[string]*session{}, held: map[string]hostapi.Version{},
-		states: map[uint64]api.GroupState{},
+		answers: map[uint64]any{},
 	}
 	for _, s := range w.Network.Switches {
 		node := w.switches[s.Name]
@@ -166,7 +166,7 @@ func (c *Control) Start() error {
 	c.core, c.up, c.ticking = core, true, noTick
 	c.life++
 	if inv.MRC.On() {
-		if err := c.startPaths(&inv); err != nil {
+		if err := c.startPaths(&inv, records); err != nil {
 			return err
 		}
 	}
@@ -284,7 +284,7 @@ func (c *Control) Change(f func(core *controller.Core) error) error {
 
 // GroupState asks the switches of a group for its state, and lets time pass until they have
 // answered.
-func (c *Control) GroupState(name string) (state api.GroupState, err error) {
+func (c *Control) GroupState(name string) (api.GroupState, error) {
 	var id uint64
 	if err := c.Change(func(core *controller.Core) (err error) {
 		id, err = core.QueryState(name)
@@ -292,14 +292,21 @@ func (c *Control) GroupState(name string) (state api.GroupState, err error) {
 	}); err != nil {
 		return api.GroupState{}, err
 	}
+	var state any
 	if !c.World.Run(c.World.now+time.Minute, func() (answered bool) {
-		state, answered = c.states[id]
+		state, answered = c.Answer(id)
 		return answered
 	}) {
 		return api.GroupState{}, fmt.Errorf("lab: no answer about the state of group %q", name)
 	}
-	delete(c.states, id)
-	return state, nil
+	return state.(api.GroupState), nil
+}
+
+// Answer returns the answer of the core to a question, once.
+func (c *Control) Answer(id uint64) (answer any, ok bool) {
+	answer, ok = c.answers[id]
+	delete(c.answers, id)
+	return answer, ok
 }
 
 // work does what the core wants done.
@@ -313,7 +320,7 @@ func (c *Control) work() {
 			c.fail(err)
 		}
 		for _, a := range r.Answers {
-			c.states[a.ID] = a.Value.(api.GroupState)
+			c.answers[a.ID] = a.Value
 		}
 		for _, e := range r.Events {
 			c.logf("%v event %v", c.World.now, e)
@@ -323,6 +330,20 @@ func (c *Control) work() {
 		}
 		for _, w := range r.Tasks {
 			c.carryOut(w)
+		}
+		for _, w := range r.Work {
+			then := w()
+			c.after(c.Latencies.PacketIn, func() {
+				c.core.Tick(c.World.now)
+				c.core.Worked(then)
+				c.work()
+			})
+		}
+		if r.Wants != nil && c.Paths != nil {
+			c.Paths.do(func() error {
+				c.Paths.desk.SetWants(r.Wants)
+				return nil
+			})
 		}
 	}
 	next, ok := c.core.Next()

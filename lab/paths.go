@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	mrcfabric "github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -21,6 +23,7 @@ type PathControl struct {
 	control  *Control
 	inv      *inventory.Inventory
 	core     *mrc.Core
+	desk     *mrc.Desk
 	nodes    map[string]*topology.Node // what switches are or were
 	attached map[string]bool
 	assigned *ev.Assignment
@@ -31,14 +34,19 @@ type PathControl struct {
 }
 
 // startPaths starts the core for a controller that has just started.
-func (c *Control) startPaths(inv *inventory.Inventory) error {
-	core, err := mrc.New(mrc.Config{MRC: inv.MRC, Epoch: uint64(c.life), Switches: true})
+func (c *Control) startPaths(inv *inventory.Inventory, records []store.Record) error {
+	core, err := mrc.New(mrc.Config{MRC: inv.MRC, Epoch: uint64(c.life), Start: epoch,
+		Switches: true})
+	if err != nil {
+		return err
+	}
+	desk, err := mrc.NewDesk(core, core.Wall, records, nil)
 	if err != nil {
 		return err
 	}
 	p := &PathControl{
-		control: c, inv: inv, core: core, nodes: map[string]*topology.Node{}, attached: map[string]bool{},
-		applied: map[string]uint64{}, ticking: noTick,
+		control: c, inv: inv, core: core, desk: desk, nodes: map[string]*topology.Node{},
+		attached: map[string]bool{}, applied: map[string]uint64{}, ticking: noTick,
 	}
 	c.Paths = p
 	for _, h := range c.World.Network.Hosts {
@@ -60,7 +68,7 @@ func (p *PathControl) Core() *mrc.Core { return p.core }
 
 // do has something happen to the core now.
 func (p *PathControl) do(f func() error) {
-	p.core.Tick(p.control.World.now)
+	p.desk.Tick(p.control.World.now)
 	p.control.fail(f())
 	p.work()
 }
@@ -126,7 +134,15 @@ func (p *PathControl) hello(n *MRCNode) {
 // work does what the core wants done.
 func (p *PathControl) work() {
 	c := p.control
-	for r := p.core.Ready(); !r.Empty(); r = p.core.Ready() {
+	for {
+		r := p.desk.Ready(1)
+		if r.Empty() {
+			break
+		}
+		if err := c.store.Apply(context.Background(), r.Saves); err != nil {
+			c.fail(err)
+		}
+		p.desk.Kept(1)
 		for _, s := range r.Sets {
 			c.after(c.Latencies.PacketIn, func() { p.set(s) })
 		}
@@ -152,7 +168,7 @@ func (p *PathControl) work() {
 			p.askSwitches()
 		}
 	}
-	next, ok := p.core.Next()
+	next, ok := p.desk.Next()
 	if at := max(next, c.World.now); ok && at < p.ticking {
 		p.ticking = at
 		life := c.life

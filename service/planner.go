@@ -15,8 +15,8 @@ import (
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/northbound"
@@ -74,7 +74,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 	bounds := &o.Inventory.API.Access.Audit
 	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log,
 		network: newNetwork(speaker.Topology(), o.described), publish: events.publish}
-	var multipath atomic.Pointer[runner.Runner] // it is there before a switch is asked
+	multipath := newMultipath(&o.Inventory)
 	var err error
 	if p.notary, err = audit.NewNotary(s, bounds.Noted); err != nil {
 		return nil, err
@@ -82,13 +82,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 	p.controller, err = controller.NewController(ctx, controller.Options{
 		Inventory: o.Inventory, Store: s, Standby: standby, Southbound: switches, Events: events.publish,
 		Current: current, Log: o.Log,
-		Ports: func(ctx context.Context, sw string, ports controller.PortStates) {
-			if m := multipath.Load(); m != nil {
-				m.SetPorts(ctx, sw, ports)
-			}
-		},
-		Networks: p.network.describe, Discovered: p.network.discover, Fabric: jobFacts(o, &multipath),
-		Talk: talk(o, &multipath), Hold: hold(o, &multipath), Impact: impact(o, &multipath),
+		Networks: p.network.describe, Discovered: p.network.discover, Multipath: multipath,
 	})
 	if err != nil {
 		return nil, err
@@ -97,11 +91,11 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 	served := o.API
 	served.Current = current
 	p.telemetry, p.counts = o.API.Telemetry, o.Inventory.MRC.Counts.D()
-	if o.Inventory.MRC.On() {
+	if m, ok := multipath.(*lateMultipath); ok {
 		if err := p.startMultipath(ctx, o, s, current, events.publish); err != nil {
 			return nil, err
 		}
-		multipath.Store(p.multipath)
+		m.Store(p.multipath)
 		served.Multipath, served.Planes = p.multipath, p.judgePlanes(&served, o.Log)
 	}
 	served.BGP = speaker
@@ -112,72 +106,25 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 	return p, err
 }
 
-// jobFacts returns what jobs depend on in the MRC fabric; nil: there is none.
-func jobFacts(
-	o *Options, multipath *atomic.Pointer[runner.Runner],
-) func(context.Context, *ready.Need) (ready.Fabric, error) {
-	if !o.Inventory.MRC.On() {
+// newMultipath returns what runs the MRC fabric; nil: there is none.
+func newMultipath(inv *inventory.Inventory) controller.Multipath {
+	if !inv.MRC.On() {
 		return nil
 	}
-	return func(ctx context.Context, need *ready.Need) (ready.Fabric, error) {
-		if m := multipath.Load(); m != nil {
-			return m.JobFacts(ctx, need)
-		}
-		return ready.Fabric{Known: ready.Fact{Why: "the controller has just started"}}, nil
-	}
+	return &lateMultipath{}
 }
 
-// talk has hosts have the hints and the EV profiles that jobs need; nil: there is no MRC fabric.
-func talk(
-	o *Options, multipath *atomic.Pointer[runner.Runner],
-) func(context.Context, []*ready.Need) error {
-	if !o.Inventory.MRC.On() {
-		return nil
-	}
-	return func(ctx context.Context, needs []*ready.Need) error {
-		if m := multipath.Load(); m != nil {
-			return m.SetTalk(ctx, needs)
-		}
-		return errStarting
-	}
+// lateMultipath implements [controller.Multipath] by a runner that is made after the controller,
+// and is there before the controller runs.
+type lateMultipath struct{ atomic.Pointer[runner.Runner] }
+
+// SetPorts implements [controller.Multipath].
+func (m *lateMultipath) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
+	m.Load().SetPorts(ctx, sw, p)
 }
 
-// errStarting: the controller of the MRC fabric is not there yet.
-var errStarting = errors.New("the controller has just started")
-
-// hold has objects drained for maintenances in the MRC fabric; nil: there is none.
-func hold(
-	o *Options, multipath *atomic.Pointer[runner.Runner],
-) func(context.Context, []api.MaintenanceObject) ([]api.MaintenanceObjectState, string, error) {
-	if !o.Inventory.MRC.On() {
-		return nil
-	}
-	return func(
-		ctx context.Context, objects []api.MaintenanceObject,
-	) ([]api.MaintenanceObjectState, string, error) {
-		if m := multipath.Load(); m != nil {
-			return m.Hold(ctx, objects)
-		}
-		return nil, "the controller has just started", nil
-	}
-}
-
-// impact returns what jobs lose without objects of the MRC fabric; nil: there is none.
-func impact(o *Options, multipath *atomic.Pointer[runner.Runner]) func(
-	context.Context, []api.MaintenanceObject, []*ready.Need,
-) ([]string, []ready.Impact, string, error) {
-	if !o.Inventory.MRC.On() {
-		return nil
-	}
-	return func(
-		ctx context.Context, objects []api.MaintenanceObject, needs []*ready.Need,
-	) ([]string, []ready.Impact, string, error) {
-		if m := multipath.Load(); m != nil {
-			return m.Impact(ctx, objects, needs)
-		}
-		return nil, nil, "the controller has just started", nil
-	}
-}
+// SetWants implements [controller.Multipath].
+func (m *lateMultipath) SetWants(w *fabricview.Wants) { m.Load().SetWants(w) }
 
 // startMultipath makes the controller of the MRC fabric and the server of the
 // streams to its hosts.

@@ -1,31 +1,23 @@
 package service
 
 import (
-	"errors"
-	"sync/atomic"
 	"testing"
 
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/mrc/runner"
 )
 
-// TestTalk: the fabric's controller learns the needs of jobs as soon as it is present, whichever
-// profiles the configuration wants.
-func TestTalk(t *testing.T) {
-	var none atomic.Pointer[runner.Runner]
+// TestMultipath: the fabric's controller learns what jobs want, whichever profiles the
+// configuration wants; without a fabric nobody does.
+func TestMultipath(t *testing.T) {
 	for _, c := range []struct {
 		mode, profiles string
 		want           bool
 	}{{"", "jobs", false}, {"stev", "all", true}, {"stev", "jobs", true}} {
-		o := &Options{Inventory: inventory.Default()}
-		o.Inventory.MRC = inventory.DefaultMRC(c.mode)
-		o.Inventory.MRC.Profiles = c.profiles
-		set := talk(o, &none)
-		if (set != nil) != c.want {
-			t.Errorf("mode %q, profiles %q: jobs are told of: %v", c.mode, c.profiles, set != nil)
-		}
-		if set != nil && !errors.Is(set(t.Context(), nil), errStarting) {
-			t.Error("jobs are told of before there is anybody to tell")
+		inv := inventory.Default()
+		inv.MRC = inventory.DefaultMRC(c.mode)
+		inv.MRC.Profiles = c.profiles
+		if m := newMultipath(&inv); (m != nil) != c.want {
+			t.Errorf("mode %q, profiles %q: what jobs want is told: %v", c.mode, c.profiles, m != nil)
 		}
 	}
 }

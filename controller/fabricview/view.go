@@ -1,7 +1,13 @@
-// Package fabricview has what the core of an MRC fabric publishes for the core of the switches.
+// Package fabricview has what the core of an MRC fabric and the core of the switches tell each
+// other: a [View] of the fabric, and the [Wants] of jobs and maintenances. Neither core waits for
+// the other.
 package fabricview
 
-import "github.com/weft-sdn/weft/controller/job/lease"
+import (
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job/lease"
+	"github.com/weft-sdn/weft/controller/job/ready"
+)
 
 // View is what the core of an MRC fabric knows at one time. A View does not change.
 type View struct {
@@ -12,5 +18,63 @@ type View struct {
 	Why    string
 	// Wiring compares equal in the views of the same hosts, switches and links, whether up or down;
 	// nil: they are not known.
+	Wiring any
+	// Losses has what jobs lose without parts of the fabric; nil: it is not known, and NoLosses has
+	// the reason.
+	Losses   Losses
+	NoLosses string
+	// Jobs are the newest readings of [Wants.Jobs] so far; nil: nobody reads them.
+	Jobs map[*ready.Need]*Reading
+	// Held has how far the drains for [Wants.Held] are. They may be those of earlier Wants.
+	Held []api.MaintenanceObjectState
+}
+
+// Losses answers what jobs lose without parts of a fabric, compared with the intact fabric. The
+// same Losses always give the same answers. Any goroutine may use it.
+type Losses interface {
+	// Unknown returns why there is no such object; "": there is.
+	Unknown(o api.MaintenanceObject) string
+	// Of returns what a need loses without all of some known objects.
+	Of(objects []api.MaintenanceObject, need *ready.Need) ready.Impact
+}
+
+// Wants is what the core of the switches wants of the core of an MRC fabric. Wants does not change:
+// a newer one replaces it.
+type Wants struct {
+	// Seq grows with every Wants of a core, from 1.
+	Seq uint64
+	// Jobs are those whose readiness matters.
+	Jobs []Job
+	// Held are the objects to be drained for maintenances, each once.
+	Held []api.MaintenanceObject
+}
+
+// Job is what a job wants.
+type Job struct {
+	Need *ready.Need
+	// Over: the job has ended, and its pairs need not talk any more.
+	Over bool
+	// Since is the Seq of the first Wants whose readings count for the job: they are made at once.
+	Since uint64
+}
+
+// Talk returns the needs of the jobs that have not ended.
+func (w *Wants) Talk() []*ready.Need {
+	out := []*ready.Need{}
+	for i := range w.Jobs {
+		if j := &w.Jobs[i]; !j.Over {
+			out = append(out, j.Need)
+		}
+	}
+	return out
+}
+
+// Reading is what is known of what a job depends on. It does not change.
+type Reading struct {
+	Need *ready.Need
+	// Wants is the Seq of the newest Wants that were in force when the reading began.
+	Wants  uint64
+	Fabric ready.Fabric
+	// Wiring is [View.Wiring] of then.
 	Wiring any
 }

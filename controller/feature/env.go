@@ -22,6 +22,8 @@ type Env struct {
 	Net *plan.Network
 	// Fabric is the newest view of the MRC fabric. The controller replaces it.
 	Fabric *fabricview.View
+	// Wanted is the Seq of the last [fabricview.Wants].
+	Wanted uint64
 	// Renew has SetNetwork of all features called when the present input has been
 	// taken.
 	Renew bool
@@ -88,6 +90,10 @@ func (e *Env) Question() uint64 {
 
 // Answer answers a question of a client.
 func (e *Env) Answer(id uint64, value any) { e.answers = append(e.answers, Answer{id, value}) }
+
+// Work finds something that takes long, without the controller: it may use what does not change.
+// then has the controller take the outcome.
+type Work func() (then func())
 
 // Take returns the events and answers since the last call.
 func (e *Env) Take() ([]api.Event, []Answer) {

@@ -1,9 +1,9 @@
 // Package job has the jobs: distributed programs whose ranks a scheduler has placed on hosts.
 //
 // It keeps the resources, and works out what follows from each: the NICs, which racks talk to each
-// other, and how many peers a NIC has ([Demand]). Whether the fabric is ready for a job is decided
-// outside of the core (package ready) from facts of several sources, and reported back
-// ([Feature.SetReadiness]).
+// other, and how many peers a NIC has ([Demand]). Whether the fabric is ready for a job is judged
+// (package ready) when the MRC fabric was read for the job (feature.Env.Fabric); another goroutine
+// may do that ([Feature.Work]).
 package job
 
 import (
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/ready"
@@ -27,6 +28,7 @@ type decided struct {
 
 	demand    *Demand
 	readiness *judged
+	since     uint64 // [fabricview.Job.Since]
 }
 
 // judged is the last readiness of a job, of a version of it.
@@ -34,8 +36,10 @@ type judged struct {
 	version uint64
 	api.JobReadiness
 	// behind: hosts that are connected do not hold all that they were told.
-	behind bool
-	since  time.Time // of Go
+	behind  bool
+	since   time.Time // of Go
+	reading *fabricview.Reading
+	at      time.Duration // of the judgement
 }
 
 type item = resource.Item[api.JobSpec, decided]
@@ -49,7 +53,9 @@ type Feature struct {
 	known   *inventory.Inventory
 	demands map[string]*Demand // of the feature that this one is a copy of
 	changed bool               // since the last call of Changed
-	groups  grouping
+	changes uint64             // of jobs, so far
+	judging
+	groups grouping
 }
 
 // New returns the feature without jobs.
@@ -100,7 +106,8 @@ func (f *Feature) SetNetwork() {
 		}
 		f.plan(j)
 	}
-	f.demands, f.changed = nil, true
+	f.demands = nil
+	f.change()
 }
 
 // plan works out the demand of a job. The record of an earlier controller may have what this one
@@ -110,7 +117,8 @@ func (f *Feature) plan(j *item) {
 	if err != nil {
 		d = nil
 	}
-	j.Decided.demand, j.Decided.readiness = d, nil
+	j.Decided.demand = d
+	f.renew(j)
 }
 
 // over reports whether a job is done, or its lease has ended.
@@ -132,9 +140,11 @@ func (f *Feature) Tick() {
 		if at := ends(j); at.IsZero() || now.Before(at) {
 			continue
 		}
-		j.Decided.Ended, j.Decided.readiness = true, nil
+		j.Decided.Ended = true
+		f.renew(j)
 		f.all.Save(j.Name)
-		f.changed, f.groups.due = true, true
+		f.groups.due = true
+		f.change()
 		f.env.Event(api.EventJobChanged, j.Name, fmt.Sprintf(
 			"done: nobody has renewed its lease of %v", j.Spec.Lease), nil)
 	}
@@ -143,6 +153,9 @@ func (f *Feature) Tick() {
 // Next implements feature.Feature.
 func (f *Feature) Next() (at time.Duration, ok bool) {
 	at, ok = f.groups.again, f.groups.again > 0
+	if next := f.again; next > f.env.Now && (!ok || next < at) {
+		at, ok = next, true
+	}
 	for _, j := range f.all.All() {
 		if end := ends(j); !end.IsZero() {
 			if t := end.Sub(f.env.Start); !ok || t < at {
@@ -168,6 +181,15 @@ type Task struct {
 	Over bool
 }
 
+// change notes that jobs or their needs have changed.
+func (f *Feature) change() {
+	f.changed, f.fresh = true, true
+	f.changes++
+}
+
+// Generation returns a number that grows when jobs or their needs change.
+func (f *Feature) Generation() uint64 { return f.changes }
+
 // Changed reports whether jobs or their needs have changed since the last call.
 func (f *Feature) Changed() bool {
 	changed := f.changed
@@ -180,6 +202,16 @@ func (f *Feature) Tasks() (out []Task) {
 	for _, j := range f.all.All() {
 		if f.phase(j) != api.PhaseDone {
 			out = append(out, task(j))
+		}
+	}
+	return out
+}
+
+// Wants returns what the jobs whose readiness matters want of the MRC fabric.
+func (f *Feature) Wants() (out []fabricview.Job) {
+	for _, j := range f.all.All() {
+		if d := j.Decided.demand; d != nil && (f.phase(j) != api.PhaseDone || f.asks(j.Name)) {
+			out = append(out, fabricview.Job{Need: &d.Need, Over: over(j), Since: j.Decided.since})
 		}
 	}
 	return out
@@ -238,17 +270,20 @@ func (f *Feature) programmed(sw string) ready.Fact {
 	return fact
 }
 
-// SetReadiness reports the readiness of a job for a task. behind: connected hosts do not hold all
-// the state sent to them. SetReadiness ignores a result for another version of the job, and a
-// result from before the end of the job.
-func (f *Feature) SetReadiness(t *Task, r api.JobReadiness, behind bool) {
+// SetReadiness reports the readiness of a job for a task, judged on a reading of the fabric, nil
+// without one. behind: connected hosts do not hold all the state sent to them. SetReadiness ignores
+// a result for another version of the job, and a result from before the end of the job.
+func (f *Feature) SetReadiness(
+	t *Task, r api.JobReadiness, behind bool, on *fabricview.Reading,
+) {
 	name, version := t.Name, t.Version
 	j := f.all.Get(name)
 	if j == nil || j.Version != version || over(j) != t.Over {
 		return
 	}
 	before, phase := j.Decided.readiness, f.phase(j)
-	next := &judged{version: version, JobReadiness: r, behind: behind, since: r.At}
+	next := &judged{version: version, JobReadiness: r, behind: behind, since: r.At, reading: on,
+		at: f.env.Now}
 	if before != nil && before.Go == r.Go {
 		next.since = before.since
 	}
@@ -262,6 +297,7 @@ func (f *Feature) SetReadiness(t *Task, r api.JobReadiness, behind bool) {
 	}
 	if now := f.phase(j); now != phase {
 		f.env.Event(api.EventJobChanged, name, string(now), nil)
+		f.changed = f.changed || now == api.PhaseDone
 	}
 }
 

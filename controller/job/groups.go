@@ -112,6 +112,7 @@ func (f *Feature) wants(j *item) (out []*wanted) {
 // Settle implements feature.Feature: it makes the groups of jobs, and removes groups that no job
 // wants any more. Groups with equal members are one group.
 func (f *Feature) Settle() (more bool) {
+	f.answer()
 	g := &f.groups
 	if !g.due || g.made == nil {
 		return false

@@ -40,11 +40,12 @@ func (f jobs) Put(
 	try.Decided = decided{Renewed: f.env.Wall()}
 	if j != nil && samePlace(&j.Spec, &spec) {
 		try.Decided.demand, try.Decided.readiness = j.Decided.demand, j.Decided.readiness
+		try.Decided.since = j.Decided.since
 	} else {
 		f.plan(try)
 	}
 	if over(try) {
-		try.Decided.readiness = nil // hosts hold what followed from it until they say otherwise
+		f.renew(try) // hosts hold what followed from it until they say otherwise
 	}
 	if err := f.apart(try, pre); err != nil {
 		return v, false, err
@@ -52,7 +53,8 @@ func (f jobs) Put(
 	created = j == nil
 	j = f.all.Put(name, spec, f.env.Wall())
 	j.Decided = try.Decided
-	f.changed, f.groups.due = true, true
+	f.groups.due = true
+	f.change()
 	f.env.Event(api.EventJobChanged, name, fmt.Sprintf("%s: %d ranks, %d pairs of racks talk",
 		spec.State, ranksOf(j), j.Decided.demand.rackPairs()), nil)
 	return f.view(j), created, nil
@@ -117,7 +119,8 @@ func (f jobs) Delete(name string, pre resource.Precondition) error {
 		return err
 	}
 	f.all.Delete(name)
-	f.changed, f.groups.due = true, true
+	f.groups.due = true
+	f.change()
 	f.env.Event(api.EventJobDeleted, name, "deleted", nil)
 	return nil
 }

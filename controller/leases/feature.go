@@ -62,7 +62,9 @@ type Feature struct {
 	Terms func(name string) Terms
 	// Project returns the project of a resource by its name; nil: all are of one.
 	Project func(name string) string
-	running []*Running
+	// Running returns the running jobs; nil: there are none.
+	Running func() []Job
+	running []*running
 }
 
 // Terms are what the project of a lease may have.
@@ -227,6 +229,9 @@ func (f *Feature) settle() {
 	if f.network == nil {
 		f.took(f.ledger.Expire(f.env.Wall()))
 		return
+	}
+	if f.Exclusive() {
+		f.findRunning()
 	}
 	f.took(f.ledger.Settle(f.env.Wall()))
 }

@@ -81,6 +81,9 @@ func (f leases) Put(
 	if terms.Links != nil {
 		request.MostLinks = *terms.Links
 	}
+	if spec.Sharing == api.LeaseExclusive || spec.Priority > 0 {
+		f.findRunning()
+	}
 	granted, err := f.ledger.Request(f.env.Wall(), request)
 	f.settle() // the request may have ended others
 	if err != nil {

@@ -8,9 +8,18 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Running is a running job, and which paths its racks have. It does not change.
-type Running struct {
+// Job is a running job.
+type Job struct {
 	Name  string
+	Pairs int // of racks
+	// Fabric is what is known of what the job depends on; nil: nothing is.
+	Fabric *ready.Fabric
+}
+
+// running is a running job, and which paths its racks have. It does not change.
+type running struct {
+	name  string
+	of    *ready.Fabric
 	pairs int
 	paths []ready.Path
 	from  map[hop][]edge // the links that its packets may cross, by where they begin
@@ -29,9 +38,10 @@ type (
 	}
 )
 
-// NewRunning returns a running job of a number of pairs of racks in a fabric.
-func NewRunning(name string, pairs int, f *ready.Fabric) *Running {
-	r := &Running{Name: name, pairs: pairs, paths: f.Paths, from: make(map[hop][]edge),
+// newRunning returns a running job whose fabric is known.
+func newRunning(j *Job) *running {
+	f := j.Fabric
+	r := &running{name: j.Name, of: f, pairs: j.Pairs, paths: f.Paths, from: make(map[hop][]edge),
 		links: make(map[topology.LinkID]bool)}
 	for i := range f.Links {
 		if l := &f.Links[i]; l.Use.State != ready.Bad {
@@ -44,7 +54,7 @@ func NewRunning(name string, pairs int, f *ready.Fabric) *Running {
 }
 
 // distances returns the hops from a switch to the others over links that are not taken.
-func (r *Running) distances(from hop, taken func(topology.LinkID) bool) map[string]int {
+func (r *running) distances(from hop, taken func(topology.LinkID) bool) map[string]int {
 	out := map[string]int{from.at: 0}
 	for next := []string{from.at}; len(next) > 0; next = next[1:] {
 		for _, e := range r.from[hop{from.plane, next[0]}] {
@@ -59,7 +69,7 @@ func (r *Running) distances(from hop, taken func(topology.LinkID) bool) map[stri
 
 // served reports, for each pair of racks, whether a path remains without the taken links. Packets
 // take only paths with the fewest hops.
-func (r *Running) served(taken func(topology.LinkID) bool) []bool {
+func (r *running) served(taken func(topology.LinkID) bool) []bool {
 	out := make([]bool, r.pairs)
 	type seen struct{ all, left map[string]int }
 	by := make(map[hop]seen)
@@ -81,8 +91,25 @@ func (r *Running) served(taken func(topology.LinkID) bool) []bool {
 	return out
 }
 
-// SetRunning takes the running jobs.
-func (f *Feature) SetRunning(jobs []*Running) { f.running = jobs }
+// findRunning finds the running jobs with their paths. It changes nothing while the paths of a
+// running job are not known.
+func (f *Feature) findRunning() {
+	var now []*running
+	for _, j := range f.Running() {
+		if j.Fabric == nil || j.Fabric.Known.State != ready.Good {
+			return
+		}
+		i := slices.IndexFunc(f.running, func(r *running) bool {
+			return r.name == j.Name && r.of == j.Fabric && r.pairs == j.Pairs
+		})
+		if i >= 0 {
+			now = append(now, f.running[i])
+		} else {
+			now = append(now, newRunning(&j))
+		}
+	}
+	f.running = now
+}
 
 // Exclusive reports whether there are exclusive leases that have not ended.
 func (f *Feature) Exclusive() bool {
@@ -111,11 +138,11 @@ func (f *Feature) spares(
 		}
 	}
 	for _, r := range f.running {
-		if r.Name == l.Job || f.ours(r.Name, l.Name) {
+		if r.name == l.Job || f.ours(r.name, l.Name) {
 			continue
 		}
-		before := r.served(func(id topology.LinkID) bool { return taken(id, r.Name) })
-		after := r.served(func(id topology.LinkID) bool { return wants[id] || taken(id, r.Name) })
+		before := r.served(func(id topology.LinkID) bool { return taken(id, r.name) })
+		after := r.served(func(id topology.LinkID) bool { return wants[id] || taken(id, r.name) })
 		if slices.Equal(before, after) {
 			continue
 		}
@@ -128,7 +155,7 @@ func (f *Feature) spares(
 					}
 				}
 				if len(used) > 0 {
-					return used, r.Name
+					return used, r.name
 				}
 			}
 		}
@@ -140,5 +167,5 @@ func (f *Feature) spares(
 // lease belongs to the same project.
 func (f *Feature) keeps(of, taker *lease.Lease) bool {
 	return of.Job != "" && f.ours(of.Job, of.Name) && !f.ours(of.Name, taker.Name) &&
-		slices.ContainsFunc(f.running, func(r *Running) bool { return r.Name == of.Job })
+		slices.ContainsFunc(f.running, func(r *running) bool { return r.name == of.Job })
 }

@@ -1,8 +1,7 @@
 // Package maintenance has the windows of time in which parts of an MRC fabric are not used.
 //
-// It keeps the resources, and reports which objects are to be drained now ([Feature.Held]). Whoever
-// runs the core has the controller of the MRC fabric drain them, and asks it what jobs lose
-// ([Feature.SetLook]).
+// It keeps the resources, and reports which objects are to be drained now ([Feature.Held]). The
+// views of the MRC fabric say how far that is, and what jobs lose (feature.Env.Fabric).
 package maintenance
 
 import (
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -30,13 +30,23 @@ type item = resource.Item[api.MaintenanceSpec, decided]
 
 // Look is what was found of the objects of a maintenance. It does not change.
 type Look struct {
-	Objects []api.MaintenanceObject
 	// Unknown has for each object why there is none, "" when there is.
 	Unknown []string
 	// Why is why nothing is known; "": something is.
 	Why string
 	// Jobs are all jobs that are not done, with what they lose.
 	Jobs []Concern
+	// losses have the answers, and jobs is the Generation of Jobs.
+	losses fabricview.Losses
+	jobs   uint64
+}
+
+// Jobs are those that a maintenance may concern.
+type Jobs interface {
+	// Generation grows when a job changes.
+	Generation() uint64
+	// Concerns returns the jobs that have not ended, without what they lose.
+	Concerns() []Concern
 }
 
 // Concern is what a job loses without the objects of a maintenance.
@@ -52,13 +62,13 @@ type Concern struct {
 // Feature has the maintenances of a controller.
 type Feature struct {
 	feature.Base
-	env *feature.Env
-	all *resource.Collection[api.MaintenanceSpec, decided]
-	// next is what was found for the next Put.
-	next *Look
-	// states are those of objects that are drained, by their text.
-	states  map[string]api.MaintenanceObjectState
+	env     *feature.Env
+	all     *resource.Collection[api.MaintenanceSpec, decided]
 	changed bool // since the last call of Changed
+	looking bool // Work is under way
+
+	// Jobs are those of the controller.
+	Jobs Jobs
 }
 
 // New returns the feature without maintenances.
@@ -118,39 +128,65 @@ func (f *Feature) Held() (out []api.MaintenanceObject) {
 	return out
 }
 
-// SetStates reports how far the drains of objects are.
-func (f *Feature) SetStates(states []api.MaintenanceObjectState) {
-	f.states = make(map[string]api.MaintenanceObjectState, len(states))
-	for _, s := range states {
-		f.states[s.Object] = s
-	}
-}
-
-// Task is a maintenance that has not ended.
-type Task struct {
-	Name    string
-	Version uint64
-	Objects []api.MaintenanceObject
-}
-
-// Tasks returns the maintenances that have not ended.
-func (f *Feature) Tasks() (out []Task) {
-	for _, m := range f.all.All() {
-		if !m.Decided.Ended {
-			out = append(out, Task{m.Name, m.Version, m.Spec.Objects})
+// LookAt finds what jobs lose without some objects.
+func LookAt(losses fabricview.Losses, objects []api.MaintenanceObject, jobs []Concern) *Look {
+	l := &Look{Unknown: make([]string, len(objects)), losses: losses}
+	for i, o := range objects {
+		if l.Unknown[i] = losses.Unknown(o); l.Unknown[i] != "" {
+			return l
 		}
 	}
-	return out
+	l.Jobs = slices.Clone(jobs)
+	for i := range l.Jobs {
+		c := &l.Jobs[i]
+		c.Impact = losses.Of(objects, c.Need)
+	}
+	return l
 }
 
-// SetLook reports what was found of a version of a maintenance; with the name "", for the next Put.
-func (f *Feature) SetLook(name string, version uint64, look *Look) {
-	if name == "" {
-		f.next = look
-		return
+// look is what the newest view of the fabric has of some objects.
+func (f *Feature) look(objects []api.MaintenanceObject) *Look {
+	if v := f.env.Fabric; v.Losses == nil {
+		return &Look{Why: v.NoLosses}
 	}
-	if m := f.all.Get(name); m != nil && m.Version == version && look.Why == "" {
-		m.Decided.look = look
+	l := LookAt(f.env.Fabric.Losses, objects, f.Jobs.Concerns())
+	l.jobs = f.Jobs.Generation()
+	return l
+}
+
+// Work looks again at the maintenances that have not ended, where jobs or the fabric have changed;
+// nil: nothing has, or it does so already. What was known stays while nothing is known.
+func (f *Feature) Work() feature.Work {
+	losses, generation := f.env.Fabric.Losses, f.Jobs.Generation()
+	if losses == nil || f.looking {
+		return nil
+	}
+	var all []*item
+	for _, m := range f.all.All() {
+		look := m.Decided.look
+		if !m.Decided.Ended && (look == nil || look.losses != losses || look.jobs != generation) {
+			c := *m
+			all = append(all, &c)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	jobs := f.Jobs.Concerns()
+	f.looking = true
+	return func() func() {
+		for _, m := range all {
+			m.Decided.look = LookAt(losses, m.Spec.Objects, jobs)
+			m.Decided.look.jobs = generation
+		}
+		return func() {
+			f.looking = false
+			for _, m := range all {
+				if now := f.all.Get(m.Name); now != nil && now.Version == m.Version {
+					now.Decided.look = m.Decided.look
+				}
+			}
+		}
 	}
 }
 

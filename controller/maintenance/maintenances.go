@@ -31,8 +31,6 @@ func (f maintenances) Get(name string) (api.Maintenance, error) {
 func (f maintenances) Put(
 	name string, spec api.MaintenanceSpec, pre resource.Precondition,
 ) (v api.Maintenance, created bool, err error) {
-	look := f.next
-	f.next = nil
 	m, err := f.all.CheckPut(name, pre)
 	if err != nil {
 		return v, false, err
@@ -40,9 +38,7 @@ func (f maintenances) Put(
 	if m != nil && m.Spec.Equal(&spec) {
 		return f.view(m), false, nil
 	}
-	if look == nil || !slices.Equal(look.Objects, spec.Objects) {
-		look = &Look{Why: "nobody has looked at its objects"}
-	}
+	look := f.look(spec.Objects)
 	err = spec.Validate(f.env.Wall(), func(i int) string {
 		if i < len(look.Unknown) {
 			return look.Unknown[i]
@@ -155,10 +151,14 @@ func (f *Feature) objects(m *item, s *api.MaintenanceStatus) (refused []string) 
 	}
 	drained := 0
 	for _, o := range m.Spec.Objects {
-		state, ok := f.states[o.String()]
-		if !ok {
+		of := func(s api.MaintenanceObjectState) bool { return s.Object == o.String() }
+		state := api.MaintenanceObjectState{}
+		if i := slices.IndexFunc(f.env.Fabric.Held, of); i >= 0 {
+			state = f.env.Fabric.Held[i]
+		} else {
 			state = api.MaintenanceObjectState{Object: o.String(), Why: "it is about to be drained"}
-		} else if state.Why != "" {
+		}
+		if state.Why != "" {
 			refused = append(refused, state.Why)
 		}
 		if state.Drained {

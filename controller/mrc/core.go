@@ -30,6 +30,9 @@ type Config struct {
 	// Switches is set where switches are told what is drained: what is drained awaits them too; see
 	// [Core.Drained] and [Core.Behind].
 	Switches bool
+	// Around is what surrounds the fabric; nil: jobs know neither the names of switches in the
+	// inventory, nor since when streams are lost.
+	Around Surroundings
 }
 
 // Validate returns an error of kind ErrConfig that names what cannot be used.
@@ -66,6 +69,7 @@ type Core struct {
 	drains   *drainSet
 	prover   *prove.Prover
 	viewer   viewer
+	reader   reader
 }
 
 // New returns a core that knows no topology and no host.
@@ -74,6 +78,7 @@ func New(cfg Config) (*Core, error) {
 		return nil, err
 	}
 	c := &Core{env: &env{start: cfg.Start, mode: cfg.Format().Mode}, cfg: cfg}
+	c.reader = newReader(cfg.Around)
 	c.drains = &drainSet{env: c.env, linger: cfg.Restore.Linger.D(), switches: cfg.Switches}
 	c.state = fabric.New(&c.cfg.MRC, fabric.Outside{
 		Drains: c.drains, Event: c.event, Renewed: c.renewed,
@@ -104,6 +109,7 @@ func (c *Core) Tick(now time.Duration) {
 	c.state.Tick(c.now)
 	c.prover.Tick(c.now)
 	c.runDrains()
+	c.readPart()
 }
 
 // Now returns the time of the last Tick.
@@ -129,11 +135,14 @@ func (c *Core) Uplinks() []fabric.Uplink {
 
 // Next returns the time at which Tick should be called at the latest.
 func (c *Core) Next() (at time.Duration, ok bool) {
-	if c.state.Fabric() == nil {
-		return 0, false
+	at, ok = c.reader.nextPart()
+	if c.state.Fabric() != nil {
+		if !ok {
+			at = math.MaxInt64
+		}
+		at, ok = c.prover.Next(c.drains.next(c.state.Next(at))), true
 	}
-	at = c.state.Next(math.MaxInt64)
-	return max(c.prover.Next(c.drains.next(at)), c.now), true
+	return max(at, c.now), ok
 }
 
 // Ready returns the actions to take now, and assumes that the caller takes them.

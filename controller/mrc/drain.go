@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -438,8 +439,10 @@ func (c *Core) runDrains() {
 }
 
 // canonical returns the one target that stands for a link in both directions.
-func (c *Core) canonical(t Target) Target {
-	f := c.state.Fabric()
+func (c *Core) canonical(t Target) Target { return t.canonical(c.state.Fabric()) }
+
+// canonical is [Core.canonical] in a fabric, which may be nil.
+func (t Target) canonical(f *fabric.Fabric) Target {
 	if f == nil {
 		return t
 	}
@@ -453,10 +456,11 @@ func (c *Core) canonical(t Target) Target {
 
 // TargetOf returns the drain target of a maintenance object. A switch may be given by its displayed
 // name. For a link, the target is the one direction that stands for both.
-func (c *Core) TargetOf(o api.MaintenanceObject) Target {
+func (c *Core) TargetOf(o api.MaintenanceObject) Target { return targetOf(c.state.Fabric(), o) }
+
+func targetOf(f *fabric.Fabric, o api.MaintenanceObject) Target {
 	t := Target{Link: o.Link, Node: topology.NodeID(o.Node), Plane: o.Plane, Host: o.Host,
 		Port: o.Port}
-	f := c.state.Fabric()
 	if f == nil {
 		return t
 	}
@@ -467,59 +471,96 @@ func (c *Core) TargetOf(o api.MaintenanceObject) Target {
 			}
 		}
 	}
-	return c.canonical(t)
+	return t.canonical(f)
 }
 
-// Losses is the basis for counting, outside of the core, what jobs lose without targets. It does
-// not change.
-type Losses struct {
-	fabric  *fabric.Fabric
-	targets []Target
-	// at are the attachments of the racks of each need.
-	at [][]ev.Attachment
+// losses implements [fabricview.Losses] for a fabric and the attachments of its hosts.
+type losses struct {
+	fabric *fabric.Fabric
+	at     map[string]ev.Attachment
+
+	mu    sync.Mutex
+	known map[lossOf]ready.Impact
 }
 
-// Losses returns the data to count the losses of some needs without objects, and for each object
-// why it is unknown; why says why no answer is possible.
-func (c *Core) Losses(
-	objects []api.MaintenanceObject, needs []*ready.Need,
-) (l *Losses, unknown []string, why string) {
-	c.settle()
-	l = &Losses{fabric: c.state.Fabric()}
+// lossOf is what a need loses without objects, which are in words.
+type lossOf struct {
+	need    *ready.Need
+	objects string
+}
+
+// mostLosses bounds the answers that are kept.
+const mostLosses = 1024
+
+// unlosable returns why it is not known what jobs lose; "": it is.
+func (c *Core) unlosable() string {
 	switch {
 	case !c.state.Synced():
-		return nil, nil, "the topology is not in sync"
-	case l.fabric == nil:
-		return nil, nil, "no fabric was found yet"
+		return "the topology is not in sync"
+	case c.state.Fabric() == nil:
+		return "no fabric was found yet"
 	}
-	for _, o := range objects {
-		t, text := c.TargetOf(o), ""
-		if _, err := c.find(t); err != nil {
-			text = err.Error()
-		}
-		l.targets, unknown = append(l.targets, t), append(unknown, text)
-	}
-	for _, need := range needs {
-		at := make([]ev.Attachment, len(need.Racks))
-		left := len(at)
-		for i, k := range need.Rack {
-			if h := c.hosts.byName[need.NICs[i]]; at[k] == nil && h != nil {
-				at[k] = h.Rack().At()
-				if left--; left == 0 {
-					break
-				}
-			}
-		}
-		l.at = append(l.at, at)
-	}
-	return l, unknown, ""
+	return ""
 }
 
-// Of returns what a need loses, the i-th that the losses were read for.
-func (l *Losses) Of(i int, need *ready.Need) (out ready.Impact) {
+// Unknown implements [fabricview.Losses].
+func (l *losses) Unknown(o api.MaintenanceObject) string {
+	t := targetOf(l.fabric, o)
+	err := t.validate()
+	if err == nil && t.Host != "" {
+		if at := l.at[t.Host]; t.Port == 0 || int(t.Port) > len(at) || at[t.Port-1] == "" {
+			err = fmt.Errorf("%v: %w", t, ErrUnknownTarget)
+		}
+	} else if err == nil {
+		_, err = t.links(l.fabric)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// attachments returns those of the racks of a need: of the first NIC of a rack that is attached.
+func (l *losses) attachments(need *ready.Need) []ev.Attachment {
+	at := make([]ev.Attachment, len(need.Racks))
+	left := len(at)
+	for i, k := range need.Rack {
+		if of, ok := l.at[need.NICs[i]]; at[k] == nil && ok {
+			at[k] = of
+			if left--; left == 0 {
+				break
+			}
+		}
+	}
+	return at
+}
+
+// Of implements [fabricview.Losses]. An answer is found once.
+func (l *losses) Of(objects []api.MaintenanceObject, need *ready.Need) ready.Impact {
+	key := lossOf{need, fmt.Sprint(objects)}
+	l.mu.Lock()
+	out, ok := l.known[key]
+	l.mu.Unlock()
+	if ok {
+		return out
+	}
+	out = l.find(objects, need)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known == nil || len(l.known) >= mostLosses {
+		l.known = make(map[lossOf]ready.Impact)
+	}
+	l.known[key] = out
+	return out
+}
+
+func (l *losses) find(
+	objects []api.MaintenanceObject, need *ready.Need,
+) (out ready.Impact) {
 	var without topology.Losses
 	ports := make(map[string]hostapi.PortMask) // of hosts
-	for _, t := range l.targets {
+	for _, o := range objects {
+		t := targetOf(l.fabric, o)
 		switch {
 		case t.Host != "":
 			ports[t.Host] |= hostapi.Ports(int(t.Port))
@@ -534,9 +575,9 @@ func (l *Losses) Of(i int, need *ready.Need) (out ready.Impact) {
 			without.Directed = append(without.Directed, l.fabric.Edge(place).ID)
 		}
 	}
-	lost := l.fabric.Clos().Lost(without)
+	lost, racks := l.fabric.Clos().Lost(without), l.attachments(need)
 	for n, pair := range need.Pairs {
-		from, to := l.at[i][pair[0]], l.at[i][pair[1]]
+		from, to := racks[pair[0]], racks[pair[1]]
 		p := ready.PairImpact{Pair: int32(n)}
 		for port := range min(len(from), len(to)) {
 			set, ok := l.fabric.PathSet(from, to, uint8(port+1))
@@ -559,7 +600,7 @@ func (l *Losses) Of(i int, need *ready.Need) (out ready.Impact) {
 		}
 	}
 	for r, k := range need.Rack {
-		at := l.at[i][k]
+		at := racks[k]
 		left := at.Ports()
 		for p, leaf := range at {
 			number := p + 1

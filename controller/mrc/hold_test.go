@@ -132,11 +132,13 @@ func TestLosses(t *testing.T) {
 		"link": {[]api.MaintenanceObject{
 			{Link: b.both(leafID(1, 1), spineID(1, 1))[0].ID}}, 3, 0},
 	} {
-		l, unknown, why := b.core.Losses(x.objects, []*ready.Need{need})
-		if why != "" || unknown[0] != "" {
-			t.Fatalf("%s: %q, %q", name, why, unknown)
+		l := b.core.View().Losses
+		for _, o := range x.objects {
+			if unknown := l.Unknown(o); unknown != "" {
+				t.Fatalf("%s: %q", name, unknown)
+			}
 		}
-		got := l.Of(0, need)
+		got := l.Of(x.objects, need)
 		if len(got.CutOff) != x.cut || x.after == 4 != (len(got.Pairs) == 0) {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -146,7 +148,7 @@ func TestLosses(t *testing.T) {
 			}
 		}
 	}
-	if _, unknown, _ := b.core.Losses([]api.MaintenanceObject{{Node: "x"}}, nil); unknown[0] == "" {
+	if b.core.View().Losses.Unknown(api.MaintenanceObject{Node: "x"}) == "" {
 		t.Error("an unknown node is known")
 	}
 }

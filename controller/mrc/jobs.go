@@ -394,6 +394,10 @@ type viewer struct {
 	paths *leasePaths
 	at    map[string]ev.Attachment // of all hosts; nil: to be read again
 	moved bool                     // links, hosts or their ports have changed since last
+	// losses are those of the fabric in from and of at; nil: to be made.
+	losses *losses
+	held   []api.MaintenanceObjectState
+	other  bool // what does not follow from the fabric has changed since last
 	// nodes are those of the last view, and wired counts how often they or the racks have changed.
 	nodes []*topology.Node
 	wired uint64
@@ -409,44 +413,84 @@ type wiring struct {
 type viewSource struct {
 	fabric     *fabric.Fabric
 	advertised *topology.Snapshot
-	why        string
+	// why there are no leases, and no losses; "": there are.
+	why, noLosses string
 }
 
 // note notes what has changed in the fabric.
 func (v *viewer) note(c *fabric.Changes) {
 	v.moved = v.moved || len(c.Links) > 0 || c.Peers || c.Racks
 	if c.Racks {
-		v.at = nil
+		v.at, v.losses = nil, nil
 		v.wired++
 	}
+}
+
+// setHeld has views say how far the drains for maintenances are.
+func (v *viewer) setHeld(states []api.MaintenanceObjectState) {
+	v.other = v.other || !slices.Equal(v.held, states)
+	v.held = states
 }
 
 // View returns what is known of the fabric: the same as before if nothing has changed.
 func (c *Core) View() *fabricview.View {
 	c.settle()
-	v, from := &c.viewer, viewSource{c.state.Fabric(), c.state.Advertised(), c.unleasable()}
-	if v.last != nil && v.from == from && !v.moved {
+	v, from := &c.viewer, viewSource{c.state.Fabric(), c.state.Advertised(), c.unleasable(),
+		c.unlosable()}
+	same := v.last != nil && v.from == from && !v.moved
+	if same && !v.other && !c.reader.news {
 		return v.last
 	}
+	next := &fabricview.View{}
+	if v.last != nil {
+		*next = *v.last
+	}
+	next.Revision++
+	next.Held, next.Jobs = v.held, c.reader.done
+	if !same {
+		c.lookAtFabric(next, from)
+	}
+	v.last, v.from, v.moved, v.other, c.reader.news = next, from, false, false, false
+	return next
+}
+
+// wiring is [fabricview.View.Wiring] now.
+func (c *Core) wiring() any {
+	v := &c.viewer
+	if now := c.state.Advertised().Nodes; !slices.Equal(v.nodes, now) {
+		v.nodes = now
+		v.wired++
+	}
+	if !c.state.Synced() || c.state.Failure() != nil {
+		return nil
+	}
+	return wiring{c.state.Fabric(), v.wired}
+}
+
+// lookAtFabric gives a view what follows from the fabric, its links and its hosts.
+func (c *Core) lookAtFabric(next *fabricview.View, from viewSource) {
+	v := &c.viewer
 	if v.from.advertised != from.advertised {
 		v.links = nil
 	}
-	next := &fabricview.View{Revision: 1, Why: from.why}
-	if v.last != nil {
-		next.Revision += v.last.Revision
-	}
-	if !slices.Equal(v.nodes, from.advertised.Nodes) {
-		v.nodes = from.advertised.Nodes
-		v.wired++
-	}
-	if c.state.Synced() && c.state.Failure() == nil {
-		next.Wiring = wiring{from.fabric, v.wired}
+	next.Why, next.Leases = from.why, nil
+	next.NoLosses, next.Losses = from.noLosses, nil
+	next.Wiring = c.wiring()
+	if v.at == nil {
+		v.at = make(map[string]ev.Attachment, c.state.HostCount())
+		for h := range c.state.Hosts() {
+			v.at[h.Name] = h.Rack().At()
+		}
 	}
 	if from.why == "" {
 		next.Leases = c.leases(from)
 	}
-	v.last, v.from, v.moved = next, from, false
-	return next
+	if from.noLosses == "" {
+		if v.losses == nil || v.losses.fabric != from.fabric {
+			v.losses = &losses{fabric: from.fabric, at: v.at}
+		}
+		next.Losses = v.losses
+	}
 }
 
 // unleasable returns why no paths can be leased; "": they can.
@@ -473,12 +517,6 @@ func (c *Core) leases(from viewSource) *lease.Network {
 	}
 	if v.links == nil {
 		v.links = sync.OnceValue(func() map[topology.LinkID]lease.Link { return leaseLinks(from) })
-	}
-	if v.at == nil {
-		v.at = make(map[string]ev.Attachment, c.state.HostCount())
-		for h := range c.state.Hosts() {
-			v.at[h.Name] = h.Rack().At()
-		}
 	}
 	down := c.state.Links().Denied()
 	// A host that is not connected is not known to be down: a lease stays where it is.

@@ -98,16 +98,16 @@ func TestLossesOfUnknownNICs(t *testing.T) {
 		Rack: []int32{0, 0, 0, 1, 1, 2}, Racks: []string{"one", "two", "three"},
 		Pairs: [][2]int32{{0, 1}, {0, 2}}}
 	need.Hosts = need.NICs
-	l, unknown, why := w.core.Losses([]api.MaintenanceObject{{Node: string(spineID(1, 1))}},
-		[]*ready.Need{need})
-	if why != "" || unknown[0] != "" {
-		t.Fatal(why, unknown)
+	w.core.View()
+	l, spine := w.core.viewer.losses, api.MaintenanceObject{Node: string(spineID(1, 1))}
+	if unknown := l.Unknown(spine); unknown != "" {
+		t.Fatal(unknown)
 	}
-	if !slices.Equal(l.at[0][0], ev.Attachment{leafID(1, 1), leafID(2, 1)}) ||
-		!slices.Equal(l.at[0][1], ev.Attachment{leafID(1, 2), leafID(2, 2)}) {
-		t.Errorf("the racks are at %v", l.at[0])
+	if at := l.attachments(need); !slices.Equal(at[0], ev.Attachment{leafID(1, 1), leafID(2, 1)}) ||
+		!slices.Equal(at[1], ev.Attachment{leafID(1, 2), leafID(2, 2)}) {
+		t.Errorf("the racks are at %v", at)
 	}
-	got := l.Of(0, need)
+	got := l.Of([]api.MaintenanceObject{spine}, need)
 	if len(got.Pairs) != 1 || len(got.CutOff) != 0 || got.Pairs[0].Before != 4 ||
 		got.Pairs[0].After != 3 {
 		t.Errorf("%+v", got)

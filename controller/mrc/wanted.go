@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/store"
@@ -29,6 +30,11 @@ type wanted struct {
 	held     *resource.Collection[target, struct{}]
 	profiles *resource.Collection[api.EVProfileSpec, struct{}]
 	cc       *resource.Collection[api.CCProfileSpec, struct{}]
+	// wants are the newest; nil: none so far. holding is when what they hold is looked at again, and
+	// anew: at once.
+	wants   *fabricview.Wants
+	holding time.Duration
+	anew    bool
 }
 
 // target is what an administrative state is of, whose text names it.
@@ -87,12 +93,49 @@ func newWanted(core *Core, now func() time.Time, records []store.Record) (*wante
 	return w, nil
 }
 
-// Tick and Next implement owner.Core.
-func (w *wanted) Tick(now time.Duration)            { w.core.Tick(now) }
-func (w *wanted) Next() (at time.Duration, ok bool) { return w.core.Next() }
+// Tick and Next implement ledger.Core.
+func (w *wanted) Tick(now time.Duration) { w.core.Tick(now) }
+
+// Next implements ledger.Core.
+func (w *wanted) Next() (at time.Duration, ok bool) {
+	at, ok = w.core.Next()
+	if w.holds() && len(w.wants.Held) > 0 && (!ok || w.holding < at) {
+		at, ok = w.holding, true
+	}
+	return at, ok
+}
+
+// setWants takes what jobs and maintenances want.
+func (w *wanted) setWants(wants *fabricview.Wants) {
+	if w.wants != nil && w.wants.Seq >= wants.Seq {
+		return
+	}
+	w.wants, w.anew = wants, true
+	w.core.SetWants(wants)
+}
+
+// holds reports whether it is known what maintenances hold, and may be drained now.
+func (w *wanted) holds() bool {
+	return w.wants != nil && w.core.state.Fabric() != nil && !w.busy()
+}
+
+// holdEvery is how often the drains for maintenances are looked at.
+const holdEvery = 500 * time.Millisecond
+
+// holdWanted drains what maintenances hold, when that is due.
+func (w *wanted) holdWanted() {
+	if !w.holds() || !w.anew && (len(w.wants.Held) == 0 || w.core.Now() < w.holding) {
+		return
+	}
+	if states, why := w.hold(w.wants.Held); why == "" {
+		w.anew, w.holding = false, w.core.Now()+holdEvery
+		w.core.viewer.setHeld(states)
+	}
+}
 
 // Ready returns what is to be done now. Its Saves are being kept under the number n from now on.
 func (w *wanted) Ready(n uint64) Ready {
+	w.holdWanted()
 	r := w.core.Ready()
 	r.Saves = w.saves(n)
 	return r

@@ -64,21 +64,12 @@ func (r *recorded) Apply(ctx context.Context, ops []store.Op) error {
 	return r.Memory.Apply(ctx, ops)
 }
 
-// holds drains everything at once, and impact knows every object, of which no job depends.
-func holds(
-	_ context.Context, objects []api.MaintenanceObject,
-) (out []api.MaintenanceObjectState, _ string, _ error) {
-	for _, o := range objects {
-		out = append(out, api.MaintenanceObjectState{Object: o.String(), Drained: true})
-	}
-	return out, "", nil
-}
+// losses implements [fabricview.Losses]: it knows every object, of which no job depends.
+type losses struct{}
 
-func impact(_ context.Context, objects []api.MaintenanceObject, needs []*ready.Need) (
-	[]string, []ready.Impact, string, error,
-) {
-	return make([]string, len(objects)), make([]ready.Impact, len(needs)), "", nil
-}
+func (losses) Unknown(api.MaintenanceObject) string { return "" }
+
+func (losses) Of([]api.MaintenanceObject, *ready.Need) ready.Impact { return ready.Impact{} }
 
 // silenceSpec returns a good spec of a silence.
 func silenceSpec() string {
@@ -122,7 +113,7 @@ func (r *running) leasable(down topology.LinkID) *fabricview.View {
 		}
 	}
 	r.views++
-	return &fabricview.View{Revision: 1<<32 + r.views, Leases: &lease.Network{
+	return &fabricview.View{Revision: 1<<32 + r.views, Losses: losses{}, Leases: &lease.Network{
 		Links: func() map[topology.LinkID]lease.Link { return links },
 		Down:  map[topology.LinkID]bool{down: true},
 		Paths: func(from, to string) []lease.Path {
@@ -169,7 +160,6 @@ func startWith(t *testing.T, records *recorded, inv inventory.Inventory,
 	var err error
 	r.Controller, err = controller.NewController(ctx, controller.Options{
 		Inventory: inv, Store: r.records, Southbound: &r.switches, Events: r.publish,
-		Hold: holds, Impact: impact,
 	})
 	if err != nil {
 		t.Fatal(err)

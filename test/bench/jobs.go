@@ -9,6 +9,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -141,14 +142,13 @@ func jobDependents(
 	for i := range inv.Switches {
 		inv.Switches[i].Address = "" // others program them
 	}
+	fabric := &knownFabric{known: known}
 	c, err := controller.NewController(ctx, controller.Options{
-		Inventory: inv, Store: store.NewMemory(),
-		Fabric: func(_ context.Context, need *ready.Need) (ready.Fabric, error) {
-			return known[need.NICs[0]], nil
-		}})
+		Inventory: inv, Store: store.NewMemory(), Multipath: fabric})
 	if err != nil {
 		return err
 	}
+	fabric.to = c
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
@@ -199,6 +199,26 @@ func jobDependents(
 		more: []field{{"jobs", manyJobs}, {"hosts", hostsOfDependent}, {"made", millis(made)},
 			{"max", millis(one[jobRuns-1])}, {"parts", partsAsked},
 			{"partsMillis", millis(many[jobRuns/2])}, {"runs", jobRuns}}})
+}
+
+// knownFabric implements controller.Multipath by what it knows for each first NIC of a job.
+type knownFabric struct {
+	known map[string]ready.Fabric
+	to    *controller.Controller
+	view  fabricview.View
+}
+
+func (*knownFabric) SetPorts(context.Context, string, controller.PortStates) {}
+
+func (f *knownFabric) SetWants(w *fabricview.Wants) {
+	f.view.Revision++
+	f.view.Jobs = make(map[*ready.Need]*fabricview.Reading, len(w.Jobs))
+	for i := range w.Jobs {
+		need := w.Jobs[i].Need
+		f.view.Jobs[need] = &fabricview.Reading{Need: need, Wants: w.Seq, Fabric: f.known[need.NICs[0]]}
+	}
+	v := f.view
+	f.to.SetFabric(&v)
 }
 
 // jobsOfProfiles share the hosts of the fabric of which profiles are counted.

@@ -19,8 +19,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/inventory"
-	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/runner"
@@ -186,19 +186,7 @@ func (f *bed) start() {
 	ctx, cancel := context.WithCancel(t.Context())
 	f.controller, err = controller.NewController(ctx, controller.Options{Inventory: f.inv,
 		Store: f.store, Southbound: switches, Events: f.event,
-		Fabric: func(ctx context.Context, need *ready.Need) (ready.Fabric, error) {
-			return f.mrc.JobFacts(ctx, need)
-		}, Talk: func(ctx context.Context, needs []*ready.Need) error {
-			return f.mrc.SetTalk(ctx, needs)
-		}, Hold: func(
-			ctx context.Context, o []api.MaintenanceObject,
-		) ([]api.MaintenanceObjectState, string, error) {
-			return f.mrc.Hold(ctx, o)
-		}, Impact: func(
-			ctx context.Context, o []api.MaintenanceObject, needs []*ready.Need,
-		) ([]string, []ready.Impact, string, error) {
-			return f.mrc.Impact(ctx, o, needs)
-		}})
+		Multipath: jobsOnly{f}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,6 +227,14 @@ func (f *bed) start() {
 		running.Wait()
 	})
 }
+
+// jobsOnly implements [controller.Multipath] by the fabric's controller that there is, which knows
+// no ports of switches.
+type jobsOnly struct{ f *bed }
+
+func (jobsOnly) SetPorts(context.Context, string, controller.PortStates) {}
+
+func (j jobsOnly) SetWants(w *fabricview.Wants) { j.f.mrc.SetWants(w) }
 
 func (f *bed) event(e api.Event) {
 	f.mu.Lock()

@@ -65,6 +65,17 @@ func (r *Runner) StreamCounts(ctx context.Context) (n mrc.StreamCounts, err erro
 	return n, err
 }
 
+// SwitchNames implements [mrc.Surroundings].
+func (r *Runner) SwitchNames() map[topology.NodeID]string {
+	names := make(map[topology.NodeID]string, len(r.switches))
+	for name, n := range r.switches {
+		if n != nil {
+			names[n.ID] = name
+		}
+	}
+	return names
+}
+
 // uplinksOf is what uplinks follow from.
 type uplinksOf struct {
 	fabric *fabric.Fabric

@@ -86,6 +86,8 @@ type Runner struct {
 	waiting map[string]*waiting // hosts with a stream that the core does not know yet
 	told    *told               // nil: nothing so far
 
+	// wants are the newest; nil: none so far.
+	wants  atomic.Pointer[fabricview.Wants]
 	newest atomic.Pointer[topology.Snapshot]
 	news   chan told // of capacity 1: the newest that the switches do not have
 
@@ -95,8 +97,6 @@ type Runner struct {
 	seqs map[string]uint64 // of the last Set, by host
 
 	known map[string]bool // hosts of the inventory; not changed any more
-
-	jobLinks jobLinks
 }
 
 // waiting is a host that is not attached to anything known.
@@ -108,8 +108,12 @@ type waiting struct {
 // NewRunner returns a runner on the records of its store.
 func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	start := time.Now()
+	r := &Runner{
+		opts: o, news: make(chan told, 1), seqs: make(map[string]uint64),
+		waiting: make(map[string]*waiting), known: make(map[string]bool),
+	}
 	core, err := mrc.New(mrc.Config{MRC: o.Inventory.MRC, Epoch: o.Epoch, Start: start,
-		Switches: o.Switches != nil})
+		Switches: o.Switches != nil, Around: r})
 	if err != nil {
 		return nil, err
 	}
@@ -121,11 +125,7 @@ func NewRunner(ctx context.Context, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", controller.ErrStore, err)
 	}
-	r := &Runner{
-		opts: o, core: core, places: newPlaces(core, core.PutHost, o.Inventory),
-		news: make(chan told, 1), seqs: make(map[string]uint64),
-		waiting: make(map[string]*waiting), known: make(map[string]bool),
-	}
+	r.core, r.places = core, newPlaces(core, core.PutHost, o.Inventory)
 	for i := range o.Inventory.Hosts {
 		r.known[o.Inventory.Hosts[i].Name] = true
 	}
@@ -163,6 +163,9 @@ func (r *Runner) Failed() <-chan struct{} { return r.ledger.Failed() }
 // step takes what the core wants done, whose saves are kept under n. Hosts are told at once: what
 // they are told rests on what is kept.
 func (r *Runner) step(n uint64) ledger.Step {
+	if w := r.wants.Load(); w != nil {
+		r.desk.SetWants(w)
+	}
 	ready := r.desk.Ready(n)
 	return ledger.Step{
 		Saves: ready.Saves, Events: ready.Events, More: !ready.Empty(),
@@ -218,6 +221,13 @@ func (r *Runner) SetTopology(ctx context.Context, s *topology.Snapshot) error {
 			r.welcome(host)
 		})
 	})
+}
+
+// SetWants takes what jobs and maintenances want of the fabric, and never waits. The caller hands
+// over every Wants of a controller in order.
+func (r *Runner) SetWants(w *fabricview.Wants) {
+	r.wants.Store(w)
+	r.ledger.Wake()
 }
 
 // SetPorts takes what a switch of the inventory reports of its ports; see [mrc.Core.SetPorts]. It

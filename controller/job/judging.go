@@ -1,0 +1,183 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/job/ready"
+)
+
+// judgeEvery is how often a job is judged that no reading of the fabric is made for. Others are
+// judged at each reading.
+const judgeEvery = 500 * time.Millisecond
+
+// judging is what is under way of judgements, and of questions.
+type judging struct {
+	// Others returns what else is in the way of a job, with what is known of the fabric.
+	Others func(t *Task, fabric *ready.Fabric) []ready.Other
+
+	seen  *fabricview.View // that jobs were judged on
+	under bool             // a judgement is under way
+	fresh bool             // jobs may be to be judged that were not when seen came
+	again time.Duration    // when jobs without readings are judged
+	asked []question
+}
+
+// question is one for the facts of jobs, to be answered when there are newer readings of all.
+type question struct {
+	id    uint64
+	names []string
+	since uint64
+}
+
+// Known is the answer to a question about a job.
+type Known struct {
+	Task
+	Reading *fabricview.Reading // nil: the fabric is not read
+	Facts   *ready.Facts
+	behind  bool // connected hosts do not hold all that they were told
+}
+
+// renew has a job judged on what is read of the fabric from now on.
+func (f *Feature) renew(j *item) {
+	j.Decided.readiness, j.Decided.since = nil, f.env.Wanted+1
+}
+
+// reading returns the newest reading that counts for a job; ok is false while it is awaited.
+func (f *Feature) reading(j *item) (r *fabricview.Reading, ok bool) {
+	if f.env.Fabric.Jobs == nil || j.Decided.demand == nil {
+		return nil, true
+	}
+	r = f.env.Fabric.Jobs[&j.Decided.demand.Need]
+	return r, r != nil && r.Wants >= j.Decided.since
+}
+
+// due reports whether a job is to be judged now, on a reading.
+func (f *Feature) due(j *item) (r *fabricview.Reading, due bool) {
+	r, ok := f.reading(j)
+	last := j.Decided.readiness
+	switch {
+	case !ok || f.phase(j) == api.PhaseDone,
+		f.env.Fabric.Revision == 0 && f.env.Inventory().MRC.On(): // the first view is about to come
+		return nil, false
+	case last == nil || last.version != j.Version || last.reading != r:
+		return r, true
+	}
+	return r, r == nil && f.env.Now >= last.at+judgeEvery
+}
+
+// Work judges the jobs that are to be judged now; nil: there are none, or some are being judged.
+func (f *Feature) Work() feature.Work {
+	if f.under || f.seen == f.env.Fabric && !f.fresh && (f.again == 0 || f.env.Now < f.again) {
+		return nil
+	}
+	f.seen, f.fresh, f.again = f.env.Fabric, false, 0
+	var all []Known
+	var switches map[string]ready.Fact
+	for _, j := range f.all.All() {
+		r, due := f.due(j)
+		switch {
+		case due:
+			if switches == nil {
+				switches = f.Switches()
+			}
+			all = append(all, f.knownOf(j, r, switches))
+		case r == nil && j.Decided.readiness != nil && f.phase(j) != api.PhaseDone:
+			f.again = f.env.Now + judgeEvery
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	f.under = true
+	return func() func() {
+		out := make([]api.JobReadiness, len(all))
+		for i := range all {
+			all[i].behind = behind(all[i].Facts)
+			out[i] = ready.Judge(all[i].Name, all[i].Facts, all[i].Last)
+		}
+		return func() {
+			f.under, f.fresh = false, true
+			for i := range all {
+				k := &all[i]
+				f.SetReadiness(&k.Task, out[i], k.behind, k.Reading)
+			}
+		}
+	}
+}
+
+// behind reports whether connected hosts do not hold all that they were told.
+func behind(f *ready.Facts) bool {
+	return slices.ContainsFunc(f.Fabric.NICs, func(n ready.NIC) bool {
+		return n.Stream.State == ready.Good && n.Holds.State != ready.Good
+	})
+}
+
+// knownOf returns what is known of what a job depends on.
+func (f *Feature) knownOf(j *item, r *fabricview.Reading, switches map[string]ready.Fact) Known {
+	t := task(j)
+	facts := &ready.Facts{At: f.env.Wall(), Need: &ready.Need{}}
+	k := Known{Task: t, Reading: r, Facts: facts}
+	if t.Demand == nil {
+		facts.Fabric.Known = ready.Fact{State: ready.Bad,
+			Why: "the spec of the job is not valid any more"}
+		return k
+	}
+	facts.Need, facts.Switches, facts.Groups = &t.Demand.Need, switches, f.GroupFacts(&t)
+	switch {
+	case r != nil:
+		facts.Fabric = r.Fabric
+	case f.env.Inventory().MRC.On():
+		facts.Fabric.Known = ready.Fact{Why: "the controller has just started"}
+	default:
+		facts.Fabric.Known = ready.Fact{State: ready.Bad, Why: "the configuration has no MRC fabric"}
+	}
+	if f.Others != nil {
+		facts.Others = f.Others(&t, &facts.Fabric)
+	}
+	return k
+}
+
+// Ask asks for what is known of jobs, read anew. The answer, a []Known of those that are still
+// there, comes under the id.
+func (f *Feature) Ask(names []string) (id uint64) {
+	q := question{id: f.env.Question(), names: names, since: f.env.Wanted + 1}
+	for _, name := range names {
+		if j := f.all.Get(name); j != nil && j.Decided.demand != nil {
+			j.Decided.since = q.since
+		}
+	}
+	f.asked, f.changed = append(f.asked, q), true
+	return q.id
+}
+
+// asks reports whether somebody waits for what is known of a job.
+func (f *Feature) asks(name string) bool {
+	return slices.ContainsFunc(f.asked, func(q question) bool {
+		return slices.Contains(q.names, name)
+	})
+}
+
+// answer answers the questions whose readings are there.
+func (f *Feature) answer() {
+	f.asked = slices.DeleteFunc(f.asked, func(q question) bool {
+		out := []Known{}
+		for _, name := range q.names {
+			j := f.all.Get(name)
+			if j == nil {
+				continue
+			}
+			r, _ := f.reading(j)
+			if f.env.Fabric.Jobs != nil && j.Decided.demand != nil && (r == nil || r.Wants < q.since) {
+				return false
+			}
+			out = append(out, f.knownOf(j, r, f.Switches()))
+		}
+		f.env.Answer(q.id, out)
+		f.changed = true // what is read for them may not be wanted any more
+		return true
+	})
+}

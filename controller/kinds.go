@@ -183,6 +183,7 @@ func (o orphans) Ask(
 var switchKind = kind.NewView[api.SwitchStatus](kind.About{
 	Names:   kind.Names{One: "switch", Many: "switches", Noun: "switch", Nouns: "switches"},
 	Heading: kind.HeadingSwitches, Reads: access.Read, Verbs: kind.List | kind.Get,
+	Help: "switches and the state of their sessions", Events: []string{"switch"},
 	At: "/v1/switches/{id}", Address: struct {
 		ID string `path:"id" maxLength:"63" doc:"Name of the switch."`
 	}{},

@@ -66,6 +66,7 @@ func (s *Server) registerKinds() {
 			s.markNamesOf(k.Spec)
 		}
 	}
+	s.describeKinds()
 }
 
 // typed adds types known only at run time to an operation's description: the type of the request

@@ -129,8 +129,8 @@ func (w *answering) begin() {
 // router finds what answers a request. Unlike [http.ServeMux], it redirects nothing, finds the
 // route before the first step, has no HEAD that nobody registered, and hands on what has no route.
 type router struct {
-	steps []func(*exchange) // of every request, with a route or without
-	root  node
+	steps   []func(*exchange) // of every request, with a route or without
+	root    node
 	missing func(*exchange) // answers a request to a path without routes
 	other   func(*exchange) // answers a request to a path whose routes have other methods
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 )
 
 // Arrays of answers are never null: what has no elements is an empty array, or absent.
@@ -65,17 +66,6 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.TopologyPrefix]():  "PrefixView",
 	reflect.TypeFor[api.TopologyHost]():    "HostView",
 
-	reflect.TypeFor[api.List[api.BGPPeer]]():      "BgpPeerList",
-	reflect.TypeFor[api.List[api.Certificate]]():  "CertificateList",
-	reflect.TypeFor[api.List[api.HostPort]]():     "PortList",
-	reflect.TypeFor[api.List[api.Plane]]():        "PlaneList",
-	reflect.TypeFor[api.List[api.Suspect]]():      "SuspectList",
-	reflect.TypeFor[api.List[api.SwitchStatus]](): "SwitchList",
-	reflect.TypeFor[api.List[api.Table]]():        "TableList",
-	reflect.TypeFor[api.List[api.TableEntry]]():   "EntryList",
-	reflect.TypeFor[api.List[api.Counter]]():      "CounterList",
-	reflect.TypeFor[api.List[api.Event]]():        "EventList",
-
 	reflect.TypeFor[api.Table]():            "TableView",
 	reflect.TypeFor[api.TableEntry]():       "EntryView",
 	reflect.TypeFor[api.Field]():            "FieldView",
@@ -83,36 +73,6 @@ var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.GroupState]():       "StateReport",
 	reflect.TypeFor[api.GroupNodeState]():   "NodeState",
 	reflect.TypeFor[api.GroupBranchState](): "BranchState",
-
-	reflect.TypeFor[api.Request[api.MulticastGroupSpec]](): "GroupRequest",
-	reflect.TypeFor[api.List[api.MulticastGroup]]():        "GroupList",
-
-	reflect.TypeFor[api.Request[api.EVProfileSpec]]():   "EvProfileRequest",
-	reflect.TypeFor[api.Request[api.CCProfileSpec]]():   "CcProfileRequest",
-	reflect.TypeFor[api.Request[api.SRv6PolicySpec]]():  "Srv6PolicyRequest",
-	reflect.TypeFor[api.Request[api.TenantSpec]]():      "TenantRequest",
-	reflect.TypeFor[api.Request[api.PFCPolicySpec]]():   "PfcPolicyRequest",
-	reflect.TypeFor[api.Request[api.ProjectSpec]]():     "ProjectRequest",
-	reflect.TypeFor[api.List[api.SRv6Policy]]():         "Srv6PolicyList",
-	reflect.TypeFor[api.List[api.Tenant]]():             "TenantList",
-	reflect.TypeFor[api.List[api.Project]]():            "ProjectList",
-	reflect.TypeFor[api.Request[api.JobSpec]]():         "JobRequest",
-	reflect.TypeFor[api.List[api.Job]]():                "JobList",
-	reflect.TypeFor[api.Request[api.MaintenanceSpec]](): "MaintenanceRequest",
-	reflect.TypeFor[api.List[api.Maintenance]]():        "MaintenanceList",
-	reflect.TypeFor[api.Request[api.SilenceSpec]]():     "SilenceRequest",
-	reflect.TypeFor[api.List[api.Silence]]():            "SilenceList",
-	reflect.TypeFor[api.Request[api.PathLeaseSpec]]():   "LeaseRequest",
-	reflect.TypeFor[api.List[api.PathLease]]():          "LeaseList",
-	reflect.TypeFor[api.List[api.JobDependent]]():       "JobDependentList",
-	reflect.TypeFor[api.List[api.PFCPolicy]]():          "PfcPolicyList",
-	reflect.TypeFor[api.List[api.EVProfile]]():          "EvProfileList",
-	reflect.TypeFor[api.List[api.EV]]():                 "EvList",
-	reflect.TypeFor[api.List[api.CCProfile]]():          "CcProfileList",
-	reflect.TypeFor[api.List[api.Host]]():               "HostList",
-	reflect.TypeFor[api.List[api.Link]]():               "LinkList",
-	reflect.TypeFor[api.List[api.Node]]():               "NodeList",
-	reflect.TypeFor[api.List[api.EVProbe]]():            "EvProbeList",
 }
 
 // namesExtension marks a schema property that names a thing which may belong to a project. The
@@ -132,17 +92,38 @@ func (s *Server) markNamesOf(t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch kind := f.Tag.Get("names"); {
-		case kind == "":
+		switch of := f.Tag.Get("names"); {
+		case of == "":
 			s.markNamesOf(f.Type)
-		case kind != "-":
+		case of != "-":
 			p := schema.Properties[name]
 			if p.Extensions == nil {
 				p.Extensions = make(map[string]any)
 			}
-			p.Extensions[namesExtension] = kind
+			p.Extensions[namesExtension] = of
 		}
 	}
+}
+
+// kindsExtension is the member of the document with the kinds that clients write.
+const kindsExtension = "x-weft-kinds"
+
+// describeKinds puts the kinds that clients write into the document.
+func (s *Server) describeKinds() {
+	var out []api.WrittenKind
+	for _, k := range s.all {
+		if k.Spec == nil {
+			continue
+		}
+		w := api.WrittenKind{Collection: k.Many, At: k.At, Kind: k.One, Noun: k.Noun, Nouns: k.Nouns,
+			Reads: string(k.Reads), Writes: string(k.Writes), Events: append([]string{}, k.Events...),
+			Overridden: !k.Creates, Untouched: k.Untouched}
+		if k.Has(kind.Delete) {
+			w.Removed = k.Deleted
+		}
+		out = append(out, w)
+	}
+	s.api.OpenAPI().Extensions = map[string]any{kindsExtension: out}
 }
 
 // standardize removes from the document every member unknown to OpenAPI. The messages of refusals
@@ -161,6 +142,16 @@ func schemaName(t reflect.Type, hint string) string {
 	}
 	if name, ok := schemaNames[t]; ok {
 		return name
+	}
+	of, _ := strings.CutPrefix(t.String(), "api.")
+	switch generic, _, _ := strings.Cut(of, "["); generic {
+	case "List":
+		items, _ := t.FieldByName("Items")
+		of := strings.TrimPrefix(schemaName(items.Type.Elem(), hint), "Fabric")
+		return strings.TrimSuffix(strings.TrimSuffix(of, "View"), "Status") + "List"
+	case "Request":
+		spec, _ := t.FieldByName("Spec")
+		return strings.TrimSuffix(schemaName(spec.Type, hint), "Spec") + "Request"
 	}
 	return huma.DefaultSchemaNamer(t, hint)
 }

@@ -121,7 +121,7 @@ func TestBuilt(t *testing.T) {
 	for _, input := range inputs {
 		err := filepath.WalkDir(input, func(at string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() && !strings.HasSuffix(at, ".test.ts") &&
-				!strings.HasSuffix(at, "/schema.d.ts") {
+				!strings.HasSuffix(at, "/schema.d.ts") && !strings.HasSuffix(at, "api/kinds.ts") {
 				files = append(files, filepath.ToSlash(at))
 			}
 			return err

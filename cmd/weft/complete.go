@@ -59,10 +59,9 @@ func (c completer) of(plural string) completion {
 // fields completes the values of a field of a list.
 func (c completer) fields(path func(args []string) string, field string) completion {
 	return func(ctx context.Context, args []string) (values []string) {
-		k := &kind{key: field}
 		seen := make(map[string]bool)
 		for _, item := range c.items(ctx, path(args), nil).Items {
-			if name := k.nameOf(item); !seen[name] {
+			if name := nameIn(field, item); !seen[name] {
 				seen[name] = true
 				values = append(values, name)
 			}

@@ -35,18 +35,18 @@ resource has that version.`)
 	d.ofFiles(family)
 	names := completer{env, &d.conn}
 	for _, k := range kinds {
-		if k.removed == "" {
+		if k.removed() == "" {
 			continue
 		}
 		c := &cobra.Command{
-			Use: k.noun + " NAME...", Short: "Delete " + k.plural, Long: k.removed, Aliases: k.aliases(),
+			Use: k.noun + " NAME...", Short: "Delete " + k.plural, Long: k.removed(), Aliases: k.aliases(),
 			Args:              arguments(1, -1),
 			ValidArgsFunction: anyNumber(names.of(k.plural)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return d.byName(cmd.Context(), k, args)
 			},
 		}
-		if !k.unversioned {
+		if k.whole == "" {
 			c.Flags().Uint64Var(&d.version, "version", 0, "delete only this version; 0 is any")
 		}
 		if k.whole != "" {
@@ -102,7 +102,7 @@ func (d *deleter) ofFiles(c *cobra.Command) {
 		slices.Reverse(all)
 		var failed []error
 		for i := range all {
-			if k := all[i].kind; k.removed == "" {
+			if k := all[i].kind; k.removed() == "" {
 				failed = append(failed, all[i].failed(fmt.Errorf("a %s cannot be deleted: see %q", k.noun,
 					"weft undrain")))
 			}

@@ -109,7 +109,7 @@ func explain(w io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s: %s\n", p.of.name, p.of.long)
+	fmt.Fprintf(w, "%s: %s\n", p.of.name, p.of.Help)
 	if p.one != nil {
 		fmt.Fprintf(w, "\n%s  %s\n", p.at, p.one.facts)
 		wrapped(w, "    ", p.one.doc)

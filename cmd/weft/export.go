@@ -50,9 +50,9 @@ func (e *exporter) run(ctx context.Context) error {
 		err := e.kind(ctx, c, k)
 		switch {
 		case client.Status(err) == http.StatusForbidden:
-			_, _ = fmt.Fprintf(e.env.stderr, "weft: left out, since you may not read them: %s\n", k.long)
+			_, _ = fmt.Fprintf(e.env.stderr, "weft: left out, since you may not read them: %s\n", k.Help)
 		case err != nil && !unconfigured(err):
-			return fmt.Errorf("%s: %w", k.long, err)
+			return fmt.Errorf("%s: %w", k.Help, err)
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func (e *exporter) kind(ctx context.Context, c *client.Client, k *kind) error {
 		}
 		err := e.list(ctx, c, k, client.Path("v1", "hosts", h.Name, "ports"),
 			func(port json.RawMessage) string {
-				return h.Name + "/" + (&kind{key: "port"}).nameOf(port)
+				return h.Name + "/" + nameIn("port", port)
 			})
 		if err != nil && !missing(err) { // a host outside an MRC fabric has no ports to drain
 			return err

@@ -91,7 +91,7 @@ func (v *viewer) tellStale(s *client.Stale) {
 func staleFlag(cmd *cobra.Command, k *kind, follow *bool,
 	filter func() url.Values) (query func() (url.Values, error)) {
 	var stale bool
-	if k.stored {
+	if k.Creates {
 		cmd.Flags().BoolVar(&stale, "stale", false,
 			"what the controller has read of the store: also without one that decides, maybe out of date, "+
 				"without status")
@@ -192,7 +192,7 @@ func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
 	var follow bool
 	var query func() (url.Values, error)
 	c := &cobra.Command{
-		Use: k.plural, Short: "The " + k.long, Aliases: k.aliasesOfAll(), Args: arguments(0, 0),
+		Use: k.plural, Short: "The " + k.Help, Aliases: k.aliasesOfAll(), Args: arguments(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked, err := query()
@@ -219,7 +219,7 @@ func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 	var follow bool
 	var query func() (url.Values, error)
 	c := &cobra.Command{
-		Use: k.noun + " NAME", Short: "One of the " + k.long, Aliases: k.aliases(), Args: arguments(1, 1),
+		Use: k.noun + " NAME", Short: "One of the " + k.Help, Aliases: k.aliases(), Args: arguments(1, 1),
 		ValidArgsFunction: inTurn(names.of(k.plural)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asked, err := query()

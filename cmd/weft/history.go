@@ -246,8 +246,10 @@ func (h *historian) undo(ctx context.Context, k *kind, name string) error {
 		return fmt.Errorf("%s %s: %w", k.noun, name, err)
 	}
 	before := r.Before
-	if len(before) == 0 && k.document == documentOf[api.AdminSpec]() { // no client had drained it
-		before = json.RawMessage(`{"admin":"up"}`)
+	if len(before) == 0 && k.Untouched != nil { // no client had drained it
+		if before, err = json.Marshal(k.Untouched); err != nil {
+			return err
+		}
 	}
 	if len(before) == 0 {
 		d := &deleter{env: h.env, conn: h.conn, dryRun: h.dryRun}

@@ -7,53 +7,93 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/controller"
+	known "github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
-// A kind of resources. The commands get, describe, apply, diff and delete are made of the
-// table of kinds.
+// A kind of resources, as the controller describes the kind, and how the command line shows
+// resources. The commands get, describe, apply, diff and delete are made of the table of kinds.
 type kind struct {
-	name   string // as documents have it
+	*known.Kind
+	name   string // as documents have it; "": it has none
 	noun   string // in messages, and the command for one
-	plural string // the command for all
-	long   string // what they are, for help: "multicast groups"
+	plural string // the command for all; "": there is none
 	// items is where the list is; "": there is none.
 	items string
 	// place returns the path of a resource's collection and the resource's name there, or the rule for
 	// names; nil: items and the name.
 	place func(name string) (collection, key string, err error)
-	// key is the field for the name in a list.
-	key string
+	// document is the type of documents that apply accepts; nil: apply accepts none.
+	document reflect.Type
 
+	shown
+}
+
+// shown is what only the command line knows of a kind.
+type shown struct {
+	// key is the field for the name in a list. Documents of apply have "name" in place of any other.
+	key string
 	// table shows resources a row each, and detail one of them; nil: as the table does.
 	table  func(w io.Writer, items []json.RawMessage) error
 	detail func(w io.Writer, item json.RawMessage) error
 	// wide is what -o wide has beside the table; nil: nothing.
 	wide *beside
-
-	// document is the type of documents that apply accepts; nil: apply accepts none.
-	document reflect.Type
-	// stored: the store has all resources of the kind, so a controller can give stale answers.
-	stored bool
-	// unnamed: the API's items have an id and no name.
-	unnamed bool
 	// waits: commands can wait for the condition Programmed of the kind.
 	waits bool
-	// removed describes the effect of a deletion; "": the kind cannot be deleted.
-	removed string
-	// unversioned: a deletion cannot depend on a version.
-	unversioned bool
-	// whole is the query parameter by which a DELETE of the list deletes many resources; "": the API
-	// has no such DELETE.
+	// whole is the query parameter by which a DELETE of the list deletes many resources, and no
+	// deletion depends on a version; "": the API has no such DELETE.
 	whole string
-	// events are the families of the events about it.
-	events []string
+}
+
+// show returns a kind of the controller for the command line.
+func show(of *known.Kind, s shown) *kind {
+	k := &kind{Kind: of, noun: of.Short, shown: s}
+	if of.Verbs == 0 || of.Has(known.List) {
+		k.plural, k.items = of.Shorts, of.Path()
+	}
+	if of.Form != "" {
+		k.place = k.part
+	}
+	if of.Spec != nil {
+		k.name, k.document = of.One, documentOf(of.Spec)
+	}
+	return k
+}
+
+// part is place for a kind whose names are of two parts: "n1/3" is port 3 of n1.
+func (k *kind) part(name string) (collection, key string, err error) {
+	at := strings.LastIndex(name, "/")
+	if at <= 0 || at == len(name)-1 {
+		return "", "", fmt.Errorf("%s %s: want %s", k.noun, name, k.Form)
+	}
+	path := strings.Split(strings.TrimPrefix(k.At, "/"), "/") // v1, switches, {id}, ports, {port}
+	path[2] = name[:at]
+	return client.Path(path[:4]...), name[at+1:], nil
+}
+
+// removed is what a deletion does; "": the kind cannot be deleted.
+func (k *kind) removed() string {
+	switch {
+	case k.whole == "" && !k.Has(known.Delete):
+		return ""
+	case k.document != nil && !k.Creates:
+		return "Deletes the specs of " + k.Nouns + ". " + k.Deleted
+	}
+	return "Deletes " + k.Nouns + ". " + k.Deleted
+}
+
+// families are the families of the events that name a resource by its name alone.
+func (k *kind) families() []string {
+	return slices.DeleteFunc(slices.Clone(k.Events), func(f string) bool { return f == "drain" })
 }
 
 // rows makes the table function of a kind from a function for a type.
@@ -78,199 +118,118 @@ func detail[T any](show func(w io.Writer, t *T) error) func(io.Writer, json.RawM
 	}
 }
 
-func documentOf[S any]() reflect.Type { return reflect.TypeFor[resource[S]]() }
+// documentOf returns the type of a document whose spec has a type, or of a list of them.
+func documentOf(spec reflect.Type) reflect.Type {
+	var fields []reflect.StructField
+	for f := range reflect.TypeFor[resource[any]]().Fields() {
+		if f.Name == "Spec" {
+			f.Type = reflect.PointerTo(spec)
+		}
+		if f.Name == "Items" {
+			f.Type = reflect.SliceOf(reflect.StructOf(fields))
+		}
+		fields = append(fields, f)
+	}
+	return reflect.StructOf(fields)
+}
 
 // kinds are the kinds of resources; that of a document without one is the first.
 var kinds = []*kind{
-	{
-		name: "multicast-group", noun: "group", plural: "groups", long: "multicast groups",
-		items: "/v1/multicast-groups", key: "name", stored: true,
+	show(kindNamed("multicast-group"), shown{
+		key: "name", table: rows(groupTable), detail: detail(groupDetail), waits: true,
 		wide: wider(groupMore, "VERSION", "CREATED", "JOB", "INDEX", "SOURCE QPN", "ROOT", "OBJECTIVE",
 			"STALLED", "EVICTED"),
-		table: rows(groupTable), detail: detail(groupDetail),
-		document: documentOf[api.MulticastGroupSpec](), waits: true,
-		removed: "Deletes multicast groups. Afterwards the controller removes their entries from the " +
-			"switches.",
-		events: []string{"group", "receiver"},
-	},
-	{
-		name: "ev-profile", noun: "ev-profile", plural: "ev-profiles",
-		long: "EV profiles, one for each pair of leaves with hosts", items: "/v1/ev-profiles",
-		key: "name",
+	}),
+	show(kindNamed("ev-profile"), shown{
+		key: "name", table: rows(evProfileTable), detail: detail(evProfileDetail), waits: true,
 		wide: wider(evProfileMore, "VERSION", "REPLACED", "ASSUMED BAD", "DESTINATIONS", "HELD BY",
 			"BEHIND", "LOST LINKS", "NOTE"),
-		table: rows(evProfileTable), detail: detail(evProfileDetail),
-		document: documentOf[api.EVProfileSpec](), waits: true,
-		removed: "Removes the spec of EV profiles. The configuration applies to them again.",
-		events:  []string{"ev-profile"},
-	},
-	{
-		name: "cc-profile", noun: "cc-profile", plural: "cc-profiles", long: "CC profiles",
-		items: "/v1/cc-profiles", key: "name", stored: true,
-		table: rows(ccTable), document: documentOf[api.CCProfileSpec](),
-		removed: "Deletes CC profiles that no EV profile names.",
-	},
-	{
-		name: "srv6-policy", noun: "srv6-policy", plural: "srv6-policies", long: "SRv6 policies",
-		items: "/v1/srv6-policies", key: "name", stored: true,
-		wide:  wider(srv6PolicyMore, "VERSION", "CREATED", "SIDS", "USED BY"),
-		table: rows(srv6PolicyTable), detail: detail(srv6PolicyDetail),
-		document: documentOf[api.SRv6PolicySpec](), waits: true,
-		removed: "Deletes SRv6 policies that no tenant and no PFC policy refers to.",
-		events:  []string{"srv6-policy"},
-	},
-	{
-		name: "tenant", noun: "tenant", plural: "tenants", long: "tenants", items: "/v1/tenants",
-		key: "name", stored: true,
-		wide:  wider(tenantMore, "VERSION", "CREATED", "SIDS", "USED BY"),
-		table: rows(tenantTable), detail: detail(tenantDetail), document: documentOf[api.TenantSpec](),
-		waits:   true,
-		removed: "Deletes tenants that no PFC policy refers to.",
-		events:  []string{"tenant"},
-	},
-	{
-		name: "pfc-policy", noun: "pfc-policy", plural: "pfc-policies", long: "PFC policies",
-		items: "/v1/pfc-policies", key: "name", stored: true,
-		wide:  wider(pfcPolicyMore, "VERSION", "CREATED", "TUNNEL", "BUFFER", "XOFF", "XON", "CIRCLE"),
-		table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail),
-		document: documentOf[api.PFCPolicySpec](), waits: true,
-		removed: "Deletes PFC policies, with their tunnels and pauses.",
-		events:  []string{"pfc-policy", "pfc"},
-	},
-	{
-		name: "network", noun: "network", plural: "networks", long: "networks that clients describe",
-		items: "/v1/networks", key: "name", stored: true,
-		table: rows(networkTable), document: documentOf[api.NetworkSpec](),
-		removed: "Deletes networks: their nodes and links leave the topology, unless another source " +
-			"has them.",
-		events: []string{"network"},
-	},
-	{
-		name: "project", noun: "project", plural: "projects",
-		long: "projects, with what administrators assign to them and what is left", items: "/v1/projects",
-		key: "name", stored: true,
-		wide:  wider(projectMore, "VERSION", "CREATED", "ISOLATED", "BANDWIDTH", "USED", "MEMBERS"),
-		table: rows(projectTable), detail: detail(projectDetail), document: documentOf[api.ProjectSpec](),
-		removed: "Deletes projects that have no resources. What was assigned to them is the " +
-			"administrators' again.",
-		events: []string{"project"},
-	},
-	{
-		name: "link", noun: "link", plural: "links",
-		long: "links of paths, or of the topology, one direction each", items: "/v1/links", key: "id",
-		wide:  wider(linkMore, "VERSION", "FROM PORT", "TO PORT", "UNTIL", "DRAINED", "FROM ID", "TO ID"),
-		table: rows(linkTable), document: documentOf[api.AdminSpec](), unnamed: true,
-		events: []string{"link"},
-	},
-	{
-		name: "node", noun: "node", plural: "nodes",
-		long: "switches of the MRC fabric, or the nodes of the topology", items: "/v1/nodes", key: "id",
-		table: rows(nodeTable), document: documentOf[api.AdminSpec](), unnamed: true,
-	},
-	{
-		name: "plane", noun: "plane", plural: "planes", long: "planes of the MRC fabric",
-		items: "/v1/planes", key: "plane",
-		table: rows(planeTable), document: documentOf[api.AdminSpec](), unnamed: true,
-	},
-	{
-		name: "job", noun: "job", plural: "jobs",
-		long:  "jobs: where their ranks are, and whether the fabric is ready for them",
-		items: "/v1/jobs", key: "name", stored: true,
+	}),
+	show(kindNamed("cc-profile"), shown{key: "name", table: rows(ccTable)}),
+	show(kindNamed("srv6-policy"), shown{
+		key: "name", table: rows(srv6PolicyTable), detail: detail(srv6PolicyDetail), waits: true,
+		wide: wider(srv6PolicyMore, "VERSION", "CREATED", "SIDS", "USED BY"),
+	}),
+	show(kindNamed("tenant"), shown{
+		key: "name", table: rows(tenantTable), detail: detail(tenantDetail), waits: true,
+		wide: wider(tenantMore, "VERSION", "CREATED", "SIDS", "USED BY"),
+	}),
+	show(kindNamed("pfc-policy"), shown{
+		key: "name", table: rows(pfcPolicyTable), detail: detail(pfcPolicyDetail), waits: true,
+		wide: wider(pfcPolicyMore, "VERSION", "CREATED", "TUNNEL", "BUFFER", "XOFF", "XON", "CIRCLE"),
+	}),
+	show(kindNamed("network"), shown{key: "name", table: rows(networkTable)}),
+	show(kindNamed("project"), shown{
+		key: "name", table: rows(projectTable), detail: detail(projectDetail),
+		wide: wider(projectMore, "VERSION", "CREATED", "ISOLATED", "BANDWIDTH", "USED", "MEMBERS"),
+	}),
+	show(kindNamed("link"), shown{
+		key: "id", table: rows(linkTable),
+		wide: wider(linkMore, "VERSION", "FROM PORT", "TO PORT", "UNTIL", "DRAINED", "FROM ID", "TO ID"),
+	}),
+	show(kindNamed("node"), shown{key: "id", table: rows(nodeTable)}),
+	show(kindNamed("plane"), shown{key: "plane", table: rows(planeTable)}),
+	show(kindNamed("job"), shown{
+		key: "name", table: rows(jobTable), detail: detail(jobDetail),
 		wide: wider(jobMore, "VERSION", "CREATED", "STATE", "LEASE", "COMMUNICATORS", "RACK PAIRS",
 			"GROUPS", "EXCLUSIVE", "HOSTS"),
-		table: rows(jobTable), detail: detail(jobDetail), document: documentOf[api.JobSpec](),
-		removed: "Deletes jobs: what followed from them is taken back.",
-		events:  []string{"job"},
-	},
-	{
-		name: "lease", noun: "lease", plural: "leases",
-		long:  "leases of paths of the MRC fabric, with what packets on them carry",
-		items: "/v1/leases", key: "name", stored: true,
+	}),
+	show(kindNamed("lease"), shown{
+		key: "name", table: rows(leaseTable), detail: detail(leaseDetail),
 		wide: wider(leaseMore, "VERSION", "CREATED", "GRANTED", "PRIORITY", "HEARTBEAT", "FORMER",
 			"BETWEEN", "REASON"),
-		table: rows(leaseTable), detail: detail(leaseDetail), document: documentOf[api.PathLeaseSpec](),
-		removed: "Deletes leases of paths: the paths are free at once.",
-		events:  []string{"lease"},
-	},
-	{
-		name: "maintenance", noun: "maintenance", plural: "maintenances",
-		long:  "maintenances: what is drained when, and what jobs lose by it",
-		items: "/v1/maintenances", key: "name", stored: true,
-		wide:  wider(maintenanceMore, "VERSION", "CREATED", "LEAD", "OBJECTS"),
-		table: rows(maintenanceTable), detail: detail(maintenanceDetail),
-		document: documentOf[api.MaintenanceSpec](),
-		removed:  "Deletes maintenances: what was drained for them is used again.",
-		events:   []string{"maintenance"},
-	},
-	{
-		name: "silence", noun: "silence", plural: "silences",
-		long:  "silences: causes that somebody has taken notice of",
-		items: "/v1/silences", key: "name", stored: true,
-		table: rows(silenceTable), document: documentOf[api.SilenceSpec](),
-		removed: "Deletes silences: their causes make alerts again.",
-		events:  []string{"silence"},
-	},
-	{
-		name: "notification", noun: "notification", plural: "notifications",
-		long:  "notifications: webhooks that are told of causes",
-		items: "/v1/notifications", key: "name", stored: true,
+	}),
+	show(kindNamed("maintenance"), shown{
+		key: "name", table: rows(maintenanceTable), detail: detail(maintenanceDetail),
+		wide: wider(maintenanceMore, "VERSION", "CREATED", "LEAD", "OBJECTS"),
+	}),
+	show(kindNamed("silence"), shown{key: "name", table: rows(silenceTable)}),
+	show(kindNamed("notification"), shown{
+		key: "name", table: rows(notificationTable),
 		wide: wider(notificationMore, "VERSION", "KINDS", "FAILURES", "NEXT ATTEMPT", "LAST ERROR AT",
 			"LAST ERROR"),
-		table: rows(notificationTable), document: documentOf[api.NotificationSpec](),
-		removed: "Deletes notifications: what waits for their receivers is not sent.",
-		events:  []string{"notification"},
-	},
-	{
-		name: "host-port", noun: "host-port", long: "ports of hosts, HOST/PORT", place: portPlace,
-		table: rows(portTable), document: documentOf[api.AdminSpec](), unnamed: true,
-	},
-	{
-		name: "port", noun: "port", plural: "ports", long: "ports of switches, SWITCH/PORT",
-		items: "/v1/ports", place: switchPortPlace, key: "name",
-		wide:  wider(switchPortMore, "VERSION", "MAC", "IFINDEX", "LINK", "DESCRIPTION"),
-		table: rows(switchPortTable), document: documentOf[api.PortSpec](), waits: true,
-		removed: "Removes the spec of ports. The switches keep the settings that they have.",
-		events:  []string{"port"},
-	},
-	{
-		noun: "host", plural: "hosts", long: "hosts of the MRC fabric, or of the inventory",
-		items: "/v1/hosts", key: "name",
-		wide:  wider(hostMore, "SOFTWARE", "LEAVES", "HELD", "APPLIED", "WANTED", "PREFIXES"),
-		table: rows(hostTable), detail: detail(hostDetail), events: []string{"host"},
-	},
-	{
-		noun: "switch", plural: "switches", long: "switches and the state of their sessions",
-		items: "/v1/switches", key: "name",
-		wide:  wider(switchMore, "SYSTEM", "SETTLING", "PORTS UP", "PORTS DOWN"),
-		table: rows[api.SwitchStatus](switchTable), events: []string{"switch"},
-	},
-	{
-		noun: "orphan", plural: "orphans", long: "orphans: entries of switches that no resource explains",
-		items: "/v1/orphans", key: "name",
-		table: rows(orphanTable), detail: detail(orphanDetail), unversioned: true, whole: "switch",
-		removed: "Removes orphans, entries of switches that no resource explains: at once, or when the " +
-			"switch\nis connected again. --all --switch removes all orphans of a switch.",
-		events: []string{"orphan"},
-	},
-	{
-		noun: "bgp-peer", plural: "bgp-peers", long: "BGP-LS peers and their sessions",
-		items: "/v1/bgp-peers", key: "name",
-		table: rows(peerTable), detail: detail(peerDetail), events: []string{"bgp-peer"},
-	},
-	{
-		noun: "certificate", plural: "certificates",
-		long: "certificates of the controller that answers, and their ends", items: "/v1/certificates",
-		key:   "name",
-		wide:  wider(certificateMore, "SUBJECT", "ISSUER", "SERIAL", "FROM", "SEEN"),
-		table: rows(certificateTable), events: []string{"certificate"},
-	},
-	{
-		noun: "controller", plural: "controllers", long: "controllers that share the store",
-		items: "/v1/controllers", key: "name",
+	}),
+	show(kindNamed("host-port"), shown{table: rows(portTable)}),
+	show(kindNamed("port"), shown{
+		key: "name", table: rows(switchPortTable), waits: true,
+		wide: wider(switchPortMore, "VERSION", "MAC", "IFINDEX", "LINK", "DESCRIPTION"),
+	}),
+	show(kindNamed("host"), shown{
+		key: "name", table: rows(hostTable), detail: detail(hostDetail),
+		wide: wider(hostMore, "SOFTWARE", "LEAVES", "HELD", "APPLIED", "WANTED", "PREFIXES"),
+	}),
+	show(kindNamed("switch"), shown{
+		key: "name", table: rows[api.SwitchStatus](switchTable),
+		wide: wider(switchMore, "SYSTEM", "SETTLING", "PORTS UP", "PORTS DOWN"),
+	}),
+	show(kindNamed("orphan"), shown{
+		key: "name", table: rows(orphanTable), detail: detail(orphanDetail), whole: "switch",
+	}),
+	show(viewed[api.BGPPeer]("bgp-peer", "BGP-LS peers and their sessions"), shown{
+		key: "name", table: rows(peerTable), detail: detail(peerDetail),
+	}),
+	show(viewed[api.Certificate]("certificate",
+		"certificates of the controller that answers, and their ends"), shown{
+		key: "name", table: rows(certificateTable),
+		wide: wider(certificateMore, "SUBJECT", "ISSUER", "SERIAL", "FROM", "SEEN"),
+	}),
+	show(viewed[api.Controller]("controller", "controllers that share the store"), shown{
+		key: "name", table: rows(controllerTable),
 		wide: wider(controllerMore, "TERM", "PEERS", "HOST API", "SWITCH NAMES", "CLOCK",
 			"LAST CONTACT"),
-		table: rows(controllerTable), events: []string{"controller"},
-	},
+	}),
+}
+
+// kindNamed returns the kind that the controller has by a name in documents.
+func kindNamed(one string) *known.Kind {
+	all := append(controller.Kinds(), mrc.Kinds()...)
+	return all[slices.IndexFunc(all, func(k *known.Kind) bool { return k.One == one })]
+}
+
+// viewed returns a kind that the API has for itself, to read.
+func viewed[V any](one, help string) *known.Kind {
+	return known.NewView[V](known.About{Names: known.Names{One: one, Noun: one}, Help: help,
+		Events: []string{one}})
 }
 
 // at returns the path of the collection of a resource and its name there.
@@ -312,7 +271,7 @@ func ofEach(parent *cobra.Command, names completer, short string, has func(k *ki
 			continue
 		}
 		parent.AddCommand(&cobra.Command{
-			Use: k.noun + " NAME", Short: short + " " + k.long, Aliases: k.aliases(),
+			Use: k.noun + " NAME", Short: short + " " + k.Help, Aliases: k.aliases(),
 			Args: arguments(1, 1), ValidArgsFunction: inTurn(names.of(k.plural)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return run(cmd.Context(), k, args[0])
@@ -377,12 +336,15 @@ func (k *kind) show(w io.Writer, item json.RawMessage) error {
 }
 
 // nameOf is the name of a resource of a list.
-func (k *kind) nameOf(item json.RawMessage) string {
+func (k *kind) nameOf(item json.RawMessage) string { return nameIn(k.key, item) }
+
+// nameIn is the name that a field of a resource has; "": it has none.
+func nameIn(field string, item json.RawMessage) string {
 	var fields map[string]any
-	if err := (&client.Answer{Body: item}).Decode(&fields); err != nil || fields[k.key] == nil {
+	if err := (&client.Answer{Body: item}).Decode(&fields); err != nil || fields[field] == nil {
 		return ""
 	}
-	return fmt.Sprint(fields[k.key])
+	return fmt.Sprint(fields[field])
 }
 
 // asDocument adds kind and name to the API's form of a resource, so that "weft apply" accepts the
@@ -391,7 +353,7 @@ func (k *kind) asDocument(name string, item json.RawMessage) json.RawMessage {
 	if k.document == nil {
 		return item
 	}
-	if k.unnamed {
+	if k.key != "name" {
 		quoted, err := json.Marshal(name)
 		if err != nil {
 			return item
@@ -428,16 +390,6 @@ func (k *kind) asList(items []json.RawMessage, document []byte) []byte {
 		out = append(out, k.asDocument(k.nameOf(item), item)...)
 	}
 	return append(out, "]}"...)
-}
-
-// portPlace is where a port of a host is, "h1/2" being port 2 of h1.
-func portPlace(name string) (collection, key string, err error) {
-	host, port, ok := strings.Cut(name, "/")
-	if !ok || host == "" || port == "" {
-		return "", "", fmt.Errorf("host-port %s: want the name of a host, \"/\" and the number of a port",
-			name)
-	}
-	return client.Path("v1", "hosts", host, "ports"), port, nil
 }
 
 // kindNames are the kinds that can be applied but the first, for people.

@@ -6,18 +6,7 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/api/client"
 )
-
-// switchPortPlace is where a port of a switch is, "n1/3" being port 3 of n1.
-func switchPortPlace(name string) (collection, key string, err error) {
-	sw, port, ok := strings.Cut(name, "/")
-	if !ok || sw == "" || port == "" {
-		return "", "", fmt.Errorf("port %s: want the name of a switch, \"/\" and the number of a port",
-			name)
-	}
-	return client.Path("v1", "switches", sw, "ports"), port, nil
-}
 
 func switchPortTable(w io.Writer, ports []api.Port) error {
 	g := newGrid("NAME", "INTERFACE", "OPER", "SPEED", "MTU", "ENABLED", "SPEC", "NOTE")

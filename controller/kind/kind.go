@@ -60,6 +60,17 @@ type About struct {
 	// Filter is the type, of package api, by which lists are filtered: its fields are parameters of
 	// the query. nil: there is none.
 	Filter any
+	// Form is how the name of a resource is made of the parameters of At: "SWITCH/PORT"; "": a name is
+	// the one parameter.
+	Form string
+	// Help is what the resources are, in the help of the command line: "jobs: where their ranks are".
+	// Default: Nouns, and Form.
+	Help string
+	// Events are the families of the events about a resource.
+	Events []string
+	// Untouched is the spec of a resource that no client has written, where clients cannot delete a
+	// spec; nil: they can.
+	Untouched any
 	// Whole: a list has no pages.
 	Whole bool
 	// Refusals lists the HTTP statuses of write refusals that only some kinds return.
@@ -71,7 +82,8 @@ type About struct {
 
 	// Lists, Gets, Puts, Patches and Deletes are the headlines of operations in the API document; "":
 	// the names make the headline. Listed, Created, Written, Patched and Deleted are further text
-	// about the operations in the API document; "": no text, or the text for all kinds.
+	// about the operations in the API document; "": no text, or the text for all kinds. Deleted is
+	// what a deletion does, to all clients: a sentence that names what it is about.
 	Lists, Gets, Puts, Patches, Deletes        string
 	Listed, Created, Written, Patched, Deleted string
 }
@@ -151,6 +163,12 @@ func newKind[V any](about About) *Kind {
 	k := &Kind{About: about, zero: zero}
 	k.View, k.List = reflect.TypeFor[V](), reflect.TypeFor[api.List[V]]()
 	k.Names = about.Names.complete()
+	if k.Help == "" {
+		k.Help = k.Nouns
+		if k.Form != "" {
+			k.Help += ", " + k.Form
+		}
+	}
 	k.Record = resource.Kind{Name: k.Noun, Prefix: k.Prefix}
 	if f, ok := k.View.FieldByName("Changes"); ok {
 		k.changes = f.Index
@@ -167,6 +185,8 @@ func NewDrainable[V api.Intended](about About, name func(*V) string) *Kind {
 	about.Puts = cmp.Or(about.Puts, "Drain "+Article(about.Noun)+", or use it again")
 	about.Patches = cmp.Or(about.Patches, about.Puts+", by a merge patch")
 	about.Example = map[string]any{"admin": api.AdminDrained}
+	about.Untouched = api.AdminSpec{Admin: api.AdminUp}
+	about.Events = append(about.Events, "drain")
 	k := NewNamed(about, name)
 	k.Request, k.Spec = reflect.TypeFor[api.AdminRequest](), reflect.TypeFor[api.AdminSpec]()
 	k.decode = func(body []byte) (Draft, error) {

@@ -14,7 +14,9 @@ var Kind = kind.Hiding(kind.New[api.PathLeaseSpec, api.PathLease](kind.About{
 	Example:  map[string]any{"heartbeat": "30s"},
 	Created: "Refused when there are no such paths with room: the refusal has the link that is " +
 		"full, and when it is free. status.paths has what packets carry.",
-	Deleted: "Its paths are free at once: this is how a client completes it.",
+	Deleted: "The paths of the lease are free at once: this is how a client completes a lease.",
+	Help:    "leases of paths of the MRC fabric, with what packets on them carry",
+	Events:  []string{"lease"},
 }), hide)
 
 // hide takes out of a lease what members of projects may not know: switches and links of the

@@ -14,5 +14,7 @@ var Kind = kind.New[api.MaintenanceSpec, api.Maintenance](kind.About{
 	Refusals: []int{503}, Example: map[string]any{"lead": "10m"},
 	Created: "Refused (409) where a running job of a higher priority depends on an object. A dry " +
 		"run has what jobs lose in status.jobs.",
-	Deleted: "What was drained for it is used again.",
+	Deleted: "What was drained for it is used again, unless somebody else has drained it.",
+	Help:    "maintenances: what is drained when, and what jobs lose by it",
+	Events:  []string{"maintenance"},
 })

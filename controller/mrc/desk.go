@@ -490,7 +490,7 @@ var CCKind = kind.New[api.CCProfileSpec, api.CCProfile](kind.About{
 	Example: map[string]any{"nscc": map[string]any{"targetDelay": "9us"}},
 	Created: "All hosts hold all CC profiles; an EV profile, or the configuration for all " +
 		"of them, says which is used.",
-	Deleted: "Refused while an EV profile names it.",
+	Deleted: "Refused while an EV profile names the CC profile.",
 })
 
 // EVProfileKind is the kind of EV profiles.
@@ -500,8 +500,10 @@ var EVProfileKind = kind.New[api.EVProfileSpec, api.EVProfile](kind.About{
 	Verbs: kind.List | kind.Get | kind.Put | kind.Delete, Filter: api.EVProfileFilter{},
 	Example: map[string]any{"minActive": 16},
 	Listed:  "One for each pair of leaves with hosts; without the EVs.",
-	Deleted: "The profile is as the configuration says again: it goes only with the hosts " +
-		"of its leaves.",
+	Deleted: "The configuration applies to the profile again, which goes only with the hosts of its " +
+		"leaves.",
+	Help:   "EV profiles, one for each pair of leaves with hosts",
+	Events: []string{"ev-profile"},
 })
 
 // HostKind is the kind of hosts.
@@ -510,65 +512,59 @@ var HostKind = kind.NewView[api.Host](kind.About{
 	Heading: kind.HeadingFabric, Reads: access.Read, Verbs: kind.List | kind.Get,
 	Needs: needs, Plain: true,
 	Listed: "Without an MRC fabric: those of the inventory.",
+	Help:   "hosts of the MRC fabric, or of the inventory", Events: []string{"host"},
 })
 
-// drainable returns the About of a kind that can be drained; address has the parameters of its
-// path.
-func drainable(n kind.Names, verbs kind.Verbs, at string, address any, listed string) kind.About {
-	return kind.About{
-		Names: n, Verbs: verbs, At: at, Address: address,
-		Heading: kind.HeadingFabric, Reads: access.Read, Writes: access.Operate,
-		Refusals: []int{503}, Needs: needs, Plain: true,
-		Listed: listed, Written: drainNote, Patched: drainNote,
-	}
+// drainable completes what is known of a kind that can be drained.
+func drainable(a kind.About) kind.About {
+	a.Heading, a.Reads, a.Writes = kind.HeadingFabric, access.Read, access.Operate
+	a.Refusals, a.Needs, a.Plain = []int{503}, needs, !a.Whole
+	a.Written, a.Patched = drainNote, drainNote
+	return a
 }
 
 // HostPortKind is the kind of ports of hosts. The name of a port is the name of the host, a slash
 // and the port number.
-var HostPortKind = kind.NewDrainable[api.HostPort](drainable(
-	kind.Names{One: "host-port", Noun: "port of a host", Nouns: "ports of hosts"},
-	kind.Get|kind.Put, "/v1/hosts/{name}/ports/{port}", struct {
+var HostPortKind = kind.NewDrainable[api.HostPort](drainable(kind.About{
+	Names: kind.Names{One: "host-port", Noun: "port of a host", Nouns: "ports of hosts"},
+	Verbs: kind.Get | kind.Put, At: "/v1/hosts/{name}/ports/{port}", Address: struct {
 		Name string `path:"name" maxLength:"253" doc:"Name of the host."`
 		Port uint8  `path:"port" minimum:"1" maximum:"31" doc:"Port of the host, from 1."`
-	}{}, "",
-), nil)
+	}{},
+	Form: "HOST/PORT",
+}), nil)
 
 // LinkKind is the kind of links, each direction by itself.
-var LinkKind = kind.NewDrainable(filtered(api.LinkFilter{}, drainable(
-	kind.Names{One: "link", Noun: "link", Nouns: "links of the fabric"},
-	kind.List|kind.Get|kind.Put, "/v1/links/{id}", struct {
+var LinkKind = kind.NewDrainable(drainable(kind.About{
+	Names: kind.Names{One: "link", Noun: "link", Nouns: "links of the fabric"},
+	Verbs: kind.List | kind.Get | kind.Put, At: "/v1/links/{id}", Address: struct {
 		ID string `path:"id" maxLength:"512" doc:"Id of the link, as in the topology."`
 	}{},
-	"One direction each, of those that paths cross. Without an MRC fabric: those of the topology.",
-)), func(l *api.Link) string { return string(l.ID) })
+	Filter: api.LinkFilter{},
+	Listed: "One direction each, of those that paths cross. Without an MRC fabric: those of the " +
+		"topology.",
+	Help: "links of paths, or of the topology, one direction each", Events: []string{"link"},
+}), func(l *api.Link) string { return string(l.ID) })
 
 // NodeKind is the kind of fabric switches, shown as topology nodes.
-var NodeKind = kind.NewDrainable(drainable(
-	kind.Names{One: "node", Noun: "node", Nouns: "switches of the fabric"},
-	kind.List|kind.Get|kind.Put, "/v1/nodes/{id}", struct {
+var NodeKind = kind.NewDrainable(drainable(kind.About{
+	Names: kind.Names{One: "node", Noun: "node", Nouns: "switches of the fabric"},
+	Verbs: kind.List | kind.Get | kind.Put, At: "/v1/nodes/{id}", Address: struct {
 		ID string `path:"id" maxLength:"253" doc:"Id of the node, as in the topology."`
-	}{}, "Without an MRC fabric: the nodes of the topology.",
-), func(n *api.Node) string { return string(n.ID) })
+	}{},
+	Listed: "Without an MRC fabric: the nodes of the topology.",
+	Help:   "switches of the MRC fabric, or the nodes of the topology",
+}), func(n *api.Node) string { return string(n.ID) })
 
-// PlaneKind is the kind of planes, whose names are their numbers.
-var PlaneKind = kind.NewDrainable(always(drainable(
-	kind.Names{One: "plane", Noun: "plane", Nouns: "planes of the fabric"},
-	kind.List|kind.Get|kind.Put, "/v1/planes/{plane}", struct {
+// PlaneKind is the kind of planes, whose names are their numbers. The list has no pages, and is
+// empty without an MRC fabric.
+var PlaneKind = kind.NewDrainable(drainable(kind.About{
+	Names: kind.Names{One: "plane", Noun: "plane", Nouns: "planes of the fabric"},
+	Verbs: kind.List | kind.Get | kind.Put, At: "/v1/planes/{plane}", Address: struct {
 		Plane int `path:"plane" minimum:"1" doc:"Number of the plane, from 1."`
-	}{}, "",
-)), func(p *api.Plane) string { return strconv.Itoa(p.Plane) })
-
-func filtered(filter any, a kind.About) kind.About {
-	a.Filter = filter
-	return a
-}
-
-// always returns the About of a kind whose lists have no pages, and which is empty without an MRC
-// fabric.
-func always(a kind.About) kind.About {
-	a.Whole, a.Plain = true, false
-	return a
-}
+	}{},
+	Whole: true, Help: "planes of the MRC fabric",
+}), func(p *api.Plane) string { return strconv.Itoa(p.Plane) })
 
 // SuspectKind is the kind of links that lose packets. They have no names.
 var SuspectKind = kind.NewNamed[api.Suspect](kind.About{

@@ -13,5 +13,7 @@ var Kind = kind.New[api.MulticastGroupSpec, api.MulticastGroup](kind.About{
 	Heading: kind.HeadingGroups, Reads: access.TenantRead, Writes: access.TenantWrite,
 	Example: map[string]any{"cnpWindow": "50us"},
 	Created: "Returns as soon as the group is accepted; status says how far it is.",
-	Deleted: "The group is gone at once; what the switches hold of it goes after that.",
+	Deleted: "The group is gone at once. The controller then removes the group's entries from the " +
+		"switches, which drop what is sent to the proxy address.",
+	Events: []string{"group", "receiver"},
 })

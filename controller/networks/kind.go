@@ -13,4 +13,6 @@ var Kind = kind.New[api.NetworkSpec, api.Network](kind.About{
 	Example: map[string]any{"asn": 64512},
 	Created: "Nodes and links in addition to those of BGP-LS. Of a node that BGP-LS knows, " +
 		"BGP-LS decides which links there are.",
+	Deleted: "The nodes and links of the network leave the topology, unless another source has them.",
+	Help:    "networks that clients describe", Events: []string{"network"},
 })

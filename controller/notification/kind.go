@@ -15,4 +15,6 @@ var Kind = kind.New[api.NotificationSpec, api.Notification](kind.About{
 	Created: "The receiver is told of each cause that begins, changes or is over, those that there " +
 		"are included: a POST of a CauseMessage with the headers of Standard Webhooks (webhook-id, " +
 		"webhook-timestamp, webhook-signature).",
+	Deleted: "The receiver is told nothing more, and what waits is not sent.",
+	Help:    "notifications: webhooks that are told of causes", Events: []string{"notification"},
 })

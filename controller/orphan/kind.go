@@ -10,6 +10,9 @@ import (
 var Kind = kind.NewView[api.Orphan](kind.About{
 	Names: kind.Names{One: "orphan", Noun: "orphan"}, Heading: kind.HeadingSwitches,
 	Reads: access.Read, Writes: access.Configure,
+	Deleted: "The entries of the orphan are removed from the switch, at once or when the switch is " +
+		"connected again.",
+	Help: "orphans: entries of switches that no resource explains", Events: []string{"orphan"},
 })
 
 // Matches applies a filter of a list.

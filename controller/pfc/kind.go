@@ -15,13 +15,15 @@ var (
 		Prefix: "srv6-policies/", Creates: true,
 		Heading: kind.HeadingLossless, Reads: access.Read, Writes: access.Configure,
 		Example: map[string]any{"metric": "delay"},
-		Deleted: "Refused while a tenant or a PFC policy refers to it.",
+		Deleted: "Refused while a tenant or a PFC policy refers to the SRv6 policy.",
+		Events:  []string{"srv6-policy"},
 	})
 	TenantKind = kind.New[api.TenantSpec, api.Tenant](kind.About{
 		Names: kind.Names{One: "tenant", Noun: "tenant"}, Prefix: "tenants/", Creates: true,
 		Heading: kind.HeadingLossless, Reads: access.TenantRead, Writes: access.TenantWrite,
 		Example: map[string]any{"rate": 40_000_000_000},
-		Deleted: "Refused while a PFC policy refers to it.",
+		Deleted: "Refused while a PFC policy refers to the tenant.",
+		Events:  []string{"tenant"},
 	})
 	PFCKind = kind.Hiding(kind.New[api.PFCPolicySpec, api.PFCPolicy](kind.About{
 		Names: kind.Names{One: "pfc-policy", Noun: "PFC policy"}, Prefix: "pfc-policies/", Creates: true,
@@ -30,6 +32,8 @@ var (
 		Created: "One that would close a circle of queues which wait for each other is refused " +
 			"(409), and the detail has the circle; with allowCycle it is accepted, and " +
 			"Degraded.",
+		Deleted: "The tunnels of the policy end, and with them the pauses.",
+		Events:  []string{"pfc-policy", "pfc"},
 	}), hideCycle)
 )
 

@@ -25,6 +25,7 @@ var Kind = kind.New[api.PortSpec, api.Port](kind.About{
 	Patched: "A JSON merge patch (RFC 7396) of the resource. " +
 		"null leaves a setting as it is on the switch.",
 	Deleted: "The switch keeps the settings that it has.",
+	Form:    "SWITCH/PORT", Events: []string{"port"},
 })
 
 // Matches applies a filter of a list.

@@ -14,4 +14,6 @@ var Kind = kind.New[api.ProjectSpec, api.Project](kind.About{
 	Created: "What is assigned is no other project's, unless both say that it is shared. " +
 		"Members see their own projects.",
 	Deleted: "Refused while there are resources of the project.",
+	Help:    "projects, with what administrators assign to them and what is left",
+	Events:  []string{"project"},
 })

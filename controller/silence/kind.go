@@ -12,4 +12,6 @@ var Kind = kind.New[api.SilenceSpec, api.Silence](kind.About{
 	Heading: kind.HeadingNetwork, Reads: access.Read, Writes: access.Operate,
 	Example: map[string]any{"note": "a spare cable is on its way"},
 	Created: "The cause is shown behind the others until then, and makes no alert.",
+	Deleted: "The cause makes alerts again.",
+	Help:    "silences: causes that somebody has taken notice of", Events: []string{"silence"},
 })

@@ -1,6 +1,7 @@
-// Writes the types of the API from its document. Numbers of 64 bits without a sign are addresses and
-// the like: they are BigInts where a double does not hold them (domain/json.ts). An argument names
-// another file for them.
+// Writes what the document of the API says of types (schema.d.ts) and of the kinds of resources that
+// clients write (kinds.ts). Numbers of 64 bits without a sign are addresses and the like: they are
+// BigInts where a double does not hold them (domain/json.ts). An argument names another file for the
+// types alone.
 import openapiTS, { astToString } from 'openapi-typescript';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,4 +16,6 @@ const number = factory.createUnionTypeNode(
 const ast = await openapiTS(document, {
   transform: (schema) => (schema.type === 'integer' && schema.format === 'uint64' ? number : undefined),
 });
-writeFileSync(process.argv[2] ?? join(root, 'src/api/schema.d.ts'), astToString(ast));
+const types = process.argv[2];
+writeFileSync(types ?? join(root, 'src/api/schema.d.ts'), astToString(ast));
+if (!types) writeFileSync(join(root, 'src/api/kinds.ts'), `export default ${JSON.stringify(document['x-weft-kinds'])} as const;\n`);

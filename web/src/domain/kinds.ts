@@ -1,7 +1,8 @@
+import list from '../api/kinds';
 import type { Scope } from '../api/session';
 import { natural } from './natural';
 
-/** A kind of resources that clients write, each with a document of kind, name and spec. */
+/** A kind of resources that clients write, each with a document of kind, name and spec. The controller describes it. */
 export interface Kind {
   /** The collection below /v1, and what pages call it. */
   collection: string;
@@ -24,160 +25,9 @@ export interface Kind {
   untouched?: unknown;
 }
 
-const own = { reads: 'tenant:read', writes: 'tenant:write' } as const;
-const networks = { reads: 'read', writes: 'configure' } as const;
-const operation = { reads: 'read', writes: 'operate' } as const;
-/** What the network has, and clients drain. */
-const drained = { ...operation, events: ['drain'], overridden: true, untouched: { admin: 'up' } } as const;
-
-const list = [
-  {
-    collection: 'multicast-groups',
-    kind: 'multicast-group',
-    noun: 'group',
-    nouns: 'multicast groups',
-    ...own,
-    events: ['group', 'receiver'],
-    removed: 'The switches drop what is sent to its proxy address from then on.',
-  },
-  {
-    collection: 'jobs',
-    kind: 'job',
-    noun: 'job',
-    nouns: 'jobs',
-    ...own,
-    events: ['job'],
-    removed: 'What followed from it is taken back. Its traffic goes on as long as its hosts write.',
-  },
-  {
-    collection: 'leases',
-    kind: 'lease',
-    noun: 'lease',
-    nouns: 'leases',
-    ...own,
-    events: ['lease'],
-    removed: 'Its paths are free at once.',
-  },
-  {
-    collection: 'maintenances',
-    kind: 'maintenance',
-    noun: 'maintenance',
-    nouns: 'maintenances',
-    ...operation,
-    events: ['maintenance'],
-    removed: 'What was drained for it is used again, unless somebody else has drained it.',
-  },
-  {
-    collection: 'silences',
-    kind: 'silence',
-    noun: 'silence',
-    nouns: 'silences',
-    ...operation,
-    events: ['silence'],
-    removed: 'Its cause comes before what is silent again, and makes alerts.',
-  },
-  {
-    collection: 'notifications',
-    kind: 'notification',
-    noun: 'notification',
-    nouns: 'notifications',
-    reads: 'administer',
-    writes: 'administer',
-    events: ['notification'],
-    removed: 'Its receiver is told nothing more, and what waits is not sent.',
-  },
-  {
-    collection: 'tenants',
-    kind: 'tenant',
-    noun: 'tenant',
-    nouns: 'tenants',
-    ...own,
-    events: ['tenant'],
-    removed: 'The controller refuses it while a PFC policy refers to it.',
-  },
-  {
-    collection: 'pfc-policies',
-    kind: 'pfc-policy',
-    noun: 'PFC policy',
-    nouns: 'PFC policies',
-    ...own,
-    events: ['pfc-policy', 'pfc'],
-    removed: 'Its tunnels end, and its pauses with them.',
-  },
-  {
-    collection: 'srv6-policies',
-    kind: 'srv6-policy',
-    noun: 'SRv6 policy',
-    nouns: 'SRv6 policies',
-    ...networks,
-    events: ['srv6-policy'],
-    removed: 'The controller refuses it while a tenant or a PFC policy refers to it.',
-  },
-  {
-    collection: 'cc-profiles',
-    kind: 'cc-profile',
-    noun: 'CC profile',
-    nouns: 'CC profiles',
-    ...networks,
-    events: [],
-    removed: 'The controller refuses it while an EV profile names it.',
-  },
-  {
-    collection: 'ev-profiles',
-    kind: 'ev-profile',
-    noun: 'EV profile',
-    nouns: 'EV profiles',
-    ...networks,
-    events: ['ev-profile'],
-    overridden: true,
-    removed: 'The configuration applies to it again.',
-  },
-  {
-    collection: 'networks',
-    kind: 'network',
-    noun: 'network',
-    nouns: 'networks',
-    ...networks,
-    events: ['network'],
-    removed: 'Its nodes and links leave the topology, unless another source has them.',
-  },
-  {
-    collection: 'projects',
-    kind: 'project',
-    noun: 'project',
-    nouns: 'projects',
-    reads: 'tenant:read',
-    writes: 'administer',
-    events: ['project'],
-    removed: 'The controller refuses it while it has resources.',
-  },
-  {
-    collection: 'ports',
-    at: '/v1/switches/{id}/ports/{port}',
-    kind: 'port',
-    noun: 'port',
-    nouns: 'ports of switches',
-    ...operation,
-    events: ['port'],
-    overridden: true,
-    removed: 'The switch keeps the settings that it has.',
-  },
-  {
-    collection: 'host-ports',
-    at: '/v1/hosts/{name}/ports/{port}',
-    kind: 'host-port',
-    noun: 'port of a host',
-    nouns: 'ports of hosts',
-    ...drained,
-  },
-  { collection: 'links', at: '/v1/links/{id}', kind: 'link', noun: 'link', nouns: 'links', ...drained },
-  { collection: 'nodes', at: '/v1/nodes/{id}', kind: 'node', noun: 'switch', nouns: 'switches', ...drained },
-  { collection: 'planes', at: '/v1/planes/{plane}', kind: 'plane', noun: 'plane', nouns: 'planes', ...drained },
-] as const satisfies readonly Kind[];
-
 export type Collection = (typeof list)[number]['collection'];
 
-export const kinds: readonly (Kind & { collection: Collection })[] = list;
+export const kinds: readonly (Kind & { collection: Collection })[] = list satisfies readonly Kind[];
 
 /** Returns the kind of a collection; undefined when no client writes it. */
 export function kindOf(collection: string): (Kind & { collection: Collection }) | undefined {

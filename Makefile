@@ -20,14 +20,15 @@ demo: build
 # What runs on one goroutine: the race detector finds nothing there that it does not find in the
 # packages that use it, and takes minutes for it. A test fails when code of these starts a goroutine.
 ALONE = ./controller/inventory ./controller/job/layout ./controller/job/lease ./controller/job/ready \
-	./controller/kind ./controller/mrc/ev ./controller/mrc/prove ./controller/mrc/suspect ./controller/multicast \
+	./controller/kind ./controller/mrc/ev ./controller/mrc/prove ./controller/mrc/selfprobe \
+	./controller/mrc/suspect ./controller/multicast \
 	./controller/orphan ./controller/pfc ./controller/pfc/tunnel ./controller/plan/node ./controller/reconcile \
 	./controller/underlay ./dataplane ./dataplane/bitfield ./dataplane/bmv2hash ./dataplane/bmv2json \
 	./dataplane/drop ./dataplane/engine ./dataplane/extern ./dataplane/ir ./dataplane/queue ./dataplane/replay \
 	./dataplane/setup ./dataplane/stf ./dataplane/stf/p4testgen ./dataplane/table ./dataplane/trace ./host/cm \
-	./host/mrc ./host/nic ./host/nscc ./host/rc ./host/spray ./host/verbs ./internal/hostlist ./internal/ring \
+	./host/mrc ./host/nic ./host/nscc ./host/rc ./host/selfprobe ./host/spray ./host/verbs ./internal/hostlist ./internal/ring \
 	./internal/strictyaml ./internal/virtual ./lab/maxmin ./packet ./packet/cm ./test/arch ./test/fabric \
-	./test/faults ./test/mrc/flows ./test/pfc ./topology/bgpls/wire
+	./test/faults ./test/mrc/flows ./test/mrc/truth ./test/pfc ./topology/bgpls/wire
 
 # Builds tools that are Go programs into bin/tools: those of test/tools, a module of its own, and others
 # that it pins, so that go.mod has nothing of what they depend on.
@@ -185,6 +186,7 @@ soak:
 	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/mrc/flows
 	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/mrc/flows
 	WEFT_SIEGE=1 $(GO) test -timeout 1h -run '^(TestStrangersPipelines|TestReadsNeverRead|TestSubscriptionsNeverRead)$$' -v ./dataplane/p4rt ./dataplane/gnmi
+	WEFT_SEEDS=2000 $(GO) test -timeout 24h -run '^(TestFaultsAreNamed|TestNothingIsAccused)$$' -v ./test/mrc/truth
 	WEFT_CAPACITY=all $(GO) test -timeout 24h -run '^TestCapacityKept$$' -v ./test/mrc/flows
 	WEFT_CAPACITY=all $(GO) test -count=1 -run '^TestFabric$$' -v ./test/kernels
 	WEFT_MRC_SOAK=$(MRC_SOAK) $(GO) test -count=1 -timeout 24h -run '^TestPrograms$$' -v ./test/libmrc

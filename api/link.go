@@ -35,5 +35,42 @@ type LinkStatus struct {
 	Sources   []string        `json:"sources,omitempty" doc:"What it is known from, the one that counts first: bgp-ls, network and a name, file, or lldp. Absent when it is no longer there."`
 	Denied    bool            `json:"denied" doc:"EVs that cross it are denied."`
 	Drained   bool            `json:"drained" doc:"It is not to be used, whatever its phase."`
+	Truth     *LinkTruth      `json:"truth,omitempty" doc:"What counters and probes say of it, beside what the control plane says: phase, fromPort and toPort. Absent when they say nothing."`
 	Drains    []Drain         `json:"drains,omitempty" doc:"What takes it out of use: a drain of the link, of a node at its end, or of its plane."`
+}
+
+// LinkTruth is what counters and probes say about one direction of a link, and what the controller
+// concluded.
+type LinkTruth struct {
+	Counters  *LinkCounters   `json:"counters,omitempty" doc:"Counters of the ports at its ends; absent: none were read."`
+	Probes    *LinkProbes     `json:"probes,omitempty" doc:"Probes of hosts to themselves, which cross both directions; absent: no host was asked."`
+	Concluded *LinkConclusion `json:"concluded,omitempty" doc:"Absent: nothing speaks against it."`
+}
+
+// LinkCounters are counters of the ports at the ends of a link.
+type LinkCounters struct {
+	Sent     uint64 `json:"sent" doc:"Packets, at its beginning."`
+	Received uint64 `json:"received" doc:"Packets, at its end."`
+	Missing  uint64 `json:"missing" doc:"Packets sent and not received, but for those under way."`
+}
+
+// LinkProbes are probes of hosts to themselves over a link.
+type LinkProbes struct {
+	Hosts     int       `json:"hosts" doc:"Hosts that probe it."`
+	Passed    uint64    `json:"passed" doc:"Probes that came back."`
+	Lost      uint64    `json:"lost" doc:"Probes that did not."`
+	SetAside  uint64    `json:"setAside" doc:"Probes of unknown fate: their host slept, or its port was down."`
+	Dead      int       `json:"dead" doc:"Hosts for which the last probes were all lost."`
+	DeadSince time.Time `json:"deadSince,omitzero" doc:"When the first of these was sent."`
+	Gap       string    `json:"gap,omitempty" doc:"Why fewer than three hosts probe it."`
+}
+
+// LinkConclusion is what the controller concluded about a link.
+type LinkConclusion struct {
+	Kind   string          `json:"kind,omitempty" enum:"blackHole,grey" doc:"As of a suspect."`
+	Node   topology.NodeID `json:"node,omitempty" doc:"The switch at one of its ends that loses packets on all of its links."`
+	Loss   float64         `json:"loss" doc:"Share, of 1, of the packets that are lost."`
+	Since  time.Time       `json:"since"`
+	Denied bool            `json:"denied" doc:"EVs over it are denied."`
+	Why    string          `json:"why,omitempty" doc:"Why they are not."`
 }

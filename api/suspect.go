@@ -12,8 +12,12 @@ type Suspect struct {
 	FromName   string            `json:"fromName,omitempty"`
 	To         topology.NodeID   `json:"to,omitempty" doc:"Where the one link ends; absent when that is a host."`
 	ToName     string            `json:"toName,omitempty"`
+	Node       topology.NodeID   `json:"node,omitempty" doc:"The switch, where all links of it lose packets."`
+	NodeName   string            `json:"nodeName,omitempty"`
 	Host       string            `json:"host,omitempty" doc:"The host, of the link between a host and its leaf; absent while it is not known which host of the leaf."`
 	HostPort   uint8             `json:"hostPort,omitempty" doc:"Port of the host, of such a link."`
+	Kind       string            `json:"kind,omitempty" enum:"blackHole,grey" doc:"What probes of hosts to themselves show: it forwards nothing, with its ports up, or loses a part. Absent of other evidence."`
+	By         string            `json:"by,omitempty" enum:"selfProbes" doc:"The evidence: probes of hosts to themselves, which cross a link both ways, so that links has both directions. Absent: packets, probes and counters of any kind."`
 	Confidence float64           `json:"confidence" doc:"Probability, of 1, that it is this link and no other, nor none."`
 	Loss       float64           `json:"loss" doc:"Share, of 1, of the packets across it that are lost beyond what is lost elsewhere."`
 	Evidence   SuspectEvidence   `json:"evidence"`

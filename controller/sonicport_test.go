@@ -28,8 +28,10 @@ func (s *told) Set(host string, state *hostapi.State) error {
 	return nil
 }
 func (s *told) Probe(string, *hostapi.Probe) error { return nil }
-func (s *told) Status(string) (mrc.Stream, bool)   { return mrc.Stream{}, false }
-func (s *told) Counters() mrc.StreamCounts         { return mrc.StreamCounts{} }
+
+func (s *told) SetSelfProbes(string, *hostapi.SelfProbes) error { return nil }
+func (s *told) Status(string) (mrc.Stream, bool)                { return mrc.Stream{}, false }
+func (s *told) Counters() mrc.StreamCounts                      { return mrc.StreamCounts{} }
 
 // denied returns how many EVs a host is denied.
 func (s *told) denied(host string) (n int) {

@@ -149,6 +149,13 @@ func (p *PathControl) work() {
 		for _, x := range r.Probes {
 			c.after(c.Latencies.PacketIn, func() { p.probe(x) })
 		}
+		for _, x := range r.SelfProbes {
+			c.after(c.Latencies.PacketIn, func() {
+				node := c.World.mrc[x.Host]
+				node.SelfProbe(c.World.now, x.Plan)
+				node.Wake()
+			})
+		}
 		for _, e := range r.Events {
 			c.logf("%v event %v %s %s", c.World.now, e.Type, e.Object, e.Message)
 		}
@@ -255,6 +262,14 @@ type pathReporter struct {
 func (r pathReporter) EVEvent(e hostapi.EVEvent) {
 	r.paths.later(func() error {
 		_ = r.paths.core.EVEvents(r.host, &hostapi.EVEvents{Events: []hostapi.EVEvent{e}}) // likewise
+		return nil
+	})
+}
+
+// SelfProbeCounts implements nic.Reporter.
+func (r pathReporter) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
+	r.paths.later(func() error {
+		_ = r.paths.core.SelfProbeCounts(r.host, c) // of an earlier controller; the core counts that
 		return nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/internal/strictyaml"
@@ -13,6 +14,7 @@ import (
 
 const (
 	labProbes     = 160 // a second, of all hosts
+	labSelfProbes = 10  // a second, of each host to itself
 	labLinkCounts = 5 * time.Second
 )
 
@@ -27,8 +29,11 @@ func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
 		*d = max(*d, api.Duration(time.Duration(trips)*rtt))
 	}
 	stretch(&m.Probes.Timeout, probeEvery)
+	stretch(&m.Probes.SelfTimeout, probeEvery)
+	m.Probes.SelfTimeout = min(m.Probes.SelfTimeout, api.Duration(hostapi.MaxSelfTimeout))
 	// One processor is all switches and hosts, and reads probes and counters too.
 	m.Probes.Rate, m.Probes.HostRate = labProbes, max(1, labProbes/max(1, len(n.Hosts)))
+	m.Probes.Self = labSelfProbes
 	m.LinkCounts = api.Duration(labLinkCounts)
 	stretch(&m.Restore.Linger, 2)
 	return &m

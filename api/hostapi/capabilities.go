@@ -41,6 +41,7 @@ type Capabilities struct {
 	MaxWIMM           int  // WriteIMMs in flight, as requester
 	MaxWIMMDest       int  // and as responder
 	QPHints           bool // the agent takes State.Hints
+	SelfProbes        bool // the agent takes a plan of SelfProbes
 }
 
 // HasFormat reports whether the device takes a format mode.
@@ -66,7 +67,8 @@ func Modes[M ~uint8](modes ...M) uint32 {
 func (c *Capabilities) Equal(d *Capabilities) bool {
 	a, b := *c, *d
 	a.CCAlgorithms, b.CCAlgorithms = nil, nil
-	return slices.Equal(c.CCAlgorithms, d.CCAlgorithms) && c.QPHints == d.QPHints && a.same(b)
+	return slices.Equal(c.CCAlgorithms, d.CCAlgorithms) && c.QPHints == d.QPHints &&
+		c.SelfProbes == d.SelfProbes && a.same(b)
 }
 
 func (c Capabilities) same(d Capabilities) bool {

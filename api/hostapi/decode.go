@@ -45,10 +45,13 @@ func decodeUp(m *pb.HostMessage) (Up, *FieldError) {
 	case *pb.HostMessage_QueuePairs:
 		q, err := decodeQueuePairs(m.QueuePairs)
 		return q, in(err, "queue_pairs")
+	case *pb.HostMessage_SelfProbeCounts:
+		c, err := decodeSelfProbeCounts(m.SelfProbeCounts)
+		return c, in(err, "self_probe_counts")
 	}
 	return nil, invalid("message",
 		"none that this version knows, want hello, applied, refused, ev_events, ev_counts, "+
-			"probe_result, port_status or queue_pairs")
+			"probe_result, port_status, queue_pairs or self_probe_counts")
 }
 
 func in(err *FieldError, field string) *FieldError {
@@ -114,6 +117,7 @@ func decodeCapabilities(m *pb.Capabilities) (Capabilities, *FieldError) {
 		OptAttr: m.GetOptAttr(), DeviceCap: m.GetDeviceCap(),
 		MaxMPR: number(m.GetMaxMpr()), MaxWIMM: number(m.GetMaxWimm()),
 		MaxWIMMDest: number(m.GetMaxWimmDest()), QPHints: m.GetQpHints(),
+		SelfProbes: m.GetSelfProbes(),
 	}
 	return c, c.validate()
 }

@@ -53,6 +53,9 @@ func EncodeUp(m Up) *pb.HostMessage {
 			m.Up)}}}
 	case *QueuePairs:
 		return &pb.HostMessage{Message: &pb.HostMessage_QueuePairs{QueuePairs: encodeQueuePairs(m)}}
+	case *SelfProbeCounts:
+		return &pb.HostMessage{Message: &pb.HostMessage_SelfProbeCounts{
+			SelfProbeCounts: encodeSelfProbeCounts(m)}}
 	}
 	return &pb.HostMessage{}
 }
@@ -84,6 +87,9 @@ func EncodeDown(m Down) []*pb.ControllerMessage {
 			probe.Source = m.Source.AsSlice()
 		}
 		return []*pb.ControllerMessage{{Message: &pb.ControllerMessage_ProbeRequest{ProbeRequest: probe}}}
+	case *SelfProbes:
+		return []*pb.ControllerMessage{{Message: &pb.ControllerMessage_SelfProbes{
+			SelfProbes: encodeSelfProbes(m)}}}
 	}
 	return nil
 }
@@ -175,7 +181,7 @@ func encodeCapabilities(c *Capabilities) *pb.Capabilities {
 		CcAlgorithms: c.CCAlgorithms,
 		PhyPortMask:  uint32(c.Ports), OptAttr: c.OptAttr, DeviceCap: c.DeviceCap,
 		MaxMpr: uint32(c.MaxMPR), MaxWimm: uint32(c.MaxWIMM),
-		MaxWimmDest: uint32(c.MaxWIMMDest), QpHints: c.QPHints,
+		MaxWimmDest: uint32(c.MaxWIMMDest), QpHints: c.QPHints, SelfProbes: c.SelfProbes,
 	}
 }
 

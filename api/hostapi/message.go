@@ -9,23 +9,25 @@ import (
 const API = 1
 
 // Up is a message from a host: *Hello, *Applied, *Refused, *EVEvents, *EVCounts, *ProbeResult,
-// *PortStatus or *QueuePairs.
+// *PortStatus, *QueuePairs or *SelfProbeCounts.
 type Up interface{ up() }
 
-// Down is a message from a controller: *Welcome, *Update or *Probe.
+// Down is a message from a controller: *Welcome, *Update, *Probe or *SelfProbes.
 type Down interface{ down() }
 
-func (*Hello) up()       {}
-func (*Applied) up()     {}
-func (*Refused) up()     {}
-func (*EVEvents) up()    {}
-func (*EVCounts) up()    {}
-func (*ProbeResult) up() {}
-func (*PortStatus) up()  {}
-func (*QueuePairs) up()  {}
-func (*Welcome) down()   {}
-func (*Update) down()    {}
-func (*Probe) down()     {}
+func (*Hello) up()           {}
+func (*Applied) up()         {}
+func (*Refused) up()         {}
+func (*EVEvents) up()        {}
+func (*EVCounts) up()        {}
+func (*ProbeResult) up()     {}
+func (*PortStatus) up()      {}
+func (*QueuePairs) up()      {}
+func (*SelfProbeCounts) up() {}
+func (*Welcome) down()       {}
+func (*Update) down()        {}
+func (*Probe) down()         {}
+func (*SelfProbes) down()    {}
 
 // Hello is the first message of a host.
 type Hello struct {

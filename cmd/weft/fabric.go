@@ -120,11 +120,12 @@ func planeTable(w io.Writer, planes []api.Plane) error {
 }
 
 func suspectTable(w io.Writer, suspects []api.Suspect) error {
-	g := newGrid("FROM", "TO", "LOSS", "CONFIDENCE", "LOST", "SENT", "PATHS", "SINCE", "DENIED",
-		"LINKS", "NOTE")
+	g := newGrid("KIND", "FROM", "TO", "LOSS", "CONFIDENCE", "LOST", "SENT", "PATHS", "SINCE",
+		"DENIED", "LINKS", "NOTE")
 	for i := range suspects {
 		s := &suspects[i]
-		g.row(named(s.FromName, s.From), named(s.ToName, s.To), fmt.Sprintf("%.3g", s.Loss),
+		from := cmp.Or(named(s.NodeName, s.Node), named(s.FromName, s.From))
+		g.row(s.Kind, from, named(s.ToName, s.To), fmt.Sprintf("%.3g", s.Loss),
 			fmt.Sprintf("%.4f", s.Confidence),
 			s.Evidence.Lost, s.Evidence.Sent, s.Evidence.Paths, clockTime(s.Since), yesNo(s.Denied),
 			joined(s.Links), s.Why)

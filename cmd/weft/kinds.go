@@ -165,7 +165,8 @@ var kinds = []*kind{
 	}),
 	show(kindNamed("link"), shown{
 		key: "id", table: rows(linkTable),
-		wide: wider(linkMore, "VERSION", "FROM PORT", "TO PORT", "UNTIL", "DRAINED", "FROM ID", "TO ID"),
+		wide: wider(linkMore, "VERSION", "FROM PORT", "TO PORT", "PROBES LOST",
+			"COUNTERS MISSING", "CONCLUDED", "UNTIL", "DRAINED", "FROM ID", "TO ID"),
 	}),
 	show(kindNamed("node"), shown{key: "id", table: rows(nodeTable)}),
 	show(kindNamed("plane"), shown{key: "plane", table: rows(planeTable)}),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -154,8 +155,20 @@ func projectMore(p *api.Project) []any {
 }
 
 func linkMore(l *api.Link) []any {
-	s := &l.Status
-	return []any{l.Version, s.FromPort, s.ToPort, clockTime(s.Until), yesNo(s.Drained), s.From, s.To}
+	s, probes, missing, found := &l.Status, "", "", ""
+	if t := s.Truth; t != nil {
+		if p := t.Probes; p != nil {
+			probes = fmt.Sprintf("%d of %d by %d", p.Lost, p.Passed+p.Lost, p.Hosts)
+		}
+		if c := t.Counters; c != nil {
+			missing = fmt.Sprintf("%d of %d", c.Missing, c.Sent)
+		}
+		if c := t.Concluded; c != nil {
+			found = cmp.Or(c.Kind, "loses packets")
+		}
+	}
+	return []any{l.Version, s.FromPort, s.ToPort, probes, missing, found, clockTime(s.Until),
+		yesNo(s.Drained), s.From, s.To}
 }
 
 func jobMore(j *api.Job) []any {

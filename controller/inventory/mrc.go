@@ -77,21 +77,24 @@ type Restore struct {
 
 // Suspects defines what becomes of links that lose packets without being down.
 type Suspects struct {
-	Deny       bool         `yaml:"deny" doc:"deny links that lose packets, while hosts have other paths; otherwise they are only reported. What one host reports is not enough for a link that other hosts use: without its reports the others must show the loss, or counters of switches" default:"false"`
-	DenyLoss   float64      `yaml:"denyLoss" doc:"least share of lost packets for a denial"`
-	Every      api.Duration `yaml:"every" doc:"interval of the analysis, and the confidence needed to name a link"`
-	Confidence float64      `yaml:"confidence" doc:"interval of the analysis, and the confidence needed to name a link"`
-	Hold       api.Duration `yaml:"hold" doc:"duration of such a denial; doubled when the link is found bad again"`
-	MaxHold    api.Duration `yaml:"maxHold" doc:"duration of such a denial; doubled when the link is found bad again"`
-	Probes     int          `yaml:"probes" doc:"successful probes in a row before the link is used again"`
+	Deny           bool         `yaml:"deny" doc:"deny links that lose packets, while hosts have other paths; otherwise they are only reported. What one host reports is not enough for a link that other hosts use: without its reports the others must show the loss, or counters of switches" default:"false"`
+	DenyBlackHoles bool         `yaml:"denyBlackHoles" doc:"deny links and switches that return none of the probes that hosts send to themselves, while hosts have other paths"`
+	DenyLoss       float64      `yaml:"denyLoss" doc:"least share of lost packets for a denial"`
+	Every          api.Duration `yaml:"every" doc:"interval of the analysis, and the confidence needed to name a link"`
+	Confidence     float64      `yaml:"confidence" doc:"interval of the analysis, and the confidence needed to name a link"`
+	Hold           api.Duration `yaml:"hold" doc:"duration of such a denial; doubled when the link is found bad again"`
+	MaxHold        api.Duration `yaml:"maxHold" doc:"duration of such a denial; doubled when the link is found bad again"`
+	Probes         int          `yaml:"probes" doc:"successful probes in a row before the link is used again"`
 }
 
 // Probes bound the EV probes that hosts are asked for.
 type Probes struct {
-	Rate     int          `yaml:"rate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
-	HostRate int          `yaml:"hostRate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
-	Timeout  api.Duration `yaml:"timeout" doc:"timeout of a probe"`
-	DSCP     *uint8       `yaml:"dscp" doc:"codepoint of probes" default:"that of control packets"`
+	Rate        int          `yaml:"rate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
+	HostRate    int          `yaml:"hostRate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
+	Timeout     api.Duration `yaml:"timeout" doc:"timeout of a probe"`
+	Self        int          `yaml:"self" doc:"probes a second that each host sends to itself through its switches, in the modes with uSIDs; 0, or a 'rate' of 0: none"`
+	SelfTimeout api.Duration `yaml:"selfTimeout" doc:"timeout of such a probe: a few round trips, and what a host may be late"`
+	DSCP        *uint8       `yaml:"dscp" doc:"codepoint of probes" default:"that of control packets"`
 }
 
 // DefaultMRC returns the configuration of a network that sets only the mode of MRC. The mode ""
@@ -104,9 +107,11 @@ func DefaultMRC(mode string) MRC {
 		Classes: DefaultClasses(), ICMP: ICMPErrors{Interval: ms(10), Burst: 10},
 		Restore: Restore{Hold: ms(1000), MaxHold: ms(60_000), Calm: ms(300_000), Every: ms(100),
 			FirstRound: ms(10_000), Linger: ms(50)},
-		Suspects: Suspects{DenyLoss: 1e-3, Every: ms(500), Confidence: 0.99, Hold: ms(30_000),
+		Suspects: Suspects{DenyBlackHoles: true, DenyLoss: 1e-3, Every: ms(500), Confidence: 0.99,
+			Hold:    ms(30_000),
 			MaxHold: ms(1_800_000), Probes: 512},
-		Probes: Probes{Rate: 2000, HostRate: 100, Timeout: ms(100)},
+		Probes: Probes{Rate: 2000, HostRate: 100, Timeout: ms(100),
+			Self: 200, SelfTimeout: ms(2)},
 	}
 }
 
@@ -122,6 +127,12 @@ func (m *MRC) ProfilesOfJobs() bool { return m.Profiles == profileRules[1] }
 
 // On reports whether hosts are asked for probes.
 func (p *Probes) On() bool { return p.Rate != 0 && p.HostRate != 0 }
+
+// SelfProbes reports whether hosts send probes to themselves.
+func (m *MRC) SelfProbes() bool {
+	mode, _ := ev.ParseMode(m.Mode)
+	return m.Probes.On() && m.Probes.Self > 0 && mode.SRv6()
+}
 
 // ProbeDSCP returns the DSCP of probes.
 func (m *MRC) ProbeDSCP() uint8 {

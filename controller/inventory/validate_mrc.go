@@ -11,6 +11,9 @@ import (
 // mostProbes a second.
 const mostProbes = 1_000_000
 
+// mostSelfProbes a second of each host: one every hostapi.MinSelfInterval.
+const mostSelfProbes = 100_000
+
 // Validate returns Faults, or nil. An MRC without a mode has one.
 func (m *MRC) Validate() error {
 	var v validator
@@ -82,6 +85,11 @@ func (v *validator) mrc(m *MRC) {
 	p := &m.Probes
 	v.count("mrc.probes.rate", p.Rate, 0, mostProbes)
 	v.count("mrc.probes.hostRate", p.HostRate, 0, mostProbes)
+	v.count("mrc.probes.self", p.Self, 0, mostSelfProbes)
+	v.positive("mrc.probes.selfTimeout", p.SelfTimeout, false)
+	if p.SelfTimeout.D() > hostapi.MaxSelfTimeout {
+		v.bad("mrc.probes.selfTimeout", "is %v: want at most %v", p.SelfTimeout, hostapi.MaxSelfTimeout)
+	}
 	v.positive("mrc.probes.timeout", p.Timeout, false)
 	if p.Timeout.D() > hostapi.MaxProbeTime {
 		v.bad("mrc.probes.timeout", "is %v: want at most %v", p.Timeout, hostapi.MaxProbeTime)

@@ -89,7 +89,7 @@ func New(cfg Config) (*Core, error) {
 	c.profiles = newProfiles(c.env, &c.cfg.MRC)
 	var err error
 	c.prover, err = prove.New(&c.cfg.MRC, prove.Outside{
-		State: c.state, Profiles: c.profiles, Counters: &c.counters, Event: c.event,
+		Epoch: cfg.Epoch, State: c.state, Profiles: c.profiles, Counters: &c.counters, Event: c.event,
 		Settle:  func() *fabric.Denial { c.settle(); return c.state.Denial() },
 		Awaited: c.hosts.awaited, LastPath: c.lastPath,
 		Probe: func(host string, p *hostapi.Probe) {
@@ -149,6 +149,7 @@ func (c *Core) Next() (at time.Duration, ok bool) {
 func (c *Core) Ready() Ready {
 	c.settle()
 	r := c.out
+	r.SelfProbes = c.prover.SelfPlans()
 	c.out = Ready{}
 	return r
 }
@@ -242,6 +243,15 @@ func (c *Core) ProbeResult(name string, r *hostapi.ProbeResult) error {
 		return err
 	}
 	return c.prover.Result(h.Host, r)
+}
+
+// SelfProbeCounts records what became of the probes of a host to itself.
+func (c *Core) SelfProbeCounts(name string, m *hostapi.SelfProbeCounts) error {
+	h, err := c.hosts.find(name)
+	if err != nil {
+		return err
+	}
+	return c.prover.SelfProbeCounts(h.Host, m)
 }
 
 // LinkCounts records the packets sent at one end of a link and received at the other, since both
@@ -353,12 +363,18 @@ type Ready struct {
 	Sets []Set
 	// Probes are to be made by hosts; the answers go to Core.ProbeResult.
 	Probes []Probe
+	// SelfProbes are plans of probes that hosts send to themselves; the counts go to
+	// Core.SelfProbeCounts.
+	SelfProbes []prove.SelfPlan
 	// Events are for people, and wait until Saves are kept with all before.
 	Events []api.Event
 }
 
 // Empty reports whether there is nothing to do.
-func (r *Ready) Empty() bool { return len(r.Saves)+len(r.Sets)+len(r.Probes)+len(r.Events) == 0 }
+func (r *Ready) Empty() bool {
+	return len(r.Saves)+len(r.Sets)+len(r.Probes)+len(r.SelfProbes)+
+		len(r.Events) == 0
+}
 
 // Set is what a host is to hold from now on.
 type Set struct {

@@ -74,8 +74,8 @@ func newHosts(e *env, wire hostapi.Wire) *hostSet {
 }
 
 func capabilitiesKey(caps hostapi.Capabilities) string {
-	caps.EVFreeCount = 0 // part of what changes
-	caps.QPHints = false // each host has its own
+	caps.EVFreeCount = 0                         // part of what changes
+	caps.QPHints, caps.SelfProbes = false, false // each host has its own
 	return fmt.Sprintf("%+v", caps)
 }
 
@@ -218,7 +218,8 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 		return err
 	}
 	foreign := m.Version != (hostapi.Version{}) && m.Version.Epoch != c.cfg.Epoch
-	if h.hello.Instance != m.Instance {
+	restarted := h.hello.Instance != m.Instance
+	if restarted {
 		h.Restart(foreign)
 	}
 	again := h.sender != nil &&
@@ -231,6 +232,7 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	h.queuePairs = hostapi.QueuePairs{}
 	h.foreign = foreign && !h.told
 	c.prover.Connect(h.Host, m.Capabilities.OptAttr&hostapi.OptEVProbe != 0)
+	c.prover.SetSelfProbes(h.Host, m.Capabilities.SelfProbes, restarted)
 	if !again {
 		c.hosts.delist(h)
 		c.hosts.enlist(h)

@@ -145,6 +145,11 @@ func (c *Core) viewLink(l *fabric.Link) api.Link {
 		Drains: c.drains.views(func(d *drain) bool { return d.covers(f, l.Edge) }),
 	}}
 	v.Status.FromPort, v.Status.ToPort = c.state.LinkPorts(l.Link)
+	if place, ok := f.Place(l.ID); ok {
+		if truth := c.prover.LinkTruth(place, c.wall); truth != (api.LinkTruth{}) {
+			v.Status.Truth = &truth
+		}
+	}
 	if until := l.Until(); until > 0 {
 		v.Status.Until = c.wall(until)
 	}

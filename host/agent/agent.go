@@ -103,6 +103,11 @@ func (a *Agent) Held() (hostapi.Version, *hostapi.State) {
 // PortStatus reports the host's ports that are up.
 func (a *Agent) PortStatus(up hostapi.PortMask) { a.say(func(o *Outbox) { o.Ports(up) }) }
 
+// SelfProbeCounts reports what became of probes of the host to itself.
+func (a *Agent) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
+	a.say(func(o *Outbox) { o.SelfProbeCounts(c) })
+}
+
 func (a *Agent) say(what func(*Outbox)) {
 	a.mu.Lock()
 	what(a.out)
@@ -374,8 +379,17 @@ func (a *Agent) handle(m *hostpb.ControllerMessage, parts *hostapi.Assembler) er
 		if r := a.core.Probe(p, done); r != nil {
 			done(*r)
 		}
+	case *hostpb.ControllerMessage_SelfProbes:
+		p, err := hostapi.DecodeSelfProbes(m.SelfProbes)
+		if err != nil {
+			return fmt.Errorf("%w: self_probes: %w", errProtocol, err)
+		}
+		if e, ok := a.core.endpoint.(SelfProber); ok {
+			e.SelfProbe(p)
+		}
 	default:
-		return fmt.Errorf("%w: message: %T after welcome, want update or probe_request", errProtocol, m)
+		return fmt.Errorf("%w: message: %T after welcome, want update, probe_request or self_probes",
+			errProtocol, m)
 	}
 	return nil
 }

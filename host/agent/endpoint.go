@@ -25,6 +25,13 @@ type Occupied interface {
 	QueuePairs() []hostapi.QueuePairGroup
 }
 
+// A SelfProber is an endpoint that sends probes to itself; its Capabilities have SelfProbes.
+type SelfProber interface {
+	// SelfProbe follows a plan in place of the plan before. What becomes of the probes goes to
+	// Agent.SelfProbeCounts.
+	SelfProbe(p *hostapi.SelfProbes)
+}
+
 // A Change leads from one state to another state; both are not nil.
 type Change struct {
 	From, To *hostapi.State

@@ -44,13 +44,23 @@ type Outbox struct {
 	order  []evKey // of counts, as they came
 	told   map[evKey]hostapi.EVCount
 
+	self selfCounts
+
 	lost struct{ events, results uint64 }
+}
+
+// selfCounts are counters of self-probes that the controller has not been told.
+type selfCounts struct {
+	of     hostapi.Version                // the plan
+	counts map[int]hostapi.SelfProbeCount // the last of each target with news
+	order  []int                          // of counts, as they came
 }
 
 // NewOutbox is an empty outbox, without a stream.
 func NewOutbox() *Outbox {
 	return &Outbox{bad: make(map[evKey]struct{}), counts: make(map[evKey]hostapi.EVCount),
-		told: make(map[evKey]hostapi.EVCount)}
+		told: make(map[evKey]hostapi.EVCount),
+		self: selfCounts{counts: make(map[int]hostapi.SelfProbeCount)}}
 }
 
 // Open is the controller's welcome on a new stream.
@@ -167,6 +177,34 @@ func (o *Outbox) nextQueuePairs() *hostapi.QueuePairs {
 	return m
 }
 
+// SelfProbeCounts queues the present counters of targets of self-probes. Those of an earlier plan
+// are dropped.
+func (o *Outbox) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
+	s := &o.self
+	if c.Version != s.of {
+		s.of, s.order = c.Version, nil
+		clear(s.counts)
+	}
+	for _, n := range c.Counts {
+		if _, waiting := s.counts[n.Target]; !waiting {
+			s.order = append(s.order, n.Target)
+		}
+		s.counts[n.Target] = n
+	}
+}
+
+// next is the message with the counters that have waited longest, at most so many.
+func (s *selfCounts) next(most int) *hostapi.SelfProbeCounts {
+	n := min(len(s.order), most)
+	m := &hostapi.SelfProbeCounts{Version: s.of}
+	for _, target := range s.order[:n] {
+		m.Counts = append(m.Counts, s.counts[target])
+		delete(s.counts, target)
+	}
+	s.order = append(s.order[:0], s.order[n:]...)
+	return m
+}
+
 // Result is the answer to a probe request.
 func (o *Outbox) Result(r hostapi.ProbeResult) {
 	if len(o.results) == maxResults {
@@ -198,6 +236,8 @@ func (o *Outbox) Next() hostapi.Up {
 		o.events = append(o.events[:0], o.events[n:]...)
 		o.dropped = 0
 		return m
+	case len(o.self.order) > 0:
+		return o.self.next(o.maxCounts)
 	case len(o.results) > 0:
 		r := o.results[0]
 		o.results = append(o.results[:0], o.results[1:]...)

@@ -49,6 +49,15 @@ func (o serialized) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
 	}
 }
 
+// SelfProbe has the device follow a plan, if the device takes one.
+func (o serialized) SelfProbe(p *hostapi.SelfProbes) {
+	if d, ok := o.device.(interface {
+		SelfProbe(now time.Duration, p *hostapi.SelfProbes)
+	}); ok {
+		_ = o.do(func(now time.Duration) { d.SelfProbe(now, p) })
+	}
+}
+
 // Counts yields the counters of the device at one time.
 func (o serialized) Counts(yield func(hostapi.EVCount) bool) {
 	var all []hostapi.EVCount

@@ -143,6 +143,8 @@ func (h *Host) receiveEndpointRequest(now time.Duration, port int, p *packet.MRC
 		return RefusedQPN, false
 	case !p.Headers.Is(packet.ExtERTH):
 		return RefusedHeaders, false
+	case p.IPv6.Src == h.cfg.Addr:
+		return h.receiveSelfProbe(port, p)
 	}
 	switch p.ERTH.Op {
 	case packet.EndpointPortStatus:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/host/internal/ibta"
+	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
@@ -26,6 +27,8 @@ type Host struct {
 	regions  verbs.Regions
 	counters Counters
 	ops      endpointOps
+	// selfProbes have come back and wait for PollSelfProbe.
+	selfProbes queue.Ring[SelfProbe]
 
 	// queue pairs with posted work, in the order they take turns: from turn on, then from 0
 	active []*QP

@@ -28,7 +28,7 @@ func software(ports int) hostapi.Capabilities {
 		OptAttr:   hostapi.OptEVProfileModifyOnline | hostapi.OptCCProfileModifyOnline | hostapi.OptEVEvent | hostapi.OptEVEventPreciseDropCount | hostapi.OptEVProbe,
 		DeviceCap: hostapi.CapTrimNACK | hostapi.CapDynamicMPR | hostapi.CapServiceTime,
 		MaxMPR:    mrc.MaxMPR, MaxWIMM: mrc.MaxWIMM, MaxWIMMDest: mrc.MaxWIMM,
-		QPHints: true,
+		QPHints: true, SelfProbes: true,
 	}
 }
 

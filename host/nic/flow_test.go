@@ -19,10 +19,14 @@ import (
 type reports struct {
 	events []hostapi.EVEvent
 	ports  []hostapi.PortMask
+	self   []*hostapi.SelfProbeCounts
 }
 
 func (r *reports) EVEvent(e hostapi.EVEvent)      { r.events = append(r.events, e) }
 func (r *reports) PortStatus(up hostapi.PortMask) { r.ports = append(r.ports, up) }
+func (r *reports) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
+	r.self = append(r.self, c)
+}
 
 func both(f *nictest.Bed, count, ports int) {
 	for i := range 2 {

@@ -8,6 +8,7 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/host/mrc"
 	"github.com/weft-sdn/weft/host/nscc"
+	"github.com/weft-sdn/weft/host/selfprobe"
 	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/packet"
 )
@@ -33,6 +34,7 @@ type NIC struct {
 	asked   map[uint16]*probing  // by the id of a probe under way
 	results []mrc.EndpointResult // of operations that are not the NIC's own
 	updates []*update            // Port Status Updates not answered yet
+	self    *selfprobe.Prober
 	intake  intake
 }
 
@@ -41,6 +43,7 @@ type NIC struct {
 type Reporter interface {
 	EVEvent(hostapi.EVEvent)
 	PortStatus(up hostapi.PortMask)
+	SelfProbeCounts(c *hostapi.SelfProbeCounts)
 }
 
 // New makes a NIC that holds nothing. The error wraps verbs.ErrConfig.
@@ -54,6 +57,7 @@ func New(cfg Config) (*NIC, error) {
 		cfg:    cfg, device: software(len(cfg.Host.Ports)), state: &hostapi.State{},
 		given:    &hostapi.State{},
 		profiles: make(map[string]*profile), asked: make(map[uint16]*probing),
+		self: selfprobe.New(cfg.Seed),
 	}
 	if cfg.Device != nil {
 		n.device = *cfg.Device
@@ -101,6 +105,7 @@ func (n *NIC) Waiting() bool { return n.cfg.Managed && !n.applied }
 // Advance is mrc.Host's, and sends the EV probes and Port Status Updates that are due.
 func (n *NIC) Advance(now time.Duration) (next time.Duration, pending bool) {
 	n.sendProbes(now)
+	n.probeSelf(now)
 	next, pending = n.Host.Advance(now)
 	n.collect()
 	if n.sendUpdates(now) {
@@ -110,6 +115,9 @@ func (n *NIC) Advance(now time.Duration) (next time.Duration, pending bool) {
 		next, pending = at, true
 	}
 	if at, ok := n.nextProbe(); ok && (!pending || at < next) {
+		next, pending = at, true
+	}
+	if at, ok := n.self.Next(); ok && (!pending || at < next) {
 		next, pending = at, true
 	}
 	return next, pending

@@ -32,6 +32,8 @@ func (l *listener) EVEvent(e hostapi.EVEvent) {
 }
 func (l *listener) PortStatus(up hostapi.PortMask) { l.ports = up }
 
+func (l *listener) SelfProbeCounts(*hostapi.SelfProbeCounts) {}
+
 // hold forgets what a controller forgets by the state that it sends.
 func (l *listener) hold(s *hostapi.State) {
 	maps.DeleteFunc(l.bad, func(k key, _ bool) bool {

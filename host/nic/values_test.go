@@ -159,9 +159,10 @@ func TestEventsOfValues(t *testing.T) {
 // eventsTo is a Reporter that notes events.
 type eventNotes struct{ to *[]hostapi.EVEvent }
 
-func eventsTo(to *[]hostapi.EVEvent) eventNotes    { return eventNotes{to} }
-func (e eventNotes) EVEvent(v hostapi.EVEvent)     { *e.to = append(*e.to, v) }
-func (e eventNotes) PortStatus(_ hostapi.PortMask) {}
+func eventsTo(to *[]hostapi.EVEvent) eventNotes               { return eventNotes{to} }
+func (e eventNotes) EVEvent(v hostapi.EVEvent)                { *e.to = append(*e.to, v) }
+func (e eventNotes) PortStatus(_ hostapi.PortMask)            {}
+func (e eventNotes) SelfProbeCounts(*hostapi.SelfProbeCounts) {}
 func ports(list ...int) (m packet.PortMask) {
 	for _, p := range list {
 		m = m.With(p)

@@ -154,7 +154,7 @@ func (v *view) linkFindings() (out []finding) {
 		}
 	}
 	for i := range v.Suspects {
-		if s := &v.Suspects[i]; len(s.Links) == 1 {
+		if s := &v.Suspects[i]; ofLink(s) {
 			if w := at(s.Links[0]); w.suspect == nil {
 				w.suspect = s
 			}
@@ -167,9 +167,16 @@ func (v *view) linkFindings() (out []finding) {
 	for i := range v.Nodes {
 		nodes[v.Nodes[i].ID] = v.Nodes[i].Spec.Admin == api.AdminDrained
 	}
-	found := make(map[string]bool)
+	found, suspects := make(map[string]bool), v.suspectNodes()
 	for _, w := range all {
 		f := finding{because: v.aboveLink(w, planes, nodes), at: onPart(api.PartLink, string(w.id))}
+		if l := w.first(); l != nil {
+			for _, end := range []topology.NodeID{l.Status.From, l.Status.To} {
+				if id := suspects[end]; id != "" {
+					f.because = append(f.because, id)
+				}
+			}
+		}
 		if s := w.suspect; s != nil && s.Host != "" {
 			f.at = onPart(api.PartHost, s.Host)
 		}
@@ -190,7 +197,11 @@ func (v *view) linkFindings() (out []finding) {
 	}
 	for i := range v.Suspects {
 		s := &v.Suspects[i]
-		if len(s.Links) == 1 {
+		if ofLink(s) {
+			continue
+		}
+		if f, ok := selfProbed(s); ok {
+			out = append(out, f)
 			continue
 		}
 		name := strings.TrimSpace(fmt.Sprintf("One of several links %s → %s",
@@ -207,6 +218,42 @@ func (v *view) linkFindings() (out []finding) {
 			}
 		}
 		out = append(out, f)
+	}
+	return out
+}
+
+// ofLink reports whether a suspect is one link, in a direction or in both.
+func ofLink(s *api.Suspect) bool {
+	return len(s.Links) == 1 || s.By != "" && s.Node == "" && s.Host == ""
+}
+
+// selfProbed returns the finding about a switch, or the cable of a host, that loses the probes of
+// hosts to themselves; ok is false for any other suspect.
+func selfProbed(s *api.Suspect) (f finding, ok bool) {
+	switch {
+	case s.By == "":
+		return f, false
+	case s.Node != "":
+		f = finding{Finding: accusation(s, "Switch "+nameOf(s.NodeName, s.Node))}
+		f.ID, f.Object = "suspect/"+string(s.Node), "nodes/"+string(s.Node)
+		f.at = onPart(api.PartSwitch, cmp.Or(s.NodeName, string(s.Node)))
+	default:
+		f = finding{Finding: accusation(s, fmt.Sprintf("Link between host %s and %s", s.Host,
+			cmp.Or(nameOf(s.ToName, s.To), "its leaf")))}
+		f.ID, f.Object = fmt.Sprintf("suspect/%s/%d", s.Host, s.HostPort), "hosts/"+s.Host
+		f.at = onPart(api.PartHost, s.Host)
+	}
+	f.Kind = "link"
+	return f, true
+}
+
+// suspectNodes are the switches that lose the probes of hosts to themselves, with their findings.
+func (v *view) suspectNodes() map[topology.NodeID]string {
+	out := make(map[topology.NodeID]string)
+	for i := range v.Suspects {
+		if s := &v.Suspects[i]; s.By != "" && s.Node != "" {
+			out[s.Node] = "suspect/" + string(s.Node)
+		}
 	}
 	return out
 }
@@ -351,6 +398,16 @@ func accusation(s *api.Suspect, name string) api.Finding {
 			twoDigits(s.Loss*100), int(math.Floor(s.Confidence*100))),
 		Means: "Packets over it are lost and sent again: what crosses it is slower.",
 		Todo:  "Drain it, then clean or change its cable and transceivers.",
+	}
+	if s.By != "" {
+		f.Detail = fmt.Sprintf("%d of %d probes of %d hosts to themselves are lost.", s.Evidence.Lost,
+			s.Evidence.Sent, s.Evidence.Paths)
+	}
+	if s.Kind == "blackHole" {
+		f.What = name + " forwards nothing, with its ports up"
+		f.Means = "Packets over it are lost until hosts find other paths."
+		f.Todo = "Drain it, then look at the entries of its switches, and restart or replace what " +
+			"is at fault."
 	}
 	if len(s.Links) > 0 {
 		f.Object = "links/" + string(s.Links[0])

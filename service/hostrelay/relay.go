@@ -239,6 +239,11 @@ func (a *Relay) QueuePairs(host string, q *hostapi.QueuePairs) {
 	a.seat(host).agent.QueuePairs(*q)
 }
 
+// SelfProbeCounts is what became of the probes of a host to itself.
+func (a *Relay) SelfProbeCounts(host string, c *hostapi.SelfProbeCounts) {
+	a.seat(host).agent.SelfProbeCounts(c)
+}
+
 // Gone is the end of a host's stream. What it holds is kept: it may come again.
 func (a *Relay) Gone(host string, _ error) {
 	s := a.seat(host)

@@ -112,6 +112,11 @@ func (s *seat) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
 	}
 }
 
+// SelfProbe implements [agent.SelfProber].
+func (s *seat) SelfProbe(p *hostapi.SelfProbes) {
+	_ = s.a.server.SetSelfProbes(s.host, p) // the plan is valid, and the host has its place
+}
+
 // Counts implements [agent.Endpoint]: the host reports its counters by itself.
 func (s *seat) Counts(func(hostapi.EVCount) bool) {}
 

@@ -52,8 +52,9 @@ type entry struct {
 	host    *Host
 	stream  *stream // the current one, nil when there is none
 	probes  []*hostapi.Probe
-	since   time.Time // of the latest Hello or Gone
-	err     error     // why the last stream ended
+	plan    *hostapi.SelfProbes // the host should follow; nil: none was set
+	since   time.Time           // of the latest Hello or Gone
+	err     error               // why the last stream ended
 }
 
 // New makes a server; Serve runs it.
@@ -232,6 +233,27 @@ func (s *Server) Probe(host string, p *hostapi.Probe) error {
 		return fmt.Errorf("%w: %s has %d probe requests waiting", ErrBusy, host, len(e.probes))
 	}
 	e.probes = append(e.probes, p)
+	e.nudge()
+	return nil
+}
+
+// SetSelfProbes sets the plan of self-probes that a host should follow, connected or not. The
+// server sends the plan on every stream of the host, unless the host's capabilities lack
+// self-probes. ErrBusy: the server knows too many hosts; a *hostapi.FieldError: the plan is not
+// valid.
+func (s *Server) SetSelfProbes(host string, p *hostapi.SelfProbes) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock() // so that the entry is not forgotten meanwhile
+	e := s.entry(host)
+	if e == nil {
+		return fmt.Errorf("%w: host %s is more than MaxHosts, %d", ErrBusy, host, s.cfg.MaxHosts)
+	}
+	e.mu.Lock()
+	e.plan = p
+	e.mu.Unlock()
 	e.nudge()
 	return nil
 }

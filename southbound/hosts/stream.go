@@ -30,7 +30,8 @@ type stream struct {
 	grpc   grpc.BidiStreamingServer[hostpb.HostMessage, hostpb.ControllerMessage]
 	ctx    context.Context // ends with the stream
 	fail   context.CancelCauseFunc
-	answer *time.Timer // fails the stream when an update is not answered
+	plan   *hostapi.SelfProbes // that was sent last
+	answer *time.Timer         // fails the stream when an update is not answered
 }
 
 // serve runs a stream. serve returns as soon as the stream has failed; its return unblocks the
@@ -258,7 +259,7 @@ func (st *stream) send() error {
 			return nil
 		case <-st.entry.wake:
 		}
-		update, delta, probes, refusals, wake := st.next()
+		update, delta, asks, refusals, wake := st.next()
 		for i := range refusals {
 			st.tell(func(o Observer) { o.Refused(st.name, &refusals[i]) })
 		}
@@ -268,7 +269,7 @@ func (st *stream) send() error {
 		if !wake.IsZero() {
 			again.Reset(time.Until(wake))
 		}
-		messages, err := st.encode(update, delta, probes)
+		messages, err := st.encode(update, delta, asks)
 		if err != nil {
 			return err
 		}
@@ -285,9 +286,9 @@ func (st *stream) send() error {
 	}
 }
 
-// encode returns the messages of an update with its delta (nil: no update) and of probes. A full
-// update waits for its turn; any other update is small, and may be a denial.
-func (st *stream) encode(u *hostapi.Update, d *delta, probes []*hostapi.Probe) ([]grpc.PreparedMsg,
+// encode returns the messages of an update with its delta (nil: no update) and of requests for
+// probes. A full update waits for its turn; any other update is small, and may be a denial.
+func (st *stream) encode(u *hostapi.Update, d *delta, asks []hostapi.Down) ([]grpc.PreparedMsg,
 	error) {
 	var all []*hostpb.ControllerMessage
 	switch {
@@ -309,9 +310,11 @@ func (st *stream) encode(u *hostapi.Update, d *delta, probes []*hostapi.Probe) (
 		}
 		all = encoded.Update(u.Version, u.Base)
 	}
-	for _, p := range probes {
-		st.server.count.probes.Add(1)
-		all = append(all, hostapi.EncodeDown(p)...)
+	for _, m := range asks {
+		if _, once := m.(*hostapi.Probe); once {
+			st.server.count.probes.Add(1)
+		}
+		all = append(all, hostapi.EncodeDown(m)...)
 	}
 	prepared := make([]grpc.PreparedMsg, len(all))
 	for i, m := range all {
@@ -322,8 +325,9 @@ func (st *stream) encode(u *hostapi.Update, d *delta, probes []*hostapi.Probe) (
 	return prepared, nil
 }
 
-// next takes the update to send with its delta, the probes, and the refusals by the controller.
-func (st *stream) next() (u *hostapi.Update, d *delta, probes []*hostapi.Probe,
+// next takes the update to send with its delta, the requests for probes, and the refusals by the
+// controller.
+func (st *stream) next() (u *hostapi.Update, d *delta, asks []hostapi.Down,
 	refusals []hostapi.Refused, wake time.Time) {
 	e := st.entry
 	e.mu.Lock()
@@ -335,8 +339,15 @@ func (st *stream) next() (u *hostapi.Update, d *delta, probes []*hostapi.Probe,
 	if u, wake = e.host.Next(time.Now()); u != nil {
 		st.answer.Reset(st.server.cfg.AnswerTimeout)
 	}
-	probes, e.probes = e.probes, nil
-	return u, e.host.sent.delta, probes, e.host.TakeRefusals(), wake
+	for _, p := range e.probes {
+		asks = append(asks, p)
+	}
+	e.probes = nil
+	if e.plan != st.plan && e.host.hello.Capabilities.SelfProbes {
+		st.plan = e.plan
+		asks = append(asks, e.plan)
+	}
+	return u, e.host.sent.delta, asks, e.host.TakeRefusals(), wake
 }
 
 // obeyed is the observer's event for a host that needed no update.
@@ -432,6 +443,12 @@ func (st *stream) handle(m hostapi.Up) error {
 				st.server.cfg.MaxGroups)
 		}
 		st.tell(func(o Observer) { o.QueuePairs(st.name, m) })
+	case *hostapi.SelfProbeCounts:
+		if n := len(m.Counts); n > st.server.cfg.MaxCounts {
+			return status.Errorf(codes.ResourceExhausted, "self_probe_counts.counts: %d, want at most %d",
+				n, st.server.cfg.MaxCounts)
+		}
+		st.tell(func(o Observer) { o.SelfProbeCounts(st.name, m) })
 	default:
 		return fmt.Errorf("%w: message: %T after hello", ErrProtocol, m)
 	}

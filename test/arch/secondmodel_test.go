@@ -31,6 +31,7 @@ var alike = map[string]string{
 	"controller/job/lease.Request":       "the ledger's, with its name",
 	"controller/job/ready.Other":         "a fact of which a blocker may be made",
 	"controller/mrc.Target":              "the core's, with nodes by id and links by one direction",
+	"controller/mrc/selfprobe.Gap":       "what a plan lacks, by the place of a link",
 	"controller/mrc.drain":               "has a Target",
 	"lab.FlowConfig":                     "what a test or a demo sends",
 	"controller/mrc.Override": "the spec as the core applies it, with the mode " +

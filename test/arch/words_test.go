@@ -51,7 +51,8 @@ var words = []word{
 		folders: []string{
 			"api", "cmd/weft", "host/mrchost", "controller/job/lease", "controller/job/ready",
 			"controller/mrc/fabric", "controller/mrc/prove", "controller/mrc/runner",
-			"controller/pfc/tunnel", "dataplane/gnmi", "host/rc", "lab", "lab/export",
+			"controller/mrc/selfprobe", "controller/pfc/tunnel", "dataplane/gnmi", "host/rc", "lab",
+			"lab/export",
 			"clients/scheduler/topograph", "telemetry", "test/bench", "test/mrc/flows", "topology",
 			"topology/bgpls/wire", "topology/static",
 		},

@@ -195,7 +195,7 @@ func (x EvFormat_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvFormat_Mode.Descriptor instead.
 func (EvFormat_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{19, 0}
+	return file_host_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type EvProfile_Mode int32
@@ -250,7 +250,7 @@ func (x EvProfile_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvProfile_Mode.Descriptor instead.
 func (EvProfile_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{23, 0}
+	return file_host_proto_rawDescGZIP(), []int{26, 0}
 }
 
 type HostMessage struct {
@@ -265,6 +265,7 @@ type HostMessage struct {
 	//	*HostMessage_ProbeResult
 	//	*HostMessage_PortStatus
 	//	*HostMessage_QueuePairs
+	//	*HostMessage_SelfProbeCounts
 	Message       isHostMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -379,6 +380,15 @@ func (x *HostMessage) GetQueuePairs() *QueuePairs {
 	return nil
 }
 
+func (x *HostMessage) GetSelfProbeCounts() *SelfProbeCounts {
+	if x != nil {
+		if x, ok := x.Message.(*HostMessage_SelfProbeCounts); ok {
+			return x.SelfProbeCounts
+		}
+	}
+	return nil
+}
+
 type isHostMessage_Message interface {
 	isHostMessage_Message()
 }
@@ -418,6 +428,10 @@ type HostMessage_QueuePairs struct {
 	QueuePairs *QueuePairs `protobuf:"bytes,8,opt,name=queue_pairs,json=queuePairs,proto3,oneof"`
 }
 
+type HostMessage_SelfProbeCounts struct {
+	SelfProbeCounts *SelfProbeCounts `protobuf:"bytes,9,opt,name=self_probe_counts,json=selfProbeCounts,proto3,oneof"`
+}
+
 func (*HostMessage_Hello) isHostMessage_Message() {}
 
 func (*HostMessage_Applied) isHostMessage_Message() {}
@@ -433,6 +447,8 @@ func (*HostMessage_ProbeResult) isHostMessage_Message() {}
 func (*HostMessage_PortStatus) isHostMessage_Message() {}
 
 func (*HostMessage_QueuePairs) isHostMessage_Message() {}
+
+func (*HostMessage_SelfProbeCounts) isHostMessage_Message() {}
 
 type Hello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -566,7 +582,9 @@ type Capabilities struct {
 	MaxWimm     uint32 `protobuf:"varint,18,opt,name=max_wimm,json=maxWimm,proto3" json:"max_wimm,omitempty"`
 	MaxWimmDest uint32 `protobuf:"varint,19,opt,name=max_wimm_dest,json=maxWimmDest,proto3" json:"max_wimm_dest,omitempty"`
 	// The agent takes Update.qp_hints. No attribute of the device: hints are given with queue pairs (mrc_create_qp_hint).
-	QpHints       bool `protobuf:"varint,20,opt,name=qp_hints,json=qpHints,proto3" json:"qp_hints,omitempty"`
+	QpHints bool `protobuf:"varint,20,opt,name=qp_hints,json=qpHints,proto3" json:"qp_hints,omitempty"`
+	// The agent takes SelfProbes.
+	SelfProbes    bool `protobuf:"varint,21,opt,name=self_probes,json=selfProbes,proto3" json:"self_probes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -737,6 +755,13 @@ func (x *Capabilities) GetMaxWimmDest() uint32 {
 func (x *Capabilities) GetQpHints() bool {
 	if x != nil {
 		return x.QpHints
+	}
+	return false
+}
+
+func (x *Capabilities) GetSelfProbes() bool {
+	if x != nil {
+		return x.SelfProbes
 	}
 	return false
 }
@@ -1306,6 +1331,158 @@ func (x *PortStatus) GetUp() uint32 {
 	return 0
 }
 
+// What became of the probes that a host sends to itself. Counters are cumulative from when the host took the plan: a count that is smaller than before has started
+// again. A host sends the targets whose counters have changed every SelfProbes.report_interval_ns, and a target at once when it dies or comes back to life.
+type SelfProbeCounts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SelfProbes.version. Counts of another plan than the last are ignored.
+	Version       *Version          `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	Counts        []*SelfProbeCount `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SelfProbeCounts) Reset() {
+	*x = SelfProbeCounts{}
+	mi := &file_host_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SelfProbeCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SelfProbeCounts) ProtoMessage() {}
+
+func (x *SelfProbeCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SelfProbeCounts.ProtoReflect.Descriptor instead.
+func (*SelfProbeCounts) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SelfProbeCounts) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *SelfProbeCounts) GetCounts() []*SelfProbeCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+type SelfProbeCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Place in SelfProbes.targets, from 0.
+	Target uint32 `protobuf:"varint,1,opt,name=target,proto3" json:"target,omitempty"`
+	// Probes that came back within the timeout, and that did not come back within eight (2 s at most).
+	Passed uint64 `protobuf:"varint,2,opt,name=passed,proto3" json:"passed,omitempty"`
+	Lost   uint64 `protobuf:"varint,3,opt,name=lost,proto3" json:"lost,omitempty"`
+	// Probes that say nothing, and count in no other field: late ones, those that the host could not send, and those under way while it slept.
+	SetAside uint64 `protobuf:"varint,4,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
+	// Of those that came back: with a congestion mark (ECN CE).
+	Marked uint64 `protobuf:"varint,5,opt,name=marked,proto3" json:"marked,omitempty"`
+	// Probes in a row that did not come back within the timeout; the target is dead from SelfProbes.dead_after on. For how long: since the first of these was sent.
+	Misses        uint32 `protobuf:"varint,6,opt,name=misses,proto3" json:"misses,omitempty"`
+	MissingNs     uint64 `protobuf:"varint,7,opt,name=missing_ns,json=missingNs,proto3" json:"missing_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SelfProbeCount) Reset() {
+	*x = SelfProbeCount{}
+	mi := &file_host_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SelfProbeCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SelfProbeCount) ProtoMessage() {}
+
+func (x *SelfProbeCount) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SelfProbeCount.ProtoReflect.Descriptor instead.
+func (*SelfProbeCount) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SelfProbeCount) GetTarget() uint32 {
+	if x != nil {
+		return x.Target
+	}
+	return 0
+}
+
+func (x *SelfProbeCount) GetPassed() uint64 {
+	if x != nil {
+		return x.Passed
+	}
+	return 0
+}
+
+func (x *SelfProbeCount) GetLost() uint64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *SelfProbeCount) GetSetAside() uint64 {
+	if x != nil {
+		return x.SetAside
+	}
+	return 0
+}
+
+func (x *SelfProbeCount) GetMarked() uint64 {
+	if x != nil {
+		return x.Marked
+	}
+	return 0
+}
+
+func (x *SelfProbeCount) GetMisses() uint32 {
+	if x != nil {
+		return x.Misses
+	}
+	return 0
+}
+
+func (x *SelfProbeCount) GetMissingNs() uint64 {
+	if x != nil {
+		return x.MissingNs
+	}
+	return 0
+}
+
 // QueuePairs is what applications have made on the host, in place of what was sent before on this stream. Sent with counters, when it has changed.
 type QueuePairs struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1319,7 +1496,7 @@ type QueuePairs struct {
 
 func (x *QueuePairs) Reset() {
 	*x = QueuePairs{}
-	mi := &file_host_proto_msgTypes[12]
+	mi := &file_host_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1331,7 +1508,7 @@ func (x *QueuePairs) String() string {
 func (*QueuePairs) ProtoMessage() {}
 
 func (x *QueuePairs) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[12]
+	mi := &file_host_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1344,7 +1521,7 @@ func (x *QueuePairs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuePairs.ProtoReflect.Descriptor instead.
 func (*QueuePairs) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{12}
+	return file_host_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QueuePairs) GetGroups() []*QueuePairGroup {
@@ -1382,7 +1559,7 @@ type QueuePairGroup struct {
 
 func (x *QueuePairGroup) Reset() {
 	*x = QueuePairGroup{}
-	mi := &file_host_proto_msgTypes[13]
+	mi := &file_host_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1571,7 @@ func (x *QueuePairGroup) String() string {
 func (*QueuePairGroup) ProtoMessage() {}
 
 func (x *QueuePairGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[13]
+	mi := &file_host_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1584,7 @@ func (x *QueuePairGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuePairGroup.ProtoReflect.Descriptor instead.
 func (*QueuePairGroup) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{13}
+	return file_host_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *QueuePairGroup) GetPeer() []byte {
@@ -1459,6 +1636,7 @@ type ControllerMessage struct {
 	//	*ControllerMessage_Welcome
 	//	*ControllerMessage_Update
 	//	*ControllerMessage_ProbeRequest
+	//	*ControllerMessage_SelfProbes
 	Message       isControllerMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1466,7 +1644,7 @@ type ControllerMessage struct {
 
 func (x *ControllerMessage) Reset() {
 	*x = ControllerMessage{}
-	mi := &file_host_proto_msgTypes[14]
+	mi := &file_host_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1656,7 @@ func (x *ControllerMessage) String() string {
 func (*ControllerMessage) ProtoMessage() {}
 
 func (x *ControllerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[14]
+	mi := &file_host_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1669,7 @@ func (x *ControllerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControllerMessage.ProtoReflect.Descriptor instead.
 func (*ControllerMessage) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{14}
+	return file_host_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ControllerMessage) GetMessage() isControllerMessage_Message {
@@ -1528,6 +1706,15 @@ func (x *ControllerMessage) GetProbeRequest() *ProbeRequest {
 	return nil
 }
 
+func (x *ControllerMessage) GetSelfProbes() *SelfProbes {
+	if x != nil {
+		if x, ok := x.Message.(*ControllerMessage_SelfProbes); ok {
+			return x.SelfProbes
+		}
+	}
+	return nil
+}
+
 type isControllerMessage_Message interface {
 	isControllerMessage_Message()
 }
@@ -1545,11 +1732,18 @@ type ControllerMessage_ProbeRequest struct {
 	ProbeRequest *ProbeRequest `protobuf:"bytes,3,opt,name=probe_request,json=probeRequest,proto3,oneof"`
 }
 
+type ControllerMessage_SelfProbes struct {
+	// Only to hosts whose Capabilities have self_probes.
+	SelfProbes *SelfProbes `protobuf:"bytes,4,opt,name=self_probes,json=selfProbes,proto3,oneof"`
+}
+
 func (*ControllerMessage_Welcome) isControllerMessage_Message() {}
 
 func (*ControllerMessage_Update) isControllerMessage_Message() {}
 
 func (*ControllerMessage_ProbeRequest) isControllerMessage_Message() {}
+
+func (*ControllerMessage_SelfProbes) isControllerMessage_Message() {}
 
 type Welcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1571,7 +1765,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +1777,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +1790,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{15}
+	return file_host_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Welcome) GetSoftware() string {
@@ -1677,7 +1871,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1883,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1896,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{16}
+	return file_host_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Update) GetVersion() *Version {
@@ -1803,6 +1997,107 @@ func (x *Update) GetQpHints() *QpHints {
 	return nil
 }
 
+// SelfProbes is the plan of the probes that a host sends to itself through its switches, in place of the plan before: it is no part of the state. The host sends to
+// the targets in turn. A probe is a packet with the target's value as outer destination, whose last uSID leads back to the host's own port. A host keeps the
+// plan while its stream is gone; the plan with the version that it has changes nothing. Without targets the host stops.
+type SelfProbes struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version *Version               `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Pause between two probes of the host, whatever their target: at least 10,000.
+	IntervalNs uint64 `protobuf:"varint,2,opt,name=interval_ns,json=intervalNs,proto3" json:"interval_ns,omitempty"`
+	// How long a probe may take, after which it is missed. At most 1 s.
+	TimeoutNs uint64 `protobuf:"varint,3,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`
+	// Probes missed in a row that make a target dead. At least 1.
+	DeadAfter uint32 `protobuf:"varint,4,opt,name=dead_after,json=deadAfter,proto3" json:"dead_after,omitempty"`
+	// Pause between reports of counters. At least 1 ms.
+	ReportIntervalNs uint64 `protobuf:"varint,5,opt,name=report_interval_ns,json=reportIntervalNs,proto3" json:"report_interval_ns,omitempty"`
+	// 6 bits.
+	Dscp uint32 `protobuf:"varint,6,opt,name=dscp,proto3" json:"dscp,omitempty"`
+	// At most 4,096. Each as an EV of EvFormat.MODE_SRV6, with a port.
+	Targets       *EvList `protobuf:"bytes,7,opt,name=targets,proto3" json:"targets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SelfProbes) Reset() {
+	*x = SelfProbes{}
+	mi := &file_host_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SelfProbes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SelfProbes) ProtoMessage() {}
+
+func (x *SelfProbes) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SelfProbes.ProtoReflect.Descriptor instead.
+func (*SelfProbes) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *SelfProbes) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *SelfProbes) GetIntervalNs() uint64 {
+	if x != nil {
+		return x.IntervalNs
+	}
+	return 0
+}
+
+func (x *SelfProbes) GetTimeoutNs() uint64 {
+	if x != nil {
+		return x.TimeoutNs
+	}
+	return 0
+}
+
+func (x *SelfProbes) GetDeadAfter() uint32 {
+	if x != nil {
+		return x.DeadAfter
+	}
+	return 0
+}
+
+func (x *SelfProbes) GetReportIntervalNs() uint64 {
+	if x != nil {
+		return x.ReportIntervalNs
+	}
+	return 0
+}
+
+func (x *SelfProbes) GetDscp() uint32 {
+	if x != nil {
+		return x.Dscp
+	}
+	return 0
+}
+
+func (x *SelfProbes) GetTargets() *EvList {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
 // QpHints is what a host may expect of the queue pairs that jobs make on it, under the names of mrc_create_qp_hint(). Each is at most 16,777,216; 0 is not known.
 type QpHints struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1818,7 +2113,7 @@ type QpHints struct {
 
 func (x *QpHints) Reset() {
 	*x = QpHints{}
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +2125,7 @@ func (x *QpHints) String() string {
 func (*QpHints) ProtoMessage() {}
 
 func (x *QpHints) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +2138,7 @@ func (x *QpHints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QpHints.ProtoReflect.Descriptor instead.
 func (*QpHints) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{17}
+	return file_host_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *QpHints) GetNumQpsPerPeer() uint32 {
@@ -1887,7 +2182,7 @@ type Wire struct {
 
 func (x *Wire) Reset() {
 	*x = Wire{}
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +2194,7 @@ func (x *Wire) String() string {
 func (*Wire) ProtoMessage() {}
 
 func (x *Wire) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2207,7 @@ func (x *Wire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wire.ProtoReflect.Descriptor instead.
 func (*Wire) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{18}
+	return file_host_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Wire) GetUdpPort() uint32 {
@@ -1976,7 +2271,7 @@ type EvFormat struct {
 
 func (x *EvFormat) Reset() {
 	*x = EvFormat{}
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2283,7 @@ func (x *EvFormat) String() string {
 func (*EvFormat) ProtoMessage() {}
 
 func (x *EvFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2296,7 @@ func (x *EvFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvFormat.ProtoReflect.Descriptor instead.
 func (*EvFormat) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{19}
+	return file_host_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EvFormat) GetMode() EvFormat_Mode {
@@ -2034,7 +2329,7 @@ type EvField struct {
 
 func (x *EvField) Reset() {
 	*x = EvField{}
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2046,7 +2341,7 @@ func (x *EvField) String() string {
 func (*EvField) ProtoMessage() {}
 
 func (x *EvField) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2059,7 +2354,7 @@ func (x *EvField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvField.ProtoReflect.Descriptor instead.
 func (*EvField) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{20}
+	return file_host_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EvField) GetWidth() uint32 {
@@ -2109,7 +2404,7 @@ type Ev struct {
 
 func (x *Ev) Reset() {
 	*x = Ev{}
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2416,7 @@ func (x *Ev) String() string {
 func (*Ev) ProtoMessage() {}
 
 func (x *Ev) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2429,7 @@ func (x *Ev) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ev.ProtoReflect.Descriptor instead.
 func (*Ev) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{21}
+	return file_host_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Ev) GetValue() []byte {
@@ -2166,7 +2461,7 @@ type EvList struct {
 
 func (x *EvList) Reset() {
 	*x = EvList{}
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2473,7 @@ func (x *EvList) String() string {
 func (*EvList) ProtoMessage() {}
 
 func (x *EvList) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2486,7 @@ func (x *EvList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvList.ProtoReflect.Descriptor instead.
 func (*EvList) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{22}
+	return file_host_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EvList) GetOctets() uint32 {
@@ -2245,7 +2540,7 @@ type EvProfile struct {
 
 func (x *EvProfile) Reset() {
 	*x = EvProfile{}
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2257,7 +2552,7 @@ func (x *EvProfile) String() string {
 func (*EvProfile) ProtoMessage() {}
 
 func (x *EvProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2270,7 +2565,7 @@ func (x *EvProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfile.ProtoReflect.Descriptor instead.
 func (*EvProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{23}
+	return file_host_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *EvProfile) GetName() string {
@@ -2361,7 +2656,7 @@ type Prefix struct {
 
 func (x *Prefix) Reset() {
 	*x = Prefix{}
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2668,7 @@ func (x *Prefix) String() string {
 func (*Prefix) ProtoMessage() {}
 
 func (x *Prefix) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2681,7 @@ func (x *Prefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
 func (*Prefix) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{24}
+	return file_host_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Prefix) GetAddress() []byte {
@@ -2420,7 +2715,7 @@ type EvProfileChange struct {
 
 func (x *EvProfileChange) Reset() {
 	*x = EvProfileChange{}
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2727,7 @@ func (x *EvProfileChange) String() string {
 func (*EvProfileChange) ProtoMessage() {}
 
 func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2740,7 @@ func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfileChange.ProtoReflect.Descriptor instead.
 func (*EvProfileChange) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{25}
+	return file_host_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EvProfileChange) GetName() string {
@@ -2495,7 +2790,7 @@ type PeerPorts struct {
 
 func (x *PeerPorts) Reset() {
 	*x = PeerPorts{}
-	mi := &file_host_proto_msgTypes[26]
+	mi := &file_host_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2802,7 @@ func (x *PeerPorts) String() string {
 func (*PeerPorts) ProtoMessage() {}
 
 func (x *PeerPorts) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[26]
+	mi := &file_host_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2815,7 @@ func (x *PeerPorts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerPorts.ProtoReflect.Descriptor instead.
 func (*PeerPorts) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{26}
+	return file_host_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PeerPorts) GetAddress() []byte {
@@ -2552,7 +2847,7 @@ type CcProfile struct {
 
 func (x *CcProfile) Reset() {
 	*x = CcProfile{}
-	mi := &file_host_proto_msgTypes[27]
+	mi := &file_host_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +2859,7 @@ func (x *CcProfile) String() string {
 func (*CcProfile) ProtoMessage() {}
 
 func (x *CcProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[27]
+	mi := &file_host_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +2872,7 @@ func (x *CcProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CcProfile.ProtoReflect.Descriptor instead.
 func (*CcProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{27}
+	return file_host_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CcProfile) GetName() string {
@@ -2667,7 +2962,7 @@ type Nscc struct {
 
 func (x *Nscc) Reset() {
 	*x = Nscc{}
-	mi := &file_host_proto_msgTypes[28]
+	mi := &file_host_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2679,7 +2974,7 @@ func (x *Nscc) String() string {
 func (*Nscc) ProtoMessage() {}
 
 func (x *Nscc) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[28]
+	mi := &file_host_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2692,7 +2987,7 @@ func (x *Nscc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nscc.ProtoReflect.Descriptor instead.
 func (*Nscc) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{28}
+	return file_host_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Nscc) GetDisableQa() bool {
@@ -2852,7 +3147,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_host_proto_msgTypes[29]
+	mi := &file_host_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2864,7 +3159,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[29]
+	mi := &file_host_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2877,7 +3172,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{29}
+	return file_host_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ProbeRequest) GetId() uint32 {
@@ -2948,7 +3243,7 @@ var File_host_proto protoreflect.FileDescriptor
 const file_host_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"host.proto\x12\fweft.host.v1\"\xd3\x03\n" +
+	"host.proto\x12\fweft.host.v1\"\xa0\x04\n" +
 	"\vHostMessage\x12+\n" +
 	"\x05hello\x18\x01 \x01(\v2\x13.weft.host.v1.HelloH\x00R\x05hello\x121\n" +
 	"\aapplied\x18\x02 \x01(\v2\x15.weft.host.v1.AppliedH\x00R\aapplied\x121\n" +
@@ -2959,7 +3254,8 @@ const file_host_proto_rawDesc = "" +
 	"\vport_status\x18\a \x01(\v2\x18.weft.host.v1.PortStatusH\x00R\n" +
 	"portStatus\x12;\n" +
 	"\vqueue_pairs\x18\b \x01(\v2\x18.weft.host.v1.QueuePairsH\x00R\n" +
-	"queuePairsB\t\n" +
+	"queuePairs\x12K\n" +
+	"\x11self_probe_counts\x18\t \x01(\v2\x1d.weft.host.v1.SelfProbeCountsH\x00R\x0fselfProbeCountsB\t\n" +
 	"\amessage\"\xd6\x01\n" +
 	"\x05Hello\x12\x10\n" +
 	"\x03api\x18\x01 \x01(\rR\x03api\x12\x12\n" +
@@ -2967,7 +3263,7 @@ const file_host_proto_rawDesc = "" +
 	"\bsoftware\x18\x03 \x01(\tR\bsoftware\x12\x1a\n" +
 	"\binstance\x18\x04 \x01(\x06R\binstance\x12>\n" +
 	"\fcapabilities\x18\x05 \x01(\v2\x1a.weft.host.v1.CapabilitiesR\fcapabilities\x12/\n" +
-	"\aversion\x18\x06 \x01(\v2\x15.weft.host.v1.VersionR\aversion\"\xf1\x05\n" +
+	"\aversion\x18\x06 \x01(\v2\x15.weft.host.v1.VersionR\aversion\"\x92\x06\n" +
 	"\fCapabilities\x127\n" +
 	"\x18mrc_ctl_protocol_version\x18\x01 \x01(\rR\x15mrcCtlProtocolVersion\x12-\n" +
 	"\x13ev_max_fmt_profiles\x18\x02 \x01(\rR\x10evMaxFmtProfiles\x12&\n" +
@@ -2993,7 +3289,9 @@ const file_host_proto_rawDesc = "" +
 	"\amax_mpr\x18\x11 \x01(\rR\x06maxMpr\x12\x19\n" +
 	"\bmax_wimm\x18\x12 \x01(\rR\amaxWimm\x12\"\n" +
 	"\rmax_wimm_dest\x18\x13 \x01(\rR\vmaxWimmDest\x12\x19\n" +
-	"\bqp_hints\x18\x14 \x01(\bR\aqpHints\"7\n" +
+	"\bqp_hints\x18\x14 \x01(\bR\aqpHints\x12\x1f\n" +
+	"\vself_probes\x18\x15 \x01(\bR\n" +
+	"selfProbes\"7\n" +
 	"\aVersion\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x06R\x05epoch\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\":\n" +
@@ -3039,7 +3337,19 @@ const file_host_proto_rawDesc = "" +
 	"\x05error\x18\t \x01(\tR\x05error\"\x1c\n" +
 	"\n" +
 	"PortStatus\x12\x0e\n" +
-	"\x02up\x18\x01 \x01(\rR\x02up\"]\n" +
+	"\x02up\x18\x01 \x01(\rR\x02up\"x\n" +
+	"\x0fSelfProbeCounts\x12/\n" +
+	"\aversion\x18\x01 \x01(\v2\x15.weft.host.v1.VersionR\aversion\x124\n" +
+	"\x06counts\x18\x02 \x03(\v2\x1c.weft.host.v1.SelfProbeCountR\x06counts\"\xc0\x01\n" +
+	"\x0eSelfProbeCount\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\rR\x06target\x12\x16\n" +
+	"\x06passed\x18\x02 \x01(\x04R\x06passed\x12\x12\n" +
+	"\x04lost\x18\x03 \x01(\x04R\x04lost\x12\x1b\n" +
+	"\tset_aside\x18\x04 \x01(\x04R\bsetAside\x12\x16\n" +
+	"\x06marked\x18\x05 \x01(\x04R\x06marked\x12\x16\n" +
+	"\x06misses\x18\x06 \x01(\rR\x06misses\x12\x1d\n" +
+	"\n" +
+	"missing_ns\x18\a \x01(\x04R\tmissingNs\"]\n" +
 	"\n" +
 	"QueuePairs\x124\n" +
 	"\x06groups\x18\x01 \x03(\v2\x1c.weft.host.v1.QueuePairGroupR\x06groups\x12\x19\n" +
@@ -3051,11 +3361,13 @@ const file_host_proto_rawDesc = "" +
 	"cc_profile\x18\x03 \x01(\tR\tccProfile\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\rR\x05count\x12\x16\n" +
 	"\x06failed\x18\x05 \x01(\rR\x06failed\x12+\n" +
-	"\x05hints\x18\x06 \x01(\v2\x15.weft.host.v1.QpHintsR\x05hints\"\xc4\x01\n" +
+	"\x05hints\x18\x06 \x01(\v2\x15.weft.host.v1.QpHintsR\x05hints\"\x81\x02\n" +
 	"\x11ControllerMessage\x121\n" +
 	"\awelcome\x18\x01 \x01(\v2\x15.weft.host.v1.WelcomeH\x00R\awelcome\x12.\n" +
 	"\x06update\x18\x02 \x01(\v2\x14.weft.host.v1.UpdateH\x00R\x06update\x12A\n" +
-	"\rprobe_request\x18\x03 \x01(\v2\x1a.weft.host.v1.ProbeRequestH\x00R\fprobeRequestB\t\n" +
+	"\rprobe_request\x18\x03 \x01(\v2\x1a.weft.host.v1.ProbeRequestH\x00R\fprobeRequest\x12;\n" +
+	"\vself_probes\x18\x04 \x01(\v2\x18.weft.host.v1.SelfProbesH\x00R\n" +
+	"selfProbesB\t\n" +
 	"\amessage\"\xee\x01\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bsoftware\x18\x01 \x01(\tR\bsoftware\x12\x1d\n" +
@@ -3082,7 +3394,19 @@ const file_host_proto_rawDesc = "" +
 	"\fremove_peers\x18\f \x03(\fR\vremovePeers\x12&\n" +
 	"\x04wire\x18\r \x01(\v2\x12.weft.host.v1.WireR\x04wire\x120\n" +
 	"\bqp_hints\x18\x0e \x01(\v2\x15.weft.host.v1.QpHintsR\aqpHintsB\x0f\n" +
-	"\r_denied_ports\"\x8b\x01\n" +
+	"\r_denied_ports\"\x8e\x02\n" +
+	"\n" +
+	"SelfProbes\x12/\n" +
+	"\aversion\x18\x01 \x01(\v2\x15.weft.host.v1.VersionR\aversion\x12\x1f\n" +
+	"\vinterval_ns\x18\x02 \x01(\x04R\n" +
+	"intervalNs\x12\x1d\n" +
+	"\n" +
+	"timeout_ns\x18\x03 \x01(\x04R\ttimeoutNs\x12\x1d\n" +
+	"\n" +
+	"dead_after\x18\x04 \x01(\rR\tdeadAfter\x12,\n" +
+	"\x12report_interval_ns\x18\x05 \x01(\x04R\x10reportIntervalNs\x12\x12\n" +
+	"\x04dscp\x18\x06 \x01(\rR\x04dscp\x12.\n" +
+	"\atargets\x18\a \x01(\v2\x14.weft.host.v1.EvListR\atargets\"\x8b\x01\n" +
 	"\aQpHints\x12'\n" +
 	"\x10num_qps_per_peer\x18\x01 \x01(\rR\rnumQpsPerPeer\x12$\n" +
 	"\x0enum_send_peers\x18\x02 \x01(\rR\fnumSendPeers\x121\n" +
@@ -3209,7 +3533,7 @@ func file_host_proto_rawDescGZIP() []byte {
 }
 
 var file_host_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_host_proto_goTypes = []any{
 	(EvState)(0),              // 0: weft.host.v1.EvState
 	(Refused_Code)(0),         // 1: weft.host.v1.Refused.Code
@@ -3227,24 +3551,27 @@ var file_host_proto_goTypes = []any{
 	(*EvCount)(nil),           // 13: weft.host.v1.EvCount
 	(*ProbeResult)(nil),       // 14: weft.host.v1.ProbeResult
 	(*PortStatus)(nil),        // 15: weft.host.v1.PortStatus
-	(*QueuePairs)(nil),        // 16: weft.host.v1.QueuePairs
-	(*QueuePairGroup)(nil),    // 17: weft.host.v1.QueuePairGroup
-	(*ControllerMessage)(nil), // 18: weft.host.v1.ControllerMessage
-	(*Welcome)(nil),           // 19: weft.host.v1.Welcome
-	(*Update)(nil),            // 20: weft.host.v1.Update
-	(*QpHints)(nil),           // 21: weft.host.v1.QpHints
-	(*Wire)(nil),              // 22: weft.host.v1.Wire
-	(*EvFormat)(nil),          // 23: weft.host.v1.EvFormat
-	(*EvField)(nil),           // 24: weft.host.v1.EvField
-	(*Ev)(nil),                // 25: weft.host.v1.Ev
-	(*EvList)(nil),            // 26: weft.host.v1.EvList
-	(*EvProfile)(nil),         // 27: weft.host.v1.EvProfile
-	(*Prefix)(nil),            // 28: weft.host.v1.Prefix
-	(*EvProfileChange)(nil),   // 29: weft.host.v1.EvProfileChange
-	(*PeerPorts)(nil),         // 30: weft.host.v1.PeerPorts
-	(*CcProfile)(nil),         // 31: weft.host.v1.CcProfile
-	(*Nscc)(nil),              // 32: weft.host.v1.Nscc
-	(*ProbeRequest)(nil),      // 33: weft.host.v1.ProbeRequest
+	(*SelfProbeCounts)(nil),   // 16: weft.host.v1.SelfProbeCounts
+	(*SelfProbeCount)(nil),    // 17: weft.host.v1.SelfProbeCount
+	(*QueuePairs)(nil),        // 18: weft.host.v1.QueuePairs
+	(*QueuePairGroup)(nil),    // 19: weft.host.v1.QueuePairGroup
+	(*ControllerMessage)(nil), // 20: weft.host.v1.ControllerMessage
+	(*Welcome)(nil),           // 21: weft.host.v1.Welcome
+	(*Update)(nil),            // 22: weft.host.v1.Update
+	(*SelfProbes)(nil),        // 23: weft.host.v1.SelfProbes
+	(*QpHints)(nil),           // 24: weft.host.v1.QpHints
+	(*Wire)(nil),              // 25: weft.host.v1.Wire
+	(*EvFormat)(nil),          // 26: weft.host.v1.EvFormat
+	(*EvField)(nil),           // 27: weft.host.v1.EvField
+	(*Ev)(nil),                // 28: weft.host.v1.Ev
+	(*EvList)(nil),            // 29: weft.host.v1.EvList
+	(*EvProfile)(nil),         // 30: weft.host.v1.EvProfile
+	(*Prefix)(nil),            // 31: weft.host.v1.Prefix
+	(*EvProfileChange)(nil),   // 32: weft.host.v1.EvProfileChange
+	(*PeerPorts)(nil),         // 33: weft.host.v1.PeerPorts
+	(*CcProfile)(nil),         // 34: weft.host.v1.CcProfile
+	(*Nscc)(nil),              // 35: weft.host.v1.Nscc
+	(*ProbeRequest)(nil),      // 36: weft.host.v1.ProbeRequest
 }
 var file_host_proto_depIdxs = []int32{
 	5,  // 0: weft.host.v1.HostMessage.hello:type_name -> weft.host.v1.Hello
@@ -3254,50 +3581,56 @@ var file_host_proto_depIdxs = []int32{
 	12, // 4: weft.host.v1.HostMessage.ev_counts:type_name -> weft.host.v1.EvCounts
 	14, // 5: weft.host.v1.HostMessage.probe_result:type_name -> weft.host.v1.ProbeResult
 	15, // 6: weft.host.v1.HostMessage.port_status:type_name -> weft.host.v1.PortStatus
-	16, // 7: weft.host.v1.HostMessage.queue_pairs:type_name -> weft.host.v1.QueuePairs
-	6,  // 8: weft.host.v1.Hello.capabilities:type_name -> weft.host.v1.Capabilities
-	7,  // 9: weft.host.v1.Hello.version:type_name -> weft.host.v1.Version
-	7,  // 10: weft.host.v1.Applied.version:type_name -> weft.host.v1.Version
-	7,  // 11: weft.host.v1.Refused.version:type_name -> weft.host.v1.Version
-	1,  // 12: weft.host.v1.Refused.code:type_name -> weft.host.v1.Refused.Code
-	11, // 13: weft.host.v1.EvEvents.events:type_name -> weft.host.v1.EvEvent
-	25, // 14: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
-	0,  // 15: weft.host.v1.EvEvent.state:type_name -> weft.host.v1.EvState
-	13, // 16: weft.host.v1.EvCounts.counts:type_name -> weft.host.v1.EvCount
-	25, // 17: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
-	17, // 18: weft.host.v1.QueuePairs.groups:type_name -> weft.host.v1.QueuePairGroup
-	21, // 19: weft.host.v1.QueuePairGroup.hints:type_name -> weft.host.v1.QpHints
-	19, // 20: weft.host.v1.ControllerMessage.welcome:type_name -> weft.host.v1.Welcome
-	20, // 21: weft.host.v1.ControllerMessage.update:type_name -> weft.host.v1.Update
-	33, // 22: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
-	7,  // 23: weft.host.v1.Update.version:type_name -> weft.host.v1.Version
-	7,  // 24: weft.host.v1.Update.base:type_name -> weft.host.v1.Version
-	27, // 25: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
-	29, // 26: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
-	31, // 27: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
-	30, // 28: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
-	22, // 29: weft.host.v1.Update.wire:type_name -> weft.host.v1.Wire
-	21, // 30: weft.host.v1.Update.qp_hints:type_name -> weft.host.v1.QpHints
-	2,  // 31: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
-	23, // 32: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
-	3,  // 33: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
-	24, // 34: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
-	26, // 35: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
-	26, // 36: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
-	28, // 37: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
-	26, // 38: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
-	26, // 39: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
-	26, // 40: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
-	32, // 41: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
-	23, // 42: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
-	25, // 43: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
-	4,  // 44: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
-	18, // 45: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
-	45, // [45:46] is the sub-list for method output_type
-	44, // [44:45] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	18, // 7: weft.host.v1.HostMessage.queue_pairs:type_name -> weft.host.v1.QueuePairs
+	16, // 8: weft.host.v1.HostMessage.self_probe_counts:type_name -> weft.host.v1.SelfProbeCounts
+	6,  // 9: weft.host.v1.Hello.capabilities:type_name -> weft.host.v1.Capabilities
+	7,  // 10: weft.host.v1.Hello.version:type_name -> weft.host.v1.Version
+	7,  // 11: weft.host.v1.Applied.version:type_name -> weft.host.v1.Version
+	7,  // 12: weft.host.v1.Refused.version:type_name -> weft.host.v1.Version
+	1,  // 13: weft.host.v1.Refused.code:type_name -> weft.host.v1.Refused.Code
+	11, // 14: weft.host.v1.EvEvents.events:type_name -> weft.host.v1.EvEvent
+	28, // 15: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
+	0,  // 16: weft.host.v1.EvEvent.state:type_name -> weft.host.v1.EvState
+	13, // 17: weft.host.v1.EvCounts.counts:type_name -> weft.host.v1.EvCount
+	28, // 18: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
+	7,  // 19: weft.host.v1.SelfProbeCounts.version:type_name -> weft.host.v1.Version
+	17, // 20: weft.host.v1.SelfProbeCounts.counts:type_name -> weft.host.v1.SelfProbeCount
+	19, // 21: weft.host.v1.QueuePairs.groups:type_name -> weft.host.v1.QueuePairGroup
+	24, // 22: weft.host.v1.QueuePairGroup.hints:type_name -> weft.host.v1.QpHints
+	21, // 23: weft.host.v1.ControllerMessage.welcome:type_name -> weft.host.v1.Welcome
+	22, // 24: weft.host.v1.ControllerMessage.update:type_name -> weft.host.v1.Update
+	36, // 25: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
+	23, // 26: weft.host.v1.ControllerMessage.self_probes:type_name -> weft.host.v1.SelfProbes
+	7,  // 27: weft.host.v1.Update.version:type_name -> weft.host.v1.Version
+	7,  // 28: weft.host.v1.Update.base:type_name -> weft.host.v1.Version
+	30, // 29: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
+	32, // 30: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
+	34, // 31: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
+	33, // 32: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
+	25, // 33: weft.host.v1.Update.wire:type_name -> weft.host.v1.Wire
+	24, // 34: weft.host.v1.Update.qp_hints:type_name -> weft.host.v1.QpHints
+	7,  // 35: weft.host.v1.SelfProbes.version:type_name -> weft.host.v1.Version
+	29, // 36: weft.host.v1.SelfProbes.targets:type_name -> weft.host.v1.EvList
+	2,  // 37: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
+	26, // 38: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
+	3,  // 39: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
+	27, // 40: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
+	29, // 41: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
+	29, // 42: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
+	31, // 43: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
+	29, // 44: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
+	29, // 45: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
+	29, // 46: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
+	35, // 47: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
+	26, // 48: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
+	28, // 49: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
+	4,  // 50: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
+	20, // 51: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
+	51, // [51:52] is the sub-list for method output_type
+	50, // [50:51] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_host_proto_init() }
@@ -3314,14 +3647,16 @@ func file_host_proto_init() {
 		(*HostMessage_ProbeResult)(nil),
 		(*HostMessage_PortStatus)(nil),
 		(*HostMessage_QueuePairs)(nil),
+		(*HostMessage_SelfProbeCounts)(nil),
 	}
-	file_host_proto_msgTypes[14].OneofWrappers = []any{
+	file_host_proto_msgTypes[16].OneofWrappers = []any{
 		(*ControllerMessage_Welcome)(nil),
 		(*ControllerMessage_Update)(nil),
 		(*ControllerMessage_ProbeRequest)(nil),
+		(*ControllerMessage_SelfProbes)(nil),
 	}
-	file_host_proto_msgTypes[16].OneofWrappers = []any{}
-	file_host_proto_msgTypes[27].OneofWrappers = []any{
+	file_host_proto_msgTypes[18].OneofWrappers = []any{}
+	file_host_proto_msgTypes[30].OneofWrappers = []any{
 		(*CcProfile_Nscc)(nil),
 	}
 	type x struct{}
@@ -3330,7 +3665,7 @@ func file_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_host_proto_rawDesc), len(file_host_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   30,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -13,6 +13,7 @@
 //
 //	part        holds                                           file
 //	prober      probes under way, and their budget              probe.go, round.go
+//	selfProber  probes of hosts to themselves                   self.go
 //	suspectSet  links that lose packets, and who says so        suspects.go, witness.go
 //	closerLook  probes that tell the hosts of a rack apart      closer.go
 //	evidence    what a host has said of its EVs                 host.go

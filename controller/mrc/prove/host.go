@@ -20,6 +20,8 @@ type Host struct {
 	connected bool
 	canProbe  bool
 	holds     bool
+	// selfProbes reports whether it takes a plan of probes to itself.
+	selfProbes bool
 
 	evidence
 	tokens   float64       // probes that may be sent
@@ -37,6 +39,7 @@ func (p *Prover) Attach(at *fabric.Attached) *Host {
 // Detach removes a host.
 func (p *Prover) Detach(h *Host) {
 	delete(p.hosts, h.Name)
+	p.self.replan(planWait)
 	p.named.forget(h.Name)
 }
 
@@ -47,6 +50,7 @@ func (p *Prover) Connect(h *Host, canProbe bool) { h.connected, h.canProbe = tru
 func (p *Prover) Gone(h *Host) {
 	h.connected = false
 	p.prober.gone(h)
+	p.self.replan(awayWait)
 }
 
 // Connected reports whether the host has a stream.

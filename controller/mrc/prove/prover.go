@@ -8,12 +8,15 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/controller/mrc/selfprobe"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/topology"
 )
 
 // Outside is what a Prover needs of its user.
 type Outside struct {
+	// Epoch is that of the versions of plans of self-probes.
+	Epoch uint64
 	// State is the fabric. The Prover denies its links, and advances links on trial.
 	State    *fabric.State
 	Profiles Profiles
@@ -62,6 +65,7 @@ type Prover struct {
 	*env
 	prober   *prober
 	suspects *suspectSet
+	self     *selfProber
 }
 
 // New returns a Prover without hosts. The configuration must be valid, and have a mode.
@@ -86,6 +90,8 @@ func New(cfg *inventory.MRC, o Outside) (*Prover, error) {
 		pending: make(map[uint32]*probe), spin: make(map[topology.LinkID]int),
 		assuming: make(map[*Host]bool),
 	}
+	p.self = &selfProber{env: e, cfg: cfg, epoch: o.Epoch, suspects: p.suspects,
+		judge: selfprobe.NewJudge(), sent: make(map[string]*hostapi.SelfProbes)}
 	return p, nil
 }
 
@@ -96,12 +102,13 @@ func (p *Prover) Tick(now time.Duration) {
 	if p.State.Fabric() != nil {
 		p.prober.run()
 		p.suspects.run()
+		p.self.run()
 	}
 }
 
 // Next returns the time at which Tick should be called at the latest, at if nothing is due before.
 func (p *Prover) Next(at time.Duration) time.Duration {
-	return p.prober.next(min(at, p.suspects.at))
+	return p.self.next(p.prober.next(min(at, p.suspects.at)))
 }
 
 // Begin begins the first round of probes, over every link in use. Tried reports whether it is over.
@@ -117,11 +124,15 @@ func (p *Prover) Renewed(before *fabric.Fabric) {
 		p.suspects.at, p.prober.at = p.now+p.suspects.cfg.Every.D(), p.now
 	}
 	p.prober.renewed()
+	p.self.renewed()
 }
 
 // Moved drops the evidence about a link that goes out of use or comes back: what is known of its
 // losses is of the past.
-func (p *Prover) Moved(id topology.LinkID) { p.suspects.locator.Forget(id) }
+func (p *Prover) Moved(id topology.LinkID) {
+	p.suspects.locator.Forget(id)
+	p.self.moved(id)
+}
 
 // Told records that hosts were sent states now. Until hosts have had time to apply them, probes
 // that can wait do.
@@ -137,8 +148,10 @@ func (p *Prover) Reported() api.ProbeCount { return p.prober.reported }
 // packet loss. wall returns the wall-clock time at a time of the Prover.
 func (p *Prover) Suspects(wall func(time.Duration) time.Time) []api.Suspect {
 	out := make([]api.Suspect, 0, len(p.suspects.list))
-	for i := range p.suspects.list {
-		out = append(out, p.viewSuspect(&p.suspects.list[i], wall))
+	for _, list := range [...][]accused{p.suspects.judgements, p.suspects.list} {
+		for i := range list {
+			out = append(out, p.viewSuspect(&list[i], wall))
+		}
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/controller/mrc/selfprobe"
 	"github.com/weft-sdn/weft/controller/mrc/suspect"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -17,8 +18,10 @@ import (
 // An accused is a link, in one direction, that loses packets.
 type accused struct {
 	suspect.Suspect
-	end   *hostEnd // the link of a host; nil when it is none
-	since time.Duration
+	// verdict is about probes of hosts to themselves; nil: the accusation rests on other evidence.
+	verdict *selfprobe.Verdict
+	end     *hostEnd // the link of a host; nil when it is none
+	since   time.Duration
 	// denied reports whether EVs over it are denied; else why says why not.
 	denied bool
 	why    string
@@ -41,10 +44,12 @@ type suspectSet struct {
 
 	witnesses witnesses
 
-	list   []accused
-	looks  map[topology.LinkID]*closerLook
-	at     time.Duration // when the locator is asked again
-	counts map[topology.LinkID]linkCount
+	list []accused
+	// judgements are by probes of hosts to themselves.
+	judgements []accused
+	looks      map[topology.LinkID]*closerLook
+	at         time.Duration // when the locator is asked again
+	counts     map[topology.LinkID]linkCount
 }
 
 // linkCount is the last count of a link, and how many were missing then.
@@ -86,7 +91,7 @@ func (s *suspectSet) run() {
 	}
 	every := s.cfg.Every.D()
 	s.at = (s.now/every + 1) * every
-	found := s.closer(s.locator.Suspects(s.now))
+	found := slices.DeleteFunc(s.closer(s.locator.Suspects(s.now)), s.isJudged)
 	before := s.list
 	s.list = nil
 	for _, f := range found {
@@ -119,6 +124,15 @@ func (s *suspectSet) run() {
 			s.list = append(s.list, x)
 		}
 	}
+}
+
+// isJudged reports whether a verdict about self-probes covers a suspect.
+func (s *suspectSet) isJudged(x suspect.Suspect) bool {
+	return slices.ContainsFunc(s.judgements, func(o accused) bool {
+		return !slices.ContainsFunc(x.Links, func(id topology.LinkID) bool {
+			return !slices.Contains(o.Links, id)
+		})
+	})
 }
 
 // endOf returns the link of a host that a suspect is.
@@ -166,6 +180,10 @@ func (e *env) viewSuspect(
 		Loss:     rounded(x.Loss),
 		Evidence: api.SuspectEvidence{Sent: x.Sent, Lost: x.Lost, Paths: x.Paths},
 		Since:    wall(x.since), Denied: x.denied, Why: x.why,
+	}
+	if x.verdict != nil {
+		e.viewJudgement(x, &v)
+		return v
 	}
 	now, f := e.State.Advertised(), e.State.Fabric()
 	if end := x.end; end != nil {

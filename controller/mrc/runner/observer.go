@@ -98,6 +98,11 @@ func (r *Runner) QueuePairs(host string, q *hostapi.QueuePairs) {
 	r.post(func() { _ = r.core.QueuePairs(host, q) }) // one that is not attached has none
 }
 
+// SelfProbeCounts is what became of the probes of a host to itself.
+func (r *Runner) SelfProbeCounts(host string, c *hostapi.SelfProbeCounts) {
+	r.post(func() { _ = r.core.SelfProbeCounts(host, c) })
+}
+
 // Gone is the end of a host's stream.
 func (r *Runner) Gone(host string, _ error) {
 	r.post(func() {

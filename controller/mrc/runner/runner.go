@@ -31,6 +31,8 @@ type Streams interface {
 	Set(host string, s *hostapi.State) error
 	// Probe asks a host for EV probes.
 	Probe(host string, p *hostapi.Probe) error
+	// SetSelfProbes sets the plan of probes that a host sends to itself.
+	SetSelfProbes(host string, p *hostapi.SelfProbes) error
 	// Status returns the stream of a host; false when the host is unknown.
 	Status(host string) (mrc.Stream, bool)
 	Counters() mrc.StreamCounts
@@ -175,6 +177,9 @@ func (r *Runner) step(n uint64) ledger.Step {
 			}
 			for _, p := range ready.Probes {
 				r.probe(p)
+			}
+			for _, p := range ready.SelfProbes {
+				_ = r.streams.SetSelfProbes(p.Host, p.Plan) // too many hosts: then it has no state either
 			}
 			r.tellNewest()
 			return nil

@@ -137,6 +137,17 @@ func (o *Observer) QueuePairs(host string, q *hostapi.QueuePairs) {
 	o.note(host, "queue pairs %v, %d more", q.Groups, q.LeftOut)
 }
 
+// SelfProbeCounts remembers "self-probes N" and each target, passed and lost.
+func (o *Observer) SelfProbeCounts(host string, c *hostapi.SelfProbeCounts) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := ""
+	for _, n := range c.Counts {
+		text += fmt.Sprintf(" %d: %d %d", n.Target, n.Passed, n.Lost)
+	}
+	o.note(host, "self-probes %d%s", c.Version.Number, text)
+}
+
 // Gone remembers "gone".
 func (o *Observer) Gone(host string, _ error) {
 	o.mu.Lock()

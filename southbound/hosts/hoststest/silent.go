@@ -26,6 +26,9 @@ func (Silent) ProbeResult(string, *hostapi.ProbeResult) {}
 // PortStatus does nothing.
 func (Silent) PortStatus(string, hostapi.PortMask) {}
 
+// SelfProbeCounts does nothing.
+func (Silent) SelfProbeCounts(string, *hostapi.SelfProbeCounts) {}
+
 // QueuePairs does nothing.
 func (Silent) QueuePairs(string, *hostapi.QueuePairs) {}
 

@@ -1,0 +1,353 @@
+package prove
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/controller/mrc/selfprobe"
+	"github.com/weft-sdn/weft/controller/mrc/suspect"
+	"github.com/weft-sdn/weft/topology"
+)
+
+const (
+	// selfWitnesses is how many hosts probe each link.
+	selfWitnesses = 3
+	// planWait is the pause after a host has come before plans are made, so that many hosts that
+	// connect at once make one plan. awayWait is the same for a host that has gone: it may come again.
+	planWait = 100 * time.Millisecond
+	awayWait = 2 * time.Second
+	// selfReport lies between two reports of a host's counters.
+	selfReport = 100 * time.Millisecond
+)
+
+// SelfPlan is what a host is to probe by itself.
+type SelfPlan struct {
+	Host string
+	Plan *hostapi.SelfProbes
+}
+
+// selfProber has hosts send probes to themselves, and accuses what loses them.
+type selfProber struct {
+	*env
+	cfg      *inventory.MRC
+	epoch    uint64
+	suspects *suspectSet
+	judge    *selfprobe.Judge
+	plan     *selfprobe.Plan // nil: none yet
+
+	number uint64
+	sent   map[string]*hostapi.SelfProbes // what hosts were sent last
+	out    []SelfPlan                     // not taken yet
+	dueAt  time.Duration                  // when plans are made; 0: they need not be
+	gaps   map[int32]*selfprobe.Gap       // by link
+}
+
+// on reports whether hosts probe themselves.
+func (s *selfProber) on() bool { return s.cfg.SelfProbes() }
+
+// replan has plans made after a while.
+func (s *selfProber) replan(wait time.Duration) {
+	if at := max(1, s.now+wait); s.on() && (s.dueAt == 0 || at < s.dueAt) {
+		s.dueAt = at
+	}
+}
+
+// run makes plans when it is time, and judges what has come.
+func (s *selfProber) run() {
+	if s.dueAt > 0 && s.now >= s.dueAt && s.State.Synced() {
+		s.dueAt = 0
+		s.makePlans()
+	}
+	if s.plan != nil && s.now >= s.judge.Next(s.now+1) {
+		s.suspects.judged(s.judge.Run(s.now, s.open))
+	}
+}
+
+// next lowers a time to that of the next run.
+func (s *selfProber) next(at time.Duration) time.Duration {
+	if s.dueAt > 0 {
+		at = min(at, max(s.dueAt, s.now))
+	}
+	if s.plan != nil {
+		at = s.judge.Next(at)
+	}
+	return at
+}
+
+// open reports whether a link up is in use in both directions.
+func (s *selfProber) open(place int32) bool {
+	back := s.State.Fabric().Reverse(s.links.At(place).Edge)
+	if back == nil || s.links.At(place).Denied() {
+		return false
+	}
+	i, ok := s.State.Fabric().Place(back.ID)
+	return ok && !s.links.At(i).Denied()
+}
+
+// makePlans plans the probes of the connected hosts, and hands out changed plans.
+func (s *selfProber) makePlans() {
+	var hosts []selfprobe.Host
+	for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
+		if h := s.hosts[name]; h.connected && h.selfProbes {
+			hosts = append(hosts, selfprobe.Host{Name: name, At: h.At, LeafPorts: h.LeafPorts})
+		}
+	}
+	f := s.State.Fabric()
+	s.plan = selfprobe.Make(f, hosts, selfWitnesses)
+	s.gaps = make(map[int32]*selfprobe.Gap)
+	for i := range s.plan.Gaps {
+		if g := &s.plan.Gaps[i]; g.Link >= 0 {
+			s.gaps[g.Link] = g
+		}
+	}
+	for name := range s.sent {
+		if s.plan.Targets[name] == nil {
+			delete(s.sent, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.plan.Targets)) {
+		targets := make([]hostapi.EV, len(s.plan.Targets[name]))
+		for i, t := range s.plan.Targets[name] {
+			targets[i] = t.EV
+		}
+		if was := s.sent[name]; was != nil && slices.Equal(was.Targets, targets) {
+			continue
+		}
+		s.number++
+		p := &hostapi.SelfProbes{
+			Version:  hostapi.Version{Epoch: s.epoch, Number: s.number},
+			Interval: time.Second / time.Duration(s.cfg.Probes.Self), Timeout: s.cfg.Probes.SelfTimeout.D(),
+			DeadAfter: selfprobe.DeadAfter(), Report: selfReport, DSCP: s.cfg.ProbeDSCP(), Targets: targets,
+		}
+		s.sent[name] = p
+		s.out = append(s.out, SelfPlan{Host: name, Plan: p})
+	}
+	s.judge.SetPlan(s.now, f, s.plan, s.sent)
+}
+
+// renewed notes that the fabric is another.
+func (s *selfProber) renewed() {
+	s.plan, s.suspects.judgements = nil, nil
+	s.replan(0)
+}
+
+// moved notes that a link may have gone out of use, or come back.
+func (s *selfProber) moved(id topology.LinkID) {
+	f := s.State.Fabric()
+	if s.plan == nil || f == nil {
+		return
+	}
+	i, ok := f.Place(id)
+	if !ok {
+		return
+	}
+	if e := f.Edge(i); !e.Rises() {
+		back := f.Reverse(e)
+		if back == nil {
+			return
+		}
+		i, _ = f.Place(back.ID)
+	}
+	s.judge.Moved(i)
+}
+
+// SetSelfProbes records whether a host that has a stream takes a plan of self-probes. Restarted
+// says that its counters start anew.
+func (p *Prover) SetSelfProbes(h *Host, takes, restarted bool) {
+	h.selfProbes = takes
+	if restarted {
+		p.self.judge.Restarted(h.Name)
+	}
+	p.self.replan(planWait)
+}
+
+// SelfPlans returns the plans for hosts that were not taken before.
+func (p *Prover) SelfPlans() []SelfPlan {
+	out := p.self.out
+	p.self.out = nil
+	return out
+}
+
+// SelfProbeCounts records what became of the probes of a host to itself. The error is of kind
+// fabric.ErrMalformed.
+func (p *Prover) SelfProbeCounts(h *Host, c *hostapi.SelfProbeCounts) error {
+	err := p.self.judge.Report(p.now, h.Name, c)
+	if err != nil {
+		p.Counters.BadCounts++
+		return err
+	}
+	if p.State.Fabric() != nil {
+		p.self.run()
+	}
+	return nil
+}
+
+// judged takes the verdicts about self-probes that are in force. It denies what they accuse where
+// the configuration says so.
+func (s *suspectSet) judged(found []selfprobe.Verdict) {
+	f, before := s.State.Fabric(), s.judgements
+	s.judgements = nil
+	for _, v := range found {
+		x := accused{verdict: &v, Suspect: suspect.Suspect{
+			Links: verdictLinks(f, &v), Loss: float64(v.Lost) / float64(max(1, v.Sent)),
+			Sent: v.Sent, Lost: v.Lost, Paths: v.Hosts,
+			Confidence: 1 - 1/(1+float64(selfprobe.Alpha)),
+		}, since: v.Since}
+		if v.Kind == selfprobe.BlackHole {
+			x.Loss = 1
+		}
+		known := slices.IndexFunc(before, func(o accused) bool { return o.verdict.Same(&v) })
+		if known >= 0 && before[known].verdict.Kind == v.Kind {
+			x.denied, x.why = before[known].denied, before[known].why
+		} else {
+			s.Event(api.EventSuspectChanged, s.objectOf(&x), fmt.Sprintf("%s: %d of %d probes of %d hosts "+
+				"to themselves are lost", wordsOf[v.Kind], v.Lost, v.Sent, v.Hosts))
+			s.act(&x)
+		}
+		s.judgements = append(s.judgements, x)
+	}
+	// What is denied is judged anew when it is in use again: until then it stays on the list.
+	for _, x := range before {
+		if !x.denied || slices.ContainsFunc(s.judgements, func(o accused) bool {
+			return o.verdict.Same(x.verdict)
+		}) {
+			continue
+		}
+		if slices.ContainsFunc(x.verdict.Links, func(i int32) bool {
+			return int(i) < s.links.Len() && s.links.At(i).Phase() != fabric.Up
+		}) {
+			s.judgements = append(s.judgements, x)
+		}
+	}
+}
+
+// wordsOf describes a kind of verdict.
+var wordsOf = map[selfprobe.Kind]string{selfprobe.BlackHole: "a black hole",
+	selfprobe.Grey: "loses packets"}
+
+// verdictLinks returns both directions of the links of a verdict.
+func verdictLinks(f *fabric.Fabric, v *selfprobe.Verdict) (out []topology.LinkID) {
+	for _, i := range v.Links {
+		out = append(out, f.Edge(i).ID)
+		if back := f.Reverse(f.Edge(i)); back != nil {
+			out = append(out, back.ID)
+		}
+	}
+	return out
+}
+
+// objectOf names what a verdict accuses.
+func (s *suspectSet) objectOf(x *accused) string {
+	switch v := x.verdict; {
+	case v.Host != "":
+		return fmt.Sprintf("%s/%d", v.Host, v.Port)
+	case v.Node != "":
+		return cmp.Or(fabric.NameOf(s.State.Advertised(), v.Node), string(v.Node))
+	default:
+		return string(x.Links[0])
+	}
+}
+
+// act denies the links of a verdict, or notes why not.
+func (s *suspectSet) act(x *accused) {
+	v := x.verdict
+	switch {
+	case v.Host != "":
+		x.why = "the link of a host: drain the host's port to keep packets from it"
+	case v.Kind == selfprobe.BlackHole && !s.cfg.DenyBlackHoles:
+		x.why = "black holes are not denied (suspects.denyBlackHoles)"
+	case v.Kind == selfprobe.Grey && !s.cfg.Deny:
+		x.why = "suspects are not denied (suspects.deny)"
+	case v.Kind == selfprobe.Grey && x.Loss < s.cfg.DenyLoss:
+		x.why = fmt.Sprintf("it loses %.2g, less than %.2g", x.Loss, s.cfg.DenyLoss)
+	case v.Single:
+		x.why = "one host alone probes it: want the reports of two"
+	}
+	if x.why != "" {
+		return
+	}
+	cause := fmt.Sprintf("loses %.2g of its packets", x.Loss)
+	for _, i := range v.Links {
+		ends := []int32{i}
+		if back := s.State.Fabric().Reverse(s.State.Fabric().Edge(i)); back != nil {
+			j, _ := s.State.Fabric().Place(back.ID)
+			ends = append(ends, j)
+		}
+		if slices.ContainsFunc(ends, func(i int32) bool { return s.links.At(i).Phase() != fabric.Up }) {
+			continue
+		}
+		if why := cmp.Or(s.LastPath(ends[0]), s.LastPath(ends[len(ends)-1])); why != "" {
+			x.why = why
+			continue
+		}
+		for _, i := range ends {
+			s.links.Deny(i, cause)
+		}
+		x.denied = true
+	}
+}
+
+// viewJudgement describes what a verdict accuses.
+func (e *env) viewJudgement(x *accused, v *api.Suspect) {
+	v.Kind, v.By = x.verdict.Kind.String(), "selfProbes"
+	if v.Links == nil {
+		v.Links = []topology.LinkID{}
+	}
+	now, f := e.State.Advertised(), e.State.Fabric()
+	switch j := x.verdict; {
+	case j.Host != "":
+		v.Host, v.HostPort, v.FromName = j.Host, j.Port, j.Host
+		if at := e.State.Host(j.Host); at != nil {
+			v.To = at.Rack().Leaf(j.Port)
+			v.ToName = fabric.NameOf(now, v.To)
+		}
+	case j.Node != "":
+		v.Node, v.NodeName = j.Node, fabric.NameOf(now, j.Node)
+	default:
+		v.From, v.To = f.Edge(j.Link).Local, f.Edge(j.Link).Remote
+		v.FromName, v.ToName = fabric.NameOf(now, v.From), fabric.NameOf(now, v.To)
+	}
+}
+
+// LinkTruth returns what self-probes and counters say about a link, and what was concluded; a part
+// that says nothing is absent.
+func (p *Prover) LinkTruth(place int32, wall func(time.Duration) time.Time) api.LinkTruth {
+	var t api.LinkTruth
+	f := p.State.Fabric()
+	e := f.Edge(place)
+	up, id := place, e.ID
+	if back := f.Reverse(e); !e.Rises() && back != nil {
+		up, _ = f.Place(back.ID)
+	}
+	if n, ok := p.suspects.counts[id]; ok {
+		t.Counters = &api.LinkCounters{Sent: n.sent, Received: n.received, Missing: n.missing}
+	}
+	if p.self.plan != nil {
+		w, since := p.self.judge.Link(up)
+		if t.Probes = &w; w.Dead > 0 {
+			w.DeadSince = wall(since)
+		}
+		if g := p.self.gaps[up]; g != nil {
+			t.Probes.Gap = g.Why
+		} else if w.Hosts == 0 && len(p.self.plan.Gaps) > 0 && p.self.plan.Gaps[0].Host == "" {
+			t.Probes.Gap = p.self.plan.Gaps[0].Why
+		}
+	}
+	for _, list := range [...][]accused{p.suspects.judgements, p.suspects.list} {
+		for i := range list {
+			if x := &list[i]; t.Concluded == nil && slices.Contains(x.Links, id) {
+				s := p.viewSuspect(x, wall)
+				t.Concluded = &api.LinkConclusion{Kind: s.Kind, Node: s.Node, Loss: s.Loss, Since: s.Since,
+					Denied: s.Denied, Why: s.Why}
+			}
+		}
+	}
+	return t
+}

@@ -1,0 +1,236 @@
+package selfprobe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// A Host can send probes to itself.
+type Host struct {
+	Name      string
+	At        ev.Attachment // its leaves by port
+	LeafPorts []uint32      // the leaves' ports towards it, by port; 0 or missing: unknown
+}
+
+// A Target is a path from a port of a host back to the port.
+type Target struct {
+	EV   hostapi.EV
+	Leaf topology.NodeID
+	// Climb has the places of the links up from the leaf, which the probe descends by again; none:
+	// the leaf sends the probe back.
+	Climb []int32
+}
+
+// A Gap is what fewer hosts probe than wanted: a link, or the port of a host.
+type Gap struct {
+	Link  int32 // place of the link up; -1: the port of a host
+	Host  string
+	Port  uint8
+	Hosts int // that probe it
+	Why   string
+}
+
+// A Plan is which host probes what.
+type Plan struct {
+	// Targets of each host, by name: the probe to the leaf of each port first.
+	Targets map[string][]Target
+	Gaps    []Gap
+}
+
+// seat is a port of a host that can probe.
+type seat struct {
+	host int // index
+	port uint8
+	at   uint16 // the leaf's port
+}
+
+// planner makes a Plan.
+type planner struct {
+	f     *fabric.Fabric
+	hosts []Host
+	seats map[topology.NodeID][]seat
+	load  []int // targets by host
+	turn  int
+	plan  Plan
+}
+
+// Make plans the probes of hosts, which are in the order of their names. Every port probes its
+// leaf. Every link up is probed by as many hosts as witnesses, or by all hosts below it where those
+// are fewer; each by the least busy hosts, of different leaves where there are several. So the
+// numbers of targets of the hosts of a leaf differ by one at most, and since each host sends at the
+// same rate, so does the rate by which the uplinks of a leaf are probed. The result depends on the
+// arguments alone.
+func Make(f *fabric.Fabric, hosts []Host, witnesses int) *Plan {
+	p := &planner{f: f, hosts: hosts, seats: make(map[topology.NodeID][]seat),
+		load: make([]int, len(hosts)), plan: Plan{Targets: make(map[string][]Target)}}
+	if !f.Assignment().Format().Mode.SRv6() {
+		p.plan.Gaps = []Gap{{Link: -1, Why: fmt.Sprintf("mode %v has no uSIDs: hosts probe each other",
+			f.Assignment().Format().Mode)}}
+		return &p.plan
+	}
+	for i := range hosts {
+		p.seat(i)
+	}
+	parallel := make(map[[2]topology.NodeID]int)
+	var links []int32
+	for _, i := range f.ByID() {
+		if e := f.Edge(i); e.Rises() {
+			links = append(links, i)
+			parallel[[2]topology.NodeID{e.Local, e.Remote}]++
+		}
+	}
+	slices.SortStableFunc(links, func(a, b int32) int { return cmp.Compare(p.tier(a), p.tier(b)) })
+	for _, i := range links {
+		e := f.Edge(i)
+		if n := parallel[[2]topology.NodeID{e.Local, e.Remote}]; n > 1 &&
+			f.Assignment().Format().Hops == ev.HopNodes {
+			p.gap(i, 0, fmt.Sprintf("uNs name switches, and %d links lead there: "+
+				"want uSIDs of links (hops: links)", n))
+			continue
+		}
+		p.link(i, witnesses)
+	}
+	return &p.plan
+}
+
+func (p *planner) tier(place int32) int {
+	tier, _ := p.f.Clos().Tier(p.f.Edge(place).Local)
+	return tier
+}
+
+// seat gives each port of a host the probe to its leaf.
+func (p *planner) seat(host int) {
+	h := &p.hosts[host]
+	for i, leaf := range h.At {
+		port := uint8(i + 1)
+		if leaf == "" {
+			continue
+		}
+		silent := func(format string, args ...any) {
+			p.plan.Gaps = append(p.plan.Gaps, Gap{Link: -1, Host: h.Name, Port: port,
+				Why: fmt.Sprintf(format, args...)})
+		}
+		var at uint32
+		if i < len(h.LeafPorts) {
+			at = h.LeafPorts[i]
+		}
+		if _, _, err := p.f.Assignment().HostUSIDs(uint16(min(at, 1<<16-1))); err != nil {
+			silent("the leaf's port to it has no uSID: %v", err)
+			continue
+		}
+		s := seat{host: host, port: port, at: uint16(at)}
+		if err := p.add(s, leaf, nil); err != nil {
+			silent("%v", err)
+			continue
+		}
+		p.seats[leaf] = append(p.seats[leaf], s)
+	}
+}
+
+// add gives a host a target.
+func (p *planner) add(s seat, leaf topology.NodeID, climb []int32) error {
+	path := make([]*topology.Link, 0, 2*len(climb))
+	for _, i := range climb {
+		path = append(path, p.f.Edge(i).Link)
+	}
+	for _, i := range slices.Backward(climb) {
+		back := p.f.Reverse(p.f.Edge(i))
+		if back == nil {
+			return fmt.Errorf("link %s has no other direction", p.f.Edge(i).ID)
+		}
+		path = append(path, back.Link)
+	}
+	value, err := p.f.Assignment().Encode(leaf, path, ev.DecapUSID(s.at))
+	if err != nil {
+		return err
+	}
+	name := p.hosts[s.host].Name
+	p.load[s.host]++
+	p.plan.Targets[name] = append(p.plan.Targets[name],
+		Target{EV: hostapi.EV{Value: value, Port: s.port}, Leaf: leaf, Climb: climb})
+	return nil
+}
+
+// link has hosts below a link probe it.
+func (p *planner) link(place int32, witnesses int) {
+	leaves := p.f.Edge(place).Leaves()
+	p.turn++
+	taken := make(map[int]bool)
+	why := "fewer hosts are below it that can probe"
+	for found := true; found && len(taken) < witnesses; {
+		found = false
+		for n := range leaves {
+			if len(taken) == witnesses {
+				break
+			}
+			leaf := leaves[(p.turn+n)%len(leaves)]
+			s, ok := p.idle(leaf, taken)
+			if !ok {
+				continue
+			}
+			taken[s.host] = true
+			climb, ok := p.climb(leaf, place)
+			if !ok {
+				continue
+			}
+			if err := p.add(s, leaf, climb); err != nil {
+				p.gap(place, len(taken)-1, err.Error())
+				return
+			}
+			found = true
+		}
+	}
+	if len(taken) < witnesses {
+		p.gap(place, len(taken), why)
+	}
+}
+
+func (p *planner) gap(place int32, hosts int, why string) {
+	p.plan.Gaps = append(p.plan.Gaps, Gap{Link: place, Hosts: hosts, Why: why})
+}
+
+// idle returns the least busy port at a leaf whose host is not taken.
+func (p *planner) idle(leaf topology.NodeID, taken map[int]bool) (least seat, ok bool) {
+	seats := p.seats[leaf]
+	for n := range seats {
+		s := seats[(p.turn+n)%len(seats)]
+		if taken[s.host] || p.load[s.host] >= hostapi.MaxSelfTargets {
+			continue
+		}
+		if !ok || p.load[s.host] < p.load[least.host] {
+			least, ok = s, true
+		}
+	}
+	return least, ok
+}
+
+// climb returns a way up from a leaf whose last link is the one at a place.
+func (p *planner) climb(leaf topology.NodeID, place int32) ([]int32, bool) {
+	from := p.f.Edge(place).Local
+	if from == leaf {
+		return []int32{place}, true
+	}
+	down := p.f.Clos().Down(from)
+	for n := range down {
+		l := down[(p.turn+n)%len(down)]
+		i, ok := p.f.Place(l.ID)
+		if !ok {
+			continue
+		}
+		up := p.f.Reverse(p.f.Edge(i))
+		if up == nil || !up.Rises() || !slices.Contains(up.Leaves(), leaf) {
+			continue
+		}
+		below, _ := p.f.Place(up.ID)
+		if first, ok := p.climb(leaf, below); ok {
+			return append(first, place), true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,384 @@
+package truth
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/host/selfprobe"
+	"github.com/weft-sdn/weft/internal/virtual"
+	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// wire is one direction of a link: by its ends, of which a host's is its name.
+type wire struct{ from, to string }
+
+// thin is a network in which probes of hosts are lost at random, with its controller.
+type thin struct {
+	virtual.Clock
+	t     testing.TB
+	rng   *rand.Rand
+	core  *mrc.Core
+	world *lab.World
+	learn *topology.Builder
+	names map[topology.NodeID]string
+	hosts map[string]*host
+	// next is the way of a uSID of a switch.
+	next map[topology.NodeID]map[uint16]topology.NodeID
+	loss map[wire]float64
+	// marked is the share of probes that come back with a congestion mark.
+	marked float64
+	probes uint64
+	named  []named
+}
+
+// named is a suspect and when it was first there.
+type named struct {
+	at time.Duration
+	api.Suspect
+}
+
+// host probes itself.
+type host struct {
+	*selfprobe.Prober
+	net     *thin
+	name    string
+	leaves  []topology.NodeID // by port
+	asleep  bool
+	skew    time.Duration // of its clock
+	waiting []func()      // frames that came meanwhile
+	alarm   time.Duration // when it is called; 0: never
+	plan    *hostapi.SelfProbes
+}
+
+var compiled = new(p4rt.Cache)
+
+// newThin starts a network whose hosts send so many probes a second to themselves, and waits until
+// they do.
+func newThin(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
+	edit func(*inventory.MRC)) *thin {
+	t.Helper()
+	c.Rate, c.Delay = 10e9, time.Microsecond
+	world, err := lab.NewWorld(lab.Clos(c), lab.Options{Seed: seed, Cache: compiled})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &thin{t: t, rng: rand.New(rand.NewPCG(seed, 54)), world: world,
+		learn: topology.NewBuilder(), names: make(map[topology.NodeID]string),
+		hosts: make(map[string]*host), next: make(map[topology.NodeID]map[uint16]topology.NodeID),
+		loss: make(map[wire]float64)}
+	inv := world.Network.Inventory(nil)
+	inv.MRC = inventory.DefaultMRC(ev.ModeF3216.String())
+	inv.MRC.Probes.Self = rate
+	if edit != nil {
+		edit(&inv.MRC)
+	}
+	if n.core, err = mrc.New(mrc.Config{MRC: inv.MRC, Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range world.Network.Switches {
+		n.names[lab.NodeID(s)] = s.Name
+	}
+	n.do(func() {
+		snap := world.Learned(n.learn)
+		n.core.SetTopology(snap)
+		for _, h := range fabric.HostsOf(&inv, plan.Nodes(snap, &inv)) {
+			if err := n.core.PutHost(h); err != nil {
+				t.Fatal(err)
+			}
+			n.hosts[h.Name] = &host{Prober: selfprobe.New(n.rng.Uint64()), net: n, name: h.Name,
+				leaves: h.At}
+		}
+		n.core.InSync()
+	})
+	for id := range n.names {
+		sw, ok := n.core.Assignment().Switch(id)
+		if !ok {
+			t.Fatalf("%s is not in the fabric", id)
+		}
+		n.next[id] = make(map[uint16]topology.NodeID)
+		for _, u := range sw.USIDs {
+			if u.Link != nil {
+				n.next[id][u.USID] = u.Link.Remote
+			}
+		}
+	}
+	for name := range n.hosts {
+		n.hello(name, 1)
+	}
+	n.run(time.Second)
+	if len(n.named) > 0 || n.probes == 0 {
+		t.Fatalf("seed %d: %d probes of a network without faults, %+v named", seed, n.probes, n.named)
+	}
+	return n
+}
+
+func (n *thin) hello(name string, instance uint64) {
+	h := n.hosts[name]
+	n.do(func() {
+		ports := hostapi.PortMask(0)
+		for i := range h.leaves {
+			ports |= hostapi.Ports(i + 1)
+		}
+		if err := n.core.Hello(name, &hostapi.Hello{API: hostapi.API, Name: name, Instance: instance,
+			Capabilities: hostapi.Capabilities{Ports: ports, SelfProbes: true,
+				OptAttr: hostapi.OptEVProbe}}); err != nil {
+			n.t.Fatal(err)
+		}
+	})
+}
+
+// latency is a way between a host and the controller.
+func (n *thin) latency() time.Duration {
+	return 250*time.Microsecond + time.Duration(n.rng.Int64N(int64(250*time.Microsecond)))
+}
+
+// do has something happen to the core, and carries out what follows.
+func (n *thin) do(f func()) {
+	n.core.Tick(n.Now())
+	f()
+	for r := n.core.Ready(); !r.Empty(); r = n.core.Ready() {
+		for _, s := range r.Sets {
+			n.After(n.latency(), func() { n.do(func() { _ = n.core.Applied(s.Host, s.Seq) }) })
+		}
+		for _, p := range r.Probes { // hosts reach each other by other ways
+			n.After(n.latency(), func() {
+				n.do(func() {
+					_ = n.core.ProbeResult(p.Host, &hostapi.ProbeResult{ID: p.Request.ID,
+						Sent: p.Request.Count, Received: p.Request.Count})
+				})
+			})
+		}
+		for _, p := range r.SelfProbes {
+			n.After(n.latency(), func() {
+				h := n.hosts[p.Host]
+				h.plan = p.Plan
+				h.Set(h.now(), p.Plan)
+				h.wake()
+			})
+		}
+		for _, e := range r.Events {
+			if e.Type == api.EventSuspectChanged {
+				n.look()
+			}
+		}
+	}
+}
+
+// look notes what is suspected that was not before.
+func (n *thin) look() {
+	for _, s := range n.core.Suspects() {
+		key := objectOf(&s)
+		known := false
+		for _, o := range n.named {
+			known = known || objectOf(&o.Suspect) == key && o.Kind == s.Kind
+		}
+		if !known {
+			n.named = append(n.named, named{n.Now(), s})
+		}
+	}
+}
+
+// objectOf writes what a suspect is, as nameOf does.
+func objectOf(s *api.Suspect) string {
+	switch {
+	case s.Host != "":
+		return fmt.Sprintf("cable %s/%d", s.Host, s.HostPort)
+	case s.Node != "":
+		return "switch " + s.NodeName
+	default:
+		return "link " + s.FromName + "-" + s.ToName
+	}
+}
+
+// run lets time pass.
+func (n *thin) run(d time.Duration) {
+	n.Run(n.Now()+d, func(now time.Duration) (time.Duration, bool) {
+		at, ok := n.core.Next()
+		if ok && at <= now {
+			n.do(func() {})
+			at, ok = n.core.Next()
+		}
+		return max(at, now+time.Microsecond), ok
+	}, nil)
+}
+
+// now is what the host takes the time to be.
+func (h *host) now() time.Duration { return h.net.Now() + h.skew }
+
+// wake has a host do what is due, and sets its alarm.
+func (h *host) wake() {
+	if h.asleep {
+		return
+	}
+	n, now := h.net, h.now()
+	for id, to, ok := h.Take(now); ok; id, to, ok = h.Take(now) {
+		n.probes++
+		took, lost := n.carry(h, &to)
+		if lost {
+			continue
+		}
+		marked := n.marked > 0 && n.rng.Float64() < n.marked
+		n.After(took, func() { h.receive(func() { h.Received(id, marked) }) })
+	}
+	if c := h.Report(now); c != nil {
+		n.After(n.latency(), func() {
+			n.do(func() {
+				if err := n.core.SelfProbeCounts(h.name, c); err != nil {
+					n.t.Error(err)
+				}
+			})
+		})
+	}
+	at, ok := h.Next()
+	if !ok {
+		return
+	}
+	at = max(at-h.skew, n.Now())
+	if h.alarm > n.Now() && h.alarm <= at {
+		return
+	}
+	h.alarm = at
+	n.At(at, func() {
+		if h.alarm == at {
+			h.alarm = 0
+			h.wake()
+		}
+	})
+}
+
+// receive is a frame that arrives: one of a host that is asleep waits.
+func (h *host) receive(f func()) {
+	if h.asleep {
+		h.waiting = append(h.waiting, f)
+		return
+	}
+	f()
+	h.wake()
+}
+
+// sleep stops a host for a while, as a scheduler or a debugger does: then it finds the frames that
+// have come before the time, or after.
+func (h *host) sleep(d time.Duration) {
+	h.asleep = true
+	h.net.After(d, func() {
+		h.asleep = false
+		if h.net.rng.IntN(2) == 0 {
+			h.wake()
+		}
+		for _, f := range h.waiting {
+			f()
+		}
+		h.waiting = nil
+		h.wake()
+	})
+}
+
+// step sets the clock of a host ahead, or back.
+func (h *host) step(d time.Duration) {
+	h.skew += d
+	h.alarm = 0
+	h.wake()
+}
+
+// carry walks the uSIDs of a probe, and returns its round trip; lost: a wire lost the probe.
+func (n *thin) carry(h *host, to *hostapi.EV) (took time.Duration, lost bool) {
+	at := h.leaves[to.Port-1]
+	crosses := func(from, to string) bool {
+		took += 5*time.Microsecond + time.Duration(n.rng.Int64N(int64(10*time.Microsecond)))
+		p := n.loss[wire{from, to}]
+		return p < 1 && (p == 0 || n.rng.Float64() >= p)
+	}
+	if !crosses(h.name, n.names[at]) {
+		return 0, true
+	}
+	for i := 4; i < 16; i += 2 { // F3216: 16 bits each, behind a block of 32
+		usid := binary.BigEndian.Uint16(to.Value[i:])
+		if usid >= 0xF000 { // back to the host
+			return took, !crosses(n.names[at], h.name)
+		}
+		next, ok := n.next[at][usid]
+		if !ok {
+			n.t.Fatalf("host %s probes %v: %s has no uSID %#x", h.name, to, n.names[at], usid)
+		}
+		if !crosses(n.names[at], n.names[next]) {
+			return 0, true
+		}
+		at = next
+	}
+	n.t.Fatalf("host %s probes %v, which leads nowhere", h.name, to)
+	return 0, true
+}
+
+// lose has wires lose a share of what they carry: those from the first to the second, and back.
+func (n *thin) lose(a, b string, there, back float64) {
+	n.loss[wire{a, b}], n.loss[wire{b, a}] = there, back
+}
+
+// around has all wires of a switch lose a share.
+func (n *thin) around(sw string, share float64) {
+	for _, w := range n.world.Wires() {
+		if w.From == sw || w.To == sw {
+			n.loss[wire{w.From, w.To}] = share
+		}
+	}
+}
+
+// links are the links between T0s and T1s, by their wires up.
+func (n *thin) links() (out []wire) {
+	for _, w := range n.world.Wires() {
+		if strings.Contains(w.From, "-T0-") && strings.Contains(w.To, "-T1-") {
+			out = append(out, wire{w.From, w.To})
+		}
+	}
+	return out
+}
+
+// switches are those of a tier.
+func (n *thin) switches(tier string) (out []string) {
+	for _, s := range n.world.Network.Switches {
+		if strings.Contains(s.Name, tier) {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+func pick[T any](n *thin, of []T) T { return of[n.rng.IntN(len(of))] }
+
+// setLinks takes the links of a switch down or up, which the controller learns after a while.
+func (n *thin) setLinks(sw string, up bool, after time.Duration) {
+	for _, w := range n.world.Wires() {
+		if w.From == sw {
+			if err := n.world.SetLink(w.From, w.To, up); err != nil {
+				n.t.Fatal(err)
+			}
+		}
+	}
+	n.After(after, func() { n.do(func() { n.core.SetTopology(n.world.Learned(n.learn)) }) })
+}
+
+func newProber(n *thin) *selfprobe.Prober { return selfprobe.New(n.rng.Uint64()) }
+
+// resend gives a host that has started again the plan that it had: the stream does.
+func (n *thin) resend(h *host) {
+	h.alarm = 0
+	if h.plan != nil {
+		n.After(n.latency(), func() {
+			h.Set(h.now(), h.plan)
+			h.wake()
+		})
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/dataplane/kernel"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/lab/demo/blackhole"
 	"github.com/weft-sdn/weft/lab/demo/figure"
 	"github.com/weft-sdn/weft/lab/demo/job"
 	"github.com/weft-sdn/weft/lab/demo/mrc"
@@ -26,7 +27,7 @@ func newDemo(env environment) *cobra.Command {
 	demo := family("demo", "Show a feature of Weft",
 		"Runs a network in this process, with traffic, and prints what was measured.")
 	for _, c := range []*cobra.Command{newDemoMulticast(env), newDemoMRC(env), newDemoPFC(env),
-		newDemoJob(env), newDemoFigure(env)} {
+		newDemoBlackHole(env), newDemoJob(env), newDemoFigure(env)} {
 		run := c.RunE
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			err := run(cmd, args)
@@ -277,6 +278,55 @@ func (f *fabricFlags) parse() (ev.Mode, lab.ClosConfig, error) {
 		return 0, lab.ClosConfig{}, &usageError{err}
 	}
 	return mode, c, nil
+}
+
+func newDemoBlackHole(env environment) *cobra.Command {
+	var fabric fabricFlags
+	var seed uint64
+	var loss float64
+	var quiet bool
+	c := &cobra.Command{
+		Use: "blackhole", Short: "A link that forwards nothing, with its ports up",
+		Long: `Runs a Clos of MRC hosts in virtual time that write all-to-all. The hosts send probes to
+themselves through their switches, so that three hosts test each link every millisecond.
+One direction of a link then loses all packets, and no port goes down: the controller
+names the link by the probes, and has all hosts take other paths.
+
+The last line is a JSON document of the results. The exit status is 0 only if the link was
+named within 10 ms as what it is, nothing else was accused, hosts use it no more, and the
+goodput of the links that are left is reached.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			mode, closConfig, err := fabric.parse()
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("mode") {
+				mode = ev.ModeF3216
+			} else if !mode.SRv6() {
+				return usagef("--mode is %v: want one with uSIDs, by which hosts probe themselves", mode)
+			}
+			if !(loss > 0 && loss <= 1) {
+				return usagef("--loss is %v: want more than 0 and at most 1", loss)
+			}
+			out := env.stdout
+			if quiet {
+				out = io.Discard
+			}
+			result, err := blackhole.Run(cmd.Context(), blackhole.Options{Fabric: closConfig, Mode: mode,
+				Seed: seed, Loss: loss, Out: out})
+			if result == nil {
+				return err
+			}
+			return printResult(env, result, err)
+		},
+	}
+	fabric.register(c)
+	c.Flags().Lookup("mode").DefValue = ev.ModeF3216.String()
+	c.Flags().Uint64Var(&seed, "seed", 1, "draws the link, its direction and the time")
+	c.Flags().Float64Var(&loss, "loss", 1, "share of packets that the link loses, of 1")
+	c.Flags().BoolVar(&quiet, "quiet", false, "print the JSON line only")
+	return c
 }
 
 func newDemoPFC(env environment) *cobra.Command {

@@ -73,6 +73,31 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestFirstLoad: what a browser loads before it knows which page is wanted is less than half of the
+// whole, and each page is a file of its own that it loads when somebody opens the page.
+func TestFirstLoad(t *testing.T) {
+	text, first := get(t, "/").Body.String(), 0
+	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+		first += get(t, strings.TrimPrefix(m[1], "."), "Accept-Encoding", "gzip").Body.Len()
+	}
+	if first > limit/2 {
+		t.Errorf("%d octets at first, want at most %d", first, limit/2)
+	}
+	source, err := os.ReadFile("src/pages/index.ts")
+	pages := regexp.MustCompile(`import\('\./(\w+)'\)`).FindAllSubmatch(source, -1)
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("%d pages come when they are opened; %v", len(pages), err)
+	}
+	for _, m := range pages {
+		name := string(m[1])
+		files, err := fs.Glob(dist, "dist/assets/"+name+"-????????.js.gz")
+		if err != nil || len(files) == 0 || strings.Contains(text, "/"+name+"-") {
+			t.Errorf("page %s has the files %v, and is loaded at first: %t; %v", name, files,
+				strings.Contains(text, "/"+name+"-"), err)
+		}
+	}
+}
+
 // TestEncoding: a client gets gzip when it takes it, the plain file otherwise, and each by an ETag
 // of its own.
 func TestEncoding(t *testing.T) {

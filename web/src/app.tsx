@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Component, useEffect, useState, type ReactNode } from 'react';
+import { Component, Suspense, useEffect, useState, type ReactNode } from 'react';
 import * as ask from './api/queries';
 import { signIn, signOut } from './api/actions';
 import {
@@ -67,15 +67,6 @@ export function App() {
           <span aria-hidden="true">☰ </span>
           {page?.title ?? 'Menu'}
         </button>
-        <div className={shown} id="pages">
-          <nav aria-label="Pages">
-            {heads(allowed).map((p) => (
-              <To key={p.name} path={[p.name]} current={p === page || p.name === page?.under}>
-                {p.title}
-              </To>
-            ))}
-          </nav>
-        </div>
         <span className="grow" />
         <div className={shown}>{session && session.name !== '' && <ProjectChoice />}</div>
         {may(session, 'tenant:read') && <LiveState />}
@@ -90,6 +81,18 @@ export function App() {
           {session && session.way !== 'none' && session.name && <User of={session} />}
         </div>
       </header>
+      <nav aria-label="Pages" id="pages" className={`rail ${shown}`}>
+        {heads(allowed).map(([group, of]) => (
+          <div key={group} role="group" aria-label={group || undefined}>
+            {group && <span aria-hidden="true">{group}</span>}
+            {of.map((p) => (
+              <To key={p.name} path={[p.name]} current={p === page || p.name === page?.under}>
+                {p.title}
+              </To>
+            ))}
+          </div>
+        ))}
+      </nav>
       <main id="main" tabIndex={-1}>
         {page && session?.name && <Related of={related(allowed, page)} page={page} />}
         {place.query.deleted && may(session, 'administer') && (
@@ -104,7 +107,9 @@ export function App() {
           ) : session.name === '' ? null : page && !may(session, page.scope) ? (
             <Denied of={session} page={page.title} />
           ) : View ? (
-            <View path={place.path.slice(1)} />
+            <Suspense fallback={<Loading what="the page" />}>
+              <View path={place.path.slice(1)} />
+            </Suspense>
           ) : (
             <Empty>
               There is no page {place.path.join('/')}. <To path={['overview']}>Overview</To>
@@ -373,7 +378,8 @@ class Boundary extends Component<{ children: ReactNode }, { error?: unknown }> {
     return this.state.error === undefined ? (
       this.props.children
     ) : (
-      <Failure error={this.state.error} retry={() => this.setState({ error: undefined })} />
+      // A file of a page that did not come would not be asked for again: the controller may be another by now.
+      <Failure error={this.state.error} retry={() => window.location.reload()} />
     );
   }
 }

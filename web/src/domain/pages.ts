@@ -3,30 +3,31 @@ import type { Scope } from '../api/session';
 /** The pages of the dashboard, in the order of the navigation. pages/index.ts has their components. */
 const list = [
   { name: 'overview', title: 'Overview', key: 'o', scope: 'self' },
-  { name: 'fabric', title: 'Fabric', key: 'f', scope: 'read' },
-  { name: 'switches', title: 'Switches', key: 's', scope: 'read' },
-  { name: 'hosts', title: 'Hosts', key: 'h', scope: 'read' },
-  { name: 'groups', title: 'Groups', key: 'm', scope: 'tenant:read' },
-  { name: 'jobs', title: 'Jobs', key: 'j', scope: 'tenant:read' },
+  { name: 'fabric', title: 'Fabric', key: 'f', scope: 'read', group: 'Fabric' },
+  { name: 'switches', title: 'Switches', key: 's', scope: 'read', group: 'Fabric' },
+  { name: 'hosts', title: 'Hosts', key: 'h', scope: 'read', group: 'Fabric' },
+  { name: 'evs', title: 'EVs', key: 'e', scope: 'read', group: 'Fabric' },
+  { name: 'groups', title: 'Groups', key: 'm', scope: 'tenant:read', group: 'Traffic' },
+  { name: 'jobs', title: 'Jobs', key: 'j', scope: 'tenant:read', group: 'Traffic' },
   { name: 'leases', title: 'Leases', key: 'l', scope: 'tenant:read', under: 'jobs' },
   { name: 'maintenances', title: 'Maintenances', key: 'w', scope: 'read', under: 'jobs' },
-  { name: 'evs', title: 'EVs', key: 'e', scope: 'read' },
-  { name: 'pfc', title: 'Tenants', key: 't', scope: 'tenant:read' },
+  { name: 'events', title: 'Events', key: 'v', scope: 'tenant:read', group: 'Traffic' },
+  { name: 'pfc', title: 'Tenants', key: 't', scope: 'tenant:read', group: 'Tenants' },
   { name: 'tenants', title: 'Tenants', key: '', scope: 'tenant:read', under: 'pfc', hidden: true },
   { name: 'srv6-policies', title: 'SRv6 policies', key: '', scope: 'read', under: 'pfc', hidden: true },
-  { name: 'projects', title: 'Projects', key: 'p', scope: 'tenant:read' },
+  { name: 'projects', title: 'Projects', key: 'p', scope: 'tenant:read', group: 'Tenants' },
+  { name: 'documents', title: 'Documents', key: 'd', scope: 'tenant:read', group: 'Admin' },
+  { name: 'controllers', title: 'Controllers', key: 'c', scope: 'read', group: 'Admin' },
   { name: 'peers', title: 'BGP peers', key: 'b', scope: 'read', under: 'controllers' },
-  { name: 'events', title: 'Events', key: 'v', scope: 'tenant:read' },
-  { name: 'documents', title: 'Documents', key: 'd', scope: 'tenant:read' },
-  { name: 'controllers', title: 'Controllers', key: 'c', scope: 'read' },
   { name: 'notifications', title: 'Notifications', key: 'n', scope: 'administer', under: 'events' },
-  { name: 'access', title: 'Access', key: 'u', scope: 'administer' },
+  { name: 'access', title: 'Access', key: 'u', scope: 'administer', group: 'Admin' },
   { name: 'audit', title: 'Audit', key: 'a', scope: 'administer', under: 'access' },
 ] as const satisfies readonly {
   name: string;
   title: string;
   key: string;
   scope: Scope;
+  group?: string;
   under?: string;
   hidden?: true;
 }[];
@@ -41,6 +42,8 @@ export interface Page {
   key: string;
   /** What a user must at least be allowed to do to see it. */
   scope: Scope;
+  /** What pages of the navigation stand below; absent: it stands by itself, or under another. */
+  group?: string;
   /** The page of the navigation that it belongs to. */
   under?: PageName;
   /** It shows one object, to which others have links: no menu has it. */
@@ -49,9 +52,15 @@ export interface Page {
 
 export const pages: readonly Page[] = list;
 
-/** Returns the pages of the navigation of those that a user may see: others are one step further. */
-export function heads(of: readonly Page[]): Page[] {
-  return of.filter((p) => !p.hidden && (!p.under || !of.some((head) => head.name === p.under)));
+/** Returns the pages of the navigation of those that a user may see, by their groups: others are one step further. */
+export function heads(of: readonly Page[]): [group: string, pages: Page[]][] {
+  const groups = new Map<string, Page[]>();
+  for (const p of of) {
+    if (p.hidden || (p.under && of.some((head) => head.name === p.under))) continue;
+    const group = p.group ?? pages.find((head) => head.name === p.under)?.group ?? '';
+    groups.set(group, [...(groups.get(group) ?? []), p]);
+  }
+  return [...groups];
 }
 
 /** Returns a page and those that belong together with it; none where it stands alone. */

@@ -5,8 +5,6 @@ import { Table } from '../components/table';
 import { useLive } from '../store/live';
 import { useParam } from '../store/place';
 
-export { useEventColumns } from '../components/eventcolumns';
-
 export function Events() {
   const live = useLive(),
     columns = useEventColumns();

@@ -1,46 +1,32 @@
-import type { ComponentType } from 'react';
+import { lazy, type ComponentType } from 'react';
 import type { PageName } from '../domain/pages';
-import { Access } from './access';
-import { Audit } from './audit';
-import { Controllers } from './controllers';
-import { Documents } from './documents';
-import { Events } from './events';
-import { Evs } from './evs';
-import { Fabric } from './fabric';
-import { Groups } from './groups';
-import { Hosts } from './hosts';
-import { Jobs } from './jobs';
-import { Leases } from './leases';
-import { Maintenances } from './maintenances';
-import { Notifications } from './notifications';
-import { Overview } from './overview';
-import { Peers } from './peers';
-import { Pfc } from './pfc';
-import { Projects } from './projects';
-import { Srv6Policies } from './srv6';
-import { Switches } from './switches';
-import { Tenants } from './tenants';
+
+type View = ComponentType<{ path: string[] }>;
+
+/** A page that comes when somebody opens it. */
+const page = <N extends string>(load: () => Promise<Record<N, View>>, name: N) =>
+  lazy(async () => ({ default: (await load())[name] }));
 
 /** The component of each page. It gets the path behind the name of the page. */
-export const views: Record<PageName, ComponentType<{ path: string[] }>> = {
-  overview: Overview,
-  fabric: Fabric,
-  switches: Switches,
-  hosts: Hosts,
-  groups: Groups,
-  jobs: Jobs,
-  leases: Leases,
-  maintenances: Maintenances,
-  evs: Evs,
-  pfc: Pfc,
-  tenants: Tenants,
-  'srv6-policies': Srv6Policies,
-  projects: Projects,
-  peers: Peers,
-  events: Events,
-  documents: Documents,
-  controllers: Controllers,
-  audit: Audit,
-  access: Access,
-  notifications: Notifications,
+export const views: Record<PageName, View> = {
+  overview: page(() => import('./overview'), 'Overview'),
+  fabric: page(() => import('./fabric'), 'Fabric'),
+  switches: page(() => import('./switches'), 'Switches'),
+  hosts: page(() => import('./hosts'), 'Hosts'),
+  groups: page(() => import('./groups'), 'Groups'),
+  jobs: page(() => import('./jobs'), 'Jobs'),
+  leases: page(() => import('./leases'), 'Leases'),
+  maintenances: page(() => import('./maintenances'), 'Maintenances'),
+  evs: page(() => import('./evs'), 'Evs'),
+  pfc: page(() => import('./pfc'), 'Pfc'),
+  tenants: page(() => import('./tenants'), 'Tenants'),
+  'srv6-policies': page(() => import('./srv6'), 'Srv6Policies'),
+  projects: page(() => import('./projects'), 'Projects'),
+  peers: page(() => import('./peers'), 'Peers'),
+  events: page(() => import('./events'), 'Events'),
+  documents: page(() => import('./documents'), 'Documents'),
+  controllers: page(() => import('./controllers'), 'Controllers'),
+  audit: page(() => import('./audit'), 'Audit'),
+  access: page(() => import('./access'), 'Access'),
+  notifications: page(() => import('./notifications'), 'Notifications'),
 };

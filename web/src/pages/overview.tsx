@@ -6,6 +6,7 @@ import * as ask from '../api/queries';
 import { useMay, useSession } from '../api/session';
 import { Badge, type Tone } from '../components/badge';
 import { TimeBar, type Mark } from '../components/chart';
+import { useEventColumns } from '../components/eventcolumns';
 import { Confirm } from '../components/form';
 import { History } from '../components/history';
 import { To } from '../components/link';
@@ -19,7 +20,6 @@ import { condition } from '../domain/network';
 import { pageOf, type Place } from '../domain/place';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
-import { useEventColumns } from './events';
 import { Assets } from './projects';
 
 const tones: Record<Severity, Tone> = { fault: 'fault', warning: 'warning', work: 'work' };

@@ -40,6 +40,23 @@ type TopItem struct {
 	Speed uint64  `json:"speed,omitempty" doc:"Speed of a port in bit/s; absent when it is not known."`
 }
 
+// PortColumns is what all ports carry, by switch.
+type PortColumns struct {
+	Time     time.Time       `json:"time"`
+	Over     int             `json:"over" doc:"Seconds, up to time, that the values are means of."`
+	Switches []SwitchColumns `json:"switches" doc:"In natural order of their names."`
+}
+
+// SwitchColumns is what the ports of a switch carry, in arrays of one length: the values at one
+// place are of one port.
+type SwitchColumns struct {
+	Name  string    `json:"name"`
+	Ports []uint32  `json:"ports" doc:"Their ids."`
+	In    []float64 `json:"in" doc:"What they receive, in bit/s; -1: not measured."`
+	Out   []float64 `json:"out" doc:"What they transmit, in bit/s; -1: not measured."`
+	Speed []uint64  `json:"speed" doc:"Their speeds in bit/s; 0: not known."`
+}
+
 // Matrix is the utilization of the links between the two lowest tiers of a plane.
 type Matrix struct {
 	Plane   int       `json:"plane"`

@@ -219,7 +219,7 @@ func TestBodiesCostLittle(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(s.api.OpenAPI().Paths)) {
 		item := s.api.OpenAPI().Paths[path]
 		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
-			if op == nil || op.Path == eventsPath {
+			if op == nil || endless(op.Path) {
 				continue
 			}
 			target, contentType := parameterRule.ReplaceAllString(op.Path, "1"), "application/json"

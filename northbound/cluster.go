@@ -122,7 +122,7 @@ func (f *forwarder) forward(c *exchange) {
 		}
 	}()
 	c.Request = c.Request.WithContext(context.WithValue(ctx, exchangeKey{}, c))
-	if c.Request.URL.Path == eventsPath {
+	if endless(c.Request.URL.Path) {
 		f.proxy.ServeHTTP(newStreamWriter(c.Writer, f.server.cfg.WriteTimeout), c.Request)
 		return
 	}

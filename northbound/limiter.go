@@ -177,13 +177,13 @@ func (s *Server) bound(c *exchange) {
 	if principal == "" {
 		principal = "address " + clientAddress(c.Request)
 	}
-	leave, limit := s.limiter.enter(principal, c.Request.URL.Path == eventsPath, s.cfg.Now())
+	leave, limit := s.limiter.enter(principal, endless(c.Request.URL.Path), s.cfg.Now())
 	if limit != "" {
 		c.Header("Retry-After", "1")
 		s.refuse(c, newProblem(codeTooMany, map[string]string{
 			limitRequests: fmt.Sprintf("this client has %d requests under way: want fewer at a time",
 				s.cfg.Limits.Requests),
-			limitStreams: fmt.Sprintf("this client follows events on %d streams: want fewer",
+			limitStreams: fmt.Sprintf("this client follows events or ports on %d streams: want fewer",
 				s.cfg.Limits.Streams),
 			limitRate: fmt.Sprintf("this client makes more than %g requests a second",
 				s.cfg.Limits.Rate),

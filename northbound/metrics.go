@@ -143,7 +143,7 @@ func (m *Requests) observe(method, route string, status int, took time.Duration)
 		method = "other" // clients may send any word, and each would be a series
 	}
 	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
-	if route != eventsPath {
+	if !endless(route) {
 		m.duration.WithLabelValues(method, route).Observe(took.Seconds())
 	}
 }

@@ -156,9 +156,9 @@ func (s *Server) recover(c *exchange) {
 	c.Next()
 }
 
-// limit bounds what a request may take; the event stream has no end.
+// limit bounds what a request may take; streams have no end.
 func (s *Server) limit(c *exchange) {
-	if c.Request.URL.Path == eventsPath {
+	if endless(c.Request.URL.Path) {
 		c.Next()
 		return
 	}

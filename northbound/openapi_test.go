@@ -184,7 +184,7 @@ func TestStatusesAreDocumented(t *testing.T) {
 			for method, op := range map[string]*huma.Operation{
 				"GET": item.Get, "PUT": item.Put, "POST": item.Post, "PATCH": item.Patch, "DELETE": item.Delete,
 			} {
-				if op == nil || path == "/v1/events" {
+				if op == nil || endless(path) {
 					continue
 				}
 				for _, name := range []string{"x", "1", strings.Repeat("y", 600)} {

@@ -32,6 +32,7 @@ type Server struct {
 	metrics    *metrics
 	limiter    *limiter
 	causes     *causes.Watcher // nil in a server of stale answers
+	portText   portText
 	stopping   sync.Once
 	closing    chan struct{} // closed when the server stops: streams end
 }
@@ -60,6 +61,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerFabric()
 	s.registerLinkColumns()
 	s.registerTelemetry()
+	s.registerPortColumns()
 	s.registerMatrices()
 	s.registerEvents()
 	s.registerHealth()

@@ -378,7 +378,13 @@ type watcher struct {
 
 func watch(t *testing.T, base, query, lastID string) *watcher {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", base+eventsPath+query, nil)
+	return streamAt(t, base+eventsPath+query, lastID)
+}
+
+// streamAt opens a stream of server-sent events.
+func streamAt(t *testing.T, url, lastID string) *watcher {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,9 @@ import (
 
 const eventsPath = "/v1/events"
 
+// endless reports whether an answer at a path is a stream: its client or the server ends it.
+func endless(path string) bool { return path == eventsPath || path == portsPath }
+
 type eventsInput struct {
 	LastEventID string   `header:"Last-Event-ID" maxLength:"64" doc:"Resume after the event of this id. A browser sends it by itself."`
 	After       string   `query:"after" maxLength:"64" doc:"The same, for clients that cannot set headers."`

@@ -70,6 +70,16 @@ func (st *Store) Top(k Kind, metric string, over time.Duration, limit int,
 	return top, unit, nil
 }
 
+// Switches returns the names of the switches that have reported something, in natural order.
+func (st *Store) Switches() []string {
+	var names []string
+	for _, s := range st.all() {
+		names = append(names, s.name)
+	}
+	slices.SortFunc(names, natural.Compare)
+	return names
+}
+
 // Ports calls visit with the rates of the ports of a switch that have one, in bit/s, as means of
 // the last time over, NaN in a direction without, and with their speeds in bit/s; 0: not known.
 // visit must not call the store.

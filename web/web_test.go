@@ -73,8 +73,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestFirstLoad: what a browser loads before it knows which page is wanted is less than half of the
-// whole, and each page is a file of its own that it loads when somebody opens the page.
+// TestFirstLoad: a browser loads less than half of the files with the address of the dashboard.
+// Each page has a file, and a browser loads the file when somebody opens the page.
 func TestFirstLoad(t *testing.T) {
 	text, first := get(t, "/").Body.String(), 0
 	for _, m := range reference.FindAllStringSubmatch(text, -1) {

@@ -53,47 +53,51 @@ export function App() {
       >
         Skip to the content
       </a>
-      <header className="top">
-        <To path={['overview']} className="name">
-          Weft
-        </To>
-        <button
-          type="button"
-          className="open"
-          aria-expanded={menu === place}
-          aria-controls="pages"
-          onClick={() => setMenu(menu === place ? undefined : place)}
-        >
-          <span aria-hidden="true">☰ </span>
-          {page?.title ?? 'Menu'}
-        </button>
-        <span className="grow" />
-        <div className={shown}>{session && session.name !== '' && <ProjectChoice />}</div>
-        {may(session, 'tenant:read') && <LiveState />}
-        <button type="button" onClick={() => setOpen('search')}>
-          Search <kbd>/</kbd>
-        </button>
-        <div className={shown}>
-          <ThemeChoice />
-          <button type="button" onClick={() => setOpen('keys')} aria-label="Keys">
-            ?
-          </button>
-          {session && session.way !== 'none' && session.name && <User of={session} />}
-        </div>
-      </header>
-      <nav aria-label="Pages" id="pages" className={`rail ${shown}`}>
-        {heads(allowed).map(([group, of]) => (
-          <div key={group} role="group" aria-label={group || undefined}>
-            {group && <span aria-hidden="true">{group}</span>}
-            {of.map((p) => (
-              <To key={p.name} path={[p.name]} current={p === page || p.name === page?.under}>
-                {p.title}
-              </To>
+      {page?.name !== 'wall' && (
+        <>
+          <header className="top">
+            <To path={['overview']} className="name">
+              Weft
+            </To>
+            <button
+              type="button"
+              className="open"
+              aria-expanded={menu === place}
+              aria-controls="pages"
+              onClick={() => setMenu(menu === place ? undefined : place)}
+            >
+              <span aria-hidden="true">☰ </span>
+              {page?.title ?? 'Menu'}
+            </button>
+            <span className="grow" />
+            <div className={shown}>{session && session.name !== '' && <ProjectChoice />}</div>
+            {may(session, 'tenant:read') && <LiveState />}
+            <button type="button" onClick={() => setOpen('search')}>
+              Search <kbd>/</kbd>
+            </button>
+            <div className={shown}>
+              <ThemeChoice />
+              <button type="button" onClick={() => setOpen('keys')} aria-label="Keys">
+                ?
+              </button>
+              {session && session.way !== 'none' && session.name && <User of={session} />}
+            </div>
+          </header>
+          <nav aria-label="Pages" id="pages" className={`rail ${shown}`}>
+            {heads(allowed).map(([group, of]) => (
+              <div key={group} role="group" aria-label={group || undefined}>
+                {group && <span aria-hidden="true">{group}</span>}
+                {of.map((p) => (
+                  <To key={p.name} path={[p.name]} current={p === page || p.name === page?.under}>
+                    {p.title}
+                  </To>
+                ))}
+              </div>
             ))}
-          </div>
-        ))}
-      </nav>
-      <main id="main" tabIndex={-1}>
+          </nav>
+        </>
+      )}
+      <main id="main" tabIndex={-1} className={page?.name}>
         {page && session?.name && <Related of={related(allowed, page)} page={page} />}
         {place.query.deleted && may(session, 'administer') && (
           <p role="status">

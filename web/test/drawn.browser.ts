@@ -30,7 +30,10 @@ const pixels = (canvas: Locator, colour: string): Promise<{ x: number; y: number
 
 /** How many pixels of a colour are on a line of a picture, away from its ends and its middle. */
 async function along(page: Page, colour: string, from: [number, number], to: [number, number]): Promise<number> {
-  const canvas = page.getByRole('application', { name: /^Picture of the network/ }).locator('canvas');
+  const canvas = page
+    .getByRole('application', { name: /^Picture of the network/ })
+    .locator('canvas')
+    .first();
   const { width, height } = (await canvas.boundingBox())!;
   const all = await pixels(canvas, await token(page, colour));
   const at = (k: number) => ({

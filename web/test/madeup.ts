@@ -41,6 +41,14 @@ export class MadeUp {
       response.on('close', () => this.streams.delete(response));
       return;
     }
+    if (path === '/v1/telemetry/ports') {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      const tick = () => response.write(`event: ports\ndata: ${JSON.stringify(this.ports())}\n\n`);
+      tick();
+      const timer = setInterval(tick, 1000);
+      response.on('close', () => clearInterval(timer));
+      return;
+    }
     if (path.startsWith('/v1/links/')) return json(this.link(path.slice('/v1/links/'.length)));
     const of = /^\/v1\/telemetry\/matrices\/(\d+)$/.exec(path);
     const answer = this.besides[path] ?? (of ? this.matrix(Number(of[1])) : this.answers[path]?.(url.searchParams));
@@ -78,6 +86,8 @@ export class MadeUp {
   load = 0;
   /** Ports SWITCH/PORT with the share of their speed of 100 Gb/s that they send. */
   busy: Record<string, number> = {};
+  /** The same of what they receive. */
+  hears: Record<string, number> = {};
   /** What histories have: bit/s of each metric, the same at all times from a time to one in Unix seconds. */
   history: { from: number; to: number; metrics: Record<string, number> } = {
     from: 0,
@@ -118,6 +128,18 @@ export class MadeUp {
   say(event: { type: string; object: string; message: string }): void {
     const data = { seq: ++this.seq, time: new Date().toISOString(), ...event };
     for (const s of this.streams) s.write(`id: ${data.seq}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  private ports(): Schemas['PortColumns'] {
+    const names = [...new Set([...Object.keys(this.busy), ...Object.keys(this.hears)])];
+    const switches = names.map((n) => ({
+      name: n.split('/')[0]!,
+      ports: [Number(n.split('/')[1])],
+      in: [(this.hears[n] ?? 0) * 100e9],
+      out: [(this.busy[n] ?? 0) * 100e9],
+      speed: [100e9],
+    }));
+    return { time: since, over: 3, switches };
   }
 
   private link(id: string): Schemas['FabricLink'] {

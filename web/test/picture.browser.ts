@@ -18,6 +18,7 @@ const picture = (page: Page) => page.getByRole('application', { name: /^Picture 
 const drawn = (page: Page) =>
   picture(page)
     .locator('canvas')
+    .first()
     .evaluate((c: HTMLCanvasElement) => c.toDataURL().length);
 
 /** What the picture says of the node of a name, by keys. */

@@ -266,7 +266,7 @@ test('the switch narrows everything to one project, in the browser and after a r
   await expect.poll(() => options(choice)).toEqual(['acme', 'blue']);
   await choice.selectOption('acme');
   await expect.poll(async () => (await rows(page, 'Multicast groups')).map((r) => r[0])).toEqual(['acme-g']);
-  expect(await titles(page)).toEqual(['Overview', 'Groups', 'Jobs', 'Tenants', 'Projects', 'Events', 'Documents']);
+  expect(await titles(page)).toEqual(['Overview', 'Groups', 'Jobs', 'Events', 'Tenants', 'Projects', 'Documents']);
   await page.reload();
   await expect.poll(async () => (await rows(page, 'Multicast groups')).map((r) => r[0])).toEqual(['acme-g']);
   expect(await choice.inputValue()).toBe('acme');

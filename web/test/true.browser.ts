@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { browse, open, rows, says, type, type Schemas } from './kit';
+import { browse, open, rows, says, type, violations, type Schemas } from './kit';
 import { MadeUp } from './madeup';
 
 // What pages say at moments that labs seldom have, and what they keep of what somebody types.
@@ -11,6 +11,7 @@ beforeAll(async () => {
 beforeEach(() => {
   fabric.dead.clear();
   fabric.busy = {};
+  fabric.hears = {};
   fabric.history = { from: 0, to: 0, metrics: {} };
   fabric.besides = {
     '/v1/hosts': { items: [host] },
@@ -117,14 +118,7 @@ test('a switch without a connection is drawn as down, and what it said of its po
 });
 
 test('a host that sends is drawn so', async () => {
-  fabric.besides['/v1/telemetry/top'] = {
-    kind: 'port',
-    metric: 'utilization',
-    unit: '1',
-    over: 5,
-    time: '',
-    items: [{ name: 'P1-T0-1/1', value: 0.5, in: 0.5, out: 0, speed: 100e9 }],
-  };
+  fabric.hears = { 'P1-T0-1/1': 0.5 };
   const page = await at('fabric?view=picture');
   // Hosts are drawn in a network without tiers.
   const nodes = [0, 1].map((i) => ({
@@ -136,6 +130,33 @@ test('a host that sends is drawn so', async () => {
   fabric.besides['/v1/nodes'] = { items: nodes };
   await page.reload();
   await expect.poll(() => said(page, 'H1')).toContain('port 1 to P1-T0-1 50 Gb/s (50 %)');
+});
+
+test('the wall shows lanes by what they carry, dots that move, and a dead switch without any', async () => {
+  fabric.busy = { 'P1-T0-1/1001': 1, 'P1-T0-2/1002': 0.5 };
+  const page = await at('wall');
+  const picture = page.getByRole('application', { name: /^Picture of the network/ });
+  await expect.poll(() => said(page, 'P1-T0-1')).toContain('port 1001 to P1-T1-1 100 Gb/s (100 %)');
+  expect(await page.getByRole('navigation').count()).toBe(0);
+  /** What is drawn above the picture: nothing, or dots whose places the text holds. */
+  const dots = () => picture.locator('canvas.above').evaluate((c: HTMLCanvasElement) => c.toDataURL());
+  const first = await dots();
+  await expect.poll(async () => (await dots()) !== first).toBe(true);
+  // Who does not want motion has none, and the same words.
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await expect.poll(() => picture.locator('canvas').count()).toBe(1);
+  await page.emulateMedia({ reducedMotion: 'no-preference' });
+  // Both ends of what is carried are dead: nothing moves any more, though counters go on.
+  fabric.dead.add('P1-T1-1').add('P1-T1-2');
+  fabric.say({ type: 'switch.changed', object: 'P1-T1-1', message: 'connection lost' });
+  await expect.poll(() => said(page, 'P1-T1-1')).toMatch(/^P1-T1-1: down,/);
+  const empty = () =>
+    picture.locator('canvas.above').evaluate((c: HTMLCanvasElement) => {
+      const { data } = c.getContext('2d')!.getImageData(0, 0, c.width, c.height);
+      return data.every((v) => v === 0);
+    });
+  await expect.poll(empty).toBe(true);
+  expect(await violations(page)).toEqual([]);
 });
 
 test('a selection that is dragged out of a dialog closes nothing, and a click beside it does', async () => {

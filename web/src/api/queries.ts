@@ -4,6 +4,7 @@ import { decode } from '../domain/route';
 import type { HistoryKind } from '../domain/history';
 import { linksOf } from '../domain/linkcolumns';
 import type { OpenApi } from '../domain/completion';
+import type { paths } from './schema';
 import { anywhere, ApiError, base, body, client, everything, type Schemas } from './client';
 
 /** What an MRC page shows where the controller has no fabric: undefined, and no error. */
@@ -36,6 +37,37 @@ const soon = 2_000,
 type Drains = { status: { drains?: Schemas['DrainView'][] | null } };
 const draining = (all: Drains[] | undefined) =>
   all?.some((x) => x.status.drains?.some((d) => !d.drained)) ? soon : later;
+
+type Answers<P extends keyof paths> = paths[P] extends {
+  get: { responses: { 200: { content: { 'application/json': infer B } } } };
+}
+  ? B
+  : never;
+type Items<P extends keyof paths> = Answers<P> extends { items: (infer T)[] | null } ? T : never;
+// Asked for by a path that is a parameter, for which openapi-fetch has no type.
+const get = <T>(path: string, params: object, signal: AbortSignal) =>
+  body((client as unknown as Getter).GET<T>(path, { params, signal }));
+interface Getter {
+  GET<T>(path: string, init: object): Promise<{ data?: T; error?: unknown; response: Response }>;
+}
+const again = (every?: number) => (every ? { refetchInterval: every, ...(every <= soon && { staleTime: 0 }) } : {});
+
+/** One object of the API, which is asked for again after so many milliseconds. */
+const one = <P extends keyof paths>(queryKey: string[], path: P, of: Record<string, string>, every?: number) =>
+  queryOptions({ queryKey, queryFn: ({ signal }) => get<Answers<P>>(path, { path: of }, signal), ...again(every) });
+
+/** All pages of a list of the API; none where what has them is not configured. */
+const list = <P extends keyof paths>(queryKey: string[], path: P, of: object = {}, every?: number) =>
+  queryOptions({
+    queryKey,
+    queryFn: async ({ signal }) =>
+      (await ifConfigured(
+        everything((page) =>
+          get<{ items: Items<P>[]; continue?: string }>(path, { query: { ...page, ...of } }, signal),
+        ),
+      )) ?? [],
+    ...again(every),
+  });
 
 export const switches = queryOptions({
   queryKey: ['switches'],
@@ -114,87 +146,28 @@ export const degradedProfiles = queryOptions({
       ),
     )) ?? [],
 });
-export const groups = queryOptions({
-  queryKey: ['groups'],
-  queryFn: ({ signal }) =>
-    everything((query) => body(client.GET('/v1/multicast-groups', { params: { query }, signal }))),
-});
-export const tenants = queryOptions({
-  queryKey: ['tenants'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tenants', { params: { query }, signal }))),
-});
-export const srv6Policies = queryOptions({
-  queryKey: ['srv6-policies'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/srv6-policies', { params: { query }, signal }))),
-});
-export const pfcPolicies = queryOptions({
-  queryKey: ['pfc-policies'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/pfc-policies', { params: { query }, signal }))),
-});
-export const projects = queryOptions({
-  queryKey: ['projects'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/projects', { params: { query }, signal }))),
-});
+export const groups = list(['groups'], '/v1/multicast-groups');
+export const tenants = list(['tenants'], '/v1/tenants');
+export const srv6Policies = list(['srv6-policies'], '/v1/srv6-policies');
+export const pfcPolicies = list(['pfc-policies'], '/v1/pfc-policies');
+export const projects = list(['projects'], '/v1/projects');
 /** The names of all projects that the user may act in, whichever it has chosen. */
 export const projectNames = queryOptions({
   queryKey: ['projects', 'names'],
   queryFn: async ({ signal }) =>
     (await everything((query) => body(anywhere.GET('/v1/projects', { params: { query }, signal })))).map((p) => p.name),
 });
-export const project = (name: string) =>
-  queryOptions({
-    queryKey: ['projects', 'one', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/projects/{name}', { params: { path: { name } }, signal })),
-  });
-export const jobs = queryOptions({
-  queryKey: ['jobs'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/jobs', { params: { query }, signal }))),
-});
-export const job = (name: string) =>
-  queryOptions({
-    queryKey: ['jobs', 'one', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/jobs/{name}', { params: { path: { name } }, signal })),
-    refetchInterval: 5_000,
-  });
-export const leases = queryOptions({
-  queryKey: ['leases'],
-  queryFn: async ({ signal }) =>
-    (await ifConfigured(everything((query) => body(client.GET('/v1/leases', { params: { query }, signal }))))) ?? [],
-  refetchInterval: 5_000,
-});
-export const lease = (name: string) =>
-  queryOptions({
-    queryKey: ['leases', 'one', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/leases/{name}', { params: { path: { name } }, signal })),
-    refetchInterval: 5_000,
-  });
-export const maintenances = queryOptions({
-  queryKey: ['maintenances'],
-  queryFn: async ({ signal }) =>
-    (await ifConfigured(everything((query) => body(client.GET('/v1/maintenances', { params: { query }, signal }))))) ??
-    [],
-  refetchInterval: 5_000,
-});
+export const project = (name: string) => one(['projects', 'one', name], '/v1/projects/{name}', { name });
+export const jobs = list(['jobs'], '/v1/jobs');
+export const job = (name: string) => one(['jobs', 'one', name], '/v1/jobs/{name}', { name }, 5_000);
+export const leases = list(['leases'], '/v1/leases', {}, 5_000);
+export const lease = (name: string) => one(['leases', 'one', name], '/v1/leases/{name}', { name }, 5_000);
+export const maintenances = list(['maintenances'], '/v1/maintenances', {}, 5_000);
 export const maintenance = (name: string) =>
-  queryOptions({
-    queryKey: ['maintenances', 'one', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/maintenances/{name}', { params: { path: { name } }, signal })),
-    refetchInterval: soon,
-  });
+  one(['maintenances', 'one', name], '/v1/maintenances/{name}', { name }, soon);
 export const readiness = (name: string) =>
-  queryOptions({
-    queryKey: ['jobs', 'readiness', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/jobs/{name}/readiness', { params: { path: { name } }, signal })),
-    refetchInterval: soon,
-    staleTime: 0,
-  });
-export const jobRacks = (name: string) =>
-  queryOptions({
-    queryKey: ['jobs', 'racks', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/jobs/{name}/racks', { params: { path: { name } }, signal })),
-    refetchInterval: 5_000,
-    staleTime: 0,
-  });
+  one(['jobs', 'readiness', name], '/v1/jobs/{name}/readiness', { name }, soon);
+export const jobRacks = (name: string) => one(['jobs', 'racks', name], '/v1/jobs/{name}/racks', { name }, 5_000);
 export type PartKind = 'link' | 'switch' | 'host' | 'plane';
 export const dependents = (kind: PartKind, name: string) =>
   queryOptions({
@@ -203,12 +176,7 @@ export const dependents = (kind: PartKind, name: string) =>
       (await body(client.GET('/v1/job-dependents', { params: { query: { kind, name } }, signal }))).items ?? [],
     refetchInterval: later,
   });
-export const ccProfiles = queryOptions({
-  queryKey: ['cc-profiles'],
-  queryFn: async ({ signal }) =>
-    (await ifConfigured(everything((query) => body(client.GET('/v1/cc-profiles', { params: { query }, signal }))))) ??
-    [],
-});
+export const ccProfiles = list(['cc-profiles'], '/v1/cc-profiles');
 export const controllers = queryOptions({
   queryKey: ['controllers'],
   queryFn: async ({ signal }) => (await body(client.GET('/v1/controllers', { signal }))).items ?? [],
@@ -217,54 +185,15 @@ export const controllers = queryOptions({
 
 // One object each. The first part of a key is that of the list, so what makes the list stale makes these stale.
 
-export const group = (name: string) =>
-  queryOptions({
-    queryKey: ['groups', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/multicast-groups/{name}', { params: { path: { name } }, signal })),
-    refetchInterval: 5_000,
-  });
+export const group = (name: string) => one(['groups', name], '/v1/multicast-groups/{name}', { name }, 5_000);
 export const groupState = (name: string) =>
-  queryOptions({
-    queryKey: ['groups', name, 'state'],
-    queryFn: ({ signal }) =>
-      body(client.GET('/v1/multicast-groups/{name}/state', { params: { path: { name } }, signal })),
-    refetchInterval: 1_000,
-    staleTime: 0,
-  });
-export const profile = (name: string) =>
-  queryOptions({
-    queryKey: ['profiles', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/ev-profiles/{name}', { params: { path: { name } }, signal })),
-    refetchInterval: 5_000,
-  });
-export const profilesOf = (host: string) =>
-  queryOptions({
-    queryKey: ['profiles', 'of host', host],
-    queryFn: ({ signal }) =>
-      everything((query) => body(client.GET('/v1/ev-profiles', { params: { query: { ...query, host } }, signal }))),
-  });
+  one(['groups', name, 'state'], '/v1/multicast-groups/{name}/state', { name }, 1_000);
+export const profile = (name: string) => one(['profiles', name], '/v1/ev-profiles/{name}', { name }, 5_000);
+export const profilesOf = (host: string) => list(['profiles', 'of host', host], '/v1/ev-profiles', { host });
 export const evPath = (name: string, ev: string) =>
-  queryOptions({
-    queryKey: ['profiles', name, 'path', ev],
-    queryFn: ({ signal }) =>
-      body(client.GET('/v1/ev-profiles/{name}/evs/{ev}/path', { params: { path: { name, ev } }, signal })),
-  });
-export const probes = (name: string) =>
-  queryOptions({
-    queryKey: ['profiles', name, 'probes'],
-    queryFn: ({ signal }) =>
-      everything((query) =>
-        body(client.GET('/v1/ev-probes', { params: { query: { ...query, profile: name } }, signal })),
-      ),
-    refetchInterval: 5_000,
-  });
-export const pfcPolicy = (name: string) =>
-  queryOptions({
-    queryKey: ['pfc-policies', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/pfc-policies/{name}', { params: { path: { name } }, signal })),
-    refetchInterval: 1_000,
-    staleTime: 0,
-  });
+  one(['profiles', name, 'path', ev], '/v1/ev-profiles/{name}/evs/{ev}/path', { name, ev });
+export const probes = (name: string) => list(['profiles', name, 'probes'], '/v1/ev-probes', { profile: name }, 5_000);
+export const pfcPolicy = (name: string) => one(['pfc-policies', name], '/v1/pfc-policies/{name}', { name }, 1_000);
 export const tables = (id: string) =>
   queryOptions({
     queryKey: ['switches', id, 'tables'],
@@ -290,24 +219,9 @@ export const counters = (id: string) =>
     refetchInterval: 2_000,
     staleTime: 0,
   });
-export const orphans = (id: string) =>
-  queryOptions({
-    queryKey: ['switches', id, 'orphans'],
-    queryFn: ({ signal }) =>
-      everything((query) => body(client.GET('/v1/orphans', { params: { query: { ...query, switch: id } }, signal }))),
-  });
-export const ports = (id: string) =>
-  queryOptions({
-    queryKey: ['switches', id, 'ports'],
-    queryFn: ({ signal }) =>
-      everything((query) => body(client.GET('/v1/ports', { params: { query: { ...query, switch: id } }, signal }))),
-    refetchInterval: 5_000,
-  });
-export const gnmi = (id: string) =>
-  queryOptions({
-    queryKey: ['switches', id, 'gnmi'],
-    queryFn: ({ signal }) => body(client.GET('/v1/switches/{id}/gnmi', { params: { path: { id } }, signal })),
-  });
+export const orphans = (id: string) => list(['switches', id, 'orphans'], '/v1/orphans', { switch: id });
+export const ports = (id: string) => list(['switches', id, 'ports'], '/v1/ports', { switch: id }, 5_000);
+export const gnmi = (id: string) => one(['switches', id, 'gnmi'], '/v1/switches/{id}/gnmi', { id });
 /** What an object did in the last seconds, or from a time to another, both in Unix seconds. */
 export const history = (kind: HistoryKind, name: string, span: number | { from: number; to: number }) =>
   queryOptions({
@@ -422,41 +336,15 @@ export const certificates = queryOptions({
   queryKey: ['certificates'],
   queryFn: async ({ signal }) => (await body(client.GET('/v1/certificates', { signal }))).items ?? [],
 });
-export const tenant = (name: string) =>
-  queryOptions({
-    queryKey: ['tenants', 'one', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/tenants/{name}', { params: { path: { name } }, signal })),
-    refetchInterval: 5_000,
-  });
+export const tenant = (name: string) => one(['tenants', 'one', name], '/v1/tenants/{name}', { name }, 5_000);
 export const srv6Policy = (name: string) =>
-  queryOptions({
-    queryKey: ['srv6-policies', 'one', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/srv6-policies/{name}', { params: { path: { name } }, signal })),
-    refetchInterval: 5_000,
-  });
-export const notifications = queryOptions({
-  queryKey: ['notifications'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/notifications', { params: { query }, signal }))),
-  refetchInterval: 5_000,
-});
+  one(['srv6-policies', 'one', name], '/v1/srv6-policies/{name}', { name }, 5_000);
+export const notifications = list(['notifications'], '/v1/notifications', {}, 5_000);
 export const notification = (name: string) =>
-  queryOptions({
-    queryKey: ['notifications', 'one', name],
-    queryFn: ({ signal }) => body(client.GET('/v1/notifications/{name}', { params: { path: { name } }, signal })),
-    refetchInterval: soon,
-  });
-export const users = queryOptions({
-  queryKey: ['users'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/users', { params: { query }, signal }))),
-});
-export const tokens = queryOptions({
-  queryKey: ['tokens'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/tokens', { params: { query }, signal }))),
-});
-export const sessions = queryOptions({
-  queryKey: ['sessions'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/sessions', { params: { query }, signal }))),
-});
+  one(['notifications', 'one', name], '/v1/notifications/{name}', { name }, soon);
+export const users = list(['users'], '/v1/users');
+export const tokens = list(['tokens'], '/v1/tokens');
+export const sessions = list(['sessions'], '/v1/sessions');
 /** A resource that a client writes, of whatever kind. */
 export interface Resource {
   name: string;
@@ -467,19 +355,12 @@ export interface Resource {
 }
 /** What a document and its history need of a resource. */
 export type Intent = Pick<Resource, 'name' | 'version' | 'spec'>;
-// The paths of kinds differ in their last segment only; openapi-fetch wants each by its own type.
-const any = client as unknown as {
-  GET<T>(path: string, init: object): Promise<{ data?: T; error?: unknown; response: Response }>;
-};
 export const resources = (collection: Collection) =>
   queryOptions({
     queryKey: [collection, 'resources'],
     queryFn: async ({ signal }) =>
       (await ifConfigured(
-        everything(
-          (query) => body(any.GET<{ items: Resource[] }>(`/v1/${collection}`, { params: { query }, signal })),
-          mostProfiles,
-        ),
+        everything((query) => get<{ items: Resource[] }>(`/v1/${collection}`, { query }, signal), mostProfiles),
       )) ?? [],
   });
 export const resource = (collection: Collection, name: string) =>
@@ -487,7 +368,7 @@ export const resource = (collection: Collection, name: string) =>
     queryKey: [collection, 'resource', name],
     queryFn: ({ signal }) => {
       const { path, of } = placeIn(collection, name);
-      return body(any.GET<Resource>(path, { params: { path: of }, signal }));
+      return get<Resource>(path, { path: of }, signal);
     },
     refetchInterval: 5_000,
   });

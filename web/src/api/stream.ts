@@ -4,9 +4,12 @@ import { authorize, recheck, refuse } from './session';
 
 export type Event = Schemas['Event'];
 
-export interface Follower {
+/** What every port carries: a stream has it once a second. */
+export type PortColumns = Schemas['PortColumns'];
+
+export interface Follower<T> {
   /** Called with every event in order. */
-  event(e: Event): void;
+  event(e: T): void;
   /** Called when the stream is up, and when it is lost, with the time of the last word in milliseconds of the clock. */
   state(up: boolean, last: number): void;
 }
@@ -17,11 +20,11 @@ const retryFirst = 250,
   retryMost = 5_000;
 
 /**
- * Follows the events of the controller until stop is called. After a loss it comes back with the id
+ * Follows a stream of the controller until stop is called. After a loss it comes back with the id
  * of its last event: the server repeats what was missed, or says by an event of type gap that it cannot.
  * fetch and not EventSource: that does not notice a dead connection.
  */
-export function follow(follower: Follower): () => void {
+export function follow<T>(path: '/v1/events' | '/v1/telemetry/ports', follower: Follower<T>): () => void {
   let last = '';
   let word = Date.now();
   let retry = retryFirst;
@@ -42,17 +45,17 @@ export function follow(follower: Follower): () => void {
       const headers = new Headers({ Accept: 'text/event-stream' });
       authorize('GET', headers);
       if (last) headers.set('Last-Event-ID', last);
-      const answer = await fetch(base + '/v1/events', { headers, signal: abort.signal, cache: 'no-store' });
+      const answer = await fetch(base + path, { headers, signal: abort.signal, cache: 'no-store' });
       if (answer.status === 401) refuse();
       if (answer.status === 403) recheck();
-      if (!answer.ok || !answer.body) throw new Error(`events: ${answer.status}`);
+      if (!answer.ok || !answer.body) throw new Error(`${path}: ${answer.status}`);
       retry = retryFirst;
       word = Date.now();
       follower.state(true, word);
       const parser = createParser({
         onEvent(message) {
           if (message.id) last = message.id;
-          follower.event(JSON.parse(message.data) as Event);
+          follower.event(JSON.parse(message.data) as T);
         },
       });
       const decoder = new TextDecoder();

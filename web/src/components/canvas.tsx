@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import type { LinkState } from '../domain/fabric';
-import { useDark } from '../store/theme';
+import { useDark, useStill } from '../store/theme';
 
 /** The colours of the page, for what is drawn by hand. */
 export interface Inks {
@@ -81,6 +81,16 @@ export interface View {
 
 export const whole: View = { scale: 1, x: 0, y: 0 };
 
+/** Gives a canvas the pixels of a size, and returns what draws on it in CSS pixels. */
+function size(at: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
+  const dpr = window.devicePixelRatio || 1,
+    c = at.getContext('2d')!;
+  at.width = Math.round(width * dpr);
+  at.height = Math.round(height * dpr);
+  c.setTransform(dpr, 0, 0, dpr, 0, 0);
+  return c;
+}
+
 /**
  * A canvas as wide as its place that draws itself when its inputs change, in the colours of the theme.
  * The wheel zooms with Ctrl, and dragging moves what is zoomed. What is on it is said besides by
@@ -92,6 +102,7 @@ export function Canvas({
   point,
   choose,
   inputs,
+  move,
   view,
   setView,
 }: {
@@ -101,12 +112,15 @@ export function Canvas({
   point?: (at: { x: number; y: number; width: number } | undefined) => void;
   choose?: (at: { x: number; y: number; width: number }) => void;
   inputs: unknown[];
+  /** Draws what moves, frame by frame, so many seconds after the one before; not for whom motion disturbs. */
+  move?: (c: CanvasRenderingContext2D, width: number, inks: Inks, seconds: number) => void;
   view?: View;
   setView?: (v: View) => void;
 }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
-  const dark = useDark();
+  const dark = useDark(),
+    still = useStill();
   const drag = useRef<{ x: number; y: number; view: View; moved: boolean }>(undefined);
   useEffect(() => {
     // As wide as its place without the padding of that: what is drawn is not stretched.
@@ -117,16 +131,9 @@ export function Canvas({
     return () => watch.disconnect();
   }, []);
   useEffect(() => {
-    const at = canvas.current!,
-      dpr = window.devicePixelRatio || 1;
+    const at = canvas.current!;
     if (width === 0) return;
-    const frame = requestAnimationFrame(() => {
-      at.width = Math.round(width * dpr);
-      at.height = Math.round(height * dpr);
-      const c = at.getContext('2d')!;
-      c.setTransform(dpr, 0, 0, dpr, 0, 0);
-      draw(c, width, inks());
-    });
+    const frame = requestAnimationFrame(() => draw(size(at, width, height), width, inks()));
     return () => cancelAnimationFrame(frame);
     // draw is made anew with each render; what it depends on is in inputs.
     // eslint-disable-next-line react-hooks/exhaustive-deps
@@ -148,30 +155,55 @@ export function Canvas({
     at.addEventListener('wheel', zoom, { passive: false });
     return () => at.removeEventListener('wheel', zoom);
   }, [view, setView]);
+  const above = useRef<HTMLCanvasElement>(null),
+    latest = useRef(move);
+  useEffect(() => {
+    latest.current = move;
+  });
+  const moves = move !== undefined && !still;
+  useEffect(() => {
+    const at = above.current;
+    if (!at || !moves || width === 0) return undefined;
+    const c = size(at, width, height),
+      colours = inks();
+    let before = 0,
+      frame = 0;
+    const next = (now: number) => {
+      c.clearRect(0, 0, width, height);
+      latest.current?.(c, width, colours, before ? Math.min(0.1, (now - before) / 1000) : 0);
+      before = now;
+      frame = requestAnimationFrame(next);
+    };
+    frame = requestAnimationFrame(next);
+    return () => cancelAnimationFrame(frame);
+  }, [moves, width, height, dark]);
   const place = (e: React.PointerEvent) => ({ x: e.nativeEvent.offsetX, y: e.nativeEvent.offsetY, width });
   return (
-    <canvas
-      ref={canvas}
-      aria-hidden="true"
-      style={{ width: '100%', height, display: 'block', touchAction: 'none' }}
-      onPointerDown={(e) => {
-        drag.current = { x: e.clientX, y: e.clientY, view: view ?? whole, moved: false };
-      }}
-      onPointerMove={(e) => {
-        const d = drag.current;
-        if (d && Math.hypot(e.clientX - d.x, e.clientY - d.y) > 4) d.moved = true;
-        if (d?.moved && setView && d.view.scale > 1)
-          setView({ ...d.view, x: d.view.x + e.clientX - d.x, y: d.view.y + e.clientY - d.y });
-        else point?.(place(e));
-      }}
-      onPointerUp={(e) => {
-        if (drag.current && !drag.current.moved) choose?.(place(e));
-        drag.current = undefined;
-      }}
-      onPointerLeave={() => {
-        drag.current = undefined;
-        point?.(undefined);
-      }}
-    />
+    <div className="layers">
+      <canvas
+        ref={canvas}
+        aria-hidden="true"
+        style={{ width: '100%', height, display: 'block', touchAction: 'none' }}
+        onPointerDown={(e) => {
+          drag.current = { x: e.clientX, y: e.clientY, view: view ?? whole, moved: false };
+        }}
+        onPointerMove={(e) => {
+          const d = drag.current;
+          if (d && Math.hypot(e.clientX - d.x, e.clientY - d.y) > 4) d.moved = true;
+          if (d?.moved && setView && d.view.scale > 1)
+            setView({ ...d.view, x: d.view.x + e.clientX - d.x, y: d.view.y + e.clientY - d.y });
+          else point?.(place(e));
+        }}
+        onPointerUp={(e) => {
+          if (drag.current && !drag.current.moved) choose?.(place(e));
+          drag.current = undefined;
+        }}
+        onPointerLeave={() => {
+          drag.current = undefined;
+          point?.(undefined);
+        }}
+      />
+      {moves && <canvas ref={above} aria-hidden="true" className="above" style={{ width: '100%', height }} />}
+    </div>
   );
 }

@@ -6,17 +6,26 @@ import { useMay } from '../api/session';
 import { linkState, suspectLinks, worst, type LinkState } from '../domain/fabric';
 import { formatTime } from '../domain/format';
 import { layout } from '../domain/layout';
-import { loadsOf, portsOf, type Port } from '../domain/load';
+import { loadsOf, portsOf, topOf, type Port } from '../domain/load';
 import { reverse } from '../domain/network';
 import { statesAt } from '../domain/past';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
+import { usePorts } from '../store/ports';
 import { go, setParams, usePlace } from '../store/place';
 import { StateLegend, LoadLegend } from './statelegend';
 import { Picture, type Edge, type Vertex } from './picture';
 
 type Link = Schemas['FabricLink'];
 type Node = Schemas['FabricNode'];
+
+/** A host as it is drawn, with the ports that are drawn with it. */
+interface Shown {
+  id: string;
+  name: string;
+  planes: number[];
+  ports: Schemas['FabricHost']['ports'];
+}
 
 /** The controller keeps what ports carried by seconds for so long, in seconds. */
 const past = 900;
@@ -96,6 +105,7 @@ export function NetworkPicture({
   chosen,
   lit,
   height,
+  racks,
   open,
 }: {
   nodes: Node[];
@@ -105,6 +115,8 @@ export function NetworkPicture({
   /** Ids of nodes and of links (either direction) that the page is about. */
   lit?: ReadonlySet<string>;
   height?: number;
+  /** It is the network now: hosts are drawn below the switches of a Clos, once in each plane. */
+  racks?: boolean;
   /** Goes to a node, or a link. */
   open?: (of: { node: string } | { link: string }) => void;
 }) {
@@ -112,23 +124,35 @@ export function NetworkPicture({
     at = useMoment();
   const hosts = useQuery(ask.hosts),
     switches = useQuery(ask.switches),
-    top = useQuery(ask.loads(at));
+    ports = usePorts(at === undefined),
+    then = useQuery({ ...ask.loads(at), enabled: at !== undefined });
   // A link that fails may leave the topology: it stays in the picture, down.
   const left = useMemo(() => leftLinks(nodes, present), [nodes, present]);
   const links = useMemo(() => (left.length > 0 ? [...present, ...left] : present), [present, left]);
   const stateOf = useCallback((l: Link): LinkState => (left.includes(l) ? 'down' : stateNow(l)), [left, stateNow]);
-  const loads = useMemo(() => loadsOf(top.data), [top.data]);
+  const top = useMemo(() => (at === undefined ? topOf(ports) : then.data), [at, ports, then.data]);
+  const loads = useMemo(() => loadsOf(top), [top]);
   const names = useMemo(() => new Map(nodes.map((n) => [n.id, n.status.name ?? n.id])), [nodes]);
   const before = usePast(links);
-  // Hosts are drawn where there are few of them.
-  const shown = useMemo(
-    () => (nodes.some((n) => n.status.tier !== undefined) || (hosts.data?.length ?? 0) > 64 ? [] : (hosts.data ?? [])),
-    [nodes, hosts.data],
-  );
+  // Hosts are drawn where there are few of them: in a Clos each of their ports by itself, below its switch.
+  const tiered = nodes.some((n) => n.status.tier !== undefined);
+  const shown = useMemo((): Shown[] => {
+    const all = hosts.data ?? [];
+    if (all.length > 64 || (tiered && !racks)) return [];
+    const planes = new Map(nodes.map((n) => [n.id, n.status.planes]));
+    return tiered
+      ? all.flatMap((h) =>
+          h.ports.flatMap((p): Shown[] => {
+            const of = planes.get(p.status.leaf);
+            return of ? [{ id: `host ${h.name}/${p.port}`, name: h.name, planes: of, ports: [p] }] : [];
+          }),
+        )
+      : all.map((h) => ({ id: `host ${h.name}`, name: h.name, planes: [], ports: h.ports }));
+  }, [nodes, hosts.data, tiered, racks]);
   const shape =
     nodes.map((n) => `${n.id} ${n.status.name} ${n.status.tier} ${n.status.planes}`).join() +
     links.map((l) => l.id).join() +
-    shown.map((h) => h.name).join();
+    shown.map((h) => h.id).join();
   // Computed once for a network and kept still: states change, places do not.
   const spots = useMemo(
     () =>
@@ -140,11 +164,11 @@ export function NetworkPicture({
             tier: n.status.tier,
             planes: n.status.planes,
           })),
-          ...shown.map((h) => ({ id: `host ${h.name}`, name: h.name, planes: [] })),
+          ...shown.map(({ id, name, planes }) => ({ id, name, planes, tier: tiered ? -1 : undefined })),
         ],
         [
           ...links.map((l) => [l.status.from, l.status.to] as const),
-          ...shown.flatMap((h) => h.ports.map((p) => [`host ${h.name}`, p.status.leaf] as const)),
+          ...shown.flatMap((h) => h.ports.map((p) => [h.id, p.status.leaf] as const)),
         ],
       ),
     // eslint-disable-next-line react-hooks/exhaustive-deps
@@ -159,7 +183,7 @@ export function NetworkPicture({
         return { id: n.id, name, state: gone ? 'down' : n.spec.admin === 'drained' ? 'drained' : 'up' };
       }),
       ...shown.map((h): Vertex => ({
-        id: `host ${h.name}`,
+        id: h.id,
         name: h.name,
         host: true,
         state: h.ports.every((p) => p.status.linkDown) ? 'down' : 'none',
@@ -169,11 +193,11 @@ export function NetworkPicture({
   const edges = useMemo((): Edge[] => {
     const pairs = new Map<string, Edge>();
     const was = (l: Link) => before?.get(l.id) ?? stateOf(l);
-    const carried = (a: Port, b: Port): Pick<Edge, 'load' | 'carries'> => {
+    const carried = (a: Port, b: Port): Pick<Edge, 'lanes' | 'carries'> => {
       const there = loads.flow(a, b),
         back = loads.flow(b, a);
       return {
-        load: there || back ? Math.max(there?.share ?? 0, back?.share ?? 0) : undefined,
+        lanes: [there?.share, back?.share],
         carries: [there?.text ?? '', back?.text ?? ''],
       };
     };
@@ -201,7 +225,7 @@ export function NetworkPicture({
           port = p.status.leafPort ? String(p.status.leafPort) : '';
         pairs.set(`${h.name} ${p.port}`, {
           id: `${h.name} ${p.port}`,
-          from: `host ${h.name}`,
+          from: h.id,
           to: p.status.leaf,
           state: p.status.linkDown || p.status.hostDown ? 'down' : p.spec.admin === 'drained' ? 'drained' : 'up',
           ports: [String(p.port), port],
@@ -226,12 +250,12 @@ export function NetworkPicture({
         height={height ?? Math.max(360, Math.min(720, window.innerHeight - 330))}
         chosen={chosen}
         lit={bright}
-        choose={(id) => (id.startsWith('host ') ? go(['hosts', id.slice(5)]) : show({ node: id }))}
+        choose={(id) => (id.startsWith('host ') ? go(['hosts', id.slice(5).split('/')[0]!]) : show({ node: id }))}
         chooseEdge={(id) => id.includes('~') && show({ link: id })}
       />
-      <Moments />
+      {!racks && <Moments />}
       <p className="quiet">
-        <StateLegend /> <LoadLegend full={loads.full} measured={(top.data?.items.length ?? 0) > 0} />
+        <StateLegend /> <LoadLegend full={loads.full} measured={(top?.items.length ?? 0) > 0} />
         {at !== undefined && ' States are from the events that are known; switches and hosts are as they are now.'}
       </p>
     </>

@@ -1,4 +1,4 @@
-import { useId, useMemo, useState } from 'react';
+import { useEffect, useId, useMemo, useRef, useState } from 'react';
 import { stateTexts, type LinkState } from '../domain/fabric';
 import type { Spot } from '../domain/layout';
 import { Places } from '../domain/labels';
@@ -22,12 +22,23 @@ export interface Edge {
   /** Drawn thick, with an arrow to "to": the edges of a tree or of a path. */
   strong?: boolean;
   label?: string;
-  /** How much of it is used, in either direction: 0 to 1. */
-  load?: number;
+  /** How much of it is used, from "from" to "to" and back, 0 to 1: each is a lane of its own. */
+  lanes?: [number | undefined, number | undefined];
   /** What it carries, from "from" to "to" and back, with units. */
   carries?: [string, string];
   /** The ports at its ends. */
   ports?: [string, string];
+}
+
+interface Lane {
+  /** 0: from "from" to "to"; 1: back. */
+  way: number;
+  share: number;
+  /** Which step of the scale the share is; undefined: nothing. */
+  used: number | undefined;
+  width: number;
+  from: Spot;
+  to: Spot;
 }
 
 /** A network as nodes and links. The arrow keys go from node to node in the order of names; Enter chooses one. */
@@ -62,6 +73,23 @@ export function Picture({
   const order = useMemo(() => [...vertices].sort((a, b) => natural(a.name, b.name)), [vertices]);
   const byId = useMemo(() => new Map(vertices.map((v) => [v.id, v])), [vertices]);
   const small = vertices.length > 60;
+  // A link of a switch that is down carries nothing, whatever is known of the link.
+  const gone = (e: Edge) => byId.get(e.from)?.state === 'down' || byId.get(e.to)?.state === 'down';
+  /** The lanes of a link beside each other, each at the right of its way; none of one that is not up. */
+  const lanesOf = (e: Edge, a: Spot, b: Spot, small: boolean): Lane[] => {
+    if (!e.lanes || e.state !== 'up' || gone(e)) return [];
+    const long = Math.hypot(b.x - a.x, b.y - a.y) || 1,
+      x = -(b.y - a.y) / long,
+      y = (b.x - a.x) / long;
+    return e.lanes.map((share = 0, way) => {
+      const used = step(share, 5),
+        width = used === undefined ? 1 : (small ? 0.8 : 1.2) + used * (small ? 0.7 : 1.3),
+        off = (way === 0 ? 1 : -1) * (width / 2 + 0.8);
+      const from = { x: a.x + x * off, y: a.y + y * off },
+        to = { x: b.x + x * off, y: b.y + y * off };
+      return { way, share, used, width, from: way === 0 ? from : to, to: way === 0 ? to : from };
+    });
+  };
   const where = (id: string, width: number) => {
     const s = spots.get(id);
     return s && { x: view.x + view.scale * s.x * width, y: view.y + view.scale * s.y * height };
@@ -72,6 +100,12 @@ export function Picture({
     const places = new Places();
     const faint = (id: string) => (lit && !lit.has(id) ? 0.22 : 1);
     const texts: [text: string, at: Spot, colour: string][] = [];
+    const line = (a: Spot, b: Spot) => {
+      c.beginPath();
+      c.moveTo(a.x, a.y);
+      c.lineTo(b.x, b.y);
+      c.stroke();
+    };
     // What is well is drawn first: faults lie on top.
     for (const strong of [false, true]) {
       for (const e of edges) {
@@ -79,21 +113,18 @@ export function Picture({
         const a = where(e.from, w),
           b = where(e.to, w);
         if (!a || !b) continue;
-        const used = step(e.load, inks.load.length);
+        const stands = e.id === over || lit?.has(e.id),
+          dead = gone(e);
         c.globalAlpha = faint(e.id);
-        c.strokeStyle =
-          e.state !== 'up' ? ink[e.state] : used !== undefined ? inks.load[used]! : e.strong ? inks.accent : inks.edge;
-        c.lineWidth = Math.max(
-          e.strong ? 3 : e.state === 'up' ? 1.2 : small ? 2 : 3,
-          used === undefined ? 0 : (small ? 1 : 1.5) + used * 1.4,
-          e.id === over ? 3 : 0,
-          lit?.has(e.id) ? 3 : 0,
-        );
-        c.setLineDash(e.state === 'drained' ? [6, 4] : e.state === 'down' ? [5, 4] : []);
-        c.beginPath();
-        c.moveTo(a.x, a.y);
-        c.lineTo(b.x, b.y);
-        c.stroke();
+        for (const lane of lanesOf(e, a, b, small)) {
+          c.strokeStyle = lane.used === undefined ? inks.edge : inks.load[lane.used]!;
+          c.lineWidth = lane.width + (stands ? 2 : 0);
+          line(lane.from, lane.to);
+        }
+        c.strokeStyle = dead ? inks.line : e.state !== 'up' ? ink[e.state] : e.strong ? inks.accent : inks.edge;
+        c.lineWidth = Math.max(e.strong ? 3 : e.state === 'up' ? 1.2 : small ? 2 : 3, stands ? 3 : 0);
+        c.setLineDash(e.state === 'drained' ? [6, 4] : dead || e.state === 'down' ? [5, 4] : []);
+        if (!lanesOf(e, a, b, small).length) line(a, b);
         c.setLineDash([]);
         const middle = { x: a.x + (b.x - a.x) * 0.5, y: a.y + (b.y - a.y) * 0.5 };
         if (arrows && e.strong) arrow(c, a, b, c.strokeStyle);
@@ -116,16 +147,20 @@ export function Picture({
       if (!p) continue;
       const size = small ? 4 : 9;
       c.globalAlpha = faint(v.id);
-      c.fillStyle = v.state === 'up' ? inks.cell : v.state === 'none' ? inks.paper : ink[v.state];
-      c.strokeStyle = v.id === at ? inks.accent : v.id === chosen ? inks.ink : inks.quiet;
+      // What is dead is an empty outline.
+      const dead = v.state === 'down';
+      c.fillStyle = v.state === 'up' ? inks.cell : v.state === 'none' || dead ? inks.paper : ink[v.state];
+      c.strokeStyle = v.id === at ? inks.accent : v.id === chosen ? inks.ink : dead ? inks.fault : inks.quiet;
+      c.setLineDash(dead ? [3, 3] : []);
       c.lineWidth = v.id === chosen || v.id === at ? 3 : 1.2;
       c.beginPath();
       if (v.host) c.arc(p.x, p.y, size * 0.8, 0, 2 * Math.PI);
       else c.rect(p.x - size, p.y - size, 2 * size, 2 * size);
       c.fill();
       c.stroke();
+      c.setLineDash([]);
       if (!small && !v.host && stateMark[v.state]) {
-        c.fillStyle = inks.paper;
+        c.fillStyle = dead ? inks.fault : inks.paper;
         c.font = `bold ${inks.text}px ${inks.family}`;
         c.textAlign = 'center';
         c.textBaseline = 'middle';
@@ -148,12 +183,66 @@ export function Picture({
       // Links of what is at the top lead down: its name is above it.
       const side = spots.get(v.id)!.y < 0.2 ? -1 : 1;
       const q = { x: p.x, y: p.y + side * ((small ? 4 : 9) + 10) };
-      if (places.take(q.x, q.y, c.measureText(v.name).width + 6, inks.text + 2)) note(c, v.name, q, inks.ink, inks);
+      if (places.take(q.x, q.y, c.measureText(v.name).width + 6, inks.text + 2))
+        note(c, v.name, q, v.state === 'down' ? inks.fault : inks.ink, inks);
     }
     for (const [text, p, colour] of texts) {
       c.font = `${inks.text}px ${inks.family}`;
       if (places.take(p.x, p.y, c.measureText(text).width + 4, inks.text + 1)) note(c, text, p, colour, inks);
     }
+  };
+  // What moves: dots at the rate of what is carried, and a ring around what has just failed.
+  const phases = useRef(new Map<string, number>()),
+    rings = useRef(new Map<string, number>()),
+    failed = useRef<Set<string>>(undefined);
+  useEffect(() => {
+    const now = new Set([...vertices, ...edges].filter((x) => x.state === 'down').map((x) => x.id));
+    if (failed.current) for (const id of now) if (!failed.current.has(id)) rings.current.set(id, 0);
+    failed.current = now;
+  }, [vertices, edges]);
+  const move = (c: CanvasRenderingContext2D, w: number, inks: Inks, seconds: number) => {
+    c.fillStyle = inks.ink;
+    const edge = small ? 5 : 12; // of the nodes at its ends
+    for (const e of edges) {
+      const a = where(e.from, w),
+        b = where(e.to, w);
+      if (!a || !b) continue;
+      c.globalAlpha = lit && !lit.has(e.id) ? 0.2 : 0.75;
+      for (const lane of lanesOf(e, a, b, small)) {
+        if (lane.used === undefined) continue;
+        const key = `${e.id} ${lane.way}`,
+          long = Math.hypot(b.x - a.x, b.y - a.y) || 1,
+          gap = 64 - 9 * lane.used;
+        const phase = ((phases.current.get(key) ?? 0) + seconds * (14 + 150 * lane.share)) % gap;
+        phases.current.set(key, phase);
+        const size = Math.max(2.6, lane.width * 0.8);
+        for (let d = phase + edge; d < long - edge; d += gap) {
+          const k = d / long;
+          c.fillRect(
+            lane.from.x + (lane.to.x - lane.from.x) * k - size / 2,
+            lane.from.y + (lane.to.y - lane.from.y) * k - size / 2,
+            size,
+            size,
+          );
+        }
+      }
+    }
+    c.strokeStyle = inks.fault;
+    c.lineWidth = 2;
+    for (const [id, age] of rings.current) {
+      const e = edges.find((x) => x.id === id);
+      const [a, b] = e ? [where(e.from, w), where(e.to, w)] : [where(id, w), where(id, w)];
+      if (age > 1.6 || !a || !b) {
+        rings.current.delete(id);
+        continue;
+      }
+      rings.current.set(id, age + seconds);
+      c.globalAlpha = 1 - age / 1.6;
+      c.beginPath();
+      c.arc((a.x + b.x) / 2, (a.y + b.y) / 2, 8 + 50 * age, 0, 2 * Math.PI);
+      c.stroke();
+    }
+    c.globalAlpha = 1;
   };
   const find = (p: { x: number; y: number; width: number }) => {
     let best: { id: string; d: number } | undefined;
@@ -203,6 +292,7 @@ export function Picture({
         view={view}
         setView={setView}
         inputs={[vertices, edges, spots, chosen, at, over, lit]}
+        move={edges.some((e) => e.lanes) ? move : undefined}
         point={(p) => {
           const id = p && find(p);
           setAt(id);

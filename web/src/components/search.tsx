@@ -13,6 +13,22 @@ import { Dialog } from './dialog';
 /** A QPN as people write it. */
 const qpnWords = (qpn: number | undefined) => (qpn === undefined ? '' : `${qpn} 0x${qpn.toString(16)}`);
 
+/** The objects of a collection as targets, with more words that each is found by. */
+const of = <T extends { name: string }>(
+  kind: string,
+  all: readonly T[] | undefined,
+  collection: string,
+  words?: (x: T) => string | undefined,
+  drains?: 'node' | false,
+) =>
+  (all ?? []).map((x): Target => ({
+    kind,
+    name: x.name,
+    words: words?.(x),
+    drains: drains || undefined,
+    ...pageOf(`${collection}/${x.name}`),
+  }));
+
 /** Finds any object by name, address or id. */
 export function Search({ close }: { close: () => void }) {
   const [text, setText] = useState('');
@@ -46,52 +62,19 @@ export function Search({ close }: { close: () => void }) {
     (): Target[] =>
       [
         ...pages.filter((p) => !p.hidden).map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
-        ...(switches.data ?? []).map((s): Target => ({
-          kind: 'switch',
-          name: s.name,
-          words: `${s.node ?? ''} ${s.address ?? ''}`,
-          drains: tiered ? 'node' : undefined,
-          ...pageOf(`switches/${s.name}`),
-        })),
-        ...(hosts.data ?? []).map((h): Target => ({
-          kind: 'host',
-          name: h.name,
-          words: h.address,
-          ...pageOf(`hosts/${h.name}`),
-        })),
-        ...(groups.data ?? []).map((g): Target => ({
-          kind: 'multicast group',
-          name: g.name,
-          words: [
+        ...of('switch', switches.data, 'switches', (s) => `${s.node ?? ''} ${s.address ?? ''}`, tiered && 'node'),
+        ...of('host', hosts.data, 'hosts', (h) => h.address),
+        ...of('multicast group', groups.data, 'multicast-groups', (g) =>
+          [
             g.spec.proxyAddress,
             g.status.tree?.sid,
             ...[g.spec.designatedQpn, g.spec.source?.qpn, ...(g.spec.receivers ?? []).map((r) => r.qpn)].map(qpnWords),
           ].join(' '),
-          ...pageOf(`multicast-groups/${g.name}`),
-        })),
-        ...(jobs.data ?? []).map((j): Target => ({
-          kind: 'job',
-          name: j.name,
-          words: j.spec.hosts,
-          ...pageOf(`jobs/${j.name}`),
-        })),
-        ...(leases.data ?? []).map((l): Target => ({
-          kind: 'lease',
-          name: l.name,
-          words: l.spec.pairs.map((p) => `${p.from} ${p.to}`).join(' '),
-          ...pageOf(`leases/${l.name}`),
-        })),
-        ...(maintenances.data ?? []).map((m): Target => ({
-          kind: 'maintenance',
-          name: m.name,
-          ...pageOf(`maintenances/${m.name}`),
-        })),
-        ...(profiles.data ?? []).map((p): Target => ({
-          kind: 'EV profile',
-          name: p.name,
-          words: p.status.hosts.join(' '),
-          ...pageOf(`ev-profiles/${p.name}`),
-        })),
+        ),
+        ...of('job', jobs.data, 'jobs', (j) => j.spec.hosts),
+        ...of('lease', leases.data, 'leases', (l) => l.spec.pairs.map((p) => `${p.from} ${p.to}`).join(' ')),
+        ...of('maintenance', maintenances.data, 'maintenances'),
+        ...of('EV profile', profiles.data, 'ev-profiles', (p) => p.status.hosts.join(' ')),
         ...(links.data ?? []).map((l): Target => ({
           kind: 'link',
           name: linkName(l),
@@ -99,32 +82,11 @@ export function Search({ close }: { close: () => void }) {
           drains: tiered ? 'link' : undefined,
           ...pageOf(`links/${l.id}`),
         })),
-        ...(srv6.data ?? []).map((p): Target => ({
-          kind: 'SRv6 policy',
-          name: p.name,
-          words: (p.status.path ?? []).join(' '),
-          ...pageOf(`srv6-policies/${p.name}`),
-        })),
-        ...(tenants.data ?? []).map((t): Target => ({
-          kind: 'tenant',
-          name: t.name,
-          ...pageOf(`tenants/${t.name}`),
-        })),
-        ...(pfc.data ?? []).map((p): Target => ({
-          kind: 'PFC policy',
-          name: p.name,
-          ...pageOf(`pfc-policies/${p.name}`),
-        })),
-        ...(peers.data ?? []).map((p): Target => ({
-          kind: 'BGP peer',
-          name: p.name,
-          ...pageOf(`bgp-peers/${p.name}`),
-        })),
-        ...(projects.data ?? []).map((p): Target => ({
-          kind: 'project',
-          name: p.name,
-          ...pageOf(`projects/${p.name}`),
-        })),
+        ...of('SRv6 policy', srv6.data, 'srv6-policies', (p) => (p.status.path ?? []).join(' ')),
+        ...of('tenant', tenants.data, 'tenants'),
+        ...of('PFC policy', pfc.data, 'pfc-policies'),
+        ...of('BGP peer', peers.data, 'bgp-peers'),
+        ...of('project', projects.data, 'projects'),
       ].filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope))),
     [
       session,

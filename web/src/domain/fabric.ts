@@ -10,6 +10,9 @@ type Suspect = components['schemas']['SuspectView'];
 export const states = ['none', 'up', 'drained', 'trying', 'held', 'suspect', 'denied', 'down'] as const;
 export type LinkState = (typeof states)[number];
 
+/** A picture of more switches than this is a tangle. */
+export const mostDrawn = 256;
+
 export const stateTexts: Record<LinkState, string> = {
   none: 'no link',
   up: 'up',

@@ -22,18 +22,20 @@ export function layout(nodes: readonly Placed[], edges: readonly (readonly [stri
   return sorted.length > 0 && sorted.every((n) => n.tier !== undefined) ? clos(sorted) : springs(sorted, edges);
 }
 
-/** Planes side by side, tiers above each other with T0 at the bottom, switches by name. */
+/** Planes side by side, tiers above each other with T0 at the bottom, or hosts as tier -1 below it; each by name. */
 function clos(nodes: readonly Placed[]): Map<string, Spot> {
   const spots = new Map<string, Spot>();
   const planes = [...new Set(nodes.map((n) => n.planes[0] ?? 0))].sort((a, b) => a - b);
-  const top = Math.max(...nodes.map((n) => n.tier!));
+  const tiers = nodes.map((n) => n.tier!),
+    low = Math.min(...tiers),
+    top = Math.max(...tiers);
   planes.forEach((plane, p) => {
-    for (let tier = 0; tier <= top; tier++) {
+    for (let tier = low; tier <= top; tier++) {
       const row = nodes.filter((n) => (n.planes[0] ?? 0) === plane && n.tier === tier);
       row.forEach((n, i) =>
         spots.set(n.id, {
           x: (p + 0.06 + (0.88 * (i + 0.5)) / row.length) / planes.length,
-          y: top === 0 ? 0.5 : 0.9 - (0.8 * tier) / top,
+          y: top === low ? 0.5 : 0.9 - (0.8 * (tier - low)) / (top - low),
         }),
       );
     }

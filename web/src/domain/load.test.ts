@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadsOf, portsOf, step } from './load';
+import { loadsOf, portsOf, step, topOf } from './load';
 
 const top = (metric: string, items: object[]) =>
   ({ kind: 'port', metric, unit: '1', over: 5, time: '', items }) as unknown as Parameters<typeof loadsOf>[0];
@@ -34,4 +34,15 @@ test('steps go from little to all', () => {
 test('ports are those of the id of a link', () => {
   expect(portsOf('65000:1,3~65000:2,10')).toEqual(['3', '10']);
   expect(portsOf('odd')).toEqual(['', '']);
+});
+
+test('columns of ports are read by switch and port, and what was not measured is nothing', () => {
+  const one = { name: 'a', ports: [1, 2], in: [5e9, -1], out: [1e9, 7], speed: [10e9, 0] };
+  const at = (speed: number[]) => loadsOf(topOf({ time: '', over: 3, switches: [{ ...one, speed }] }));
+  expect(at([10e9, 0]).flow(['a', '1'], ['b', '1'])).toEqual({ share: 0.1, text: '1 Gb/s (10 %)' });
+  expect(at([10e9, 0]).flow(['b', '1'], ['a', '1'])?.share).toBe(0.5);
+  // A port without a speed is drawn by its rate, as all are where no speed is known.
+  expect(at([10e9, 0]).flow(['a', '2'], ['b', '1'])).toEqual({ share: 0, text: '7 b/s' });
+  expect(at([0, 0]).flow(['a', '1'], ['b', '1'])?.text).toBe('1 Gb/s');
+  expect(at([0, 0]).flow(['b', '1'], ['a', '2'])).toBeUndefined();
 });

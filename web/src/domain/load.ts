@@ -25,7 +25,7 @@ export function loadsOf(top: Top | undefined): Loads {
   const ports = new Map((top?.items ?? []).map((i) => [i.name, i]));
   const read = (value: number | undefined, speed = 0) => {
     if (!value) return undefined;
-    if (shares)
+    if (shares && speed)
       return { share: Math.min(1, value), text: `${formatValue(value * speed, 'bit/s')} (${formatShare(value)})` };
     // The steps of a picture are those of the root of a share.
     const decades = Math.max(0, Math.min(1, (Math.log10(value) - least) / (most - least)));
@@ -39,6 +39,20 @@ export function loadsOf(top: Top | undefined): Loads {
     },
     full: shares ? 'the speed of the port' : `${formatValue(10 ** most, 'bit/s')}, in powers of ten`,
   };
+}
+
+/** Columns of what all ports carry as the list that pictures of the past have; rates where a speed is not known. */
+export function topOf(c: components['schemas']['PortColumns'] | undefined): Top | undefined {
+  if (!c) return undefined;
+  const speeds = c.switches.some((s) => s.speed.some((x) => Number(x) > 0));
+  const items = c.switches.flatMap((s) =>
+    s.ports.map((port, i) => {
+      const speed = Number(s.speed[i]);
+      const read = (v: number | undefined) => Math.max(0, v ?? 0) / (speed || 1);
+      return { name: `${s.name}/${port}`, value: 0, in: read(s.in[i]), out: read(s.out[i]), speed };
+    }),
+  );
+  return { kind: 'port', metric: speeds ? 'utilization' : 'outBits', unit: '1', over: c.over, time: c.time, items };
 }
 
 /** Which of so many steps a load is in, from 0; nothing is in none of them. */

@@ -84,8 +84,7 @@ test('components have no sizes of text, spaces and colours of their own', () => 
   expect(wrong).toEqual([]);
 });
 
-test('the dark theme is the same by the system and by choice, and has every colour', () => {
-  expect(tokens(":root:not([data-theme='light'])")).toEqual(dark);
+test('the dark theme has every colour', () => {
   const colours = [...light].filter(([, v]) => v.startsWith('#') || v.startsWith('rgb')).map(([k]) => k);
   expect(colours.filter((c) => !dark.has(c))).toEqual([]);
 });

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import * as ask from '../api/queries';
 import { may, useSession } from '../api/session';
 import { Summary, Messages } from '../components/badge';
+import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented, NewlyDocumented } from '../components/documented';
 import { Heading } from '../components/facts';
@@ -108,12 +109,7 @@ function List({ collection }: { collection: Collection }) {
           <>
             {rows.length > 1 && (
               <p className="filters">
-                <label>
-                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-                </label>
-                <span className="quiet">
-                  {rows.length} {kind.nouns}
-                </span>
+                <Contains search={search} set={setSearch} what={`${rows.length} ${kind.nouns}`} />
               </p>
             )}
             <Table

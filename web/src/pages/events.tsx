@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { useEventColumns } from '../components/eventcolumns';
+import { Contains } from '../components/contains';
 import { Empty } from '../components/states';
 import { Table } from '../components/table';
 import { useLive } from '../store/live';
@@ -28,10 +29,7 @@ export function Events() {
             ))}
           </select>
         </label>
-        <label>
-          Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-        </label>
-        <span className="quiet">{live.events.length} events, newest first</span>
+        <Contains search={search} set={setSearch} what={`${live.events.length} events, newest first`} />
       </p>
       {live.state === 'connecting' && live.events.length === 0 ? (
         <Empty>Connecting to the stream of events…</Empty>

@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Conditions, Summary, type Tone, Messages } from '../components/badge';
 import { TimeBar } from '../components/chart';
+import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
@@ -124,14 +125,15 @@ function All() {
             <option value="degraded">degraded</option>
           </select>
         </label>
-        <label>
-          Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-        </label>
-        <span className="quiet">
-          {rows.length >= ask.mostProfiles && all > rows.length
-            ? `the first ${rows.length} of ${all} profiles: two hosts find the others`
-            : `${rows.length} profiles`}
-        </span>
+        <Contains
+          search={search}
+          set={setSearch}
+          what={
+            rows.length >= ask.mostProfiles && all > rows.length
+              ? `the first ${rows.length} of ${all} profiles: two hosts find the others`
+              : `${rows.length} profiles`
+          }
+        />
       </p>
       <Answer of={profiles} what="EV profiles">
         {() => (

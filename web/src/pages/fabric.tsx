@@ -4,6 +4,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
 import { Blocks } from '../components/blocks';
+import { Contains } from '../components/contains';
 import { Dependents } from '../components/dependents';
 import { Folded } from '../components/documented';
 import { DrainButton } from '../components/drain';
@@ -19,6 +20,7 @@ import {
   heatOf,
   linkState,
   matrices,
+  mostDrawn,
   stateSince,
   stateTexts,
   states,
@@ -299,10 +301,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
               ))}
           </select>
         </label>
-        <label>
-          Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-        </label>
-        <span className="quiet">{rows.length} directions</span>
+        <Contains search={search} set={setSearch} what={`${rows.length} directions`} />
       </p>
       <Table
         rows={rows}
@@ -316,9 +315,6 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
     </>
   );
 }
-
-/** A picture of more switches than this is a tangle. */
-const mostDrawn = 256;
 
 /** Which part of a large fabric is shown, and the way back to the whole. */
 function Opened({ of: b }: { of: Block }) {

@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, Summary, Messages } from '../components/badge';
+import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
@@ -82,12 +83,11 @@ function List() {
           <>
             {all.length > 0 && (
               <p className="filters">
-                <label>
-                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-                </label>
-                <span className="quiet">
-                  {all.length} {all.length === 1 ? 'group' : 'groups'}
-                </span>
+                <Contains
+                  search={search}
+                  set={setSearch}
+                  what={`${all.length} ${all.length === 1 ? 'group' : 'groups'}`}
+                />
               </p>
             )}
             <Table

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
+import { Contains } from '../components/contains';
 import { Dependents } from '../components/dependents';
 import { Folded } from '../components/documented';
 import { DrainButton } from '../components/drain';
@@ -103,10 +104,7 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
       <h1>Hosts</h1>
       {all.length > 0 && (
         <p className="filters">
-          <label>
-            Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-          </label>
-          <span className="quiet">{all.length} hosts</span>
+          <Contains search={search} set={setSearch} what={`${all.length} hosts`} />
         </p>
       )}
       <Table

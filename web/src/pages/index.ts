@@ -10,6 +10,7 @@ const page = <N extends string>(load: () => Promise<Record<N, View>>, name: N) =
 /** The component of each page. It gets the path behind the name of the page. */
 export const views: Record<PageName, View> = {
   overview: page(() => import('./overview'), 'Overview'),
+  wall: page(() => import('./overview'), 'Wall'),
   fabric: page(() => import('./fabric'), 'Fabric'),
   switches: page(() => import('./switches'), 'Switches'),
   hosts: page(() => import('./hosts'), 'Hosts'),

@@ -6,6 +6,7 @@ import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
 import { TimeBar } from '../components/chart';
+import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
@@ -72,12 +73,7 @@ function List() {
           <>
             {all.length > 0 && (
               <p className="filters">
-                <label>
-                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-                </label>
-                <span className="quiet">
-                  {all.length} {all.length === 1 ? 'job' : 'jobs'}
-                </span>
+                <Contains search={search} set={setSearch} what={`${all.length} ${all.length === 1 ? 'job' : 'jobs'}`} />
               </p>
             )}
             <Table

@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, type Tone } from '../components/badge';
+import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
@@ -83,10 +84,7 @@ function List() {
           <>
             {all.length > 1 && (
               <p className="filters">
-                <label>
-                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-                </label>
-                <span className="quiet">{all.length} leases</span>
+                <Contains search={search} set={setSearch} what={`${all.length} leases`} />
               </p>
             )}
             <Table

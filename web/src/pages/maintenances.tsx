@@ -4,6 +4,7 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
+import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
@@ -80,10 +81,7 @@ function List() {
           <>
             {all.length > 1 && (
               <p className="filters">
-                <label>
-                  Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-                </label>
-                <span className="quiet">{all.length} maintenances</span>
+                <Contains search={search} set={setSearch} what={`${all.length} maintenances`} />
               </p>
             )}
             <Table

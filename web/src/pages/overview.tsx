@@ -4,9 +4,11 @@ import { silence, unsilence } from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay, useSession } from '../api/session';
+import { Alive } from '../components/alive';
 import { Badge, type Tone } from '../components/badge';
 import { TimeBar, type Mark } from '../components/chart';
 import { useEventColumns } from '../components/eventcolumns';
+import { Heading } from '../components/facts';
 import { Confirm } from '../components/form';
 import { History } from '../components/history';
 import { To } from '../components/link';
@@ -63,16 +65,7 @@ function Own() {
         failed={asked.some((q) => q.isError)}
         what="your projects"
       />
-      {all.length > 0 && (
-        <section>
-          <h2>Causes</h2>
-          <ul className="causes">
-            {all.map((c) => (
-              <CauseItem key={c.id} of={c} />
-            ))}
-          </ul>
-        </section>
-      )}
+      <Causes of={all} />
       {projects.data?.length === 0 && (
         <Empty>
           There is no project {(session?.projects ?? []).map((p) => p.name).join(', ')} yet: an administrator makes it,
@@ -87,6 +80,37 @@ function Own() {
           <Assets of={p} />
         </section>
       ))}
+    </>
+  );
+}
+
+function Causes({ of }: { of: readonly Cause[] }) {
+  if (of.length === 0) return null;
+  return (
+    <section>
+      <h2>Causes</h2>
+      <ul className="causes">
+        {of.map((c) => (
+          <CauseItem key={c.id} of={c} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The network on a whole screen, for those who look at it from afar: what is wrong, what moves, and what is lost. */
+export function Wall() {
+  const causes = useQuery(ask.causes);
+  return (
+    <>
+      <Heading title="Weft">
+        <To path={['overview']}>Back to the pages</To>
+      </Heading>
+      <Verdict of={causes.data ?? []} loading={causes.isPending} failed={causes.isError} what="the network" />
+      <Alive height={Math.max(280, window.innerHeight - 450)} />
+      <div className="charts">
+        <History kind="fabric" name="all" absent="No switch reports what its ports carry." />
+      </div>
     </>
   );
 }
@@ -304,7 +328,9 @@ function Network() {
       .reduce<PlaneBalance | undefined>((a, b) => (a && a.index >= b.index ? a : b), undefined);
   return (
     <>
-      <h1>Overview</h1>
+      <Heading title="Overview">
+        <To path={['wall']}>On the whole screen</To>
+      </Heading>
       {failed && (
         <Failure
           error={failed.error}
@@ -316,16 +342,8 @@ function Network() {
         />
       )}
       <Verdict of={all} loading={loading} failed={failed !== undefined} what="the network" />
-      {all.length > 0 && (
-        <section>
-          <h2>Causes</h2>
-          <ul className="causes">
-            {all.map((c) => (
-              <CauseItem key={c.id} of={c} />
-            ))}
-          </ul>
-        </section>
-      )}
+      <Causes of={all} />
+      <Alive height={360} />
       <section className="cards" aria-label="Counts">
         {cards.map((c) => (
           <To key={c.title} path={c.path} className={`card${c.n && c.n.good < c.n.all ? ' less' : ''}`}>

@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions } from '../components/badge';
+import { Contains } from '../components/contains';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
@@ -98,10 +99,7 @@ function List({ all }: { all: Switch[] }) {
       <h1>Switches</h1>
       {all.length > 0 && (
         <p className="filters">
-          <label>
-            Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-          </label>
-          <span className="quiet">{all.length} switches</span>
+          <Contains search={search} set={setSearch} what={`${all.length} switches`} />
         </p>
       )}
       <Table
@@ -427,10 +425,7 @@ function Entries({ name, table }: { name: string; table: Schemas['TableView'] })
       {(all) => (
         <>
           <p className="filters">
-            <label>
-              Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-            </label>
-            <span className="quiet">{all.length} entries, read from the switch</span>
+            <Contains search={search} set={setSearch} what={`${all.length} entries, read from the switch`} />
           </p>
           <Table
             rows={rows}
@@ -456,10 +451,7 @@ function Counters({ name }: { name: string }) {
         {(all) => (
           <>
             <p className="filters">
-              <label>
-                Contains <input type="search" value={search} onChange={(e) => setSearch(e.target.value)} />
-              </label>
-              <span className="quiet">{all.length} cells that are not zero</span>
+              <Contains search={search} set={setSearch} what={`${all.length} cells that are not zero`} />
             </p>
             <Table
               rows={all}

@@ -82,7 +82,7 @@ export function startLive(queries: QueryClient): () => void {
   let lost = false;
   let stop: (() => void) | undefined;
   const begin = () =>
-    follow({
+    follow<Event>('/v1/events', {
       event(e) {
         if (e.type === 'gap') void catchUp();
         else set({ events: [...live.events.slice(-kept + 1), e] });

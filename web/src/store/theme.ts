@@ -10,27 +10,24 @@ function read(): Theme {
   return stored === 'light' || stored === 'dark' ? stored : 'system';
 }
 
+const system = matchMedia('(prefers-color-scheme: dark)');
+const isDark = () => (read() === 'system' ? system.matches : read() === 'dark');
+
+/** Gives the page the theme that was chosen, or that of the system. Canvases take their colours when they draw. */
 export function applyTheme(): void {
-  const theme = read();
-  if (theme === 'system') delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
+  document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
+  listeners.forEach((f) => f());
 }
+system.addEventListener('change', applyTheme);
 
 export function setTheme(theme: Theme): void {
   localStorage.setItem(key, theme);
   applyTheme();
-  listeners.forEach((f) => f());
 }
 
 function subscribe(f: () => void): () => void {
-  // Canvases take their colours when they draw, so they draw again when the system changes.
-  const media = matchMedia('(prefers-color-scheme: dark)');
   listeners.add(f);
-  media.addEventListener('change', f);
-  return () => {
-    listeners.delete(f);
-    media.removeEventListener('change', f);
-  };
+  return () => listeners.delete(f);
 }
 
 export function useTheme(): Theme {
@@ -39,8 +36,16 @@ export function useTheme(): Theme {
 
 /** What is on the screen. */
 export function useDark(): boolean {
-  return useSyncExternalStore(subscribe, () => {
-    const theme = read();
-    return theme === 'system' ? matchMedia('(prefers-color-scheme: dark)').matches : theme === 'dark';
-  });
+  return useSyncExternalStore(subscribe, isDark);
+}
+
+const motion = matchMedia('(prefers-reduced-motion: reduce)');
+function onMotion(f: () => void): () => void {
+  motion.addEventListener('change', f);
+  return () => motion.removeEventListener('change', f);
+}
+
+/** Whether motion disturbs who looks. */
+export function useStill(): boolean {
+  return useSyncExternalStore(onMotion, () => motion.matches);
 }

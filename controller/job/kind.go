@@ -13,7 +13,8 @@ var Kind = kind.New[api.JobSpec, api.Job](kind.About{
 	Example: map[string]any{"state": api.JobRunning},
 	Created: "Returns as soon as the job is accepted; its readiness has whether the fabric is ready " +
 		"for it. A dry run returns what follows from who talks to whom.",
-	Deleted: "What followed from the job is taken back. Its traffic goes on as long as its hosts write.",
-	Help:    "jobs: where their ranks are, and whether the fabric is ready for them",
-	Events:  []string{"job"},
+	Deleted: "What followed from the job is taken back. Its traffic goes on as long as its hosts " +
+		"write.",
+	Help:   "jobs: where their ranks are, and whether the fabric is ready for them",
+	Events: []string{"job"},
 })

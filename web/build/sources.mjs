@@ -18,8 +18,8 @@ export function sourcesDigest(root) {
     }
   }
   const hash = createHash('sha256');
-  // Tests and types are not in the built files.
-  for (const file of files.filter((f) => !/(\.test\.ts|\/schema\.d\.ts)$/.test(f)).sort()) {
+  // Tests and types are not in the built files, and the kinds are of the document of the API: web-same builds anew.
+  for (const file of files.filter((f) => !/(\.test\.ts|\/schema\.d\.ts|api\/kinds\.ts)$/.test(f)).sort()) {
     hash.update(
       `${createHash('sha256')
         .update(readFileSync(join(root, file)))

@@ -18,4 +18,8 @@ const ast = await openapiTS(document, {
 });
 const types = process.argv[2];
 writeFileSync(types ?? join(root, 'src/api/schema.d.ts'), astToString(ast));
-if (!types) writeFileSync(join(root, 'src/api/kinds.ts'), `export default ${JSON.stringify(document['x-weft-kinds'])} as const;\n`);
+if (!types)
+  writeFileSync(
+    join(root, 'src/api/kinds.ts'),
+    `export default ${JSON.stringify(document['x-weft-kinds'])} as const;\n`,
+  );

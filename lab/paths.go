@@ -66,8 +66,11 @@ func (c *Control) startPaths(inv *inventory.Inventory, records []store.Record) e
 // Core is the running controller's.
 func (p *PathControl) Core() *mrc.Core { return p.core }
 
-// do has something happen to the core now.
+// do has something happen to the core now, unless the controller has stopped: hosts answer later.
 func (p *PathControl) do(f func() error) {
+	if p.control.Paths != p {
+		return
+	}
 	p.desk.Tick(p.control.World.now)
 	p.control.fail(f())
 	p.work()

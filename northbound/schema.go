@@ -115,7 +115,11 @@ func (s *Server) describeKinds() {
 		if k.Spec == nil {
 			continue
 		}
-		w := api.WrittenKind{Collection: k.Many, At: k.At, Kind: k.One, Noun: k.Noun, Nouns: k.Nouns,
+		noun := k.Noun
+		if k.Short != k.One { // the word of the command line is the shorter one
+			noun = k.Short
+		}
+		w := api.WrittenKind{Collection: k.Many, At: k.At, Kind: k.One, Noun: noun, Nouns: k.Nouns,
 			Reads: string(k.Reads), Writes: string(k.Writes), Events: append([]string{}, k.Events...),
 			Overridden: !k.Creates, Untouched: k.Untouched}
 		if k.Has(kind.Delete) {

@@ -175,7 +175,7 @@ func TestLabErrors(t *testing.T) {
 		{"mode", []string{"demo", "multicast", "--mode", "x"}, exitUsage,
 			`--mode is "x": want provisioned or inband`},
 		{"unknown demo", []string{"demo", "x"}, exitUsage,
-			`demo: unknown command "x": want one of figure, job, mrc, multicast, pfc`},
+			`demo: unknown command "x": want one of blackhole, figure, job, mrc, multicast, pfc`},
 		{"unknown figure", []string{"demo", "figure", "mrc-figure9"}, exitUsage,
 			`no figure "mrc-figure9": want one of multicast-acks, `},
 		{"lab mode", []string{"lab", "clos", "--mode", "x"}, exitUsage,

@@ -319,7 +319,9 @@ test('a busy port is found from the overview, and its history is that of the API
   const name = (await rows(page, 'Busiest ports'))[0]![0]!;
   await page.getByRole('table', { name: 'Busiest ports' }).getByRole('link', { name, exact: true }).click();
   await page.getByRole('heading', { name: `What port ${name} did` }).waitFor();
-  const table = page.getByRole('table', { name: `traffic of ${name}` });
+  const table = page
+    .getByRole('region', { name: `History of port ${name}` })
+    .getByRole('table', { name: `traffic of ${name}` });
   await expect
     .poll(async () => (await table.innerText()).match(/(received|sent)/g)?.sort())
     .toEqual(['received', 'sent']);

@@ -191,6 +191,7 @@ function One({ of: s }: { of: Switch }) {
 
 /** The ports of a switch that carried most when its page was opened, as long as they are among those of the network. */
 function Busiest({ name }: { name: string }) {
+  const [port] = useParam('port'); // whose charts the page has then
   const { data } = useQuery({
     ...ask.loads(),
     queryKey: ['top', 'busiest of', name],
@@ -202,6 +203,7 @@ function Busiest({ name }: { name: string }) {
     .filter((i) => i.name.startsWith(`${name}/`) && most(i) > 0)
     .sort((a, b) => most(b) - most(a))
     .slice(0, 4);
+  if (port) return null;
   return (
     <PortCharts label="Its busiest ports" of={busy.map((i) => [i.name, `port ${i.name.slice(name.length + 1)}`])} />
   );

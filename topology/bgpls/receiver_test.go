@@ -67,7 +67,6 @@ func TestStaticHeard(t *testing.T) {
 // TestStockReceiver: a stock GoBGP server, without code of this package, accepts and decodes all
 // objects of several nodes from one speaker, and drops the withdrawn objects.
 func TestStockReceiver(t *testing.T) {
-	t.Parallel()
 	here, there := netip.MustParseAddr("127.0.5.2"), netip.MustParseAddr("127.0.5.1")
 	stock := server.NewBgpServer()
 	go stock.Serve()

@@ -328,7 +328,7 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.slowest = 1 << 40
-	free := mutant{File: "rules/rules.go", Func: "Free", Line: 14}
+	free := mutant{File: "rules/rules.go", Func: "Free", Line: 19}
 	for budget, want := range map[time.Duration]int{1 << 40: 2, 0: 1} {
 		trial.o.budget = budget
 		var err error

@@ -29,9 +29,6 @@ type kind struct {
 	plural string // the command for all; "": there is none
 	// items is where the list is; "": there is none.
 	items string
-	// place returns the path of a resource's collection and the resource's name there, or the rule for
-	// names; nil: items and the name.
-	place func(name string) (collection, key string, err error)
 	// document is the type of documents that apply accepts; nil: apply accepts none.
 	document reflect.Type
 
@@ -60,17 +57,18 @@ func show(of *known.Kind, s shown) *kind {
 	if of.Verbs == 0 || of.Has(known.List) {
 		k.plural, k.items = of.Shorts, of.Path()
 	}
-	if of.Form != "" {
-		k.place = k.part
-	}
 	if of.Spec != nil {
 		k.name, k.document = of.One, documentOf(of.Spec)
 	}
 	return k
 }
 
-// part is place for a kind whose names are of two parts: "n1/3" is port 3 of n1.
-func (k *kind) part(name string) (collection, key string, err error) {
+// at returns the path of the collection of a resource and its name there, or the rule for names. Of
+// a name of two parts, "n1/3", the first one is in the path: n1 has port 3.
+func (k *kind) at(name string) (collection, key string, err error) {
+	if k.Form == "" {
+		return k.items, name, nil
+	}
 	at := strings.LastIndex(name, "/")
 	if at <= 0 || at == len(name)-1 {
 		return "", "", fmt.Errorf("%s %s: want %s", k.noun, name, k.Form)
@@ -221,24 +219,20 @@ var kinds = []*kind{
 	}),
 }
 
+// describedKinds are the kinds of resources that a controller has.
+var describedKinds = append(controller.Kinds(), mrc.Kinds()...)
+
 // kindNamed returns the kind that the controller has by a name in documents.
 func kindNamed(one string) *known.Kind {
-	all := append(controller.Kinds(), mrc.Kinds()...)
-	return all[slices.IndexFunc(all, func(k *known.Kind) bool { return k.One == one })]
+	return describedKinds[slices.IndexFunc(describedKinds, func(k *known.Kind) bool {
+		return k.One == one
+	})]
 }
 
 // viewed returns a kind that the API has for itself, to read.
 func viewed[V any](one, help string) *known.Kind {
 	return known.NewView[V](known.About{Names: known.Names{One: one, Noun: one}, Help: help,
 		Events: []string{one}})
-}
-
-// at returns the path of the collection of a resource and its name there.
-func (k *kind) at(name string) (collection, key string, err error) {
-	if k.place != nil {
-		return k.place(name)
-	}
-	return k.items, name, nil
 }
 
 // of returns the collection of a resource at a controller and its name there. A name that the kind

@@ -109,7 +109,7 @@ func newCore(cfg Config, records []store.Record, restore []func(feature.Feature)
 		c.env.Fabric.Why = "the configuration has no MRC fabric"
 		c.env.Fabric.NoLosses = c.env.Fabric.Why
 	}
-	c.env.Net = plan.NewNetwork(c.advertised, c.configured)
+	c.env.Net, c.env.Whole = plan.NewNetwork(c.advertised, c.configured), whole{c}
 	c.setSwitches()
 	if err := c.compose(); err != nil {
 		return nil, err

@@ -168,7 +168,7 @@ func (c *Controller) Maintenances() kind.Handle[api.MaintenanceSpec, api.Mainten
 
 // Silences returns the silences of causes.
 func (c *Core) Silences() resource.Resources[api.SilenceSpec, api.Silence] {
-	return settled[api.SilenceSpec, api.Silence]{c.silences.Silences(), c, "", nil}
+	return c.silences.Silences()
 }
 
 // Notifications returns the notifications of causes.

@@ -6,11 +6,54 @@ import (
 
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/leases"
 	"github.com/weft-sdn/weft/controller/ledger"
+	"github.com/weft-sdn/weft/controller/multicast"
+	"github.com/weft-sdn/weft/controller/pfc"
 	"github.com/weft-sdn/weft/controller/project"
 	"github.com/weft-sdn/weft/controller/resource"
 )
+
+// whole implements feature.Whole.
+type whole struct{ core *Core }
+
+// ofProjects are the kinds that projects use, as package project calls them.
+var ofProjects = map[resource.Kind]string{
+	multicast.Kind.Record: project.Groups, pfc.SRv6Kind.Record: project.SRv6Policies,
+	pfc.TenantKind.Record: project.Tenants, pfc.PFCKind.Record: project.Policies,
+	job.Kind.Record: project.Jobs, leases.Kind.Record: project.Leases,
+}
+
+// Allow implements feature.Whole. What a spec names must be of the resource's project.
+func (w whole) Allow(k resource.Kind, name string, spec any, pre resource.Precondition) error {
+	if of := ofProjects[k]; of != "" && of != project.SRv6Policies {
+		return w.core.projects.Check(of, name, naming(spec), pre)
+	}
+	return nil
+}
+
+// Settle implements feature.Whole.
+func (w whole) Settle(k resource.Kind, name string, spec any) {
+	w.core.took(k, name, spec)
+	w.core.settle()
+}
+
+// took has the projects know what a resource names; no spec: it was deleted.
+func (c *Core) took(k resource.Kind, name string, spec any) {
+	if of := ofProjects[k]; of != "" {
+		c.projects.Took(of, name, naming(spec))
+	}
+}
+
+// naming returns what a spec names, for [api.Names].
+func naming(spec any) any {
+	if _, ok := spec.(api.JobSpec); ok {
+		return job.Naming(spec)
+	}
+	return spec
+}
 
 // settled is the resources of one kind of a feature. A change takes effect on the
 // whole core before it returns.

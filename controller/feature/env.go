@@ -35,6 +35,8 @@ type Env struct {
 	Versions *resource.Versions
 	// Underlay is the feature that the others rest on.
 	Underlay Underlay
+	// Whole is the controller; nil: features are alone.
+	Whole Whole
 
 	events    []api.Event
 	answers   []Answer
@@ -61,6 +63,13 @@ type Underlay interface {
 	SetIsolated(projects []plan.Isolated)
 }
 
+// Whole is the controller around all features, to whom resources change.
+type Whole interface {
+	// Allow is [resource.Env.Allow], and Settle is [resource.Env.Settle].
+	Allow(k resource.Kind, name string, spec any, pre resource.Precondition) error
+	Settle(k resource.Kind, name string, spec any)
+}
+
 // Answer is the answer to a question of a client, under the id that the question
 // returned.
 type Answer struct {
@@ -73,6 +82,21 @@ func (e *Env) Inventory() *inventory.Inventory { return e.Net.Inventory }
 
 // Wall returns the wall-clock time.
 func (e *Env) Wall() time.Time { return e.Start.Add(e.Now).UTC() }
+
+// Allow implements [resource.Env].
+func (e *Env) Allow(k resource.Kind, name string, spec any, pre resource.Precondition) error {
+	if e.Whole == nil {
+		return nil
+	}
+	return e.Whole.Allow(k, name, spec, pre)
+}
+
+// Settle implements [resource.Env].
+func (e *Env) Settle(k resource.Kind, name string, spec any) {
+	if e.Whole != nil {
+		e.Whole.Settle(k, name, spec)
+	}
+}
 
 // Event announces a change to clients. group is the multicast group after the
 // change, nil for everything else.

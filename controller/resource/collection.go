@@ -200,15 +200,19 @@ func (c *Collection[S, D]) CheckDelete(name string, pre Precondition) (*Item[S, 
 // Put gives a resource its next version at a time, creating it where it is
 // missing. The caller has checked the change.
 func (c *Collection[S, D]) Put(name string, spec S, now time.Time) *Item[S, D] {
-	next := c.Try(name, spec, now)
+	return c.keep(c.Try(name, spec, now))
+}
+
+// keep is Put for what Try returned.
+func (c *Collection[S, D]) keep(next *Item[S, D]) *Item[S, D] {
 	next.Version = c.versions.Next()
-	i := c.items[name]
+	i := c.items[next.Name]
 	if i == nil {
 		i = &Item[S, D]{}
-		c.items[name] = i
+		c.items[next.Name] = i
 	}
 	*i = *next
-	c.unsaved[name] = true
+	c.unsaved[next.Name] = true
 	return i
 }
 

@@ -1,10 +1,9 @@
 // Package resource is the one engine behind all kinds of resources: names,
 // versions, preconditions and the records that outlive the controller.
 //
-// A [Collection] holds the resources of one kind. A feature checks a change with
-// Collection.Check, decides whether it can be carried out, and then calls Put or
-// Delete; Changes returns the records to write. All collections of a core share
-// one [Versions], so that a version is never given twice.
+// A [Collection] holds the resources of one kind, and returns the records to write. [Written] lets
+// clients read and change a collection by what a feature decides. All collections of a core share one
+// [Versions], so that a version is never given twice.
 //
 // The rules follow conditional requests (RFC 9110 section 13), and every kind answers alike. The
 // package does not interpret specifications.

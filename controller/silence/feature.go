@@ -70,51 +70,28 @@ func (f *Feature) tell(name, message string) {
 
 // Silences returns the silences.
 func (f *Feature) Silences() resource.Resources[api.SilenceSpec, api.Silence] {
-	return resources{f}
+	return resource.Written[api.SilenceSpec, decided, api.Silence]{All: f.all, Env: f.env,
+		Decide: f.decide, View: view, Gone: f.gone}
 }
 
-// resources implements resource.Resources.
-type resources struct{ *Feature }
-
-// List returns the silences, by name.
-func (f resources) List() []api.Silence { return resource.Views(f.all, view) }
-
-// Get implements resource.Resources.
-func (f resources) Get(name string) (api.Silence, error) { return resource.View(f.all, name, view) }
-
-// Put implements resource.Resources.
-func (f resources) Put(
-	name string, spec api.SilenceSpec, pre resource.Precondition,
-) (api.Silence, bool, error) {
-	s, err := f.all.CheckPut(name, pre)
-	if err != nil {
-		return api.Silence{}, false, err
+func (f *Feature) decide(old, s *item, pre resource.Precondition) error {
+	if old != nil && old.Spec.Equal(&s.Spec) {
+		return resource.ErrUnchanged
 	}
-	if s != nil && s.Spec.Equal(&spec) {
-		return view(s), false, nil
-	}
-	err = spec.Validate(f.env.Wall())
-	if err == nil && s == nil && f.all.Len() >= api.MaxSilences {
-		err = &api.Error{Code: api.CodeLimit,
-			Message: fmt.Sprintf("there are %d silences: want at most that many", api.MaxSilences)}
-	}
-	if err != nil {
-		return api.Silence{}, false, err
-	}
-	created := s == nil
-	s = f.all.Put(name, spec, f.env.Wall())
-	s.Decided.By = pre.By
-	f.tell(name, fmt.Sprintf("%s, until %s", spec.Cause, spec.Until.UTC().Format(time.RFC3339)))
-	return view(s), created, nil
-}
-
-// Delete implements resource.Resources.
-func (f resources) Delete(name string, pre resource.Precondition) error {
-	if _, err := f.all.CheckDelete(name, pre); err != nil {
+	if err := s.Spec.Validate(f.env.Wall()); err != nil {
 		return err
 	}
-	f.all.Delete(name)
-	f.tell(name, "deleted")
+	if old == nil && f.all.Len() >= api.MaxSilences {
+		return &api.Error{Code: api.CodeLimit,
+			Message: fmt.Sprintf("there are %d silences: want at most that many", api.MaxSilences)}
+	}
+	s.Decided.By = pre.By
+	f.tell(s.Name, fmt.Sprintf("%s, until %s", s.Spec.Cause, s.Spec.Until.UTC().Format(time.RFC3339)))
+	return nil
+}
+
+func (f *Feature) gone(s *item, _ resource.Precondition) error {
+	f.tell(s.Name, "deleted")
 	return nil
 }
 

@@ -133,7 +133,7 @@ func (c *Core) PFCPolicies() resource.Resources[api.PFCPolicySpec, api.PFCPolicy
 
 // Networks returns the networks that clients describe.
 func (c *Core) Networks() resource.Resources[api.NetworkSpec, api.Network] {
-	return settled[api.NetworkSpec, api.Network]{c.networks.Networks(), c, "", nil}
+	return c.networks.Networks()
 }
 
 // Jobs returns the jobs.

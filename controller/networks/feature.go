@@ -72,51 +72,25 @@ func (f *Feature) Take() (sources []topology.Source, ok bool) {
 
 // Networks returns the networks.
 func (f *Feature) Networks() resource.Resources[api.NetworkSpec, api.Network] {
-	return resources{f}
+	return resource.Written[api.NetworkSpec, decided, api.Network]{All: f.all, Env: f.env,
+		Decide: f.decide, View: f.view, Gone: f.gone, Changed: func() { f.changed = true }}
 }
 
-// resources implements resource.Resources.
-type resources struct{ *Feature }
-
-// List returns the networks, by name.
-func (f resources) List() []api.Network { return resource.Views(f.all, f.view) }
-
-// Get implements resource.Resources.
-func (f resources) Get(name string) (api.Network, error) {
-	return resource.View(f.all, name, f.view)
-}
-
-// Put implements resource.Resources.
-func (f resources) Put(
-	name string, spec api.NetworkSpec, pre resource.Precondition,
-) (api.Network, bool, error) {
-	n, err := f.all.CheckPut(name, pre)
-	if err == nil {
-		err = api.ValidateNetwork(&spec)
-	}
-	if err != nil {
-		return api.Network{}, false, err
-	}
-	if n != nil && n.Spec.Equal(&spec) {
-		return f.view(n), false, nil
-	}
-	created := n == nil
-	n = f.all.Put(name, spec, f.env.Wall())
-	n.Decided.described = spec.Snapshot()
-	f.changed = true
-	f.env.Event(api.EventNetworkChanged, name, fmt.Sprintf("%d nodes, %d links described",
-		len(spec.Nodes), len(spec.Links)), nil)
-	return f.view(n), created, nil
-}
-
-// Delete implements resource.Resources.
-func (f resources) Delete(name string, pre resource.Precondition) error {
-	if _, err := f.all.CheckDelete(name, pre); err != nil {
+func (f *Feature) decide(old, n *network, _ resource.Precondition) error {
+	if err := api.ValidateNetwork(&n.Spec); err != nil {
 		return err
 	}
-	f.all.Delete(name)
-	f.changed = true
-	f.env.Event(api.EventNetworkChanged, name, "deleted", nil)
+	if old != nil && old.Spec.Equal(&n.Spec) {
+		return resource.ErrUnchanged
+	}
+	n.Decided.described = n.Spec.Snapshot()
+	f.env.Event(api.EventNetworkChanged, n.Name, fmt.Sprintf("%d nodes, %d links described",
+		len(n.Spec.Nodes), len(n.Spec.Links)), nil)
+	return nil
+}
+
+func (f *Feature) gone(n *network, _ resource.Precondition) error {
+	f.env.Event(api.EventNetworkChanged, n.Name, "deleted", nil)
 	return nil
 }
 

@@ -158,7 +158,7 @@ func (c *Controller) Leases() kind.Handle[api.PathLeaseSpec, api.PathLease] {
 
 // Maintenances returns the maintenances.
 func (c *Core) Maintenances() resource.Resources[api.MaintenanceSpec, api.Maintenance] {
-	return settled[api.MaintenanceSpec, api.Maintenance]{c.maintenances.Maintenances(), c, "", nil}
+	return c.maintenances.Maintenances()
 }
 
 // Maintenances returns the maintenances.

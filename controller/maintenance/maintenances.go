@@ -13,33 +13,17 @@ import (
 
 // Maintenances returns the maintenances.
 func (f *Feature) Maintenances() resource.Resources[api.MaintenanceSpec, api.Maintenance] {
-	return maintenances{f}
+	return resource.Written[api.MaintenanceSpec, decided, api.Maintenance]{All: f.all, Env: f.env,
+		Decide: f.decide, View: f.view, Gone: f.gone, Changed: func() { f.changed = true }}
 }
 
-// maintenances implements resource.Resources.
-type maintenances struct{ *Feature }
-
-// List returns the maintenances, by name.
-func (f maintenances) List() []api.Maintenance { return resource.Views(f.all, f.view) }
-
-// Get implements resource.Resources.
-func (f maintenances) Get(name string) (api.Maintenance, error) {
-	return resource.View(f.all, name, f.view)
-}
-
-// Put implements resource.Resources.
-func (f maintenances) Put(
-	name string, spec api.MaintenanceSpec, pre resource.Precondition,
-) (v api.Maintenance, created bool, err error) {
-	m, err := f.all.CheckPut(name, pre)
-	if err != nil {
-		return v, false, err
-	}
-	if m != nil && m.Spec.Equal(&spec) {
-		return f.view(m), false, nil
+func (f *Feature) decide(old, m *item, _ resource.Precondition) error {
+	spec := &m.Spec
+	if old != nil && old.Spec.Equal(spec) {
+		return resource.ErrUnchanged
 	}
 	look := f.look(spec.Objects)
-	err = spec.Validate(f.env.Wall(), func(i int) string {
+	err := spec.Validate(f.env.Wall(), func(i int) string {
 		if i < len(look.Unknown) {
 			return look.Unknown[i]
 		}
@@ -47,26 +31,28 @@ func (f maintenances) Put(
 	})
 	switch {
 	case err != nil:
-		return v, false, err
+		return err
 	case look.Why != "":
-		return v, false, &api.Error{Code: api.CodeUnavailable,
+		return &api.Error{Code: api.CodeUnavailable,
 			Message: "what would be drained is not known: " + look.Why}
-	case m == nil && f.all.Len() >= api.MaxMaintenances:
-		return v, false, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
+	case old == nil && f.all.Len() >= api.MaxMaintenances:
+		return &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
 			"there are %d maintenances, and may be no more", f.all.Len())}
 	}
-	if err := refusal(&spec, look); err != nil {
-		return v, false, err
+	if err := refusal(spec, look); err != nil {
+		return err
 	}
-	created = m == nil
-	m = f.all.Put(name, spec, f.env.Wall())
 	m.Decided = decided{look: look}
-	f.changed = true
-	f.env.Event(api.EventMaintenanceChanged, name, fmt.Sprintf("%d objects, from %s until %s",
+	f.env.Event(api.EventMaintenanceChanged, m.Name, fmt.Sprintf("%d objects, from %s until %s",
 		len(spec.Objects), spec.From.UTC().Format(time.RFC3339),
 		spec.Until.UTC().Format(time.RFC3339)), nil)
 	f.begin(m)
-	return f.view(m), created, nil
+	return nil
+}
+
+func (f *Feature) gone(m *item, _ resource.Precondition) error {
+	f.env.Event(api.EventMaintenanceDeleted, m.Name, "deleted", nil)
+	return nil
 }
 
 // refusal refuses a maintenance where running jobs of a higher priority lose something.
@@ -90,17 +76,6 @@ func refusal(s *api.MaintenanceSpec, look *Look) error {
 
 func losesText(c *Concern) string {
 	return fmt.Sprintf("paths of %d pairs of racks and %d ranks", len(c.Pairs), len(c.CutOff))
-}
-
-// Delete implements resource.Resources.
-func (f maintenances) Delete(name string, pre resource.Precondition) error {
-	if _, err := f.all.CheckDelete(name, pre); err != nil {
-		return err
-	}
-	f.all.Delete(name)
-	f.changed = true
-	f.env.Event(api.EventMaintenanceDeleted, name, "deleted", nil)
-	return nil
 }
 
 // view returns a maintenance with its status.

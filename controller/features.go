@@ -173,7 +173,7 @@ func (c *Core) Silences() resource.Resources[api.SilenceSpec, api.Silence] {
 
 // Notifications returns the notifications of causes.
 func (c *Core) Notifications() resource.Resources[api.NotificationSpec, api.Notification] {
-	return settled[api.NotificationSpec, api.Notification]{c.told.Notifications(), c, "", nil}
+	return c.told.Notifications()
 }
 
 // JobDemand returns what follows from a job. The error of one that there is not is an *api.Error.

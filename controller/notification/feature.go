@@ -9,6 +9,7 @@
 package notification
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -448,66 +449,41 @@ func (f *Feature) Test(name string) (Post, error) {
 	return f.post(n, id, body), nil
 }
 
-// Notifications returns the notifications.
+// Notifications returns the notifications. A spec without a secret keeps the secret that there is;
+// another receiver is told of everything from the beginning.
 func (f *Feature) Notifications() resource.Resources[api.NotificationSpec, api.Notification] {
-	return resources{f}
+	return resource.Written[api.NotificationSpec, decided, api.Notification]{All: f.all, Env: f.env,
+		Decide: f.decide, View: f.view, Gone: f.gone, Changed: f.look}
 }
 
-// resources implements resource.Resources.
-type resources struct{ *Feature }
-
-// List returns the notifications, by name.
-func (f resources) List() []api.Notification { return resource.Views(f.all, f.view) }
-
-// Get implements resource.Resources.
-func (f resources) Get(name string) (api.Notification, error) {
-	return resource.View(f.all, name, f.view)
-}
-
-// Put implements resource.Resources. A spec without a secret keeps the one that there is; another
-// receiver is told of everything from the beginning.
-func (f resources) Put(
-	name string, spec api.NotificationSpec, pre resource.Precondition,
-) (api.Notification, bool, error) {
-	n, err := f.all.CheckPut(name, pre)
-	if err != nil {
-		return api.Notification{}, false, err
-	}
-	spec = spec.Complete()
-	if err = spec.Validate(); err == nil && n == nil && f.all.Len() >= api.MaxNotifications {
-		err = &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
-			"there are %d notifications: want at most that many", api.MaxNotifications)}
-	}
-	if err != nil {
-		return api.Notification{}, false, err
-	}
-	secret := spec.Secret
-	spec.Secret = ""
-	if n != nil && reflect.DeepEqual(n.Spec, spec) && (secret == "" || secret == n.Decided.Secret) {
-		return f.view(n), false, nil
-	}
-	created := n == nil
-	if !created && n.Spec.URL != spec.URL {
-		f.forget(name)
-		n.Decided.Told = nil
-	}
-	n = f.all.Put(name, spec, f.env.Wall())
-	if secret != "" {
-		n.Decided.Secret = secret
-	}
-	f.look()
-	f.env.Event(api.EventNotificationChanged, name, "written", nil)
-	return f.view(n), created, nil
-}
-
-// Delete implements resource.Resources. What waits is not sent.
-func (f resources) Delete(name string, pre resource.Precondition) error {
-	if _, err := f.all.CheckDelete(name, pre); err != nil {
+func (f *Feature) decide(old, n *item, _ resource.Precondition) error {
+	n.Spec = n.Spec.Complete()
+	if err := n.Spec.Validate(); err != nil {
 		return err
 	}
-	f.forget(name)
-	f.all.Delete(name)
-	f.env.Event(api.EventNotificationChanged, name, "deleted", nil)
+	if old == nil && f.all.Len() >= api.MaxNotifications {
+		return &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
+			"there are %d notifications: want at most that many", api.MaxNotifications)}
+	}
+	n.Decided.Secret = cmp.Or(n.Spec.Secret, n.Decided.Secret)
+	n.Spec.Secret = ""
+	if old != nil {
+		if reflect.DeepEqual(old.Spec, n.Spec) && old.Decided.Secret == n.Decided.Secret {
+			return resource.ErrUnchanged
+		}
+		if old.Spec.URL != n.Spec.URL {
+			f.forget(n.Name)
+			n.Decided.Told = nil
+		}
+	}
+	f.env.Event(api.EventNotificationChanged, n.Name, "written", nil)
+	return nil
+}
+
+// gone forgets what waits: it is not sent.
+func (f *Feature) gone(n *item, _ resource.Precondition) error {
+	f.forget(n.Name)
+	f.env.Event(api.EventNotificationChanged, n.Name, "deleted", nil)
 	return nil
 }
 

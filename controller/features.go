@@ -98,7 +98,7 @@ func (c *Core) tellProjects() {
 
 // Projects returns the projects.
 func (c *Core) Projects() resource.Resources[api.ProjectSpec, api.Project] {
-	return settled[api.ProjectSpec, api.Project]{c.projects.Projects(), c, "", nil}
+	return c.projects.Projects()
 }
 
 // Projects returns the projects.

@@ -163,66 +163,39 @@ func (f *Feature) of(project string) (out []*use) {
 	return out
 }
 
-// Projects returns the projects.
+// Projects returns the projects. What resources of a project, or of administrators, use already stays
+// theirs: a spec that takes it away is refused.
 func (f *Feature) Projects() resource.Resources[api.ProjectSpec, api.Project] {
-	return resources{f}
+	return resource.Written[api.ProjectSpec, decided, api.Project]{All: f.all, Env: f.env,
+		Decide: f.decide, View: f.view, Gone: f.gone, Changed: f.isolate}
 }
 
-// resources implements resource.Resources.
-type resources struct{ *Feature }
-
-// List returns the projects, by name.
-func (f resources) List() []api.Project { return resource.Views(f.all, f.view) }
-
-// Get implements resource.Resources.
-func (f resources) Get(name string) (api.Project, error) {
-	return resource.View(f.all, name, f.view)
-}
-
-// Put implements resource.Resources. What resources of the project, or of administrators, use
-// already stays theirs: a spec that takes it away is refused.
-func (f resources) Put(
-	name string, spec api.ProjectSpec, pre resource.Precondition,
-) (api.Project, bool, error) {
-	p, err := f.all.CheckPut(name, pre)
-	if err == nil {
-		err = spec.Validate(f.validation())
-	}
-	if err != nil {
-		return api.Project{}, false, err
-	}
-	if p != nil && equal(&p.Spec, &spec) {
-		return f.view(p), false, nil
-	}
-	if err := f.fits(name, &spec); err != nil {
-		return api.Project{}, false, err
-	}
-	created := p == nil
-	p = f.all.Put(name, clone(spec), f.env.Wall())
-	f.changed = true
-	f.isolate()
-	f.env.Event(api.EventProjectChanged, name, fmt.Sprintf("%d members, %d hosts, %d ports",
-		len(spec.Members), len(spec.Hosts), len(spec.Ports)), nil)
-	return f.view(p), created, nil
-}
-
-// Delete implements resource.Resources.
-func (f resources) Delete(name string, pre resource.Precondition) error {
-	if _, err := f.all.CheckDelete(name, pre); err != nil {
+func (f *Feature) decide(old, p *project, _ resource.Precondition) error {
+	if err := p.Spec.Validate(f.validation()); err != nil {
 		return err
 	}
-	if uses := f.of(name); len(uses) > 0 {
+	if old != nil && equal(&old.Spec, &p.Spec) {
+		return resource.ErrUnchanged
+	}
+	if err := f.fits(p.Name, &p.Spec); err != nil {
+		return err
+	}
+	p.Spec = clone(p.Spec)
+	f.env.Event(api.EventProjectChanged, p.Name, fmt.Sprintf("%d members, %d hosts, %d ports",
+		len(p.Spec.Members), len(p.Spec.Hosts), len(p.Spec.Ports)), nil)
+	return nil
+}
+
+func (f *Feature) gone(p *project, _ resource.Precondition) error {
+	if uses := f.of(p.Name); len(uses) > 0 {
 		var keys []string
 		for _, u := range uses {
 			keys = append(keys, u.key())
 		}
-		return &api.Error{Code: api.CodeConflict,
-			Message: fmt.Sprintf("project %s has %s: want them deleted first", name, feature.Names(keys))}
+		return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf(
+			"project %s has %s: want them deleted first", p.Name, feature.Names(keys))}
 	}
-	f.all.Delete(name)
-	f.changed = true
-	f.isolate()
-	f.env.Event(api.EventProjectChanged, name, "deleted", nil)
+	f.env.Event(api.EventProjectChanged, p.Name, "deleted", nil)
 	return nil
 }
 
@@ -258,8 +231,9 @@ func (f *Feature) host(name string) *inventory.Host {
 	return nil
 }
 
-// isolate has switches keep apart what is of isolated projects.
+// isolate has switches keep apart what is of isolated projects, after a change of the projects.
 func (f *Feature) isolate() {
+	f.changed = true
 	var isolated []plan.Isolated
 	for _, p := range f.all.All() {
 		if s := &p.Spec; s.Isolated {

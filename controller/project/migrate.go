@@ -50,7 +50,6 @@ func (f *Feature) tenant(g api.Grant) {
 // Start implements feature.Feature. At the first start every tenant of users, tokens, certificates
 // and OpenID Connect gets a project of its name, with what its resources use.
 func (f *Feature) Start() {
-	f.changed = true
 	f.isolate()
 	if f.migrated {
 		return

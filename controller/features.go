@@ -138,7 +138,7 @@ func (c *Core) Networks() resource.Resources[api.NetworkSpec, api.Network] {
 
 // Jobs returns the jobs.
 func (c *Core) Jobs() resource.Resources[api.JobSpec, api.Job] {
-	return settled[api.JobSpec, api.Job]{c.jobs.Jobs(), c, project.Jobs, job.Naming}
+	return c.jobs.Jobs()
 }
 
 // Leases returns the leases of paths.

@@ -10,54 +10,41 @@ import (
 )
 
 // Jobs returns the jobs.
-func (f *Feature) Jobs() resource.Resources[api.JobSpec, api.Job] { return jobs{f} }
+func (f *Feature) Jobs() resource.Resources[api.JobSpec, api.Job] {
+	return resource.Written[api.JobSpec, decided, api.Job]{All: f.all, Env: f.env, Decide: f.decide,
+		View: f.view, Gone: f.gone, Changed: f.follow}
+}
 
-// jobs implements resource.Resources.
-type jobs struct{ *Feature }
-
-// List returns the jobs, by name.
-func (f jobs) List() []api.Job { return resource.Views(f.all, f.view) }
-
-// Get implements resource.Resources.
-func (f jobs) Get(name string) (api.Job, error) { return resource.View(f.all, name, f.view) }
-
-// Put implements resource.Resources.
-func (f jobs) Put(
-	name string, spec api.JobSpec, pre resource.Precondition,
-) (v api.Job, created bool, err error) {
-	spec = spec.Complete()
-	j, err := f.all.CheckPut(name, pre)
-	if err == nil {
-		err = spec.Validate(f.validation())
+func (f *Feature) decide(old, j *item, pre resource.Precondition) error {
+	j.Spec = j.Spec.Complete()
+	if err := j.Spec.Validate(f.validation()); err != nil {
+		return err
 	}
-	if err != nil {
-		return v, false, err
+	if old != nil && old.Spec.Equal(&j.Spec) {
+		return resource.ErrUnchanged
 	}
-	if j != nil && j.Spec.Equal(&spec) {
-		return f.view(j), false, nil
-	}
-	try := f.all.Try(name, spec, f.env.Wall())
-	try.Decided = decided{Renewed: f.env.Wall()}
-	if j != nil && samePlace(&j.Spec, &spec) {
-		try.Decided.demand, try.Decided.readiness = j.Decided.demand, j.Decided.readiness
-		try.Decided.since = j.Decided.since
+	j.Decided = decided{Renewed: f.env.Wall()}
+	if old != nil && samePlace(&old.Spec, &j.Spec) {
+		j.Decided.demand, j.Decided.readiness = old.Decided.demand, old.Decided.readiness
+		j.Decided.since = old.Decided.since
 	} else {
-		f.plan(try)
+		f.plan(j)
 	}
-	if over(try) {
-		f.renew(try) // hosts hold what followed from it until they say otherwise
+	if over(j) {
+		f.renew(j) // hosts hold what followed from it until they say otherwise
 	}
-	if err := f.apart(try, pre); err != nil {
-		return v, false, err
+	if err := f.apart(j, pre); err != nil {
+		return err
 	}
-	created = j == nil
-	j = f.all.Put(name, spec, f.env.Wall())
-	j.Decided = try.Decided
+	f.env.Event(api.EventJobChanged, j.Name, fmt.Sprintf("%s: %d ranks, %d pairs of racks talk",
+		j.Spec.State, ranksOf(j), j.Decided.demand.rackPairs()), nil)
+	return nil
+}
+
+// follow notes that clients have changed jobs.
+func (f *Feature) follow() {
 	f.groups.due = true
 	f.change()
-	f.env.Event(api.EventJobChanged, name, fmt.Sprintf("%s: %d ranks, %d pairs of racks talk",
-		spec.State, ranksOf(j), j.Decided.demand.rackPairs()), nil)
-	return f.view(j), created, nil
 }
 
 // samePlace reports whether the same NICs talk to each other by two specs.
@@ -73,13 +60,13 @@ func samePlace(a, b *api.JobSpec) bool {
 	return a.Equal(&x)
 }
 
-func (f jobs) validation() api.JobEnv {
+func (f *Feature) validation() api.JobEnv {
 	return api.JobEnv{Expand: expand, Layout: checkLayout,
 		HasNIC: func(name string) bool { return f.nics[name] != nil }}
 }
 
 // apart refuses a job that shares NICs with another job if either job is exclusive.
-func (f jobs) apart(j *item, pre resource.Precondition) error {
+func (f *Feature) apart(j *item, pre resource.Precondition) error {
 	if over(j) || j.Decided.demand == nil {
 		return nil
 	}
@@ -113,15 +100,8 @@ func (f jobs) apart(j *item, pre resource.Precondition) error {
 	return nil
 }
 
-// Delete implements resource.Resources.
-func (f jobs) Delete(name string, pre resource.Precondition) error {
-	if _, err := f.all.CheckDelete(name, pre); err != nil {
-		return err
-	}
-	f.all.Delete(name)
-	f.groups.due = true
-	f.change()
-	f.env.Event(api.EventJobDeleted, name, "deleted", nil)
+func (f *Feature) gone(j *item, _ resource.Precondition) error {
+	f.env.Event(api.EventJobDeleted, j.Name, "deleted", nil)
 	return nil
 }
 

@@ -143,7 +143,7 @@ func (c *Core) Jobs() resource.Resources[api.JobSpec, api.Job] {
 
 // Leases returns the leases of paths.
 func (c *Core) Leases() resource.Resources[api.PathLeaseSpec, api.PathLease] {
-	return settled[api.PathLeaseSpec, api.PathLease]{c.leases.Leases(), c, project.Leases, nil}
+	return c.leases.Leases()
 }
 
 // MoveLease notes that the client of a lease uses its new paths. The error is an *api.Error.

@@ -56,7 +56,7 @@ type Feature struct {
 	next    time.Duration    // when they follow another
 	nics    map[string]bool  // of known
 	known   *inventory.Inventory
-	gone    []string
+	removed []string
 
 	// Terms returns what the project of a lease may have; nil: everything.
 	Terms func(name string) Terms
@@ -154,8 +154,8 @@ func (f *Feature) SetNetwork() {
 
 // Gone returns the leases that the feature has removed by itself since the last call.
 func (f *Feature) Gone() []string {
-	gone := f.gone
-	f.gone = nil
+	gone := f.removed
+	f.removed = nil
 	return gone
 }
 
@@ -291,7 +291,7 @@ func (f *Feature) Tick() {
 	for _, j := range f.all.All() {
 		if e := j.Decided.Ended; !e.IsZero() && !now.Before(e.Add(keepEnded)) {
 			f.all.Delete(j.Name)
-			f.gone = append(f.gone, j.Name)
+			f.removed = append(f.removed, j.Name)
 			f.env.Event(api.EventLeaseDeleted, j.Name, fmt.Sprintf("it ended %v ago", keepEnded), nil)
 		}
 	}

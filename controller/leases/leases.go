@@ -14,17 +14,9 @@ import (
 )
 
 // Leases returns the leases.
-func (f *Feature) Leases() resource.Resources[api.PathLeaseSpec, api.PathLease] { return leases{f} }
-
-// leases implements resource.Resources.
-type leases struct{ *Feature }
-
-// List returns the leases, by name.
-func (f leases) List() []api.PathLease { return resource.Views(f.all, f.view) }
-
-// Get implements resource.Resources.
-func (f leases) Get(name string) (api.PathLease, error) {
-	return resource.View(f.all, name, f.view)
+func (f *Feature) Leases() resource.Resources[api.PathLeaseSpec, api.PathLease] {
+	return resource.Written[api.PathLeaseSpec, decided, api.PathLease]{All: f.all, Env: f.env,
+		Decide: f.decide, View: f.view, Gone: f.gone, Changed: f.settle}
 }
 
 func requestOf(name string, s *api.PathLeaseSpec) lease.Request {
@@ -37,47 +29,32 @@ func requestOf(name string, s *api.PathLeaseSpec) lease.Request {
 	return r
 }
 
-// Put implements resource.Resources.
-func (f leases) Put(
-	name string, spec api.PathLeaseSpec, pre resource.Precondition,
-) (v api.PathLease, created bool, err error) {
-	spec = spec.Complete()
-	terms := f.terms(name)
+func (f *Feature) decide(old, j *item, pre resource.Precondition) error {
+	j.Spec = j.Spec.Complete()
+	spec, terms := &j.Spec, f.terms(j.Name)
 	if terms.Project != "" && spec.Duration == 0 {
 		spec.Duration = api.Duration(terms.Longest)
 	}
-	j, err := f.all.CheckPut(name, pre)
-	if err == nil {
-		err = spec.Validate(func(name string) bool { return f.nics[name] })
-	}
-	if err == nil && (j == nil || j.Decided.Has == nil || !j.Spec.Equal(&spec)) {
-		err = terms.check(&spec)
+	err := spec.Validate(func(name string) bool { return f.nics[name] })
+	if err == nil && (old == nil || old.Decided.Has == nil || !old.Spec.Equal(spec)) {
+		err = terms.check(spec)
 	}
 	if err != nil {
-		return v, false, err
+		return err
 	}
 	f.Follow()
 	f.took(f.ledger.Expire(f.env.Wall()))
-	if j != nil && j.Decided.Has != nil {
-		err = f.amend(j, &spec)
-		if err != nil || j.Spec.Equal(&spec) {
-			return f.view(j), false, err
-		}
-		has := j.Decided
-		f.all.Put(name, spec, f.env.Wall()).Decided = has
-		f.note(j)
-		f.env.Event(api.EventLeaseChanged, name, "other terms", nil)
-		return f.view(j), false, nil
+	if old != nil && old.Decided.Has != nil {
+		return f.amend(old, j)
 	}
-	if j == nil && f.all.Len() >= api.MaxLeases {
-		return v, false, &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
+	if old == nil && f.all.Len() >= api.MaxLeases {
+		return &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
 			"there are %d leases, and may be no more", f.all.Len())}
 	}
 	if f.network == nil {
-		return v, false, &api.Error{Code: api.CodeUnavailable,
-			Message: "no lease can be granted: " + f.why}
+		return &api.Error{Code: api.CodeUnavailable, Message: "no lease can be granted: " + f.why}
 	}
-	request := requestOf(name, &spec)
+	request := requestOf(j.Name, spec)
 	if terms.Links != nil {
 		request.MostLinks = *terms.Links
 	}
@@ -87,28 +64,33 @@ func (f leases) Put(
 	granted, err := f.ledger.Request(f.env.Wall(), request)
 	f.settle() // the request may have ended others
 	if err != nil {
-		return v, false, refusal(&spec, &terms, err, pre)
+		return refusal(spec, &terms, err, pre)
 	}
-	created = j == nil
-	j = f.all.Put(name, spec, f.env.Wall())
 	j.Decided = decided{Granted: granted.Granted, Has: &granted}
 	what := fmt.Sprintf("granted: %d paths", len(spec.Pairs)*spec.Paths)
 	if n := len(granted.From); n > 0 {
 		what += fmt.Sprintf(", with links that %d leases of lower priorities have given up", n)
 	}
-	f.env.Event(api.EventLeaseChanged, name, what, nil)
-	return f.view(j), created, nil
+	f.env.Event(api.EventLeaseChanged, j.Name, what, nil)
+	return nil
 }
 
 // amend changes the terms of a lease that has not ended.
-func (f leases) amend(j *item, spec *api.PathLeaseSpec) error {
-	if err := api.Refuse(j.Spec.Fixed(spec)); err != nil || j.Spec.Equal(spec) {
+func (f *Feature) amend(old, j *item) error {
+	if err := api.Refuse(old.Spec.Fixed(&j.Spec)); err != nil {
 		return err
 	}
-	if err := f.ledger.Amend(f.env.Wall(), j.Name, spec.Duration.D(), spec.Heartbeat.D()); err != nil {
+	if old.Spec.Equal(&j.Spec) {
+		return resource.ErrUnchanged
+	}
+	if err := f.ledger.Amend(f.env.Wall(), j.Name, j.Spec.Duration.D(),
+		j.Spec.Heartbeat.D()); err != nil {
 		return err
 	}
-	f.ledger.For(j.Name, spec.Job)
+	f.ledger.For(j.Name, j.Spec.Job)
+	j.Decided = old.Decided // leases have followed the fabric since
+	f.note(j)
+	f.env.Event(api.EventLeaseChanged, j.Name, "other terms", nil)
 	return nil
 }
 
@@ -196,19 +178,13 @@ func visible(names []string, pre resource.Precondition) (out []string) {
 	return out
 }
 
-// Delete implements resource.Resources.
-func (f leases) Delete(name string, pre resource.Precondition) error {
-	j, err := f.all.CheckDelete(name, pre)
-	if err != nil {
-		return err
-	}
+func (f *Feature) gone(j *item, _ resource.Precondition) error {
 	if j.Decided.Has != nil {
-		if err := f.ledger.Complete(name); err != nil {
+		if err := f.ledger.Complete(j.Name); err != nil {
 			return err
 		}
 	}
-	f.all.Delete(name)
-	f.env.Event(api.EventLeaseDeleted, name, "deleted", nil)
+	f.env.Event(api.EventLeaseDeleted, j.Name, "deleted", nil)
 	f.settle()
 	return nil
 }

@@ -117,18 +117,17 @@ func (c *Core) Groups() resource.Resources[api.MulticastGroupSpec, api.Multicast
 
 // SRv6Policies returns the SRv6 policies.
 func (c *Core) SRv6Policies() resource.Resources[api.SRv6PolicySpec, api.SRv6Policy] {
-	return settled[api.SRv6PolicySpec, api.SRv6Policy]{c.pfc.SRv6Policies(), c, project.SRv6Policies,
-		nil}
+	return c.pfc.SRv6Policies()
 }
 
 // Tenants returns the tenants.
 func (c *Core) Tenants() resource.Resources[api.TenantSpec, api.Tenant] {
-	return settled[api.TenantSpec, api.Tenant]{c.pfc.Tenants(), c, project.Tenants, nil}
+	return c.pfc.Tenants()
 }
 
 // PFCPolicies returns the PFC policies.
 func (c *Core) PFCPolicies() resource.Resources[api.PFCPolicySpec, api.PFCPolicy] {
-	return settled[api.PFCPolicySpec, api.PFCPolicy]{c.pfc.PFCPolicies(), c, project.Policies, nil}
+	return c.pfc.PFCPolicies()
 }
 
 // Networks returns the networks that clients describe.

@@ -20,15 +20,8 @@ func tunnelPolicy(name string, s *api.PFCPolicySpec, learned bool) tunnel.PFCPol
 
 // PFCPolicies returns the PFC policies.
 func (f *Feature) PFCPolicies() resource.Resources[api.PFCPolicySpec, api.PFCPolicy] {
-	return pfcResources{f}
-}
-
-// pfcResources implements resource.Resources.
-type pfcResources struct{ *Feature }
-
-// List returns the PFC policies, by name.
-func (f pfcResources) List() []api.PFCPolicy {
-	return resource.Views(f.pfcPolicies, f.viewPFCPolicy)
+	return resource.Written[api.PFCPolicySpec, decided[api.PFCPolicyStatus], api.PFCPolicy]{
+		All: f.pfcPolicies, Env: f.env, Decide: f.decidePFC, View: f.viewPFCPolicy, Gone: f.gonePFC}
 }
 
 // viewPFCPolicy returns a PFC policy as it is now: queues and tunnels are looked
@@ -41,46 +34,25 @@ func (f *Feature) viewPFCPolicy(r *pfcPolicy) api.PFCPolicy {
 	return v
 }
 
-// Get implements resource.Resources.
-func (f pfcResources) Get(name string) (api.PFCPolicy, error) {
-	return resource.View(f.pfcPolicies, name, f.viewPFCPolicy)
-}
-
-// Put implements resource.Resources.
-func (f pfcResources) Put(
-	name string, spec api.PFCPolicySpec, pre resource.Precondition,
-) (api.PFCPolicy, bool, error) {
-	r, err := f.pfcPolicies.CheckPut(name, pre)
-	if err != nil {
-		return api.PFCPolicy{}, false, err
+func (f *Feature) decidePFC(old, r *pfcPolicy, pre resource.Precondition) error {
+	r.Spec = f.env.Inventory().PFC.Defaults.Complete(r.Spec)
+	if old != nil && old.Spec == r.Spec {
+		return resource.ErrUnchanged
 	}
-	spec = f.env.Inventory().PFC.Defaults.Complete(spec)
-	if r != nil && r.Spec == spec {
-		return f.viewPFCPolicy(r), false, nil
-	}
-	if err := spec.Validate(f.pfcEnv(name, pre)); err != nil {
-		return api.PFCPolicy{}, false, err
-	}
-	created := r == nil
-	// Its SRv6 policy is the same: the core refuses another.
-	learned := !created && r.Decided.Learned && r.Spec.Tenant == spec.Tenant
-	if err := f.core.PutPFCPolicy(tunnelPolicy(name, &spec, learned)); err != nil {
-		return api.PFCPolicy{}, false, f.refusalFor(pre, "spec.srv6Policy", err)
-	}
-	r = f.pfcPolicies.Put(name, spec, f.env.Wall())
-	r.Decided.Learned, r.Decided.put, r.Decided.err, f.stale = learned, true, nil, true
-	return f.viewPFCPolicy(r), created, nil
-}
-
-// Delete implements resource.Resources.
-func (f pfcResources) Delete(name string, pre resource.Precondition) error {
-	if _, err := f.pfcPolicies.CheckDelete(name, pre); err != nil {
+	if err := r.Spec.Validate(f.pfcEnv(r.Name, pre)); err != nil {
 		return err
 	}
-	f.core.DeletePFCPolicy(name)
-	f.pfcPolicies.Delete(name)
-	f.deleted = append(f.deleted, "PFC policy "+name)
-	f.stale = true
-	f.env.Event(api.EventPFCPolicyDeleted, name, "", nil)
+	// Its SRv6 policy is the same: the core refuses another.
+	learned := old != nil && old.Decided.Learned && old.Spec.Tenant == r.Spec.Tenant
+	if err := f.core.PutPFCPolicy(tunnelPolicy(r.Name, &r.Spec, learned)); err != nil {
+		return f.refusalFor(pre, "spec.srv6Policy", err)
+	}
+	r.Decided.Learned, r.Decided.put, r.Decided.err, f.stale = learned, true, nil, true
+	return nil
+}
+
+func (f *Feature) gonePFC(r *pfcPolicy, _ resource.Precondition) error {
+	f.core.DeletePFCPolicy(r.Name)
+	f.left("PFC policy "+r.Name, api.EventPFCPolicyDeleted, r.Name)
 	return nil
 }

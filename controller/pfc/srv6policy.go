@@ -120,15 +120,8 @@ func (f *Feature) tunnelSRv6Policy(name string, s *api.SRv6PolicySpec) (tunnel.S
 
 // SRv6Policies returns the SRv6 policies.
 func (f *Feature) SRv6Policies() resource.Resources[api.SRv6PolicySpec, api.SRv6Policy] {
-	return srv6Resources{f}
-}
-
-// srv6Resources implements resource.Resources.
-type srv6Resources struct{ *Feature }
-
-// List returns the SRv6 policies, by name.
-func (f srv6Resources) List() []api.SRv6Policy {
-	return resource.Views(f.srv6Policies, viewSRv6Policy)
+	return resource.Written[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus], api.SRv6Policy]{
+		All: f.srv6Policies, Env: f.env, Decide: f.decideSRv6, View: viewSRv6Policy, Gone: f.goneSRv6}
 }
 
 func viewSRv6Policy(p *srv6Policy) api.SRv6Policy {
@@ -138,61 +131,45 @@ func viewSRv6Policy(p *srv6Policy) api.SRv6Policy {
 	return v
 }
 
-// Get implements resource.Resources.
-func (f srv6Resources) Get(name string) (api.SRv6Policy, error) {
-	return resource.View(f.srv6Policies, name, viewSRv6Policy)
-}
-
-// Put implements resource.Resources.
-func (f srv6Resources) Put(
-	name string, spec api.SRv6PolicySpec, pre resource.Precondition,
-) (api.SRv6Policy, bool, error) {
-	p, err := f.srv6Policies.CheckPut(name, pre)
-	if err != nil {
-		return api.SRv6Policy{}, false, err
+func (f *Feature) decideSRv6(old, p *srv6Policy, pre resource.Precondition) error {
+	p.Spec = p.Spec.Complete()
+	if old != nil && old.Spec.Equal(&p.Spec) {
+		return resource.ErrUnchanged
 	}
-	spec = spec.Complete()
-	if p != nil && p.Spec.Equal(&spec) {
-		return viewSRv6Policy(p), false, nil
+	if err := p.Spec.Validate(f.pfcEnv(p.Name, pre)); err != nil {
+		return err
 	}
-	if err := spec.Validate(f.pfcEnv(name, pre)); err != nil {
-		return api.SRv6Policy{}, false, err
+	if old != nil && (old.Spec.Headend != p.Spec.Headend || old.Spec.Endpoint != p.Spec.Endpoint) {
+		return &api.Error{Code: api.CodeConflict,
+			Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", SRv6Kind.Noun, p.Name,
+				old.Spec.Headend, old.Spec.Endpoint)}
 	}
-	if p != nil && (p.Spec.Headend != spec.Headend || p.Spec.Endpoint != spec.Endpoint) {
-		return api.SRv6Policy{}, false,
-			&api.Error{Code: api.CodeConflict,
-				Message: fmt.Sprintf("%s %s leads from %s to %s, which cannot be changed", SRv6Kind.Noun, name,
-					p.Spec.Headend, p.Spec.Endpoint)}
-	}
-	request, err := f.tunnelSRv6Policy(name, &spec)
+	request, err := f.tunnelSRv6Policy(p.Name, &p.Spec)
 	if err == nil {
 		err = f.core.PutSRv6Policy(request)
 	}
 	if err != nil {
-		return api.SRv6Policy{}, false, f.refusal("spec.segments", err)
+		return f.refusal("spec.segments", err)
 	}
-	created := p == nil
-	p = f.srv6Policies.Put(name, spec, f.env.Wall())
 	p.Decided.put, p.Decided.err, f.stale = true, nil, true
-	return viewSRv6Policy(p), created, nil
+	return nil
 }
 
-// Delete implements resource.Resources.
-func (f srv6Resources) Delete(name string, pre resource.Precondition) error {
-	if _, err := f.srv6Policies.CheckDelete(name, pre); err != nil {
-		return err
+func (f *Feature) goneSRv6(p *srv6Policy, _ resource.Precondition) error {
+	if used := f.policyUsers(p.Name); len(used) > 0 {
+		return inUse(SRv6Kind.Record, p.Name, used)
 	}
-	if used := f.policyUsers(name); len(used) > 0 {
-		return inUse(SRv6Kind.Record, name, used)
-	}
-	if err := f.core.DeleteSRv6Policy(name); err != nil {
+	if err := f.core.DeleteSRv6Policy(p.Name); err != nil {
 		return f.refusal("name", err)
 	}
-	f.srv6Policies.Delete(name)
-	f.deleted = append(f.deleted, "SRv6 policy "+name)
-	f.stale = true
-	f.env.Event(api.EventSRv6PolicyDeleted, name, "", nil)
+	f.left("SRv6 policy "+p.Name, api.EventSRv6PolicyDeleted, p.Name)
 	return nil
+}
+
+// left notes that a client has deleted a resource, whose entries leave switches.
+func (f *Feature) left(object string, t api.EventType, name string) {
+	f.deleted, f.stale = append(f.deleted, object), true
+	f.env.Event(t, name, "", nil)
 }
 
 func inUse(kind resource.Kind, name string, used []string) error {

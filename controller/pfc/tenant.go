@@ -68,15 +68,8 @@ func (f *Feature) freeVRF(sites []api.TenantSite) (uint16, error) {
 
 // Tenants returns the tenants.
 func (f *Feature) Tenants() resource.Resources[api.TenantSpec, api.Tenant] {
-	return tenantResources{f}
-}
-
-// tenantResources implements resource.Resources.
-type tenantResources struct{ *Feature }
-
-// List returns the tenants, by name.
-func (f tenantResources) List() []api.Tenant {
-	return resource.Views(f.tenants, viewTenant)
+	return resource.Written[api.TenantSpec, decided[api.TenantStatus], api.Tenant]{All: f.tenants,
+		Env: f.env, Decide: f.decideTenant, View: viewTenant, Gone: f.goneTenant, Changed: f.setEdges}
 }
 
 func viewTenant(t *tenant) api.Tenant {
@@ -86,68 +79,44 @@ func viewTenant(t *tenant) api.Tenant {
 	return v
 }
 
-// Get implements resource.Resources.
-func (f tenantResources) Get(name string) (api.Tenant, error) {
-	return resource.View(f.tenants, name, viewTenant)
-}
-
-// Put implements resource.Resources.
-func (f tenantResources) Put(
-	name string, spec api.TenantSpec, pre resource.Precondition,
-) (api.Tenant, bool, error) {
-	t, err := f.tenants.CheckPut(name, pre)
-	if err != nil {
-		return api.Tenant{}, false, err
+func (f *Feature) decideTenant(old, t *tenant, pre resource.Precondition) (err error) {
+	t.Spec = t.Spec.Complete()
+	if old != nil && old.Spec.Equal(&t.Spec) {
+		return resource.ErrUnchanged
 	}
-	spec = spec.Complete()
-	if t != nil && t.Spec.Equal(&spec) {
-		return viewTenant(t), false, nil
+	if err := t.Spec.Validate(f.pfcEnv(t.Name, pre)); err != nil {
+		return err
 	}
-	if err := spec.Validate(f.pfcEnv(name, pre)); err != nil {
-		return api.Tenant{}, false, err
-	}
-	created := t == nil
-	vrf := uint16(0)
-	if !created {
-		vrf = t.Decided.VRF
-		for _, r := range f.pfcPolicies.All() {
-			if r.Spec.Tenant == name && !slices.Contains(spec.Policies, r.Spec.SRv6Policy) {
-				return api.Tenant{}, false, inUse(SRv6Kind.Record, r.Spec.SRv6Policy,
-					[]string{PFCKind.Prefix + r.Name})
-			}
+	vrf := t.Decided.VRF
+	for _, r := range f.pfcPolicies.All() {
+		if r.Spec.Tenant == t.Name && !slices.Contains(t.Spec.Policies, r.Spec.SRv6Policy) {
+			return inUse(SRv6Kind.Record, r.Spec.SRv6Policy, []string{PFCKind.Prefix + r.Name})
 		}
-	} else if vrf, err = f.freeVRF(spec.Sites); err != nil {
-		return api.Tenant{}, false, err
 	}
-	x, err := f.tunnelTenant(name, &spec, vrf)
+	if old == nil {
+		if vrf, err = f.freeVRF(t.Spec.Sites); err != nil {
+			return err
+		}
+	}
+	x, err := f.tunnelTenant(t.Name, &t.Spec, vrf)
 	if err == nil {
 		err = f.core.PutTenant(x)
 	}
 	if err != nil {
-		return api.Tenant{}, false, f.refusalFor(pre, "spec.sites", err)
+		return f.refusalFor(pre, "spec.sites", err)
 	}
-	t = f.tenants.Put(name, spec, f.env.Wall())
 	t.Decided.VRF, t.Decided.put, t.Decided.err, f.stale = vrf, true, nil, true
-	f.setEdges()
-	return viewTenant(t), created, nil
+	return nil
 }
 
-// Delete implements resource.Resources.
-func (f tenantResources) Delete(name string, pre resource.Precondition) error {
-	if _, err := f.tenants.CheckDelete(name, pre); err != nil {
-		return err
+func (f *Feature) goneTenant(t *tenant, pre resource.Precondition) error {
+	if used := f.tenantUsers(t.Name); len(used) > 0 {
+		return inUse(TenantKind.Record, t.Name, pre.VisibleOf(used))
 	}
-	if used := f.tenantUsers(name); len(used) > 0 {
-		return inUse(TenantKind.Record, name, pre.VisibleOf(used))
-	}
-	if err := f.core.DeleteTenant(name); err != nil {
+	if err := f.core.DeleteTenant(t.Name); err != nil {
 		return f.refusalFor(pre, "name", err)
 	}
-	f.tenants.Delete(name)
-	f.deleted = append(f.deleted, "tenant "+name)
-	f.stale = true
-	f.setEdges()
-	f.env.Event(api.EventTenantDeleted, name, "", nil)
+	f.left("tenant "+t.Name, api.EventTenantDeleted, t.Name)
 	return nil
 }
 

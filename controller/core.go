@@ -166,7 +166,7 @@ func (c *Core) Tick(now time.Duration) {
 		f.Tick()
 	}
 	for _, name := range c.leases.Gone() {
-		c.projects.Took(project.Leases, name, nil)
+		c.took(leases.Kind.Record, name, nil)
 	}
 	if ports, hosts := c.ports.Moved(), c.neighbors.Moved(); ports || hosts {
 		c.setNetwork(c.advertised, c.configured)

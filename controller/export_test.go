@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
@@ -40,7 +41,12 @@ var PFCNetwork = pfcNetwork
 // InventoryOf returns the inventory of a core.
 func InventoryOf(c *Core) *inventory.Inventory { return c.env.Inventory() }
 
-// GroupsAlone returns the groups without what projects say of them.
-func (c *Core) GroupsAlone() resource.Resources[api.MulticastGroupSpec, api.MulticastGroup] {
-	return c.multicast.Groups()
+// PutGroupAlone puts a group without what projects say of it.
+func (c *Core) PutGroupAlone(
+	name string, spec api.MulticastGroupSpec, pre resource.Precondition,
+) error {
+	defer func(w feature.Whole) { c.env.Whole = w }(c.env.Whole)
+	c.env.Whole = nil
+	_, _, err := c.multicast.Groups().Put(name, spec, pre)
+	return err
 }

@@ -76,23 +76,18 @@ func (c *Core) compose() (err error) {
 
 // tellProjects has the projects know what all resources name.
 func (c *Core) tellProjects() {
-	for _, g := range c.multicast.Groups().List() {
-		c.projects.Took(project.Groups, g.Name, g.Spec)
-	}
-	for _, p := range c.pfc.SRv6Policies().List() {
-		c.projects.Took(project.SRv6Policies, p.Name, p.Spec)
-	}
-	for _, t := range c.pfc.Tenants().List() {
-		c.projects.Took(project.Tenants, t.Name, t.Spec)
-	}
-	for _, p := range c.pfc.PFCPolicies().List() {
-		c.projects.Took(project.Policies, p.Name, p.Spec)
-	}
-	for _, j := range c.jobs.Jobs().List() {
-		c.projects.Took(project.Jobs, j.Name, job.Naming(j.Spec))
-	}
-	for _, l := range c.leases.Leases().List() {
-		c.projects.Took(project.Leases, l.Name, l.Spec)
+	tell(c, multicast.Kind, c.Groups())
+	tell(c, pfc.SRv6Kind, c.SRv6Policies())
+	tell(c, pfc.TenantKind, c.Tenants())
+	tell(c, pfc.PFCKind, c.PFCPolicies())
+	tell(c, job.Kind, c.Jobs())
+	tell(c, leases.Kind, c.Leases())
+}
+
+func tell[S any, R api.Intended](c *Core, k *kind.Kind, all resource.Resources[S, R]) {
+	for _, r := range all.List() {
+		_, spec := r.Intent()
+		c.took(k.Record, k.NameOf(r), spec)
 	}
 }
 
@@ -111,8 +106,7 @@ func (c *Controller) Members() *access.Projects { return c.members.Load() }
 
 // Groups returns the multicast groups.
 func (c *Core) Groups() resource.Resources[api.MulticastGroupSpec, api.MulticastGroup] {
-	return settled[api.MulticastGroupSpec, api.MulticastGroup]{c.multicast.Groups(), c, project.Groups,
-		nil}
+	return c.multicast.Groups()
 }
 
 // SRv6Policies returns the SRv6 policies.

@@ -55,57 +55,6 @@ func naming(spec any) any {
 	return spec
 }
 
-// settled is the resources of one kind of a feature. A change takes effect on the
-// whole core before it returns.
-type settled[S, R any] struct {
-	resource.Resources[S, R]
-	core *Core
-	// named is the kind for package project; "": its resources are no project's.
-	named string
-	// naming returns what a spec names, for [api.Names]; nil: the spec itself.
-	naming func(spec any) any
-}
-
-// names returns what a spec names, for [api.Names].
-func (s settled[S, R]) names(spec S) any {
-	if s.naming == nil {
-		return spec
-	}
-	return s.naming(spec)
-}
-
-// Put implements resource.Resources. What the spec names must be of the resource's project.
-func (s settled[S, R]) Put(
-	name string, spec S, pre resource.Precondition,
-) (r R, created bool, err error) {
-	if s.named != "" && s.named != project.SRv6Policies {
-		if err := s.core.projects.Check(s.named, name, s.names(spec), pre); err != nil {
-			return r, false, err
-		}
-	}
-	if r, created, err = s.Resources.Put(name, spec, pre); err != nil {
-		return r, false, err
-	}
-	if s.named != "" {
-		s.core.projects.Took(s.named, name, s.names(spec))
-	}
-	s.core.settle()
-	r, err = s.Get(name) // with the status that follows
-	return r, created, err
-}
-
-// Delete implements resource.Resources.
-func (s settled[S, R]) Delete(name string, pre resource.Precondition) error {
-	err := s.Resources.Delete(name, pre)
-	if err == nil {
-		if s.named != "" {
-			s.core.projects.Took(s.named, name, nil)
-		}
-		s.core.settle()
-	}
-	return err
-}
-
 // handle reaches the resources of one kind through the goroutine of the core.
 type handle[S any, R api.Intended] struct {
 	c    *Controller

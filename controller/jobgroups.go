@@ -3,7 +3,7 @@ package controller
 import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/job"
-	"github.com/weft-sdn/weft/controller/project"
+	"github.com/weft-sdn/weft/controller/multicast"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -34,12 +34,12 @@ func (g jobGroups) Put(by, name string, spec api.MulticastGroupSpec) error {
 	if of != "" {
 		pre.Sees = func(name string) bool { return c.projects.Of(name) == of }
 	}
-	if err := c.projects.Check(project.Groups, name, spec, pre); err != nil {
+	if err := (whole{c}).Allow(multicast.Kind.Record, name, spec, pre); err != nil {
 		return err
 	}
 	err := c.multicast.PutOf(by, name, spec, pre)
 	if err == nil {
-		c.projects.Took(project.Groups, name, spec)
+		c.took(multicast.Kind.Record, name, spec)
 	}
 	return err
 }
@@ -47,7 +47,7 @@ func (g jobGroups) Put(by, name string, spec api.MulticastGroupSpec) error {
 // Delete implements job.Groups.
 func (g jobGroups) Delete(name string) {
 	g.core.multicast.DeleteOf(name)
-	g.core.projects.Took(project.Groups, name, nil)
+	g.core.took(multicast.Kind.Record, name, nil)
 }
 
 // Own implements job.Groups.

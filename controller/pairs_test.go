@@ -26,7 +26,7 @@ func TestQueuePairOfOneGroup(t *testing.T) {
 		for _, trial := range []*resource.Trial{nil, {}} {
 			for _, sees := range []bool{true, false} {
 				pre := resource.Precondition{Trial: trial, Sees: func(string) bool { return sees }}
-				_, _, err := w.core.GroupsAlone().Put(name, s, pre)
+				err := w.core.PutGroupAlone(name, s, pre)
 				var refusal *api.Error
 				if !errors.As(err, &refusal) || refusal.Code != api.CodeConflict || len(refusal.Fields) != 1 ||
 					refusal.Fields[0].Field != field {

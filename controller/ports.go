@@ -75,7 +75,7 @@ func (c *Core) network(s *topology.Snapshot, configured *inventory.Inventory) *p
 
 // Ports returns the ports of switches.
 func (c *Core) Ports() resource.Resources[api.PortSpec, api.Port] {
-	return settled[api.PortSpec, api.Port]{c.ports.Ports(), c, "", nil}
+	return c.ports.Ports()
 }
 
 // listPorts implements list of [more]: a fabric has many ports, of which few have a spec.

@@ -42,14 +42,22 @@ func (f groups) Get(name string) (api.MulticastGroup, error) {
 func (f groups) Put(
 	name string, spec api.MulticastGroupSpec, pre resource.Precondition,
 ) (r api.MulticastGroup, created bool, err error) {
-	return f.put("", name, spec, pre)
+	if err = f.env.Allow(Kind.Record, name, spec, pre); err != nil {
+		return r, false, err
+	}
+	if created, err = f.put("", name, spec, pre); err != nil {
+		return r, false, err
+	}
+	f.env.Settle(Kind.Record, name, spec)
+	r, err = f.Get(name) // with the status that follows
+	return r, created, err
 }
 
 // PutOf is Put of [Feature.Groups] for a job. From then on, the group belongs to the job.
 func (f *Feature) PutOf(
 	job, name string, spec api.MulticastGroupSpec, pre resource.Precondition,
 ) error {
-	_, _, err := groups{f}.put(job, name, spec, pre)
+	_, err := f.put(job, name, spec, pre)
 	return err
 }
 
@@ -103,27 +111,27 @@ func (g *group) ownedBy(job string, pre resource.Precondition) error {
 }
 
 // put is Put of a group for a job; "": for a client.
-func (f groups) put(
+func (f *Feature) put(
 	job, name string, spec api.MulticastGroupSpec, pre resource.Precondition,
-) (r api.MulticastGroup, created bool, err error) {
+) (created bool, err error) {
 	item, err := f.resources.CheckPut(name, pre)
 	created = item == nil
 	if err == nil && !created {
 		err = item.Decided.ownedBy(job, pre)
 	}
 	if err != nil {
-		return r, false, err
+		return false, err
 	}
 	spec = f.inv().Defaults.Complete(spec)
 	if err := api.ValidateGroup(&spec, f.validation(name, pre)); err != nil {
-		return r, false, err
+		return false, err
 	}
 	token := ""
 	if spec.Connect != nil {
 		token, spec.Connect.Token = spec.Connect.Token, ""
 	}
 	if !created && item.Spec.Equal(&spec) && (token == "" || token == item.Decided.token) {
-		return item.Decided.resource(), false, nil
+		return false, nil
 	}
 	g := f.groups[name] // exists while it is being removed
 	again := g != nil && created
@@ -131,7 +139,7 @@ func (f groups) put(
 		index, adopted := f.adoptable(spec.ProxyAddress)
 		if !adopted {
 			if index, err = f.freeIndex(); err != nil {
-				return r, false, err
+				return false, err
 			}
 		}
 		g = newGroup(name, index)
@@ -140,7 +148,7 @@ func (f groups) put(
 	without := g.stillEvicted(&spec)
 	p, err := f.newPlacement(g, &spec, without, false)
 	if err != nil {
-		return r, false, err
+		return false, err
 	}
 	anew := g.cm != nil && reconnects(&item.Spec, &spec)
 	if token != "" || spec.Connect == nil || created {
@@ -171,7 +179,7 @@ func (f groups) put(
 		f.place(g, false)
 	}
 	f.settleConnections(g)
-	return g.resource(), created, nil
+	return created, nil
 }
 
 // Delete implements resource.Resources. What the switches hold of the group leaves
@@ -181,10 +189,12 @@ func (f groups) Delete(name string, pre resource.Precondition) error {
 	if err == nil {
 		err = item.Decided.ownedBy("", pre)
 	}
-	if err == nil {
-		f.delete(item.Decided)
+	if err != nil {
+		return err
 	}
-	return err
+	f.delete(item.Decided)
+	f.env.Settle(Kind.Record, name, nil)
+	return nil
 }
 
 // delete deletes a group.

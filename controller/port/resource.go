@@ -90,16 +90,16 @@ func (f ports) Put(n string, spec api.PortSpec, pre resource.Precondition) (api.
 	if err := spec.Validate(gnmi.Speeds()); err != nil {
 		return api.Port{}, false, err
 	}
-	if item != nil && item.Spec.Equal(&spec) {
-		return f.view(n, f.links(sw)), false, nil
+	if item == nil || !item.Spec.Equal(&spec) {
+		f.resources.Put(n, spec, f.env.Wall())
+		i := f.intent(n)
+		// A new spec is written at once, and what the switch refused is tried again.
+		i.settled, i.earliest, i.backoff, i.task = false, 0, damping.Backoff{}, 0
+		clear(i.refused)
+		f.moved = true // it may be disabled, or no longer
+		f.settle(i)
 	}
-	f.resources.Put(n, spec, f.env.Wall())
-	i := f.intent(n)
-	// A new spec is written at once, and what the switch refused is tried again.
-	i.settled, i.earliest, i.backoff, i.task = false, 0, damping.Backoff{}, 0
-	clear(i.refused)
-	f.moved = true // it may be disabled, or no longer
-	f.settle(i)
+	f.env.Settle(Kind.Record, n, spec)
 	return f.view(n, f.links(sw)), false, nil
 }
 
@@ -114,6 +114,7 @@ func (f ports) Delete(n string, pre resource.Precondition) error {
 	f.resources.Delete(n)
 	delete(f.intents, n)
 	f.moved = true
+	f.env.Settle(Kind.Record, n, nil)
 	return nil
 }
 

@@ -55,7 +55,8 @@ func naming(spec any) any {
 	return spec
 }
 
-// handle reaches the resources of one kind through the goroutine of the core.
+// handle reaches the resources of one kind through the goroutine of the core. It implements
+// kind.Handle: clients write S and read R.
 type handle[S any, R api.Intended] struct {
 	c    *Controller
 	kind *kind.Kind
@@ -78,7 +79,7 @@ type more[R any] struct {
 }
 
 // List implements kind.Handle.
-func (h handle[S, R]) List(ctx context.Context, q kind.Query) (p kind.Page[R], err error) {
+func (h handle[S, R]) List(ctx context.Context, q kind.Query) (p kind.Page[any], err error) {
 	var all []R
 	if err := h.c.read(ctx, func(core *Core) {
 		if h.more.list != nil {
@@ -89,7 +90,11 @@ func (h handle[S, R]) List(ctx context.Context, q kind.Query) (p kind.Page[R], e
 	}); err != nil {
 		return p, err
 	}
-	p = kind.Select(all, q, func(r *R) string { return h.kind.NameOf(r) }, h.more.match)
+	found := kind.Select(all, q, func(r *R) string { return h.kind.NameOf(r) }, h.more.match)
+	p.Items, p.More = make([]any, 0, len(found.Items)), found.More
+	for i := range found.Items {
+		p.Items = append(p.Items, found.Items[i])
+	}
 	return p, kind.Known(q, len(p.Items), h.c.names)
 }
 
@@ -114,23 +119,24 @@ func (h handle[S, R]) Ask(
 }
 
 // Get implements kind.Handle.
-func (h handle[S, R]) Get(ctx context.Context, name string) (r R, err error) {
+func (h handle[S, R]) Get(ctx context.Context, name string) (r any, err error) {
 	stopped := h.c.read(ctx, func(core *Core) { r, err = h.of(core).Get(name) })
 	return r, first(stopped, err)
 }
 
 // Put implements kind.Handle. With a trial in the precondition it changes a copy of the core.
 func (h handle[S, R]) Put(
-	ctx context.Context, name string, spec S, pre resource.Precondition,
-) (r R, created bool, err error) {
+	ctx context.Context, name string, spec any, pre resource.Precondition,
+) (view any, created bool, err error) {
 	if h.more.prepare != nil {
 		if err = h.more.prepare(ctx, h.c, spec); err != nil {
-			return r, false, err
+			return nil, false, err
 		}
 	}
+	var r R
 	err = h.c.write(ctx, pre, func(core *Core) (err error) {
 		before, wanted := intentOf(h.of(core), name)
-		r, created, err = h.of(core).Put(name, spec, pre)
+		r, created, err = h.of(core).Put(name, spec.(S), pre)
 		if after, now := intentOf(h.of(core), name); after == before {
 			audit.Of(ctx).Unchanged()
 		} else {

@@ -54,7 +54,7 @@ func offer[S any, R api.Intended](
 		m = &more[R]{}
 	}
 	return offered{k, func(c *Controller) *kind.Kind {
-		return kind.Bind(k, handle[S, R]{c, k, of, m})
+		return k.With(handle[S, R]{c, k, of, m})
 	}}
 }
 

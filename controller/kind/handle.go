@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
@@ -162,11 +163,41 @@ func (e erased[S, V]) Put(
 	return e.Handle.Put(ctx, name, spec.(S), pre)
 }
 
+// typed gives a handle the types that are known at run time only.
+type typed[S, V any] struct{ Handle[any, any] }
+
+func (t typed[S, V]) List(ctx context.Context, q Query) (p Page[V], err error) {
+	all, err := t.Handle.List(ctx, q)
+	p.More = all.More
+	p.Items = make([]V, 0, len(all.Items))
+	for i := range all.Items {
+		p.Items = append(p.Items, all.Items[i].(V))
+	}
+	return p, err
+}
+
+func (t typed[S, V]) Get(ctx context.Context, name string) (v V, err error) {
+	got, err := t.Handle.Get(ctx, name)
+	v, _ = got.(V)
+	return v, err
+}
+
+func (t typed[S, V]) Put(
+	ctx context.Context, name string, spec S, pre resource.Precondition,
+) (v V, created bool, err error) {
+	got, created, err := t.Handle.Put(ctx, name, spec, pre)
+	v, _ = got.(V)
+	return v, created, err
+}
+
 // Of returns the handle of the kind with the types S and V in a list, or nil.
 func Of[S, V any](all []*Kind) Handle[S, V] {
 	for _, k := range all {
 		if e, ok := k.Handle.(erased[S, V]); ok {
 			return e.Handle
+		}
+		if k.Handle != nil && k.View == reflect.TypeFor[V]() && k.Spec == reflect.TypeFor[S]() {
+			return typed[S, V]{k.Handle}
 		}
 	}
 	return nil
@@ -183,6 +214,10 @@ func ViewsOf[V any](ctx context.Context, all []*Kind, q Query) ([]V, error) {
 	for _, k := range all {
 		if h, ok := k.Handle.(viewer[V]); ok {
 			return h.views(ctx, q)
+		}
+		if k.Handle != nil && k.View == reflect.TypeFor[V]() {
+			p, err := typed[any, V]{k.Handle}.List(ctx, q)
+			return p.Items, err
 		}
 	}
 	return nil, nil

@@ -243,9 +243,12 @@ func Hiding[V any](k *Kind, hide func(*V)) *Kind {
 }
 
 // Bind returns a kind with its handle.
-func Bind[S, V any](k *Kind, h Handle[S, V]) *Kind {
+func Bind[S, V any](k *Kind, h Handle[S, V]) *Kind { return k.With(erased[S, V]{h}) }
+
+// With is [Bind] for a handle that knows the types of the kind by itself.
+func (k *Kind) With(h Handle[any, any]) *Kind {
 	bound := *k
-	bound.Handle = erased[S, V]{h}
+	bound.Handle = h
 	return &bound
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -49,4 +50,17 @@ func (c *Core) PutGroupAlone(
 	c.env.Whole = nil
 	_, _, err := c.multicast.Groups().Put(name, spec, pre)
 	return err
+}
+
+// Resources returns what a handle has clients read and change in a core.
+func (h handle[S, R]) Resources(c *Core) any { return h.of(c) }
+
+// Created returns the kinds that clients create, with handles of no controller.
+func Created() (out []*kind.Kind) {
+	for _, o := range kinds {
+		if o.kind.Creates {
+			out = append(out, o.bind(nil))
+		}
+	}
+	return out
 }

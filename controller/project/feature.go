@@ -163,8 +163,8 @@ func (f *Feature) of(project string) (out []*use) {
 	return out
 }
 
-// Projects returns the projects. What resources of a project, or of administrators, use already stays
-// theirs: a spec that takes it away is refused.
+// Projects returns the projects. A spec is refused that takes away what a resource uses, of the
+// project or of administrators.
 func (f *Feature) Projects() resource.Resources[api.ProjectSpec, api.Project] {
 	return resource.Written[api.ProjectSpec, decided, api.Project]{All: f.all, Env: f.env,
 		Decide: f.decide, View: f.view, Gone: f.gone, Changed: f.isolate}

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// ErrUnchanged is what [Written.Decide] returns for the spec that a resource has already.
+// ErrUnchanged is the answer of [Written.Decide] to the present spec of a resource.
 var ErrUnchanged = errors.New("the resource has this spec already")
 
-// Written implements [Resources] for what clients write: specs S. All keeps the resources, with what
-// the controller decides about each, D; clients read V. A feature adds three or four functions, and
-// no function changes anything when it returns an error.
+// Written implements [Resources] for a kind whose specs S clients write, and whose views V clients
+// read. A feature adds its functions. A function that returns an error changes nothing.
 type Written[S, D, V any] struct {
+	// All keeps the resources with the decisions D of the controller.
 	All *Collection[S, D]
 	Env Env
-	// Decide completes and checks the spec of next, and sets next.Decided. next is what will be kept;
-	// old is what it replaces, with the same Decided; nil: a client creates the resource.
+	// Decide completes and checks next.Spec, and sets next.Decided. A nil error keeps next in place of
+	// old, which has the same Decided; nil: a client creates the resource.
 	Decide func(old, next *Item[S, D], pre Precondition) error
 	// View returns a resource with its status.
 	View func(*Item[S, D]) V
 	// Gone lets go of a resource that a client deletes, or refuses.
 	Gone func(i *Item[S, D], pre Precondition) error
-	// Changed follows a change, when All has it; nil: nothing follows in the feature.
+	// Changed follows every change of All by a client; nil: nothing follows in the feature.
 	Changed func()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/weft-sdn/weft/p4/wire"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -108,19 +109,19 @@ func (s *Schema) pattern(u entry.Update) (*p4v1.Entity, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: p.ID, MemberId: e.ID}}}, nil
+		return wire.Entity(&p4v1.ActionProfileMember{ActionProfileId: p.ID, MemberId: e.ID}), nil
 	case entry.Group:
 		p, err := s.profile(e.Profile, e.ID)
 		if err != nil {
 			return nil, err
 		}
-		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{ActionProfileId: p.ID, GroupId: e.ID}}}, nil
+		return wire.Entity(&p4v1.ActionProfileGroup{ActionProfileId: p.ID, GroupId: e.ID}), nil
 	case entry.Multicast:
 		return multicastPattern(e.ID, nil), nil
 	case entry.Clone:
 		return clonePattern(&p4v1.CloneSessionEntry{SessionId: e.ID}), nil
 	case entry.Reports:
-		return &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: s.digestIDs[e.Digest]}}}, nil
+		return wire.Entity(&p4v1.DigestEntry{DigestId: s.digestIDs[e.Digest]}), nil
 	}
 	return nil, fmt.Errorf("%w: %T", ErrMalformed, u.Entity)
 }

@@ -88,9 +88,9 @@ func (s *Schema) encode(m *maker, e entry.Entity, whole bool) (*p4v1.Entity, err
 			return nil, err
 		}
 		action := &p4v1.Action{}
-		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
+		return wire.Entity(&p4v1.ActionProfileMember{
 				ActionProfileId: p.ID, MemberId: e.ID, Action: action,
-			}}}, s.encodeAction(new(maker), e.Action, nil, func(n int) *p4v1.Action {
+			}), s.encodeAction(new(maker), e.Action, nil, func(n int) *p4v1.Action {
 				action.Params = make([]*p4v1.Action_Param, n)
 				for i := range action.Params {
 					action.Params[i] = new(p4v1.Action_Param)
@@ -110,7 +110,7 @@ func (s *Schema) encode(m *maker, e entry.Entity, whole bool) (*p4v1.Entity, err
 			}
 			g.Members = append(g.Members, &p4v1.ActionProfileGroup_Member{MemberId: m, Weight: 1})
 		}
-		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: g}}, nil
+		return wire.Entity(g), nil
 	case entry.Multicast:
 		if e.ID == 0 {
 			return nil, fmt.Errorf("%w: multicast group 0", ErrMalformed)
@@ -129,11 +129,11 @@ func (s *Schema) encode(m *maker, e entry.Entity, whole bool) (*p4v1.Entity, err
 		if !ok {
 			return nil, fmt.Errorf("%w: digest %q", ErrUnknownName, e.Digest)
 		}
-		return &p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
+		return wire.Entity(&p4v1.DigestEntry{
 			DigestId: id,
 			Config: &p4v1.DigestEntry_Config{MaxTimeoutNs: int64(e.Wait), MaxListSize: e.List,
 				AckTimeoutNs: int64(e.Again)},
-		}}}, nil
+		}), nil
 	}
 	return nil, fmt.Errorf("%w: %T", ErrMalformed, e)
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/p4/wire"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -138,7 +139,7 @@ func TestEqualWhateverTheForm(t *testing.T) {
 		want entry.Entity
 	}{
 		{"padded, reordered, bits beyond the prefix",
-			&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			wire.Entity(&p4v1.TableEntry{
 				TableId: routeTable,
 				Match: []*p4v1.FieldMatch{
 					{FieldId: 2, FieldMatchType: &p4v1.FieldMatch_Lpm{Lpm: &p4v1.FieldMatch_LPM{Value: []byte(dst),
@@ -148,9 +149,9 @@ func TestEqualWhateverTheForm(t *testing.T) {
 				},
 				Action:   &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: padded}},
 				Metadata: []byte("ignored"),
-			}}}, route("2001:db8::", 32, 5)},
+			}), route("2001:db8::", 32, 5)},
 		{"wildcards spelled out",
-			&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			wire.Entity(&p4v1.TableEntry{
 				TableId: aclTable, Priority: 3,
 				Match: []*p4v1.FieldMatch{
 					{FieldId: 1,
@@ -161,9 +162,9 @@ func TestEqualWhateverTheForm(t *testing.T) {
 							High: []byte{0x0f, 0xff, 0xff}}}},
 				},
 				Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
-			}}}, denyACL()},
+			}), denyACL()},
 		{"bits outside the mask",
-			&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			wire.Entity(&p4v1.TableEntry{
 				TableId: aclTable, Priority: 3,
 				Match: []*p4v1.FieldMatch{
 					{FieldId: 1,
@@ -171,7 +172,7 @@ func TestEqualWhateverTheForm(t *testing.T) {
 							0xff}, Mask: []byte{0x0f}}}},
 				},
 				Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
-			}}}, denyACL(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(15),
+			}), denyACL(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(15),
 				Mask: entry.Uint(15)})},
 		{"replicas in either form and any order", multicastPattern(64, []*p4v1.Replica{
 			{PortKind: numbered, Instance: 256},
@@ -179,10 +180,10 @@ func TestEqualWhateverTheForm(t *testing.T) {
 		}), entry.Copies(64, entry.Replica{Port: 3, Instance: 1},
 			entry.Replica{Port: 509, Instance: 256})},
 		{"members reordered, a weight left out, a size reported",
-			&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
+			wire.Entity(&p4v1.ActionProfileGroup{
 				ActionProfileId: selector, GroupId: 7, MaxSize: 32,
 				Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 2, Weight: 3}, {MemberId: 1}},
-			}}}, entry.Group{Profile: "ecmp_selector", ID: 7, Members: []uint32{1, 2, 2, 2}}},
+			}), entry.Group{Profile: "ecmp_selector", ID: 7, Members: []uint32{1, 2, 2, 2}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := smallPipeline(t).Schema().Decode(c.in)
@@ -200,15 +201,15 @@ func TestEqualWhateverTheForm(t *testing.T) {
 // an error and never a wrong entity.
 func TestDecodeRefuses(t *testing.T) {
 	table := func(e *p4v1.TableEntry) *p4v1.Entity {
-		return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}
+		return wire.Entity(e)
 	}
 	action := func(a *p4v1.Action) *p4v1.TableAction {
 		return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
 	}
 	group := func(id uint32, weight int32) *p4v1.Entity {
-		return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{
+		return wire.Entity(&p4v1.ActionProfileGroup{
 			ActionProfileId: id, GroupId: 1,
-			Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 1, Weight: weight}}}}}
+			Members: []*p4v1.ActionProfileGroup_Member{{MemberId: 1, Weight: weight}}})
 	}
 	for name, c := range map[string]struct {
 		in   *p4v1.Entity
@@ -224,10 +225,10 @@ func TestDecodeRefuses(t *testing.T) {
 		"parameter": {table(&p4v1.TableEntry{TableId: routeTable,
 			Action: action(&p4v1.Action{ActionId: forward, Params: []*p4v1.Action_Param{{ParamId: 9}}})}),
 			ErrUnknownName},
-		"member": {&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: 1}}}, ErrUnknownName},
+		"member": {wire.Entity(&p4v1.ActionProfileMember{ActionProfileId: 1}), ErrUnknownName},
 		"group":  {group(1, 1), ErrUnknownName},
 		"weight": {group(selector, 1<<31-1), ErrMalformed},
-		"digest": {&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: 1}}}, ErrUnknownName},
+		"digest": {wire.Entity(&p4v1.DigestEntry{DigestId: 1}), ErrUnknownName},
 		"port too large": {multicastPattern(1,
 			[]*p4v1.Replica{{PortKind: &p4v1.Replica_Port{Port: []byte{1, 0, 0, 0, 0}}}}), ErrMalformed},
 	} {

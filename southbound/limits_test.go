@@ -8,6 +8,7 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
+	"github.com/weft-sdn/weft/p4/wire"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -66,8 +67,8 @@ func TestLongAnswer(t *testing.T) {
 	cfg.Pipeline, cfg.MaxReadBytes = smallPipeline(t), 1<<14
 	s, ev := open(t, cfg)
 	next[Ready](t, ev)
-	long := &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: drops, Index: &p4v1.Index{Index: 1 << 40},
-		Data: &p4v1.CounterData{PacketCount: 1 << 60, ByteCount: 1 << 60}}}}
+	long := wire.Entity(&p4v1.CounterEntry{CounterId: drops, Index: &p4v1.Index{Index: 1 << 40},
+		Data: &p4v1.CounterData{PacketCount: 1 << 60, ByteCount: 1 << 60}})
 	f.with(func() {
 		for _, key := range []entry.Key{"a", "b", "c"} {
 			f.entities[key] = long

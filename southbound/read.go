@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/weft-sdn/weft/p4/wire"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -77,7 +78,7 @@ func (c *Client) ReadCounters(ctx context.Context, name string) ([]entry.Counter
 	var patterns []*p4v1.Entity
 	for _, i := range infos {
 		patterns = append(patterns,
-			&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: i.ID}}})
+			wire.Entity(&p4v1.CounterEntry{CounterId: i.ID}))
 	}
 	if len(patterns) == 0 {
 		return nil, nil
@@ -180,13 +181,13 @@ func (s *Schema) patterns(k entry.Kind) []*p4v1.Entity {
 	case entry.KindMember:
 		for _, p := range s.Profiles {
 			out = append(out,
-				&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: p.ID}}})
+				wire.Entity(&p4v1.ActionProfileMember{ActionProfileId: p.ID}))
 		}
 	case entry.KindGroup:
 		for _, p := range s.Profiles {
 			if p.Selector {
 				out = append(out,
-					&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{ActionProfileId: p.ID}}})
+					wire.Entity(&p4v1.ActionProfileGroup{ActionProfileId: p.ID}))
 			}
 		}
 	case entry.KindMulticast:
@@ -196,7 +197,7 @@ func (s *Schema) patterns(k entry.Kind) []*p4v1.Entity {
 	case entry.KindReports:
 		for _, id := range s.digestIDs {
 			out = append(out,
-				&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{DigestId: id}}})
+				wire.Entity(&p4v1.DigestEntry{DigestId: id}))
 		}
 		slices.SortFunc(out, func(a, b *p4v1.Entity) int {
 			return cmp.Compare(a.GetDigestEntry().GetDigestId(), b.GetDigestEntry().GetDigestId())
@@ -206,8 +207,8 @@ func (s *Schema) patterns(k entry.Kind) []*p4v1.Entity {
 }
 
 func tablePattern(id uint32, k entry.Kind) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id,
-		IsDefaultAction: k == entry.KindDefault}}}
+	return wire.Entity(&p4v1.TableEntry{TableId: id,
+		IsDefaultAction: k == entry.KindDefault})
 }
 
 func multicastPattern(id uint32, replicas []*p4v1.Replica) *p4v1.Entity {
@@ -221,5 +222,5 @@ func clonePattern(e *p4v1.CloneSessionEntry) *p4v1.Entity {
 }
 
 func replication(p *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: p}}
+	return wire.Entity(p)
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/p4/wire"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -395,10 +396,10 @@ func TestCounters(t *testing.T) {
 	f.with(func() {
 		cell := func(counter uint32, index, packets, bytes int64) {
 			f.entities[entry.Key(fmt.Sprint(counter,
-				index))] = &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+				index))] = wire.Entity(&p4v1.CounterEntry{
 				CounterId: counter, Index: &p4v1.Index{Index: index},
 				Data: &p4v1.CounterData{PacketCount: packets, ByteCount: bytes},
-			}}}
+			})
 		}
 		cell(drops, 1, 5, 0)
 		cell(drops, 2, 6, 0)

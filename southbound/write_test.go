@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/weft-sdn/weft/p4/wire"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -94,10 +95,10 @@ func TestReadPassesOver(t *testing.T) {
 		}
 		made.GetTableEntry().IsConst = true
 		f.entities["made"] = made
-		f.entities["foreign"] = &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+		f.entities["foreign"] = wire.Entity(&p4v1.TableEntry{
 			TableId: routeTable,
 			Action:  &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: 99}}},
-		}}}
+		})
 	})
 	got, err := s.ReadAll(t.Context())
 	if err != nil || len(got.Entities) != 0 || got.Foreign != 1 {
@@ -107,9 +108,9 @@ func TestReadPassesOver(t *testing.T) {
 		t.Errorf("%v, %v", es, err)
 	}
 	f.with(func() {
-		f.entities["malformed"] = &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+		f.entities["malformed"] = wire.Entity(&p4v1.TableEntry{
 			TableId: routeTable, Match: []*p4v1.FieldMatch{{FieldId: 1}},
-		}}}
+		})
 	})
 	if _, err := s.ReadAll(t.Context()); !errors.Is(err, ErrMalformed) {
 		t.Errorf("a malformed entry: %v", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // octets is a gRPC codec whose messages are encoded already, or stay so: the client of a benchmark
@@ -89,7 +90,7 @@ func branchUpdate(typ p4v1.Update_Type, i int) *p4v1.Update {
 		}}}}
 	}
 	return &p4v1.Update{Type: typ,
-		Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}}
+		Entity: wire.Entity(e)}
 }
 
 // BenchmarkServer writes entries through gRPC on loopback in batches of 1,000, and reads them back

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // BenchmarkWrite writes and reads batches of exact-match entries; an operation
@@ -18,13 +20,13 @@ func BenchmarkWrite(b *testing.B) {
 		for i := range batch {
 			req.Updates = append(req.Updates,
 				&p4v1.Update{Type: typ,
-					Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+					Entity: wire.Entity(&p4v1.TableEntry{
 						TableId: env.ids["source"],
 						Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{
 							Exact: &p4v1.FieldMatch_Exact{Value: []byte{2, 0, 0, 0, byte(i >> 8), byte(i)}},
 						}}},
 						Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
-					}}}})
+					})})
 		}
 		return req
 	}

@@ -7,6 +7,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // decodeBoth decodes a WriteRequest in our way and in package proto's, and
@@ -68,7 +70,7 @@ func TestCodecDecodes(t *testing.T) {
 			e = wide
 		}
 		many.Updates = append(many.Updates, &p4v1.Update{Type: p4v1.Update_INSERT,
-			Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}})
+			Entity: wire.Entity(e)})
 	}
 	b, err := proto.Marshal(many)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // counterValue converts counter data; counts are never negative.
@@ -107,9 +108,9 @@ func (r *realm) emitCounters(c *arraySchema, from, to int, out *reading) *Error 
 		if err != nil {
 			return engineError(err)
 		}
-		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+		out.emit(wire.Entity(&p4v1.CounterEntry{
 			CounterId: c.id, Index: &p4v1.Index{Index: int64(i)}, Data: counterData(v),
-		}}})
+		}))
 	}
 	return nil
 }
@@ -179,7 +180,7 @@ func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, out *reading) *Er
 				return updateError(err, p4v1.Update_DELETE, "entry")
 			}
 			d := &p4v1.DirectCounterEntry{TableEntry: e, Data: counterData(v)}
-			out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: d}})
+			out.emit(wire.Entity(d))
 			return nil
 		})
 }

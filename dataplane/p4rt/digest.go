@@ -6,6 +6,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // Limits of digest buffering. Digests beyond them are dropped and counted:
@@ -97,9 +99,9 @@ func (g *digests) apply(s *digestSchema, typ p4v1.Update_Type, e *p4v1.DigestEnt
 // read emits the configuration of one digest or, with id 0, of all enabled digests.
 func (g *digests) read(q *p4v1.DigestEntry, out *reading) *Error {
 	one := func(st *digestState) {
-		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{
+		out.emit(wire.Entity(&p4v1.DigestEntry{
 			DigestId: st.schema.id, Config: st.config,
-		}}})
+		}))
 	}
 	if q.GetDigestId() == 0 {
 		for _, s := range g.p.digestList {

@@ -5,6 +5,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // meterConfig converts a meter configuration. What may be set depends on the
@@ -189,7 +190,7 @@ func (r *realm) emitMeters(m *arraySchema, from, to int, q *p4v1.MeterEntry, out
 			v, _ := r.sw.MeterCounts(at)
 			e.CounterData = meterCounterData(v)
 		}
-		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: e}})
+		out.emit(wire.Entity(e))
 	}
 	return nil
 }
@@ -249,7 +250,7 @@ func (r *realm) readDirectMeters(q *p4v1.DirectMeterEntry, out *reading) *Error 
 			if q.GetCounterData() != nil {
 				d.CounterData = meterCounterData(s.counts)
 			}
-			out.emit(&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: d}})
+			out.emit(wire.Entity(d))
 			return nil
 		})
 }

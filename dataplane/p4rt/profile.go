@@ -5,6 +5,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // profile returns the action profile with an id.
@@ -227,9 +228,9 @@ func (r *realm) emitMembers(p *profileSchema, out *reading) {
 }
 
 func (p *profileSchema) member(x texts, m engine.Member) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{
+	return wire.Entity(&p4v1.ActionProfileMember{
 		ActionProfileId: p.id, MemberId: m.ID, Action: p.tables[0].action(x, m.Action),
-	}}}
+	})
 }
 
 // readGroups selects groups as readMembers does members.
@@ -283,5 +284,5 @@ func (p *profileSchema) group(g engine.Group) *p4v1.Entity {
 		}
 		out.Members = append(out.Members, pm)
 	}
-	return &p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: out}}
+	return wire.Entity(out)
 }

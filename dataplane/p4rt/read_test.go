@@ -6,6 +6,8 @@ import (
 
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // A large answer comes in parts that a client with gRPC's default limit of 4
@@ -18,14 +20,14 @@ func TestReadInParts(t *testing.T) {
 	req := &p4v1.WriteRequest{DeviceId: 1}
 	for i := range entries {
 		req.Updates = append(req.Updates, &p4v1.Update{Type: p4v1.Update_INSERT,
-			Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+			Entity: wire.Entity(&p4v1.TableEntry{
 				TableId: env.ids["source"],
 				Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{
 					Exact: &p4v1.FieldMatch_Exact{Value: []byte{1, byte(i >> 8), byte(i)}},
 				}}},
 				Action:   &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
 				Metadata: bytes.Repeat([]byte{byte(i)}, 5000),
-			}}}})
+			})})
 	}
 	if err := c.dev.Write(0, req); err != nil {
 		t.Fatal(err)

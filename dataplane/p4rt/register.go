@@ -2,6 +2,8 @@ package p4rt
 
 import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
+
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 func (r *realm) writeRegister(typ p4v1.Update_Type, e *p4v1.RegisterEntry, undo *undoLog) *Error {
@@ -80,10 +82,10 @@ func (r *realm) emitRegisters(reg *registerSchema, from, to int, out *reading) *
 		if err != nil {
 			return engineError(err)
 		}
-		out.emit(&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{
+		out.emit(wire.Entity(&p4v1.RegisterEntry{
 			RegisterId: reg.id, Index: &p4v1.Index{Index: int64(i)}, Data: r.p.types.decode(r.texts, &v,
 				reg.spec),
-		}}})
+		}))
 	}
 	return nil
 }

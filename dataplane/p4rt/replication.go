@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // Limits of the packet replication engine.
@@ -256,20 +257,20 @@ func (r *realm) multicastGroup(g dataplane.MulticastGroup) *p4v1.Entity {
 	if len(g.Metadata) > 0 {
 		out.Metadata = g.Metadata
 	}
-	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{
+	return wire.Entity(&p4v1.PacketReplicationEngineEntry{
 		Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: out},
-	}}}
+	})
 }
 
 func (r *realm) cloneSession(c dataplane.CloneSession) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: &p4v1.PacketReplicationEngineEntry{
+	return wire.Entity(&p4v1.PacketReplicationEngineEntry{
 		Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: &p4v1.CloneSessionEntry{
 			SessionId:         uint32(c.ID),
 			Replicas:          r.protoReplicas(preKey{clone: true, id: uint32(c.ID)}, c.Replicas),
 			ClassOfService:    uint32(c.ClassOfService),
 			PacketLengthBytes: int32(c.PacketLength),
 		}},
-	}}}
+	})
 }
 
 func (r *realm) protoReplicas(key preKey, in []dataplane.Replica) []*p4v1.Replica {

@@ -25,6 +25,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -191,11 +192,11 @@ func setPipeline(t *testing.T, c p4v1.P4RuntimeClient, device, election uint64,
 
 func toCPU(cfg *p4v1.ForwardingPipelineConfig) *p4v1.Update {
 	return &p4v1.Update{Type: p4v1.Update_MODIFY,
-		Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{
+		Entity: wire.Entity(&p4v1.TableEntry{
 			TableId: table(cfg, "miss"), IsDefaultAction: true,
 			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: action(
 				cfg, "to_cpu")}}},
-		}}}}
+		})}
 }
 
 // A stock client does what a controller does: arbitrate, push the pipeline,
@@ -239,7 +240,7 @@ func TestStockClient(t *testing.T) {
 		Updates: []*p4v1.Update{
 			toCPU(cfg),
 			{Type: p4v1.Update_INSERT,
-				Entity: &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: 3}}}},
+				Entity: wire.Entity(&p4v1.TableEntry{TableId: 3})},
 		}})
 	st := status.Convert(err)
 	if st.Code() != codes.Unknown || len(st.Details()) != 2 {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/dataplane"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // SetPipeline carries out a SetForwardingPipelineConfig request.
@@ -171,9 +172,9 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 		}
 	}
 	collect(&hard, p4v1.Update_INSERT,
-		&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{}}}, nil)
+		wire.Entity(&p4v1.ActionProfileMember{}), nil)
 	collect(&hard, p4v1.Update_INSERT,
-		&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{}}}, nil)
+		wire.Entity(&p4v1.ActionProfileGroup{}), nil)
 	for _, t := range r.p.tableList {
 		q := &p4v1.TableEntry{TableId: t.id}
 		if t.counter != nil {
@@ -183,12 +184,12 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 			q.MeterConfig = &p4v1.MeterConfig{}
 		}
 		if !t.constEntries {
-			collect(&hard, p4v1.Update_INSERT, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: q}},
+			collect(&hard, p4v1.Update_INSERT, wire.Entity(q),
 				nil)
 		}
 		if _, changed, err := r.sw.DefaultEntry(t.engine); err == nil && changed {
 			dq := &p4v1.TableEntry{TableId: t.id, IsDefaultAction: true}
-			collect(&hard, p4v1.Update_MODIFY, &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: dq}},
+			collect(&hard, p4v1.Update_MODIFY, wire.Entity(dq),
 				nil)
 		}
 		direct := []*p4v1.TableEntry{{TableId: t.id, IsDefaultAction: true}}
@@ -198,12 +199,12 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 		for _, q := range direct {
 			if t.meter != nil {
 				collect(&hard, p4v1.Update_MODIFY,
-					&p4v1.Entity{Entity: &p4v1.Entity_DirectMeterEntry{DirectMeterEntry: &p4v1.DirectMeterEntry{TableEntry: q}}},
+					wire.Entity(&p4v1.DirectMeterEntry{TableEntry: q}),
 					func(e *p4v1.Entity) bool { return e.GetDirectMeterEntry().GetConfig() != nil })
 			}
 			if t.counter != nil {
 				collect(&soft, p4v1.Update_MODIFY,
-					&p4v1.Entity{Entity: &p4v1.Entity_DirectCounterEntry{DirectCounterEntry: &p4v1.DirectCounterEntry{TableEntry: q}}},
+					wire.Entity(&p4v1.DirectCounterEntry{TableEntry: q}),
 					func(e *p4v1.Entity) bool { return counted(e.GetDirectCounterEntry().GetData()) })
 			}
 		}
@@ -213,18 +214,18 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 	collect(&hard, p4v1.Update_INSERT,
 		preWildcard(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: &p4v1.CloneSessionEntry{}}}), nil)
 	collect(&hard, p4v1.Update_MODIFY,
-		&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: &p4v1.ValueSetEntry{}}},
+		wire.Entity(&p4v1.ValueSetEntry{}),
 		func(e *p4v1.Entity) bool { return len(e.GetValueSetEntry().GetMembers()) > 0 })
 	collect(&hard, p4v1.Update_INSERT,
-		&p4v1.Entity{Entity: &p4v1.Entity_DigestEntry{DigestEntry: &p4v1.DigestEntry{}}}, nil)
+		wire.Entity(&p4v1.DigestEntry{}), nil)
 	collect(&hard, p4v1.Update_MODIFY,
-		&p4v1.Entity{Entity: &p4v1.Entity_MeterEntry{MeterEntry: &p4v1.MeterEntry{}}},
+		wire.Entity(&p4v1.MeterEntry{}),
 		func(e *p4v1.Entity) bool { return e.GetMeterEntry().GetConfig() != nil })
 	collect(&soft, p4v1.Update_MODIFY,
-		&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{}}},
+		wire.Entity(&p4v1.CounterEntry{}),
 		func(e *p4v1.Entity) bool { return counted(e.GetCounterEntry().GetData()) })
 	collect(&soft, p4v1.Update_MODIFY,
-		&p4v1.Entity{Entity: &p4v1.Entity_RegisterEntry{RegisterEntry: &p4v1.RegisterEntry{}}},
+		wire.Entity(&p4v1.RegisterEntry{}),
 		func(e *p4v1.Entity) bool {
 			bits, ok := e.GetRegisterEntry().GetData().GetData().(*p4v1.P4Data_Bitstring)
 			return !ok || !allZero(bits.Bitstring) // registers start as zeroes
@@ -235,7 +236,7 @@ func (r *realm) state(now time.Duration) (hard, soft []*p4v1.Update) {
 func counted(c *p4v1.CounterData) bool { return c.GetPacketCount() != 0 || c.GetByteCount() != 0 }
 
 func preWildcard(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}
+	return wire.Entity(e)
 }
 
 // clearInitial removes the entries that the program brings along and a client

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // readTableEntries selects table entries (P4Runtime specification, "Wildcard
@@ -188,5 +189,5 @@ func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.Entity {
 		e.Metadata = more.metadata
 	}
 	r.readCells(t, engine.CellOfMisses(t.engine), q, e)
-	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}
+	return wire.Entity(e)
 }

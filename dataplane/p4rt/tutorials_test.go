@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 // tutor sends the same messages as p4runtime_lib of p4lang/tutorials: one update a Write, values as
@@ -48,11 +49,11 @@ func (c *tutor) read(e *p4v1.Entity) (out []*p4v1.Entity) {
 }
 
 func entryOf(e *p4v1.TableEntry) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: e}}
+	return wire.Entity(e)
 }
 
 func preOf(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
-	return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}
+	return wire.Entity(e)
 }
 
 // wide returns a number in a number of octets.
@@ -181,7 +182,7 @@ func TestTutorialsClient(t *testing.T) {
 			rx = x.GetPreamble().GetId()
 		}
 	}
-	counted := c.read(&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: rx, Index: &p4v1.Index{Index: first}}}})
+	counted := c.read(wire.Entity(&p4v1.CounterEntry{CounterId: rx, Index: &p4v1.Index{Index: first}}))
 	if len(counted) != 1 || counted[0].GetCounterEntry().GetData().GetPacketCount() != 2 {
 		t.Errorf("counter of port %d: %v", first, counted)
 	}

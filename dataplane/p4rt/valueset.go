@@ -3,6 +3,8 @@ package p4rt
 import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 	"google.golang.org/grpc/codes"
+
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 func (r *realm) writeValueSet(typ p4v1.Update_Type, e *p4v1.ValueSetEntry, undo *undoLog) *Error {
@@ -133,6 +135,6 @@ func (r *realm) emitValueSet(v *valueSetSchema, out *reading) *Error {
 		}
 		e.Members = append(e.Members, m)
 	}
-	out.emit(&p4v1.Entity{Entity: &p4v1.Entity_ValueSetEntry{ValueSetEntry: e}})
+	out.emit(wire.Entity(e))
 	return nil
 }

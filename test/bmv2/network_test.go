@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/p4/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -107,9 +108,9 @@ func TestNetwork(t *testing.T) {
 func received(ctx context.Context, t *testing.T, c *Client, port int64) int64 {
 	t.Helper()
 	entities, err := c.Read(ctx,
-		&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{
+		wire.Entity(&p4v1.CounterEntry{
 			CounterId: p4.CounterPortRxID, Index: &p4v1.Index{Index: port},
-		}}})
+		}))
 	if err != nil || len(entities) != 1 {
 		t.Fatalf("reading port_rx[%d]: %v, %v", port, entities, err)
 	}

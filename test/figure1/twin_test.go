@@ -18,6 +18,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/p4"
+	"github.com/weft-sdn/weft/p4/wire"
 	"github.com/weft-sdn/weft/test/bmv2"
 )
 
@@ -95,7 +96,7 @@ func digest(entities []*p4v1.Entity) []string {
 // contents reads back everything that can be programmed, in order of reference.
 func contents(ctx context.Context, client *bmv2.Client) ([]*p4v1.Entity, error) {
 	pre := func(e *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {
-		return &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}
+		return wire.Entity(e)
 	}
 	wanted := []*p4v1.Entity{
 		pre(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: &p4v1.CloneSessionEntry{}}}),
@@ -105,19 +106,19 @@ func contents(ctx context.Context, client *bmv2.Client) ([]*p4v1.Entity, error) 
 	for _, p := range info.GetActionProfiles() {
 		id := p.GetPreamble().GetId()
 		wanted = append(wanted,
-			&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileMember{ActionProfileMember: &p4v1.ActionProfileMember{ActionProfileId: id}}},
-			&p4v1.Entity{Entity: &p4v1.Entity_ActionProfileGroup{ActionProfileGroup: &p4v1.ActionProfileGroup{ActionProfileId: id}}})
+			wire.Entity(&p4v1.ActionProfileMember{ActionProfileId: id}),
+			wire.Entity(&p4v1.ActionProfileGroup{ActionProfileId: id}))
 	}
 	for _, t := range info.GetTables() {
 		id := t.GetPreamble().GetId()
 		if len(t.GetMatchFields()) > 0 {
 			wanted = append(wanted,
-				&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id}}})
+				wire.Entity(&p4v1.TableEntry{TableId: id}))
 		}
 		if t.GetConstDefaultActionId() == 0 && t.GetImplementationId() == 0 {
 			wanted = append(wanted,
-				&p4v1.Entity{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: id,
-					IsDefaultAction: true}}})
+				wire.Entity(&p4v1.TableEntry{TableId: id,
+					IsDefaultAction: true}))
 		}
 	}
 	var all []*p4v1.Entity
@@ -179,7 +180,7 @@ func (w *twin) owes() []string {
 func (w *twin) taken(ctx context.Context) (bool, error) {
 	for port := range w.fed {
 		at := cell{p4.CounterPortRxID, int64(port)}
-		want := &p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: at.counter, Index: &p4v1.Index{Index: at.index}}}}
+		want := wire.Entity(&p4v1.CounterEntry{CounterId: at.counter, Index: &p4v1.Index{Index: at.index}})
 		theirs, err := counts(w.bmv2.Read(ctx, want))
 		if err != nil {
 			return false, err
@@ -222,7 +223,7 @@ var everyCounter = func() []*p4v1.Entity {
 	var all []*p4v1.Entity
 	for _, c := range p4.P4Info().GetCounters() {
 		all = append(all,
-			&p4v1.Entity{Entity: &p4v1.Entity_CounterEntry{CounterEntry: &p4v1.CounterEntry{CounterId: c.GetPreamble().GetId()}}})
+			wire.Entity(&p4v1.CounterEntry{CounterId: c.GetPreamble().GetId()}))
 	}
 	return all
 }()

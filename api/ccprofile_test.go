@@ -22,7 +22,8 @@ func TestValidateCCProfile(t *testing.T) {
 	}{
 		{"least", "slow", func(*CCProfileSpec) {}, ""},
 		{"name", "a:b", func(*CCProfileSpec) {},
-			`name is "a:b": want 1 to 63 letters, digits, '.', '_' and '-', the first and last a letter or digit`},
+			`name is "a:b": want 1 to 63 letters, digits, '.', '_' and '-', the first and last a letter ` +
+				`or digit`},
 		{"algorithm", "slow", func(s *CCProfileSpec) { s.Algorithm = "dcqcn" },
 			`spec.algorithm is "dcqcn": want "uet-1.0-nscc"`},
 		{"gamma", "slow", func(s *CCProfileSpec) { s.NSCC.Gamma = 0 },

@@ -21,7 +21,8 @@ func TestValidateEVProfile(t *testing.T) {
 		{"mode", EVProfileSpec{Mode: "exp"}, EVProfileEnv{},
 			`spec.mode is "exp": want "AUTO", "EXP" or "GEN", or nothing for the controller's choice`},
 		{"auto", EVProfileSpec{Mode: EVModeAuto}, EVProfileEnv{},
-			`spec.mode is "AUTO": want "EXP" or "GEN": of EVs that a device makes on its own nobody knows the paths, so AUTO is for mode ecmp`},
+			`spec.mode is "AUTO": want "EXP" or "GEN": of EVs that a device makes on its own nobody knows ` +
+				`the paths, so AUTO is for mode ecmp`},
 		{"auto of ecmp", EVProfileSpec{Mode: EVModeAuto}, EVProfileEnv{HashedPaths: true}, ""},
 		{"few", EVProfileSpec{MaxEVs: -1}, EVProfileEnv{},
 			"spec.maxEvs is -1: want a number of EVs, 1 to 65536"},
@@ -36,7 +37,8 @@ func TestValidateEVProfile(t *testing.T) {
 		{"cc", EVProfileSpec{CCProfile: "fast"}, EVProfileEnv{},
 			`spec.ccProfile is "fast": want the name of a CC profile`},
 		{"two", EVProfileSpec{Mode: "x", CCProfile: "fast"}, EVProfileEnv{},
-			`spec.mode is "x": want "AUTO", "EXP" or "GEN", or nothing for the controller's choice; spec.ccProfile is "fast": want the name of a CC profile`},
+			`spec.mode is "x": want "AUTO", "EXP" or "GEN", or nothing for the controller's choice; ` +
+				`spec.ccProfile is "fast": want the name of a CC profile`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.env.HasCCProfile = known

@@ -156,7 +156,9 @@ func readBody(body io.Reader, into any) error {
 	}
 	if err != nil {
 		return &api.Error{Code: api.CodeMalformed, Message: fmt.Sprintf(
-			`the body is no change of faults: %v: want a JSON object such as {"down":true} or {"loss":0.01,"delay":"5ms"}, with fields of down, loss, delay, jitter, reorder, duplicate, corrupt`, err)}
+			`the body is no change of faults: %v: want a JSON object such as {"down":true} or `+
+				`{"loss":0.01,"delay":"5ms"}, with fields of down, loss, delay, jitter, reorder, duplicate, `+
+				`corrupt`, err)}
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ var AllSwitches = []string{string(SwitchesP4), string(SwitchesLinux), string(Swi
 // SetSwitches has the switches of a network run something. An unknown value is a *FieldError.
 func (n *Network) SetSwitches(to Switches) error {
 	if !slices.Contains(AllSwitches, string(to)) {
-		return &FieldError{Field: "switches", Problem: fmt.Sprintf("is %q: want p4, linux or mixed", string(to))}
+		return &FieldError{Field: "switches", Problem: fmt.Sprintf("is %q: want p4, linux or mixed",
+			string(to))}
 	}
 	if err := n.Complete(); err != nil {
 		return err

@@ -94,7 +94,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%+v: %v, want %v", c.config, got, want)
 		}
 		if q := n.Classes(); c.links == 4 && (q.DataPackets != 31 || q.ECNMin != 3 || q.ECNMax != 12) {
-			t.Errorf("queues of %d packets, marked from %d to %d, want those of 67,440 octets, and twice that", q.DataPackets, q.ECNMin, q.ECNMax)
+			t.Errorf("queues of %d packets, marked from %d to %d, want those of 67,440 octets, and twice "+
+				"that", q.DataPackets, q.ECNMin, q.ECNMax)
 		}
 		if net := n.Congestion("H1"); net.Rate != 200e6 || net.RTT != want {
 			t.Errorf("%+v", net)

@@ -33,11 +33,25 @@ func TestBGPPeers(t *testing.T) {
 	s, _, _ := newTestServer(t, func(c *Config) { c.BGP = testPeers() })
 	for target, want := range map[string]string{
 		"/v1/bgp-peers": `{"items":[` +
-			`{"name":"192.0.2.1:179","address":"192.0.2.1","port":179,"asn":64512,"state":"established","since":"2026-01-02T03:04:05Z","synced":true,"sessions":1,"updates":9,"nlris":{"nodes":2,"links":3,"prefixes":4,"sids":5}},` +
-			`{"name":"192.0.2.2:179","address":"192.0.2.2","port":179,"asn":64513,"state":"connecting","lastError":"nothing listens at its address: the connection was refused","synced":false,"sessions":0,"updates":0,"nlris":{"nodes":0,"links":0,"prefixes":0,"sids":0}},` +
-			`{"name":"192.0.2.3","address":"192.0.2.3","asn":64512,"state":"connecting","since":"2026-01-02T03:04:06Z","lastError":"hold timer expired","synced":false,"sessions":3,"updates":0,"nlris":{"nodes":0,"links":0,"prefixes":0,"sids":0}},` +
-			`{"name":"[2001:db8::4]:1790","address":"2001:db8::4","port":1790,"asn":64512,"state":"established","since":"2026-01-02T03:04:05Z","synced":false,"sessions":1,"updates":0,"nlris":{"nodes":1,"links":0,"prefixes":0,"sids":0},"malformedNlris":3,"discardedAttributes":1,"lastFault":{"time":"2026-01-02T03:04:05Z","object":"nlri","octets":"000100","length":30,"reason":"malformed"}}]}`,
-		"/v1/bgp-peers/%5B2001:db8::4%5D:1790": `{"name":"[2001:db8::4]:1790","address":"2001:db8::4","port":1790,"asn":64512,"state":"established","since":"2026-01-02T03:04:05Z","synced":false,"sessions":1,"updates":0,"nlris":{"nodes":1,"links":0,"prefixes":0,"sids":0},"malformedNlris":3,"discardedAttributes":1,"lastFault":{"time":"2026-01-02T03:04:05Z","object":"nlri","octets":"000100","length":30,"reason":"malformed"}}`,
+			`{"name":"192.0.2.1:179","address":"192.0.2.1","port":179,"asn":64512,"state":"established",` +
+			`"since":"2026-01-02T03:04:05Z","synced":true,"sessions":1,"updates":9,"nlris":{"nodes":2,` +
+			`"links":3,"prefixes":4,"sids":5}},` +
+			`{"name":"192.0.2.2:179","address":"192.0.2.2","port":179,"asn":64513,"state":"connecting",` +
+			`"lastError":"nothing listens at its address: the connection was refused","synced":false,` +
+			`"sessions":0,"updates":0,"nlris":{"nodes":0,"links":0,"prefixes":0,"sids":0}},` +
+			`{"name":"192.0.2.3","address":"192.0.2.3","asn":64512,"state":"connecting",` +
+			`"since":"2026-01-02T03:04:06Z","lastError":"hold timer expired","synced":false,"sessions":3,` +
+			`"updates":0,"nlris":{"nodes":0,"links":0,"prefixes":0,"sids":0}},` +
+			`{"name":"[2001:db8::4]:1790","address":"2001:db8::4","port":1790,"asn":64512,` +
+			`"state":"established","since":"2026-01-02T03:04:05Z","synced":false,"sessions":1,` +
+			`"updates":0,"nlris":{"nodes":1,"links":0,"prefixes":0,"sids":0},"malformedNlris":3,` +
+			`"discardedAttributes":1,"lastFault":{"time":"2026-01-02T03:04:05Z","object":"nlri",` +
+			`"octets":"000100","length":30,"reason":"malformed"}}]}`,
+		"/v1/bgp-peers/%5B2001:db8::4%5D:1790": `{"name":"[2001:db8::4]:1790","address":"2001:db8::4",` +
+			`"port":1790,"asn":64512,"state":"established","since":"2026-01-02T03:04:05Z","synced":false,` +
+			`"sessions":1,"updates":0,"nlris":{"nodes":1,"links":0,"prefixes":0,"sids":0},` +
+			`"malformedNlris":3,"discardedAttributes":1,"lastFault":{"time":"2026-01-02T03:04:05Z",` +
+			`"object":"nlri","octets":"000100","length":30,"reason":"malformed"}}`,
 	} {
 		want = strings.ReplaceAll(want, "2026-01-02T03:04:05Z", epochStart.UTC().Format(time.RFC3339))
 		want = strings.ReplaceAll(want, "2026-01-02T03:04:06Z",
@@ -89,9 +103,11 @@ func TestReadinessOfPeers(t *testing.T) {
 	}{
 		{"in sync", all[:1], nil, 200, `{"name":"bgp-peer/192.0.2.1:179","ok":true}`},
 		{"refused", all[:2], nil, 503,
-			`{"name":"bgp-peer/192.0.2.2:179","ok":false,"message":"no session was ever established: nothing listens at its address: the connection was refused"}`},
+			`{"name":"bgp-peer/192.0.2.2:179","ok":false,"message":"no session was ever established: ` +
+				`nothing listens at its address: the connection was refused"}`},
 		{"lost", all[2:3], nil, 200,
-			`{"name":"bgp-peer/192.0.2.3","ok":false,"advisory":true,"message":"the session is lost: hold timer expired"}`},
+			`{"name":"bgp-peer/192.0.2.3","ok":false,"advisory":true,"message":"the session is lost: hold ` +
+				`timer expired"}`},
 		{"lost with what it alone said", all[2:3], staleness("192.0.2.3: hold timer expired"), 200,
 			`{"name":"bgp-ls","ok":false,"advisory":true,"message":"192.0.2.3: hold timer expired"}`},
 		{"not yet in sync", all[3:], nil, 503,

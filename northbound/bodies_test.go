@@ -289,7 +289,9 @@ func TestWalksEnd(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	schemas, groups := s.api.OpenAPI().Components.Schemas, requestSchema(t, s, groupsPath, "POST")
 	receivers := func(n int) string {
-		return repeated(`{"name":"g","spec":{"proxyAddress":"2001:db8::1","designatedQpn":17,"source":{"address":"2001:db8::1","qpn":17},"receivers":[`, same(`{"address":"2001:db8::1","qpn":17}`), `]}}`, n)
+		return repeated(`{"name":"g","spec":{"proxyAddress":"2001:db8::1","designatedQpn":17,`+
+			`"source":{"address":"2001:db8::1","qpn":17},"receivers":[`, same(`{"address":"2001:db8::1",`+
+			`"qpn":17}`), `]}}`, n)
 	}
 	walk := func(ctx context.Context, body string) *bodyWalk {
 		return walked(ctx, schemas, groups, []byte(body), false)
@@ -391,7 +393,8 @@ func TestShapes(t *testing.T) {
 // decodes.
 func FuzzShape(f *testing.F) {
 	f.Add([]byte(groupBody("g1", 1)), false)
-	f.Add([]byte(`{"spec":{"receivers":[{"address":null}],"source":{"qpn":1e400}},"status":[{}," \"",[]]}`), true)
+	f.Add([]byte(`{"spec":{"receivers":[{"address":null}],"source":{"qpn":1e400}},"status":[{}," \"",[]]}`),
+		true)
 	s, _, _ := newTestServer(f)
 	schema := requestSchema(f, s, groupsPath, "POST")
 	f.Fuzz(func(t *testing.T, b []byte, partial bool) {

@@ -12,8 +12,8 @@ import (
 )
 
 // TestBrowserHeaders: every answer, secrets and refusals included, says what a browser must not do
-// with it; over TLS it forbids the way back to HTTP. An answer that a member forwards has each header
-// once, and the dashboard's files are cached as their own headers say.
+// with it; over TLS it forbids the way back to HTTP. An answer that a member forwards has each
+// header once, and the dashboard's files are cached as their own headers say.
 func TestBrowserHeaders(t *testing.T) {
 	dashboard := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache")

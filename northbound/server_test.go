@@ -86,7 +86,9 @@ func problemIn(t *testing.T, w *httptest.ResponseRecorder, status int, code stri
 
 // groupBody is a group whose proxy address ends in n.
 func groupBody(name string, n int) string {
-	return fmt.Sprintf(`{"name":%q,"spec":{"proxyAddress":"2001:db8:99::%x","designatedQpn":4096,"source":{"address":"2001:db8:5::1","qpn":33},"receivers":[{"address":"2001:db8:1::1","qpn":17}]}}`, name, n)
+	return fmt.Sprintf(`{"name":%q,"spec":{"proxyAddress":"2001:db8:99::%x","designatedQpn":4096,`+
+		`"source":{"address":"2001:db8:5::1","qpn":33},"receivers":[{"address":"2001:db8:1::1",`+
+		`"qpn":17}]}}`, name, n)
 }
 
 func TestBodyIsBounded(t *testing.T) {

@@ -215,7 +215,8 @@ func (p *MRC) parsePayload(b []byte, ext Extension) error {
 		return err
 	}
 	if len(b)%4 != 0 {
-		return fmt.Errorf("BTH: Pad Count %d, want one that makes %d octets of payload a multiple of 4: %w", p.BTH.PadCount, len(payload), ErrMalformed)
+		return fmt.Errorf("BTH: Pad Count %d, want one that makes %d octets of payload a multiple of "+
+			"4: %w", p.BTH.PadCount, len(payload), ErrMalformed)
 	}
 	p.Payload = payload
 	return nil

@@ -208,10 +208,12 @@ func (s *Schema) encodeTableAction(x *maker, into *wire.Entry, info *TableInfo,
 	case set > 1:
 		return fmt.Errorf("%w: more than one of action, member and group", ErrMalformed)
 	case e.Member != 0:
-		into.Table.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: e.Member}}
+		into.Table.Action = &p4v1.TableAction{
+			Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: e.Member}}
 		return nil
 	case e.Group != 0:
-		into.Table.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: e.Group}}
+		into.Table.Action = &p4v1.TableAction{
+			Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: e.Group}}
 		return nil
 	}
 	return s.encodeAction(x, e.Action, info, func(n int) *p4v1.Action {

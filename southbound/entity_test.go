@@ -168,8 +168,9 @@ func TestEqualWhateverTheForm(t *testing.T) {
 				TableId: aclTable, Priority: 3,
 				Match: []*p4v1.FieldMatch{
 					{FieldId: 1,
-						FieldMatchType: &p4v1.FieldMatch_Ternary_{Ternary: &p4v1.FieldMatch_Ternary{Value: []byte{0x01,
-							0xff}, Mask: []byte{0x0f}}}},
+						FieldMatchType: &p4v1.FieldMatch_Ternary_{
+							Ternary: &p4v1.FieldMatch_Ternary{Value: []byte{0x01,
+								0xff}, Mask: []byte{0x0f}}}},
 				},
 				Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: deny}}},
 			}), denyACL(entry.Match{Field: "port", Kind: entry.MatchTernary, Value: entry.Uint(15),

@@ -352,7 +352,8 @@ func (f *fakeSwitch) apply(u *p4v1.Update) *p4v1.Error {
 	if te := u.GetEntity().GetTableEntry(); te != nil && te.GetAction() == nil &&
 		!te.GetIsDefaultAction() {
 		// deletes have none
-		te.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: 1}}
+		te.Action = &p4v1.TableAction{
+			Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: 1}}
 	}
 	e, err := f.schema.Decode(u.GetEntity())
 	if err != nil {

@@ -218,7 +218,8 @@ func multicastPattern(id uint32, replicas []*p4v1.Replica) *p4v1.Entity {
 }
 
 func clonePattern(e *p4v1.CloneSessionEntry) *p4v1.Entity {
-	return replication(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: e}})
+	return replication(&p4v1.PacketReplicationEngineEntry{
+		Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: e}})
 }
 
 func replication(p *p4v1.PacketReplicationEngineEntry) *p4v1.Entity {

@@ -133,7 +133,8 @@ func TestRelay(t *testing.T) {
 		t.Error(err)
 	}
 	next[PacketIn](t, ev) // the fake sends it back
-	f.push(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{DigestId: 77, ListId: 78}}})
+	f.push(&p4v1.StreamMessageResponse{
+		Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{DigestId: 77, ListId: 78}}})
 	for acked := false; !acked; time.Sleep(time.Millisecond) {
 		f.with(func() { acked = len(f.acks) == 1 && f.acks[0].GetListId() == 78 })
 	}

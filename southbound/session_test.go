@@ -374,7 +374,8 @@ func TestPacketsAndDigests(t *testing.T) {
 		d.Reports[1][0] != entry.Uint(3) {
 		t.Errorf("%+v", d)
 	}
-	f.push(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{Error: &p4v1.StreamError{CanonicalCode: int32(codes.InvalidArgument), Message: "bad packet"}}})
+	f.push(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Error{
+		Error: &p4v1.StreamError{CanonicalCode: int32(codes.InvalidArgument), Message: "bad packet"}}})
 	if e := next[StreamError](t, ev); e.Code != codes.InvalidArgument || e.Message != "bad packet" {
 		t.Errorf("%+v", e)
 	}

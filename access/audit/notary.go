@@ -212,7 +212,8 @@ func missing(c api.AuditChain) string {
 	case c.NewestSeq == 0:
 		return fmt.Sprintf("chain %s is gone: %d records of it were noted", c.Name, c.NotedSeq)
 	}
-	return fmt.Sprintf("chain %s is shorter than it was: it ends with record %d, and record %d was noted", c.Name, c.NewestSeq, c.NotedSeq)
+	return fmt.Sprintf("chain %s is shorter than it was: it ends with record %d, and record %d was "+
+		"noted", c.Name, c.NewestSeq, c.NotedSeq)
 }
 
 // write adds what is new to the file.

@@ -99,7 +99,8 @@ func TestRefusals(t *testing.T) {
 		want   string
 	}{
 		{"fields", 422, "application/problem+json",
-			`{"status":422,"code":"limit_exceeded","detail":"d","errors":[{"field":"spec.a","value":"33","want":"32 or less","limit":32},{"field":"spec.b","value":"","want":"no such field"}]}`,
+			`{"status":422,"code":"limit_exceeded","detail":"d","errors":[{"field":"spec.a","value":"33",` +
+				`"want":"32 or less","limit":32},{"field":"spec.b","value":"","want":"no such field"}]}`,
 			"422 limit_exceeded: spec.a is 33: want 32 or less (limit 32); spec.b: want no such field"},
 		{"detail", 404, "application/problem+json",
 			`{"status":404,"code":"not_found","title":"Not found","detail":"there is no\n group \"g\""}`,

@@ -21,7 +21,8 @@ func EncodeUp(m Up) *pb.HostMessage {
 			Version:      encodeVersion(m.Version),
 		}}}
 	case *Applied:
-		return &pb.HostMessage{Message: &pb.HostMessage_Applied{Applied: &pb.Applied{Version: encodeVersion(m.Version)}}}
+		return &pb.HostMessage{
+			Message: &pb.HostMessage_Applied{Applied: &pb.Applied{Version: encodeVersion(m.Version)}}}
 	case *Refused:
 		return &pb.HostMessage{Message: &pb.HostMessage_Refused{Refused: &pb.Refused{
 			Version: encodeVersion(m.Version), Code: pb.Refused_Code(m.Code), Field: m.Field,

@@ -50,7 +50,8 @@ not, and 3 when it cannot be reached: for health checks of containers and script
 	c.Flags().DurationVar(&h.wait, "wait", 0, "longest wait until it is ready; 0 does not wait")
 	h.conn.register(c)
 	c.Flags().StringVar(&h.sw, "switch", "",
-		"host:port of the P4Runtime server of a switch to ask instead, with TLS if --ca or --cert is given")
+		"host:port of the P4Runtime server of a switch to ask instead, with TLS if --ca or --cert is "+
+			"given")
 	return c
 }
 

@@ -53,7 +53,8 @@ func TestHealth(t *testing.T) {
 	}
 	ask(exitOK, "ready", "--server", controller.URL)
 	code, body = http.StatusServiceUnavailable,
-		`{"ready":false,"checks":[{"name":"bgp-ls","ok":true},{"name":"switch N6","ok":false,"message":"not connected"}]}`
+		`{"ready":false,"checks":[{"name":"bgp-ls","ok":true},{"name":"switch N6","ok":false,`+
+			`"message":"not connected"}]}`
 	ask(exitFailed, "not ready: switch N6: not connected", "--server", controller.URL)
 	ask(exitOK, "serving", "--switch", listener.Addr().String())
 	status.SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)

@@ -163,7 +163,8 @@ func TestLabErrors(t *testing.T) {
 			"--fault-addr 0.0.0.0:0: others reach this address, and the API asks for no credentials: want " +
 				"a loopback address, or --insecure"},
 		{"no traffic", []string{"lab", "../../docs/examples/wan.yaml", "--traffic"}, exitUsage,
-			"--traffic: nothing is known that the hosts of \"../../docs/examples/wan.yaml\" could send: want " +
+			"--traffic: nothing is known that the hosts of \"../../docs/examples/wan.yaml\" could send: " +
+				"want " +
 				"hosts of transport mrc"},
 		{"no captures", []string{"lab", "figure1", "--pcap", "./nosuch"}, exitUsage,
 			`--pcap is "./nosuch": want a directory that exists`},

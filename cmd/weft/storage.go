@@ -31,7 +31,9 @@ type storage struct {
 
 func (s *storage) register(c *cobra.Command) {
 	c.Flags().StringVar(&s.store, "store", "",
-		`store of resources and decisions: "memory", until the process ends; etcds://[USER@]HOST[:PORT],…[/PREFIX][?ca=FILE&cert=FILE&key=FILE&password-file=FILE], an etcd of yours with TLS; etcd://…, one without (default an etcd of its own, in --data-dir)`)
+		`store of resources and decisions: "memory", until the process ends; `+
+			`etcds://[USER@]HOST[:PORT],…[/PREFIX][?ca=FILE&cert=FILE&key=FILE&password-file=FILE], an `+
+			`etcd of yours with TLS; etcd://…, one without (default an etcd of its own, in --data-dir)`)
 	s.registerDir(c)
 }
 
@@ -51,7 +53,8 @@ func (s *storage) check() error {
 	case s.store == inMemory:
 		return nil
 	case !strings.Contains(s.store, "://"):
-		return usagef(`--store is %q: want "memory" or etcds://HOST:PORT,…, or leave it out to keep everything in --data-dir`, s.store)
+		return usagef(`--store is %q: want "memory" or etcds://HOST:PORT,…, or leave it out to keep `+
+			`everything in --data-dir`, s.store)
 	}
 	if _, err := etcd.ParseRemote(s.store); err != nil {
 		return usagef("--store %s: %w", s.store, err)
@@ -70,7 +73,8 @@ func (s *storage) form(inv *inventory.Inventory) error {
 	case !c.Etcd.On():
 		return nil
 	case s.store != "":
-		return fmt.Errorf("cluster.etcd: the controllers form an etcd, and --store is %s: want one of the two", s.store)
+		return fmt.Errorf("cluster.etcd: the controllers form an etcd, and --store is %s: want one of "+
+			"the two", s.store)
 	case !c.On():
 		return errors.New("cluster.listen: is missing: controllers that form an etcd work together")
 	}

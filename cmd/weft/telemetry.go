@@ -74,7 +74,8 @@ the greatest utilization in the last 10 seconds.
 	v.output.register(c)
 	f := c.Flags()
 	f.StringVar(&metric, "metric", "",
-		"what they are ordered by, such as inBits, outDiscards, droppedPackets (default utilization of ports)")
+		"what they are ordered by, such as inBits, outDiscards, droppedPackets (default utilization of "+
+			"ports)")
 	f.StringVar(&over, "over", "10s", "the time up to now that values are of, at most 15m")
 	f.IntVarP(&limit, "limit", "n", limit, "how many, at most 1000")
 	return c

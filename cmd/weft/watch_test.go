@@ -138,7 +138,8 @@ func TestWatch(t *testing.T) {
 			"2026-03-01T12:00:00Z  topology.changed                  version 9",
 		}},
 		{"get events", []string{"get", "events", "-w", "-o", "json"}, []string{
-			`{"seq":1,"time":"2026-03-01T12:00:00Z","type":"switch.changed","object":"n1","message":"connected"}`,
+			`{"seq":1,"time":"2026-03-01T12:00:00Z","type":"switch.changed","object":"n1",` +
+				`"message":"connected"}`,
 		}},
 		{"groups", []string{"watch", "groups"}, []string{
 			"2026-03-01T12:00:00Z  group.deleted       g1",
@@ -233,8 +234,10 @@ func TestFollowedDocuments(t *testing.T) {
 	t.Cleanup(server.Close) // after the commands have ended
 	vars := map[string]string{"WEFT_SERVER": server.URL}
 	file := filepath.Join(t.TempDir(), "g1.yaml")
-	err = os.WriteFile(file, []byte(`{"name": "g1", "spec": {"proxyAddress": "2001:db8:ff::1", "designatedQpn": 4096,
-  "source": {"address": "2001:db8:5::1", "qpn": 256}, "receivers": [{"address": "2001:db8:1::1", "qpn": 512}]}}`), 0o600)
+	err = os.WriteFile(file, []byte(`{"name": "g1", "spec": {"proxyAddress": "2001:db8:ff::1", `+
+		`"designatedQpn": 4096,
+  "source": {"address": "2001:db8:5::1", "qpn": 256}, "receivers": [{"address": "2001:db8:1::1", `+
+		`"qpn": 512}]}}`), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

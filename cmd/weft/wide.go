@@ -183,7 +183,8 @@ func leaseMore(l *api.PathLease) []any {
 		between = append(between, fmt.Sprintf("%s>%s", p.From, p.To))
 	}
 	return []any{l.Version, clockTime(l.Created), clockTime(l.Status.Granted),
-		l.Spec.Priority, spanText(l.Spec.Heartbeat), len(l.Status.Former), strings.Join(between, " "), l.Status.Reason}
+		l.Spec.Priority, spanText(l.Spec.Heartbeat), len(l.Status.Former), strings.Join(between, " "),
+		l.Status.Reason}
 }
 
 func maintenanceMore(m *api.Maintenance) []any {

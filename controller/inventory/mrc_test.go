@@ -133,7 +133,8 @@ func TestBadMRC(t *testing.T) {
 // TestStructuredNeedsP4: mode stev is refused where a switch runs no P4 program; others are not.
 func TestStructuredNeedsP4(t *testing.T) {
 	for mode, want := range map[string]string{"usid-f3216": "",
-		"stev": `mrc.mode: is "stev", which needs switches that run P4, and n6 runs SONiC: want another`} {
+		"stev": `mrc.mode: is "stev", which needs switches that run P4, and n6 runs SONiC: want ` +
+			`another`} {
 		text := strings.Replace(good, "deviceId: 6", "system: sonic", 1) + "mrc: {mode: " + mode + "}\n"
 		_, err := Load([]byte(text))
 		if want == "" && err != nil || want != "" && (err == nil ||

@@ -343,7 +343,8 @@ func (s *ProfileState) Path(e hostapi.EV) (api.EVPath, error) {
 	v := api.EVPath{
 		Profile: s.Name, EV: e.String(), Mode: r.Mode.String(), Port: e.Port, Source: r.Source,
 		Destination: r.Destination,
-		State:       hostapi.EVGood.String(), Packet: viewPacket(r, ev.Value(wire.Value)), Hops: []api.EVHop{},
+		State:       hostapi.EVGood.String(), Packet: viewPacket(r, ev.Value(wire.Value)),
+		Hops: []api.EVHop{},
 	}
 	switch {
 	case now.IsDenied(e):

@@ -16,7 +16,8 @@ func (f *Feature) refusalFor(pre resource.Precondition, field string, err error)
 	var known *api.Error
 	if pre.Sees != nil && errors.As(err, &known) && len(known.Fields) > 0 &&
 		known.Fields[0].Field == "spec.allowCycle" {
-		known.Message = "it would close a circle of queues that wait for each other and could stop for ever"
+		known.Message = "it would close a circle of queues that wait for each other and could stop for " +
+			"ever"
 	}
 	return err
 }

@@ -99,7 +99,8 @@ func TestDefaultClasses(t *testing.T) {
 	if m.ECNMin == 0 || m.ECNMin > m.ECNMax || m.ECNMax >= m.DataPackets {
 		t.Errorf("marks from %d to %d packets of %d", m.ECNMin, m.ECNMax, m.DataPackets)
 	}
-	headers := packet.EthernetLen + packet.IPv6Len + packet.SRHFixedLen + packet.SegmentLen + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.METHLen + packet.TSETHLen
+	headers := packet.EthernetLen + packet.IPv6Len + packet.SRHFixedLen + packet.SegmentLen +
+		packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.METHLen + packet.TSETHLen
 	if int(m.TrimSize) != headers {
 		t.Errorf("trimmed to %d octets, want %d", m.TrimSize, headers)
 	}

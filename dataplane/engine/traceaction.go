@@ -255,7 +255,8 @@ func (l *loader) tracedHeader(dst, from *ir.Expr, at *trace.Source,
 		h, o := to(c), copied(c)
 		run(c)
 		if h == nil {
-			c.Tell(trace.Step{Note: &trace.Note{Text: "a change of an element that is not there has no effect"}, At: at})
+			c.Tell(trace.Step{Note: &trace.Note{Text: "a change of an element that is not there has no " +
+				"effect"}, At: at})
 			return
 		}
 		t := &trace.Header{Name: h.Name, Valid: h.Meta || c.isValid(h)}

@@ -32,7 +32,9 @@ func FuzzSet(f *testing.F) {
 	seed(&gpb.SetRequest{Delete: []*gpb.Path{pathTo(f, "/.../config")},
 		Replace: []*gpb.Update{{Path: pathTo(f, "/"),
 			Val: &gpb.TypedValue{Value: &gpb.TypedValue_JsonIetfVal{
-				JsonIetfVal: []byte(`{"openconfig-interfaces:interfaces":{"interface":[{"name":"eth1","config":{"mtu":1e3,"enabled":false},"openconfig-if-ethernet:ethernet":{"config":{"port-speed":"openconfig-if-ethernet:SPEED_10GB"}}}]}}`)}}}}})
+				JsonIetfVal: []byte(`{"openconfig-interfaces:interfaces":{"interface":[{"name":"eth1",` +
+					`"config":{"mtu":1e3,"enabled":false},` +
+					`"openconfig-if-ethernet:ethernet":{"config":{"port-speed":"openconfig-if-ethernet:SPEED_10GB"}}}]}}`)}}}}})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var req gpb.SetRequest
 		if proto.Unmarshal(b, &req) != nil {

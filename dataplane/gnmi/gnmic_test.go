@@ -84,11 +84,13 @@ func TestGNMIc(t *testing.T) {
 		bad  bool
 	}{
 		{args: []string{"capabilities"},
-			want: `(?s)gNMI version: 0.10.0.*openconfig-interfaces, OpenConfig working group, 3.8.1.*weft-pfc, Weft, 0.1.0.*JSON_IETF`},
+			want: `(?s)gNMI version: 0.10.0.*openconfig-interfaces, OpenConfig working group, ` +
+				`3.8.1.*weft-pfc, Weft, 0.1.0.*JSON_IETF`},
 		{args: []string{"get", "-e", "json_ietf", "--path", leaf + "state/oper-status"},
 			want: `"interfaces/interface/state/oper-status": "UP"`},
 		{args: []string{"get", "-e", "json_ietf", "--path", leaf + "config"},
-			want: `(?s)"openconfig-interfaces:enabled": true.*"openconfig-interfaces:type": "iana-if-type:ethernetCsmacd"`},
+			want: `(?s)"openconfig-interfaces:enabled": true.*"openconfig-interfaces:type": ` +
+				`"iana-if-type:ethernetCsmacd"`},
 		{args: []string{"get", "-e", "proto", "--path", leaf + "state/counters/in-pkts"},
 			want: `"interfaces/interface/state/counters/in-pkts": 0`},
 		{args: []string{"get", "-e", "json", "--type", "config", "--path", "/"},
@@ -105,7 +107,8 @@ func TestGNMIc(t *testing.T) {
 			want: `"operation": "UPDATE"`},
 		{args: []string{"get", "-e", "json_ietf", "--path", leaf + "state/admin-status"}, want: `"DOWN"`},
 		{args: []string{"get", "-e", "json_ietf", "--path", leaf + "config"},
-			want: `(?s)"openconfig-interfaces:description": "to T1".*"openconfig-interfaces:enabled": false`},
+			want: `(?s)"openconfig-interfaces:description": "to T1".*"openconfig-interfaces:enabled": ` +
+				`false`},
 		{args: []string{"set", "-e", "json_ietf", "--replace-path", leaf + "config", "--replace-value",
 			`{"description": "again"}`}, want: `"operation": "REPLACE"`},
 		{args: []string{"get", "-e", "json_ietf", "--path", leaf + "config"},

@@ -49,7 +49,8 @@ func greedy(t *testing.T) []byte {
 		list.Subscription = append(list.Subscription, &gpb.Subscription{Mode: mode, Path: &gpb.Path{}})
 	}
 	m,
-		err := proto.Marshal(&gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Subscribe{Subscribe: list}})
+		err := proto.Marshal(&gpb.SubscribeRequest{
+		Request: &gpb.SubscribeRequest_Subscribe{Subscribe: list}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,8 @@ func (b *bed) subscribe(list *gpb.SubscriptionList) subscribing {
 	list.Encoding = gpb.Encoding_PROTO
 	stream, err := b.client.Subscribe(b.ctx)
 	if err == nil {
-		err = stream.Send(&gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Subscribe{Subscribe: list}})
+		err = stream.Send(&gpb.SubscribeRequest{
+			Request: &gpb.SubscribeRequest_Subscribe{Subscribe: list}})
 	}
 	if err != nil {
 		b.t.Fatal(err)

@@ -269,7 +269,8 @@ func TestBadSets(t *testing.T) {
 			"union_replace is not supported", codes.Unimplemented},
 		{&gpb.SetRequest{Update: update(&gpb.Path{Origin: "cli"}, jsonOf(`{}`))},
 			`origin "cli"; want openconfig`, codes.InvalidArgument},
-		{&gpb.SetRequest{Extension: []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_Commit{Commit: &gnmi_ext.Commit{Id: "1"}}}}}, "extension commit", codes.Unimplemented},
+		{&gpb.SetRequest{Extension: []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_Commit{
+			Commit: &gnmi_ext.Commit{Id: "1"}}}}}, "extension commit", codes.Unimplemented},
 		{&gpb.SetRequest{Delete: make([]*gpb.Path, 5000)}, "operations; want at most 4096",
 			codes.InvalidArgument},
 	} {
@@ -302,7 +303,8 @@ func TestArbitration(t *testing.T) {
 		{master("", 0, 9), codes.PermissionDenied},
 		{master("ports", 0, 1), codes.OK}, // of another role
 		{nil, codes.OK},                   // of a client that does not take part
-		{[]*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_MasterArbitration{MasterArbitration: &gnmi_ext.MasterArbitration{}}}}, codes.InvalidArgument},
+		{[]*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_MasterArbitration{
+			MasterArbitration: &gnmi_ext.MasterArbitration{}}}}, codes.InvalidArgument},
 		{master(strings.Repeat("r", 257), 0, 1), codes.InvalidArgument},
 	} {
 		name := fmt.Sprintf("set %d", i)

@@ -280,7 +280,8 @@ func (c *client) send(r *report) error {
 
 // sync reports that the client has all now.
 func (c *client) sync() error {
-	return c.put(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_SyncResponse{SyncResponse: true}})
+	return c.put(&gpb.SubscribeResponse{
+		Response: &gpb.SubscribeResponse_SyncResponse{SyncResponse: true}})
 }
 
 func (c *client) put(m *gpb.SubscribeResponse) error {

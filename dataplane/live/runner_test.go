@@ -55,7 +55,8 @@ func program(t *testing.T, r *live.Runner, updates string) {
 
 // The frames of every port that miss everything leave by port 2: table miss
 // (37974470), action forward (33244565).
-const forwardTo2 = `updates { type: MODIFY entity { table_entry { table_id: 37974470 is_default_action: true
+const forwardTo2 = `updates { type: MODIFY entity { table_entry { table_id: 37974470
+	is_default_action: true
 	action { action { action_id: 33244565 params { param_id: 1 value: "\x02" } } } } } }`
 
 var frame = []byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x12\x34payload")
@@ -273,7 +274,8 @@ func TestSnapshot(t *testing.T) {
 	if s := snapshot(t, r); len(s.Tables) != 0 || len(s.Ports) != 2 {
 		t.Errorf("without a program: %+v", s)
 	}
-	program(t, r, forwardTo2+` updates { type: INSERT entity { table_entry { table_id: 38690580 match { field_id: 1 exact { value: "\x01" } }
+	program(t, r, forwardTo2+` updates { type: INSERT entity { table_entry { table_id: 38690580
+		match { field_id: 1 exact { value: "\x01" } }
 		action { action { action_id: 21257015 } } } } }`)
 	in.receive(frame)
 	<-out.sent
@@ -376,7 +378,8 @@ func TestTimers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		program(t, r, `updates { type: INSERT entity { table_entry { table_id: 38690580 match { field_id: 1 exact { value: "\x01" } }
+		program(t, r, `updates { type: INSERT entity { table_entry { table_id: 38690580 match {
+			field_id: 1 exact { value: "\x01" } }
 			action { action { action_id: 21257015 } } idle_timeout_ns: 1000000000 } } }`)
 		if at := <-notified; at < time.Second || at > time.Second+2*p4rt.DefaultIdleScan {
 			t.Errorf("notified at %s", at)

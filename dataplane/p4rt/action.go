@@ -235,9 +235,11 @@ func (t *tableSchema) tableAction(x texts, to engine.Target, modes oneShotModes)
 		}
 		return &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: a}}
 	case engine.TargetMember:
-		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: to.Member}}
+		return &p4v1.TableAction{
+			Type: &p4v1.TableAction_ActionProfileMemberId{ActionProfileMemberId: to.Member}}
 	case engine.TargetGroup:
-		return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: to.Group}}
+		return &p4v1.TableAction{
+			Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: to.Group}}
 	}
 	set := &p4v1.ActionProfileActionSet{ActionSelectionMode: modes.mode, SizeSemantics: modes.size}
 	for _, w := range to.Set {
@@ -250,7 +252,8 @@ func (t *tableSchema) tableAction(x texts, to engine.Target, modes oneShotModes)
 		}
 		set.ActionProfileActions = append(set.ActionProfileActions, a)
 	}
-	return &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}
+	return &p4v1.TableAction{
+		Type: &p4v1.TableAction_ActionProfileActionSet{ActionProfileActionSet: set}}
 }
 
 // groupSize checks the weights and the size of a group, or of a one-shot action set, while it

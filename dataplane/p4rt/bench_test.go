@@ -25,7 +25,8 @@ func BenchmarkWrite(b *testing.B) {
 						Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{
 							Exact: &p4v1.FieldMatch_Exact{Value: []byte{2, 0, 0, 0, byte(i >> 8), byte(i)}},
 						}}},
-						Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
+						Action: &p4v1.TableAction{
+							Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
 					})})
 		}
 		return req
@@ -48,7 +49,8 @@ func BenchmarkWrite(b *testing.B) {
 	b.Run("read", func(b *testing.B) {
 		b.ReportAllocs()
 		q := &p4v1.ReadRequest{DeviceId: 1,
-			Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{TableEntry: &p4v1.TableEntry{TableId: env.ids["source"]}}}}}
+			Entities: []*p4v1.Entity{{Entity: &p4v1.Entity_TableEntry{
+				TableEntry: &p4v1.TableEntry{TableId: env.ids["source"]}}}}}
 		for n := 0; n < b.N; n += batch {
 			got := 0
 			if err := c.dev.Read(0, q,

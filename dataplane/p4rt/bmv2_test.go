@@ -27,51 +27,100 @@ var sameAsBMv2 = []struct {
 	update string
 	code   codes.Code
 }{
-	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 1 exact { value: "\x00\x0a\x0b" } } action { action { action_id: @station_forward params { param_id: 2 value: "\x00\x0f" } params { param_id: 1 value: "\x00\x03" } } } metadata: "m" controller_metadata: 5 counter_data { packet_count: 5 byte_count: 50 } meter_config { cir: 1 cburst: 2 pir: 3 pburst: 4 } } }`, codes.OK},
-	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 1 exact { value: "\x0a\x0b" } } action { action { action_id: @station_forward params { param_id: 2 value: "\x01" } params { param_id: 1 value: "\x01" } } } } }`, codes.AlreadyExists},
-	{`type: MODIFY entity { table_entry { table_id: @station match { field_id: 1 exact { value: "\x0c" } } action { action { action_id: @station_forward params { param_id: 2 value: "\x01" } params { param_id: 1 value: "\x01" } } } } }`, codes.NotFound},
-	{`type: DELETE entity { table_entry { table_id: @station match { field_id: 1 exact { value: "\x0c" } } } }`, codes.NotFound},
-	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 2 exact { value: "\x0c" } } action { action { action_id: @station_forward } } } }`, codes.InvalidArgument},
-	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 1 exact { value: "\x0c" } } action { action { action_id: @drop } } } }`, codes.InvalidArgument},
-	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 1 exact { value: "\x0c" } } action { action_profile_member_id: 1 } } }`, codes.InvalidArgument},
+	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 1 exact {
+		value: "\x00\x0a\x0b" } } action { action { action_id: @station_forward params { param_id: 2
+		value: "\x00\x0f" } params { param_id: 1 value: "\x00\x03" } } } metadata: "m"
+		controller_metadata: 5 counter_data { packet_count: 5 byte_count: 50 } meter_config { cir: 1
+		cburst: 2 pir: 3 pburst: 4 } } }`, codes.OK},
+	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 1 exact {
+		value: "\x0a\x0b" } } action { action { action_id: @station_forward params { param_id: 2
+		value: "\x01" } params { param_id: 1 value: "\x01" } } } } }`, codes.AlreadyExists},
+	{`type: MODIFY entity { table_entry { table_id: @station match { field_id: 1 exact {
+		value: "\x0c" } } action { action { action_id: @station_forward params { param_id: 2
+		value: "\x01" } params { param_id: 1 value: "\x01" } } } } }`, codes.NotFound},
+	{`type: DELETE entity { table_entry { table_id: @station match { field_id: 1 exact {
+		value: "\x0c" } } } }`, codes.NotFound},
+	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 2 exact {
+		value: "\x0c" } } action { action { action_id: @station_forward } } } }`, codes.InvalidArgument},
+	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 1 exact {
+		value: "\x0c" } } action { action { action_id: @drop } } } }`, codes.InvalidArgument},
+	{`type: INSERT entity { table_entry { table_id: @station match { field_id: 1 exact {
+		value: "\x0c" } } action { action_profile_member_id: 1 } } }`, codes.InvalidArgument},
 	{`type: INSERT entity { table_entry { table_id: @station } }`, codes.InvalidArgument},
 	{`type: INSERT entity { table_entry { } }`, codes.InvalidArgument},
-	{`type: INSERT entity { table_entry { table_id: @route match { field_id: 1 lpm { value: "\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" prefix_len: 32 } } action { action { action_id: @forward params { param_id: 1 value: "\x01" } } } } }`, codes.OK},
-	{`type: INSERT entity { table_entry { table_id: @route action { action { action_id: @forward params { param_id: 1 value: "\x02" } } } } }`, codes.OK},
-	{`type: INSERT entity { table_entry { table_id: @route match { field_id: 1 lpm { value: "\x01" prefix_len: 127 } } action { action { action_id: @drop } } } }`, codes.InvalidArgument},
-	{`type: INSERT entity { table_entry { table_id: @route match { field_id: 1 lpm { value: "\x00" prefix_len: 0 } } action { action { action_id: @drop } } } }`, codes.InvalidArgument},
-	{`type: INSERT entity { table_entry { table_id: @acl priority: 10 match { field_id: 4 exact { value: "\x01" } } match { field_id: 3 optional { value: "\x08\x00" } } match { field_id: 1 ternary { value: "\x00\x10" mask: "\x00\xf0" } } match { field_id: 2 range { low: "\x01" high: "\x00\x03" } } action { action { action_id: @drop } } } }`, codes.OK},
-	{`type: INSERT entity { table_entry { table_id: @acl match { field_id: 4 exact { value: "\x01" } } action { action { action_id: @drop } } } }`, codes.InvalidArgument},
-	{`type: INSERT entity { table_entry { table_id: @acl priority: 1 match { field_id: 1 ternary { value: "\x00" mask: "\x00" } } match { field_id: 4 exact { value: "\x01" } } action { action { action_id: @drop } } } }`, codes.InvalidArgument},
-	{`type: INSERT entity { table_entry { table_id: @acl priority: 1 match { field_id: 1 ternary { value: "\x01\x01" mask: "\x10" } } match { field_id: 4 exact { value: "\x01" } } action { action { action_id: @drop } } } }`, codes.InvalidArgument},
-	{`type: MODIFY entity { table_entry { table_id: @miss is_default_action: true action { action { action_id: @forward params { param_id: 1 value: "\x00\x04" } } } } }`, codes.OK},
-	{`type: INSERT entity { table_entry { table_id: @miss is_default_action: true action { action { action_id: @drop } } } }`, codes.InvalidArgument},
-	{`type: MODIFY entity { table_entry { table_id: @fixed is_default_action: true action { action { action_id: @drop } } } }`, codes.PermissionDenied},
-	{`type: MODIFY entity { table_entry { table_id: @route is_default_action: true action { action { action_id: @forward_tag params { param_id: 1 value: "\x01" } params { param_id: 2 value: "\x01" } } } } }`, codes.PermissionDenied},
-	{`type: INSERT entity { table_entry { table_id: @source match { field_id: 1 exact { value: "\x02" } } action { action { action_id: @NoAction } } idle_timeout_ns: 1000000000 } }`, codes.OK},
-	{`type: INSERT entity { table_entry { table_id: @spread match { field_id: 1 exact { value: "\x08\x00" } } action { action_profile_action_set { action_profile_actions { action { action_id: @forward params { param_id: 1 value: "\x00\x01" } } weight: 2 } action_profile_actions { action { action_id: @drop } weight: 1 } } } } }`, codes.OK},
-	{`type: INSERT entity { action_profile_member { action_profile_id: @ways member_id: 1 action { action_id: @drop } } }`, codes.InvalidArgument},
-	{`type: INSERT entity { action_profile_member { action_profile_id: @hops member_id: 1 action { action_id: @forward params { param_id: 1 value: "\x00\x02" } } } }`, codes.OK},
-	{`type: INSERT entity { action_profile_member { action_profile_id: @hops member_id: 1 action { action_id: @drop } } }`, codes.AlreadyExists},
+	{`type: INSERT entity { table_entry { table_id: @route match { field_id: 1 lpm {
+		value: "\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" prefix_len: 32 } }
+		action { action { action_id: @forward params { param_id: 1 value: "\x01" } } } } }`, codes.OK},
+	{`type: INSERT entity { table_entry { table_id: @route action { action { action_id: @forward
+		params { param_id: 1 value: "\x02" } } } } }`, codes.OK},
+	{`type: INSERT entity { table_entry { table_id: @route match { field_id: 1 lpm { value: "\x01"
+		prefix_len: 127 } } action { action { action_id: @drop } } } }`, codes.InvalidArgument},
+	{`type: INSERT entity { table_entry { table_id: @route match { field_id: 1 lpm { value: "\x00"
+		prefix_len: 0 } } action { action { action_id: @drop } } } }`, codes.InvalidArgument},
+	{`type: INSERT entity { table_entry { table_id: @acl priority: 10 match { field_id: 4 exact {
+		value: "\x01" } } match { field_id: 3 optional { value: "\x08\x00" } } match { field_id: 1
+		ternary { value: "\x00\x10" mask: "\x00\xf0" } } match { field_id: 2 range { low: "\x01"
+		high: "\x00\x03" } } action { action { action_id: @drop } } } }`, codes.OK},
+	{`type: INSERT entity { table_entry { table_id: @acl match { field_id: 4 exact { value: "\x01" } }
+		action { action { action_id: @drop } } } }`, codes.InvalidArgument},
+	{`type: INSERT entity { table_entry { table_id: @acl priority: 1 match { field_id: 1 ternary {
+		value: "\x00" mask: "\x00" } } match { field_id: 4 exact { value: "\x01" } } action { action {
+		action_id: @drop } } } }`, codes.InvalidArgument},
+	{`type: INSERT entity { table_entry { table_id: @acl priority: 1 match { field_id: 1 ternary {
+		value: "\x01\x01" mask: "\x10" } } match { field_id: 4 exact { value: "\x01" } } action {
+		action { action_id: @drop } } } }`, codes.InvalidArgument},
+	{`type: MODIFY entity { table_entry { table_id: @miss is_default_action: true action { action {
+		action_id: @forward params { param_id: 1 value: "\x00\x04" } } } } }`, codes.OK},
+	{`type: INSERT entity { table_entry { table_id: @miss is_default_action: true action { action {
+		action_id: @drop } } } }`, codes.InvalidArgument},
+	{`type: MODIFY entity { table_entry { table_id: @fixed is_default_action: true action { action {
+		action_id: @drop } } } }`, codes.PermissionDenied},
+	{`type: MODIFY entity { table_entry { table_id: @route is_default_action: true action { action {
+		action_id: @forward_tag params { param_id: 1 value: "\x01" } params { param_id: 2
+		value: "\x01" } } } } }`, codes.PermissionDenied},
+	{`type: INSERT entity { table_entry { table_id: @source match { field_id: 1 exact {
+		value: "\x02" } } action { action { action_id: @NoAction } }
+		idle_timeout_ns: 1000000000 } }`, codes.OK},
+	{`type: INSERT entity { table_entry { table_id: @spread match { field_id: 1 exact {
+		value: "\x08\x00" } } action { action_profile_action_set { action_profile_actions { action {
+		action_id: @forward params { param_id: 1 value: "\x00\x01" } } weight: 2 }
+		action_profile_actions { action { action_id: @drop } weight: 1 } } } } }`, codes.OK},
+	{`type: INSERT entity { action_profile_member { action_profile_id: @ways member_id: 1 action {
+		action_id: @drop } } }`, codes.InvalidArgument},
+	{`type: INSERT entity { action_profile_member { action_profile_id: @hops member_id: 1 action {
+		action_id: @forward params { param_id: 1 value: "\x00\x02" } } } }`, codes.OK},
+	{`type: INSERT entity { action_profile_member { action_profile_id: @hops member_id: 1 action {
+		action_id: @drop } } }`, codes.AlreadyExists},
 	{`type: DELETE entity { action_profile_member { action_profile_id: @hops member_id: 2 } }`,
 		codes.NotFound},
-	{`type: INSERT entity { table_entry { table_id: @hop match { field_id: 1 exact { value: "\x01" } } action { action_profile_member_id: 1 } } }`, codes.OK},
-	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 7 replicas { port: "\x02" instance: 1 } replicas { port: "\x03" instance: 2 } } } }`, codes.OK},
-	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 7 } } }`, codes.AlreadyExists},
+	{`type: INSERT entity { table_entry { table_id: @hop match { field_id: 1 exact { value: "\x01" } }
+		action { action_profile_member_id: 1 } } }`, codes.OK},
+	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry {
+		multicast_group_id: 7 replicas { port: "\x02" instance: 1 } replicas { port: "\x03"
+		instance: 2 } } } }`, codes.OK},
+	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry {
+		multicast_group_id: 7 } } }`, codes.AlreadyExists},
 	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry { } } }`,
 		codes.InvalidArgument},
-	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 65536 } } }`, codes.OutOfRange},
-	{`type: MODIFY entity { packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 8 } } }`, codes.NotFound},
-	{`type: INSERT entity { packet_replication_engine_entry { clone_session_entry { session_id: 5 replicas { port: "\x01\xfe" instance: 1 } } } }`, codes.OK},
-	{`type: DELETE entity { packet_replication_engine_entry { clone_session_entry { session_id: 6 } } }`, codes.NotFound},
-	{`type: MODIFY entity { counter_entry { counter_id: @rx index { index: 2 } data { packet_count: 3 byte_count: 300 } } }`, codes.OK},
+	{`type: INSERT entity { packet_replication_engine_entry { multicast_group_entry {
+		multicast_group_id: 65536 } } }`, codes.OutOfRange},
+	{`type: MODIFY entity { packet_replication_engine_entry { multicast_group_entry {
+		multicast_group_id: 8 } } }`, codes.NotFound},
+	{`type: INSERT entity { packet_replication_engine_entry { clone_session_entry { session_id: 5
+		replicas { port: "\x01\xfe" instance: 1 } } } }`, codes.OK},
+	{`type: DELETE entity { packet_replication_engine_entry { clone_session_entry {
+		session_id: 6 } } }`, codes.NotFound},
+	{`type: MODIFY entity { counter_entry { counter_id: @rx index { index: 2 } data { packet_count: 3
+		byte_count: 300 } } }`, codes.OK},
 	{`type: MODIFY entity { counter_entry { counter_id: @rx index { index: -1 } data { } } }`,
 		codes.InvalidArgument},
 	{`type: INSERT entity { counter_entry { counter_id: @rx index { index: 2 } } }`,
 		codes.InvalidArgument},
-	{`type: MODIFY entity { meter_entry { meter_id: @police index { index: 1 } config { cir: 10 cburst: 20 pir: 30 pburst: 40 } } }`, codes.OK},
+	{`type: MODIFY entity { meter_entry { meter_id: @police index { index: 1 } config { cir: 10
+		cburst: 20 pir: 30 pburst: 40 } } }`, codes.OK},
 	{`type: MODIFY entity { digest_entry { digest_id: @learn_t config { } } }`, codes.NotFound},
-	{`type: INSERT entity { digest_entry { digest_id: @learn_t config { max_timeout_ns: 1000000 max_list_size: 2 ack_timeout_ns: 5000000 } } }`, codes.OK},
+	{`type: INSERT entity { digest_entry { digest_id: @learn_t config { max_timeout_ns: 1000000
+		max_list_size: 2 ack_timeout_ns: 5000000 } } }`, codes.OK},
 }
 
 // Reads that must give the same on both.

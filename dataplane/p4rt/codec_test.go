@@ -65,7 +65,8 @@ func TestCodecDecodes(t *testing.T) {
 	many := &p4v1.WriteRequest{}
 	for i := range 3 * block {
 		e := &p4v1.TableEntry{TableId: uint32(i), Match: wide.Match[:i%5],
-			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{Params: wide.Action.GetAction().GetParams()[:i%7]}}}}
+			Action: &p4v1.TableAction{Type: &p4v1.TableAction_Action{
+				Action: &p4v1.Action{Params: wide.Action.GetAction().GetParams()[:i%7]}}}}
 		if i == block {
 			e = wide
 		}

@@ -290,8 +290,11 @@ func streamPool(t testing.TB) []*p4v1.StreamMessageRequest {
 		`arbitration { device_id: 1 election_id { low: 1 } }`,
 		`arbitration { device_id: 1 election_id { low: 2 } }`,
 		`arbitration { device_id: 1 election_id { high: 1 } role { name: "a" } }`,
-		`arbitration { device_id: 1 role { name: "b" config { [type.googleapis.com/google.protobuf.Struct] { fields { key: "packetIn" value { bool_value: false } } } } } election_id { low: 5 } }`,
-		`packet { payload: "0123456789abcdef" metadata { metadata_id: 1 value: "\x01" } metadata { metadata_id: 2 value: "\x00" } }`,
+		`arbitration { device_id: 1 role { name: "b" config {
+			[type.googleapis.com/google.protobuf.Struct] { fields { key: "packetIn" value {
+			bool_value: false } } } } } election_id { low: 5 } }`,
+		`packet { payload: "0123456789abcdef" metadata { metadata_id: 1 value: "\x01" } metadata {
+			metadata_id: 2 value: "\x00" } }`,
 		`digest_ack { digest_id: @learn_t list_id: 1 }`,
 		`other { type_url: "x" }`,
 	} {

@@ -37,9 +37,11 @@ func TestPipelineMismatch(t *testing.T) {
 		{"id used twice", func(i *configv1.P4Info) { i.Tables[1].Preamble.Id = i.Tables[0].Preamble.Id },
 			`P4Info: table "IngressImpl.route" and table "IngressImpl.station" have the same id 0x02ca0ba1`},
 		{"no such table", func(i *configv1.P4Info) { i.Tables[0].Preamble.Name = "IngressImpl.other" },
-			`table "IngressImpl.other" of the P4Info is not in the program; compile both from the same source`},
+			`table "IngressImpl.other" of the P4Info is not in the program; compile both from the same ` +
+				`source`},
 		{"width", func(i *configv1.P4Info) { find(i, "station").MatchFields[0].Bitwidth = 32 },
-			`table "IngressImpl.station": match field "dst" has 32 bits in the P4Info and 48 in the program`},
+			`table "IngressImpl.station": match field "dst" has 32 bits in the P4Info and 48 in the ` +
+				`program`},
 		{"width of 0", func(i *configv1.P4Info) { find(i, "station").MatchFields[0].Bitwidth = 0 },
 			`P4Info: match field "dst" of table "IngressImpl.station" is 0 bits wide; want 1 to 65536`},
 		{"match kind", func(i *configv1.P4Info) {
@@ -51,7 +53,8 @@ func TestPipelineMismatch(t *testing.T) {
 			find(i,
 				"station").MatchFields[0].Match = &configv1.MatchField_OtherMatchType{OtherMatchType: "fuzzy"}
 		},
-			`P4Info: match field "dst" of table "IngressImpl.station" has match type "fuzzy"; want EXACT, LPM, TERNARY, RANGE or OPTIONAL`},
+			`P4Info: match field "dst" of table "IngressImpl.station" has match type "fuzzy"; want EXACT, ` +
+				`LPM, TERNARY, RANGE or OPTIONAL`},
 		{"key", func(i *configv1.P4Info) { find(i, "acl").MatchFields = find(i, "acl").MatchFields[:2] },
 			`table "IngressImpl.acl": 2 match fields in the P4Info, 4 in the program`},
 		{"parameter", func(i *configv1.P4Info) {
@@ -69,16 +72,19 @@ func TestPipelineMismatch(t *testing.T) {
 				}
 			}
 		},
-			`table "IngressImpl.station": action "IngressImpl.walk" of the P4Info is not one of its actions in the program`},
+			`table "IngressImpl.station": action "IngressImpl.walk" of the P4Info is not one of its ` +
+				`actions in the program`},
 		{"action reference", func(i *configv1.P4Info) { i.Tables[0].ActionRefs[0].Id = 5 },
 			`P4Info: table "IngressImpl.station" refers to action 0x00000005, which is not in the P4Info`},
 		{"implementation", func(i *configv1.P4Info) {
 			find(i, "spread").ImplementationId = 0
 			i.ActionProfiles[0].TableIds = nil
 		},
-			`table "IngressImpl.spread": the program implements it with action profile "IngressImpl.ways", the P4Info with none`},
+			`table "IngressImpl.spread": the program implements it with action profile "IngressImpl.ways",` +
+				` the P4Info with none`},
 		{"selector", func(i *configv1.P4Info) { i.ActionProfiles[0].WithSelector = false },
-			`action profile "IngressImpl.ways": with_selector is false in the P4Info and true in the program`},
+			`action profile "IngressImpl.ways": with_selector is false in the P4Info and true in the ` +
+				`program`},
 		{"counter", func(i *configv1.P4Info) {
 			i.Counters[0].Size = 9
 		}, `counter "IngressImpl.rx": size 9 in the P4Info and 8 in the program`},
@@ -104,13 +110,15 @@ func TestPipelineMismatch(t *testing.T) {
 			i.TypeInfo.NewTypes = stringType("port_t")
 			find(i, "route").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
 		},
-			`P4Info: match field "dst" of table "IngressImpl.route" is lpm and has type "port_t", translated to strings; want exact or optional`},
+			`P4Info: match field "dst" of table "IngressImpl.route" is lpm and has type "port_t", ` +
+				`translated to strings; want exact or optional`},
 		{"a type of two widths", func(i *configv1.P4Info) {
 			i.TypeInfo.NewTypes = stringType("port_t")
 			find(i, "station").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
 			find(i, "fixed").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
 		},
-			`table "IngressImpl.station": match field "dst": type "port_t" has 48 bits in the program; it has 16 elsewhere`},
+			`table "IngressImpl.station": match field "dst": type "port_t" has 48 bits in the program; it ` +
+				`has 16 elsewhere`},
 		{"a given value too wide", func(i *configv1.P4Info) {
 			i.TypeInfo.NewTypes = stringType("port_t", `@p4runtime_translation_mappings({{"big", 65536}})`)
 			find(i, "fixed").MatchFields[0].TypeName = &configv1.P4NamedType{Name: "port_t"}
@@ -125,11 +133,14 @@ func TestPipelineMismatch(t *testing.T) {
 			i.ValueSets[0].Match[0].Match = &configv1.MatchField_MatchType_{MatchType: configv1.MatchField_TERNARY}
 			i.ValueSets[0].Match[0].Name = "type"
 		},
-			`value set "ParserImpl.ipv6_types": field "type" is ternary; BMv2 JSON has exact value sets only`},
+			`value set "ParserImpl.ipv6_types": field "type" is ternary; BMv2 JSON has exact value sets ` +
+				`only`},
 		{"register of a struct", func(i *configv1.P4Info) {
-			i.Registers[0].TypeSpec = &configv1.P4DataTypeSpec{TypeSpec: &configv1.P4DataTypeSpec_Struct{Struct: &configv1.P4NamedType{Name: "learn_t"}}}
+			i.Registers[0].TypeSpec = &configv1.P4DataTypeSpec{
+				TypeSpec: &configv1.P4DataTypeSpec_Struct{Struct: &configv1.P4NamedType{Name: "learn_t"}}}
 		},
-			`register "IngressImpl.last_source": its type has 2 fields in the P4Info; registers of BMv2 JSON hold one`},
+			`register "IngressImpl.last_source": its type has 2 fields in the P4Info; registers of BMv2 ` +
+				`JSON hold one`},
 		{"extern", func(i *configv1.P4Info) {
 			i.Externs = []*configv1.Extern{{ExternTypeName: "Wonder"}}
 		},

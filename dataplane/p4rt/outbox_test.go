@@ -34,7 +34,8 @@ func TestOutboxBounded(t *testing.T) {
 		t.Errorf("%d notices wait, the last is %v", len(o.queue), o.queue[len(o.queue)-1])
 	}
 	packet := func(n int) *p4v1.StreamMessageResponse {
-		return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{Payload: make([]byte, n)}}}
+		return &p4v1.StreamMessageResponse{
+			Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{Payload: make([]byte, n)}}}
 	}
 	for range 30 {
 		o.put(packet(1 << 20))

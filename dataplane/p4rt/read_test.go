@@ -25,7 +25,8 @@ func TestReadInParts(t *testing.T) {
 				Match: []*p4v1.FieldMatch{{FieldId: 1, FieldMatchType: &p4v1.FieldMatch_Exact_{
 					Exact: &p4v1.FieldMatch_Exact{Value: []byte{1, byte(i >> 8), byte(i)}},
 				}}},
-				Action:   &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
+				Action: &p4v1.TableAction{
+					Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: env.ids["NoAction"]}}},
 				Metadata: bytes.Repeat([]byte{byte(i)}, 5000),
 			})})
 	}

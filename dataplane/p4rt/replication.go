@@ -32,7 +32,8 @@ func (r *realm) writeReplication(typ p4v1.Update_Type, e *p4v1.PacketReplication
 		}
 		return nil
 	}
-	return invalid("the packet replication engine entry is empty; want a multicast group or a clone session")
+	return invalid("the packet replication engine entry is empty; want a multicast group or a clone " +
+		"session")
 }
 
 func (r *realm) writeMulticastGroup(typ p4v1.Update_Type, e *p4v1.MulticastGroupEntry,
@@ -248,7 +249,8 @@ func (r *realm) readReplication(q *p4v1.PacketReplicationEngineEntry, out *readi
 		}
 		return notFound("clone session %d does not exist", id)
 	}
-	return invalid("the packet replication engine entry is empty; want a multicast group or a clone session")
+	return invalid("the packet replication engine entry is empty; want a multicast group or a clone " +
+		"session")
 }
 
 func (r *realm) multicastGroup(g dataplane.MulticastGroup) *p4v1.Entity {

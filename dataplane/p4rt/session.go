@@ -87,18 +87,21 @@ func (x *Session) Receive(now time.Duration, m *p4v1.StreamMessageRequest) error
 	case *p4v1.StreamMessageRequest_Packet:
 		if err := x.packetOut(now, u.Packet); err != nil {
 			x.reject(err,
-				&p4v1.StreamError{Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}})
+				&p4v1.StreamError{
+					Details: &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}})
 		}
 		return nil
 	case *p4v1.StreamMessageRequest_DigestAck:
 		if err := x.ackDigest(u.DigestAck); err != nil {
 			x.reject(err,
-				&p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
+				&p4v1.StreamError{Details: &p4v1.StreamError_DigestListAck{
+					DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}})
 		}
 		return nil
 	case *p4v1.StreamMessageRequest_Other:
 		x.reject(errorf(codes.Unimplemented, "stream messages of other types are not supported"),
-			&p4v1.StreamError{Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
+			&p4v1.StreamError{
+				Details: &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}})
 		return nil
 	}
 	return invalid("the stream message is empty; want an arbitration update, a packet-out or a " +
@@ -316,7 +319,8 @@ func (a *access) filter(d *Device, m *p4v1.StreamMessageResponse) *p4v1.StreamMe
 		if len(own.TableEntry) == 0 {
 			return nil
 		}
-		return &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: own}}
+		return &p4v1.StreamMessageResponse{
+			Update: &p4v1.StreamMessageResponse_IdleTimeoutNotification{IdleTimeoutNotification: own}}
 	}
 	return m
 }

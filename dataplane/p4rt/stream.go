@@ -160,7 +160,8 @@ func (c *channel) target(m *p4v1.StreamMessageRequest) (*served, *Session, error
 	case *p4v1.StreamMessageRequest_Packet:
 		e.Details = &p4v1.StreamError_PacketOut{PacketOut: &p4v1.PacketOutError{PacketOut: u.Packet}}
 	case *p4v1.StreamMessageRequest_DigestAck:
-		e.Details = &p4v1.StreamError_DigestListAck{DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}
+		e.Details = &p4v1.StreamError_DigestListAck{
+			DigestListAck: &p4v1.DigestListAckError{DigestListAck: u.DigestAck}}
 	case *p4v1.StreamMessageRequest_Other:
 		e.Details = &p4v1.StreamError_Other{Other: &p4v1.StreamOtherError{Other: u.Other}}
 	}

@@ -55,7 +55,8 @@ func (r *realm) readTableEntries(q *p4v1.TableEntry, out *reading) *Error {
 			return err.in("table %q", t.name)
 		}
 		if len(act.Action.GetParams()) > 0 {
-			return invalid("table %q: entries cannot be selected by action parameters; give the action_id only", t.name)
+			return invalid("table %q: entries cannot be selected by action parameters; give the action_id "+
+				"only", t.name)
 		}
 	}
 	var match []engine.Match
@@ -178,7 +179,8 @@ func (r *realm) defaultEntry(t *tableSchema, q *p4v1.TableEntry) *p4v1.Entity {
 	if t.profile != nil {
 		for _, a := range t.actions {
 			if a.name == noAction {
-				e.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: a.id}}}
+				e.Action = &p4v1.TableAction{
+					Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: a.id}}}
 			}
 		}
 	} else if x, _, err := r.sw.DefaultEntry(t.engine); err == nil {

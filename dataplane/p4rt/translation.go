@@ -185,7 +185,8 @@ func (p *packetSchema) bindPacket(headers []engine.HeaderInfo) *Error {
 		found = widths
 	}
 	if found == nil {
-		return invalid("the %q header of the P4Info is not in the program; compile both from the same source", p.name)
+		return invalid("the %q header of the P4Info is not in the program; compile both from the same "+
+			"source", p.name)
 	}
 	for i := range p.fields {
 		if _, err := p.fields[i].bind(found[i], "the "+p.name+" header"); err != nil {

@@ -23,8 +23,11 @@ func FuzzWrite(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte(`{"outcome":{"result":"transmitted"},"steps":[{"replicate":{}},{"stage":{"name":"parser"},"steps":[{"checksum":{}},{}]}]}`))
-	f.Add([]byte(`{"copies":[null,{"steps":[{"table":{"key":[{"value":"0x00000000000000000000000000000000","entry":{"prefix":999}}]}}]}]}`))
+	f.Add([]byte(`{"outcome":{"result":"transmitted"},"steps":[{"replicate":{}},` +
+		`{"stage":{"name":"parser"},"steps":[{"checksum":{}},{}]}]}`))
+	f.Add([]byte(`{"copies":[null,` +
+		`{"steps":[{"table":{"key":[{"value":"0x00000000000000000000000000000000",` +
+		`"entry":{"prefix":999}}]}}]}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r := &trace.Record{}
 		if json.Unmarshal(text, r) != nil {

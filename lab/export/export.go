@@ -86,7 +86,8 @@ func Files(n lab.Network, o Options) ([]File, error) {
 		return bad("%d controllers: want 1, or 3 to %d, of which more than half must be there",
 			o.Controllers, maxControllers)
 	case o.Controllers != 1 && o.Tool == Mininet:
-		return bad("%d controllers: want 1 with mininet, whose controller runs in the namespace of the machine", o.Controllers)
+		return bad("%d controllers: want 1 with mininet, whose controller runs in the namespace of the "+
+			"machine", o.Controllers)
 	case o.Data != "" && o.Tool != Compose:
 		return bad("a folder of data %q: want none with %s, which has a file of its own for everything",
 			o.Data, o.Tool)

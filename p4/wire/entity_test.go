@@ -6,8 +6,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// TestEntity: an entity of each kind of P4Runtime holds the message; any other message is a fault of
-// the program.
+// TestEntity: an entity of each kind of P4Runtime holds the message; any other message is a fault
+// of the program.
 func TestEntity(t *testing.T) {
 	kinds := new(p4v1.Entity).ProtoReflect().Descriptor().Oneofs().ByName("entity").Fields()
 	for i := range kinds.Len() {

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestFailedSet: an error of the way to the switch, or of a Set that was given up, is no refusal, and
-// the session begins anew; every other code is an answer of the switch, and refuses the rows.
+// TestFailedSet: an error of the way to the switch, or of a Set that was given up, is no refusal,
+// and the session begins anew; every other code is an answer of the switch, and refuses the rows.
 func TestFailedSet(t *testing.T) {
 	lost := map[codes.Code]bool{codes.Unavailable: true, codes.DeadlineExceeded: true,
 		codes.Canceled: true}

@@ -222,7 +222,8 @@ func (c *Config) explain(err error, log *core) error {
 	case errors.Is(err, ErrReplaced):
 		return fmt.Errorf("%w: move the directory away, and start with an empty one", err)
 	case errors.Is(err, ErrDamaged) && c.Peers == nil:
-		return fmt.Errorf("%w: move the directory away, and have \"weft restore\" make a new one of a backup", err)
+		return fmt.Errorf("%w: move the directory away, and have \"weft restore\" make a new one of a "+
+			"backup", err)
 	case errors.Is(err, ErrDamaged):
 		return fmt.Errorf("%w: have the controller replaced (\"weft replace controller %s\" at another "+
 			"one), and start it with an empty directory", err, c.Peers.Name)

@@ -177,7 +177,8 @@ func (c *Config) fits(d *content) error {
 	all := strings.Join(names, ", ")
 	if c.Peers == nil {
 		if len(d.members) > 1 || d.members[0].Address != alone {
-			return fmt.Errorf("%w, which controllers form (%s), and the configuration is of a controller alone: "+
+			return fmt.Errorf("%w, which controllers form (%s), and the configuration is of a controller "+
+				"alone: "+
 				"give it their cluster.etcd.members, or have \"weft restore\" make a new directory of a backup",
 				ErrForeign, all)
 		}

@@ -47,10 +47,15 @@ type step struct {
 }
 
 const (
-	groupSpec = `{"proxyAddress":"2001:db8:ffff::1","designatedQpn":4096,"source":{"address":"2001:db8:1::1","qpn":256},"receivers":[{"address":"2001:db8:1::2","qpn":512}]}`
+	groupSpec = `{"proxyAddress":"2001:db8:ffff::1","designatedQpn":4096,` +
+		`"source":{"address":"2001:db8:1::1","qpn":256},"receivers":[{"address":"2001:db8:1::2",` +
+		`"qpn":512}]}`
 	// Two nodes and a link of weight 10.
-	networkSpec = `{"asn":64512,"nodes":[{"name":"o","routerId":"10.9.0.1","loopback":"2001:db8:f::1","locator":"5f00:e:1::/48"},{"name":"p","routerId":"10.9.0.2","loopback":"2001:db8:f::2","locator":"5f00:e:2::/48"}],"links":[{"a":"o","portA":1,"b":"p","portB":1,"metric":10}]}`
-	ccSpec      = `{"nscc":{"gamma":0.8,"maxMdJump":0.5,"maxCwnd":1048576,"targetDelay":"9us"}}`
+	networkSpec = `{"asn":64512,"nodes":[{"name":"o","routerId":"10.9.0.1",` +
+		`"loopback":"2001:db8:f::1","locator":"5f00:e:1::/48"},{"name":"p","routerId":"10.9.0.2",` +
+		`"loopback":"2001:db8:f::2","locator":"5f00:e:2::/48"}],"links":[{"a":"o","portA":1,"b":"p",` +
+		`"portB":1,"metric":10}]}`
+	ccSpec = `{"nscc":{"gamma":0.8,"maxMdJump":0.5,"maxCwnd":1048576,"targetDelay":"9us"}}`
 )
 
 // TestChangesAreAudited: the controller writes each change of each kind together with its record.
@@ -131,11 +136,13 @@ func TestChangesAreAudited(t *testing.T) {
 		{"PATCH", "/v1/srv6-policies/x", `{"spec":{"metric":"igp"}}`, 200, "srv6-policies/x",
 			`"metric":"delay"`, `"headend":"a"`},
 		{"POST", "/v1/tenants",
-			`{"name":"x","spec":{"slice":1,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}}`, 201, "tenants/x", "", `"slice":1`},
+			`{"name":"x","spec":{"slice":1,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c",` +
+				`"port":11}],"policies":["x"]}}`, 201, "tenants/x", "", `"slice":1`},
 		{"PATCH", "/v1/tenants/x", `{"spec":{"rate":7000000}}`, 200, "tenants/x", `"slice":1`,
 			`"rate":7000000`},
 		{"PUT", "/v1/tenants/x",
-			`{"spec":{"slice":2,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}}`, 200, "tenants/x", `"slice":1`, `"slice":2`},
+			`{"spec":{"slice":2,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],` +
+				`"policies":["x"]}}`, 200, "tenants/x", `"slice":1`, `"slice":2`},
 		{"POST", "/v1/pfc-policies", `{"name":"x","spec":{"srv6Policy":"x","tenant":"x"}}`, 201,
 			"pfc-policies/x", "", `"tenant":"x"`},
 		{"PUT", "/v1/pfc-policies/x", `{"spec":{"srv6Policy":"x","tenant":"x","maxPause":"2s"}}`, 200,

@@ -45,7 +45,8 @@ func creatable() []struct{ path, spec string } {
 	return []struct{ path, spec string }{
 		{"/v1/networks/", networkSpec},
 		{"/v1/projects/",
-			`{"hosts":[{"name":"ha"},{"name":"hb"}],"ports":[{"switch":"a","port":11},{"switch":"c","port":11}],"proxies":[{"prefix":"2001:db8:ffff::/64"}],` +
+			`{"hosts":[{"name":"ha"},{"name":"hb"}],"ports":[{"switch":"a","port":11},{"switch":"c",` +
+				`"port":11}],"proxies":[{"prefix":"2001:db8:ffff::/64"}],` +
 				`"qpns":[{"first":4096,"last":4096}],"slices":[{"slice":1}],"priorities":[{"priority":3}]}`},
 		{"/v1/jobs/", `{"hosts":"ha,hb","layout":{"dp":2}}`},
 		{"/v1/leases/", leaseSpec},
@@ -53,10 +54,12 @@ func creatable() []struct{ path, spec string } {
 		{"/v1/silences/", silenceSpec()},
 		{"/v1/notifications/", notificationSpec},
 		{"/v1/multicast-groups/",
-			`{"proxyAddress":"2001:db8:ffff::1","designatedQpn":4096,"source":{"address":"2001:db8:1::1","qpn":256},"receivers":[{"address":"2001:db8:1::2","qpn":512}]}`},
+			`{"proxyAddress":"2001:db8:ffff::1","designatedQpn":4096,"source":{"address":"2001:db8:1::1",` +
+				`"qpn":256},"receivers":[{"address":"2001:db8:1::2","qpn":512}]}`},
 		{"/v1/srv6-policies/", `{"headend":"a","endpoint":"c","segments":[{"node":"b"}]}`},
 		{"/v1/tenants/",
-			`{"slice":1,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],"policies":["x"]}`},
+			`{"slice":1,"priority":3,"sites":[{"switch":"a","port":11},{"switch":"c","port":11}],` +
+				`"policies":["x"]}`},
 		{"/v1/pfc-policies/", `{"srv6Policy":"x","tenant":"x"}`},
 	}
 }

@@ -73,10 +73,15 @@ func startProjects(t *testing.T) *projects {
 	}
 	members := `"members":[{"way":"token","name":"` + ids["editor"] +
 		`","role":"editor"},{"way":"token","name":"` + ids["watcher"] + `","role":"viewer"}],`
-	must("PUT", "/v1/projects/acme", `{"spec":{`+members+`"hosts":[{"name":"ha"},{"name":"hc"}],"ports":[{"switch":"a","port":11},{"switch":"c","port":11}],
-		"proxies":[{"prefix":"2001:db8:aaaa::/64"}],"qpns":[{"first":4096,"last":4099}],"slices":[{"slice":1},{"slice":4}],"priorities":[{"priority":3}]}}`, 201)
-	must("PUT", "/v1/projects/globex", `{"spec":{"hosts":[{"name":"ga"},{"name":"gb"},{"name":"gc"}],"ports":[{"switch":"a","port":12},{"switch":"b","port":12},{"switch":"c","port":12}],
-		"proxies":[{"prefix":"2001:db8:bbbb::/64"}],"qpns":[{"first":5000,"last":5003}],"slices":[{"slice":2}],"priorities":[{"priority":2}]}}`, 201)
+	must("PUT", "/v1/projects/acme", `{"spec":{`+members+`"hosts":[{"name":"ha"},{"name":"hc"}],`+
+		`"ports":[{"switch":"a","port":11},{"switch":"c","port":11}],
+		"proxies":[{"prefix":"2001:db8:aaaa::/64"}],"qpns":[{"first":4096,"last":4099}],`+
+		`"slices":[{"slice":1},{"slice":4}],"priorities":[{"priority":3}]}}`, 201)
+	must("PUT", "/v1/projects/globex", `{"spec":{"hosts":[{"name":"ga"},{"name":"gb"},`+
+		`{"name":"gc"}],"ports":[{"switch":"a","port":12},{"switch":"b","port":12},{"switch":"c",`+
+		`"port":12}],
+		"proxies":[{"prefix":"2001:db8:bbbb::/64"}],"qpns":[{"first":5000,"last":5003}],`+
+		`"slices":[{"slice":2}],"priorities":[{"priority":2}]}}`, 201)
 	must("PUT", "/v1/srv6-policies/wan",
 		`{"spec":{"headend":"a","endpoint":"c","segments":[{"node":"b"}]}}`, 201)
 	must("PUT", "/v1/srv6-policies/other", `{"spec":{"headend":"a","endpoint":"b"}}`, 201)
@@ -84,7 +89,8 @@ func startProjects(t *testing.T) *projects {
 		`","designatedQpn":5000,"source":{"address":"2001:db8:1::11","qpn":7},"receivers":[{"address":"`+
 		theirHost+`","qpn":8}]}}`, 201)
 	must("PUT", "/v1/tenants/"+theirGroup,
-		`{"spec":{"slice":2,"priority":2,"sites":[{"switch":"a","port":12},{"switch":"b","port":12}],"policies":["other"]}}`, 201)
+		`{"spec":{"slice":2,"priority":2,"sites":[{"switch":"a","port":12},{"switch":"b","port":12}],`+
+			`"policies":["other"]}}`, 201)
 	must("PUT", "/v1/pfc-policies/"+theirGroup, `{"spec":{"srv6Policy":"other","tenant":"`+theirGroup+
 		`"}}`, 201)
 	for path, body := range own {
@@ -99,8 +105,11 @@ func startProjects(t *testing.T) *projects {
 
 // own are good specs of acme, by the path of their kind.
 var own = map[string]string{
-	"/v1/multicast-groups": `{"proxyAddress":"2001:db8:aaaa::1","designatedQpn":4096,"source":{"address":"2001:db8:1::1","qpn":256},"receivers":[{"address":"2001:db8:1::3","qpn":512}]}`,
-	"/v1/tenants":          `{"slice":1,"priority":3,"sites":[{"switch":"a","port":11,"prefixes":["2001:db8:1::1/128"]},{"switch":"c","port":11}],"policies":["wan"]}`,
+	"/v1/multicast-groups": `{"proxyAddress":"2001:db8:aaaa::1","designatedQpn":4096,` +
+		`"source":{"address":"2001:db8:1::1","qpn":256},"receivers":[{"address":"2001:db8:1::3",` +
+		`"qpn":512}]}`,
+	"/v1/tenants": `{"slice":1,"priority":3,"sites":[{"switch":"a","port":11,` +
+		`"prefixes":["2001:db8:1::1/128"]},{"switch":"c","port":11}],"policies":["wan"]}`,
 }
 
 // ownLease is a lease, and ownJob and ownRanks are jobs of acme: hosts as a list of names, and rank
@@ -444,10 +453,12 @@ func TestWhatOthersUse(t *testing.T) {
 	for _, x := range [][2]string{
 		{"/v1/srv6-policies/other", `{"headend":"a","endpoint":"b"}`},
 		{"/v1/tenants/late",
-			`{"slice":5,"priority":5,"sites":[{"switch":"a","port":11},{"switch":"b","port":11}],"policies":["other"]}`},
+			`{"slice":5,"priority":5,"sites":[{"switch":"a","port":11},{"switch":"b","port":11}],` +
+				`"policies":["other"]}`},
 		{"/v1/pfc-policies/zz-secret", `{"srv6Policy":"other","tenant":"late"}`},
 		{"/v1/projects/late",
-			`{"ports":[{"switch":"a","port":11},{"switch":"b","port":11}],"slices":[{"slice":5}],"priorities":[{"priority":5}]}`},
+			`{"ports":[{"switch":"a","port":11},{"switch":"b","port":11}],"slices":[{"slice":5}],` +
+				`"priorities":[{"priority":5}]}`},
 	} {
 		if status, _, answer := p.send("PUT", x[0], `{"spec":`+x[1]+`}`,
 			p.headers); status != http.StatusCreated {

@@ -45,7 +45,8 @@ func (x *target) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	return x.serve(func(n *gpb.Notification) error {
 		err := stream.Send(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_Update{Update: n}})
 		if err == nil {
-			err = stream.Send(&gpb.SubscribeResponse{Response: &gpb.SubscribeResponse_SyncResponse{SyncResponse: true}})
+			err = stream.Send(&gpb.SubscribeResponse{
+				Response: &gpb.SubscribeResponse_SyncResponse{SyncResponse: true}})
 		}
 		return err
 	}, counters, stream.Context().Done())

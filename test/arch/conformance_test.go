@@ -74,7 +74,8 @@ func TestConformanceTable(t *testing.T) {
 		}
 		m := idPattern.FindStringSubmatch(r.id)
 		if m == nil {
-			t.Errorf("line %d: id %q: want MT-, PFC-, MRC- or API-, perhaps a group, and a number", r.number, r.id)
+			t.Errorf("line %d: id %q: want MT-, PFC-, MRC- or API-, perhaps a group, and a number", r.number,
+				r.id)
 			continue
 		}
 		var number int

@@ -8,9 +8,12 @@ import (
 
 // Three texts with the shapes of the three documents.
 const (
-	oneLine = `A draft of May 2026. It is short. Table of Contents 1. Rules . . . . . . . 1 1.1. End.XY Rules . . . . 2 Authors . . . 3 1. Rules Nodes MUST obey. ` +
-		`They may rest. Li, et al. Expires 1 September 2026 [Page 6] Internet-Draft RDMA Multicast over SRv6 February 2026 ` +
-		`Two things count: 1. One per- branch counter, e.g. CCount. 2. End.XY is a word. 1.1. End.XY Rules S01. If X { S02. Drop ;; Ref1 S03. } Ref1: Never.`
+	oneLine = `A draft of May 2026. It is short. Table of Contents 1. Rules . . . . . . . 1 1.1. ` +
+		`End.XY Rules . . . . 2 Authors . . . 3 1. Rules Nodes MUST obey. ` +
+		`They may rest. Li, et al. Expires 1 September 2026 [Page 6] Internet-Draft RDMA Multicast ` +
+		`over SRv6 February 2026 ` +
+		`Two things count: 1. One per- branch counter, e.g. CCount. 2. End.XY is a word. 1.1. End.XY ` +
+		`Rules S01. If X { S02. Drop ;; Ref1 S03. } Ref1: Never.`
 	paragraphs = `Abstract
 
    Something should be said.

@@ -16,8 +16,8 @@ import (
 const module = "github.com/weft-sdn/weft/"
 
 // allowed lists our folders that a folder may import (docs/architecture.md): "*" stands for any
-// top-level folder but cmd and test, and for the parts in open. A folder below the top with its own line is a part of its
-// parent: only folders that list the part may import the part.
+// top-level folder but cmd and test, and for the parts in open. A folder below the top with its own
+// line is a part of its parent: only folders that list the part may import the part.
 var allowed = map[string][]string{
 	"internal": {},
 	// RDMA CM as a machine, for both ends

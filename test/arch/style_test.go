@@ -23,20 +23,18 @@ const (
 // longLines has the folders at the top that still have lines over mostColumns, and how many: code
 // from before the rule. A number here only goes down.
 var longLines = map[string]int{
-	"access":     1,
-	"api":        9,
-	"cmd":        33,
-	"controller": 20,
-	"dataplane":  129,
+	"api":        4,
+	"cmd":        22,
+	"controller": 16,
+	"dataplane":  37,
 	"host":       8,
 	"internal":   1,
-	"lab":        8,
-	"northbound": 17,
-	"packet":     5,
-	"service":    4,
-	"southbound": 32,
-	"store":      2,
-	"test":       60,
+	"lab":        2,
+	"northbound": 7,
+	"packet":     3,
+	"service":    3,
+	"southbound": 10,
+	"test":       31,
 	"topology":   9,
 }
 

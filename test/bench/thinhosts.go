@@ -210,7 +210,8 @@ func (a *awaited) took(d time.Duration) {
 	a.times = append(a.times, float64(d.Microseconds())/1000)
 }
 
-// taken returns the ms that the host in the middle took since the last call; 0: none has said so yet.
+// taken returns the ms that the host in the middle took since the last call; 0: none has said so
+// yet.
 func (a *awaited) taken() float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()

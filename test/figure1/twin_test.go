@@ -99,7 +99,8 @@ func contents(ctx context.Context, client *bmv2.Client) ([]*p4v1.Entity, error) 
 		return wire.Entity(e)
 	}
 	wanted := []*p4v1.Entity{
-		pre(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: &p4v1.CloneSessionEntry{}}}),
+		pre(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{
+			CloneSessionEntry: &p4v1.CloneSessionEntry{}}}),
 		pre(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{MulticastGroupEntry: &p4v1.MulticastGroupEntry{}}}),
 	}
 	info := p4.P4Info()

@@ -94,7 +94,8 @@ var effects = map[string]bool{
 }
 
 // idle is a primitive without an effect.
-const idle = `{"op":"assign","parameters":[{"type":"field","value":["standard_metadata","egress_spec"]},{"type":"field","value":["standard_metadata","egress_spec"]}]}`
+const idle = `{"op":"assign","parameters":[{"type":"field","value":["standard_metadata",` +
+	`"egress_spec"]},{"type":"field","value":["standard_metadata","egress_spec"]}]}`
 
 // programMutants returns all changes of a compiled P4 program (BMv2 JSON): changes of parsers,
 // conditions and actions, without [sameChanges]. Positions refer to the P4 source where the

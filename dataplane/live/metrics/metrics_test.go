@@ -62,10 +62,12 @@ func TestScrape(t *testing.T) {
 		`weft_dataplane_port_packets_total{direction="out",interface="veth0",port="1"} 7`,
 		`weft_dataplane_port_octets_total{direction="in",interface="veth0",port="1"} 900`,
 		`weft_dataplane_port_octets_total{direction="out",interface="veth0",port="1"} 700`,
-		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="input_full"} 5`,
+		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",` +
+			`reason="input_full"} 5`,
 		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="overrun"} 21`,
 		`weft_dataplane_port_drops_total{direction="in",interface="veth0",port="1",reason="oversize"} 22`,
-		`weft_dataplane_port_drops_total{direction="out",interface="veth0",port="1",reason="transmit_refused"} 1`,
+		`weft_dataplane_port_drops_total{direction="out",interface="veth0",port="1",` +
+			`reason="transmit_refused"} 1`,
 		`weft_dataplane_port_up{interface="veth0",port="1"} 1`,
 		`weft_dataplane_port_up{interface="",port="2"} 0`,
 		`weft_dataplane_packets_total{direction="in"} 10`,

@@ -155,7 +155,8 @@ func TestDemoLive(t *testing.T) {
 // TestResult: the line that programs read, and what makes the demo fail.
 func TestResult(t *testing.T) {
 	line, err := json.Marshal(Result{Demo: "mrc", Mode: "stev", Hosts: 16})
-	const want = `{"demo":"mrc","mode":"stev","hosts":16,"bytes":0,"corrupt":0,"jain":0,"ecmpJain":0,"trimmed":0,"nacks":0,"retransmits":0,` +
+	const want = `{"demo":"mrc","mode":"stev","hosts":16,"bytes":0,"corrupt":0,"jain":0,` +
+		`"ecmpJain":0,"trimmed":0,"nacks":0,"retransmits":0,` +
 		`"droppedUntrimmed":0,"linkDownToDeniedMs":0,"capacityKept":0,"qpErrors":0,"seconds":0}`
 	if err != nil || string(line) != want {
 		t.Errorf("%s, %v\nwant %s", line, err, want)

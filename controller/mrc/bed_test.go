@@ -33,6 +33,7 @@ type bed struct {
 	black  map[topology.LinkID]float64 // share of packets that a link loses, that is up
 	delay  func() time.Duration        // until a host has applied
 	silent bool                        // hosts answer no probes
+	denied func(host string) uint8     // the port that a host may not use, 0: none; nil: none at all
 	made   map[string]fabric.Host
 
 	sets   map[string][]time.Duration // when a host was told something
@@ -233,6 +234,13 @@ func (w *bed) apply(s Set) {
 // answer makes a probe.
 func (w *bed) answer(p Probe) {
 	if h := w.hosts[p.Host]; h == nil || !h.up || w.silent || w.made[p.Host].Name == "" {
+		return
+	}
+	if w.denied != nil && w.denied(p.Host) == p.Request.EV.Port {
+		r := &hostapi.ProbeResult{ID: p.Request.ID, Err: "ev.port: denied"}
+		if err := w.core.ProbeResult(p.Host, r); err != nil {
+			w.t.Fatal(err)
+		}
 		return
 	}
 	received := 0

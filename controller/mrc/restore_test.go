@@ -296,6 +296,30 @@ func TestFirstRoundEnds(t *testing.T) {
 	w.check(never, none)
 }
 
+// TestFirstRoundWithRefusals: in the state of an earlier core, all hosts of a rack deny a port, and
+// refuse to probe by the port. The first round ends before its time is over, and denies no link.
+func TestFirstRoundWithRefusals(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 4, 2, 2)
+	w.denied = func(host string) uint8 {
+		if w.made[host].At[0] == "leaf1-1" && w.hosts[host].held == nil {
+			return 2
+		}
+		return 0
+	}
+	w.core.Tick(0)
+	w.core.SetTopology(w.net.Build())
+	w.core.InSync()
+	for name := range w.made {
+		w.hello(name, hostapi.Version{Epoch: epoch - 1, Number: 1})
+	}
+	w.pump()
+	w.run(5 * time.Second)
+	if len(w.sets) != len(w.made) {
+		t.Errorf("%d hosts are told, want %d", len(w.sets), len(w.made))
+	}
+	w.check(never, none)
+}
+
 // TestGrowth: new links and leaves are tried before EVs over them are allowed; present links remain
 // in use meanwhile.
 func TestGrowth(t *testing.T) {

@@ -457,6 +457,7 @@ func (pr *prober) renewed() {
 	for _, p := range pr.pending {
 		p.links = nil
 	}
+	clear(pr.round.refused)
 }
 
 // Result records the result of a request to a host. The error is of kind ErrUnknownProbe or
@@ -470,6 +471,7 @@ func (pr *prober) result(h *Host, r *hostapi.ProbeResult) error {
 		pr.Counters.UnknownProbes++
 		return fmt.Errorf("host %s: probe %d: %w", h.Name, r.ID, ErrUnknownProbe)
 	case r.Err != "":
+		pr.round.refuse(p.links)
 		pr.forget(r.ID, p)
 		return nil
 	case r.Sent < 1 || r.Sent > p.count || r.Received < 0 || r.Received > r.Sent:

@@ -13,23 +13,40 @@ const provenMisses = 3
 type round struct {
 	ends time.Duration // at the latest
 	done bool
+	// refused counts, by link, the requests that hosts refused: the state of an earlier controller
+	// denies hosts the port.
+	refused map[int32]int
 }
 
 // begun reports whether the round has begun.
 func (r *round) begun() bool { return r.ends > 0 }
 
 // begin starts the first round.
-func (pr *prober) begin() { pr.round.ends = pr.now + pr.restore.FirstRound.D() }
+func (pr *prober) begin() {
+	pr.round.ends, pr.round.refused = pr.now+pr.restore.FirstRound.D(), make(map[int32]int)
+}
+
+// refuse counts a refused request to probe links, while the first round lasts.
+func (r *round) refuse(places []int32) {
+	if !r.begun() || r.done {
+		return
+	}
+	for _, i := range places {
+		r.refused[i]++
+	}
+}
 
 // runRound ends the first round: when every link in use was tried, or its time is
 // over. A link over which no probe came is taken for bad, unless that goes for
-// most: then it is the probes that are. While no host waits for the round a link
-// has all its time: at a first start switches may still be being programmed.
+// most: then it is the probes that are. A link that hosts refuse to probe stays in
+// use, and is not awaited: only the state that hosts get after the round ends the
+// refusals. While no host waits for the round a link has all its time: at a first
+// start switches may still be being programmed.
 func (pr *prober) runRound() {
 	if pr.round.done || !pr.round.begun() {
 		return
 	}
-	proven, bad, open := 0, 0, 0
+	proven, bad, open, refused := 0, 0, 0, 0
 	awaited := pr.Awaited()
 	for i := range int32(pr.links.Len()) {
 		l := pr.links.At(i)
@@ -39,11 +56,13 @@ func (pr *prober) runRound() {
 			proven++
 		case l.Misses() >= provenMisses:
 			bad++
+		case pr.round.refused[i] >= provenMisses:
+			refused++
 		default:
 			open++
 		}
 	}
-	if (open > 0 || bad > 0 && !awaited) && pr.now < pr.round.ends {
+	if (open > 0 || bad+refused > 0 && !awaited) && pr.now < pr.round.ends {
 		return
 	}
 	pr.round.done = true

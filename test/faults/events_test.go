@@ -78,14 +78,7 @@ func (s *scenario) die(edge string, at float64) {
 
 // restartController stops the controller and starts another on the same store.
 func (s *scenario) restartController(at float64, off time.Duration) {
-	s.when(at, func() {
-		s.tell("the controller stops for %v", off)
-		s.control.Stop()
-		s.world.After(off, func() {
-			s.tell("a new controller starts")
-			s.must(s.control.Start())
-		})
-	})
+	s.when(at, func() { s.pauseController(off) })
 }
 
 // loseController stops the controller, starts another that knows nothing, and applies the group

@@ -2,16 +2,13 @@ package faults
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/test/seeds"
 )
 
 // slow is what a run should not take; those that do are told, as something to look at.
@@ -26,51 +23,33 @@ const mostRetries = 500
 // longest run of retries without progress that a source saw.
 func each(t *testing.T, story func(seed uint64, cache *p4rt.Cache) (*scenario, error)) {
 	t.Helper()
-	first, n := seeds.Range(t, 1, standardSeeds)
-	cache := new(p4rt.Cache)
-	var next, failures, longest, intrusions, refused atomic.Uint64
+	var longest, intrusions, refused atomic.Uint64
 	var virtual atomic.Int64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < n; i = next.Add(1) - 1 {
-				seed := first + i
-				s, err := story(seed, cache)
-				if s != nil && s.group != nil {
-					for run := s.group.SourceQP.Counters().MaxRetryRun; ; {
-						old := longest.Load()
-						if run <= old || longest.CompareAndSwap(old, run) {
-							break
-						}
-					}
-					virtual.Add(int64(s.world.Now()))
-					intrusions.Add(uint64(s.hostile.sent))
-					refused.Add(s.hostile.refused())
-				}
-				if err == nil && s.world.Now() > slow {
-					t.Logf("seed %d took %v of virtual time:\n  %s", seed, s.world.Now(),
-						strings.Join(s.story, "\n  "))
-				}
-				if err != nil {
-					failures.Add(1)
-					told := ""
-					if s != nil {
-						told = strings.Join(s.story, "\n  ")
-					}
-					t.Errorf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/faults): %v\n  %s", seed, seed,
-						t.Name(), err, told)
-					if failures.Load() >= 5 {
-						return
-					}
+	sweep(t, standardSeeds, func(seed uint64, cache *p4rt.Cache) ([]string, error) {
+		s, err := story(seed, cache)
+		if s == nil {
+			return nil, err
+		}
+		if s.group != nil {
+			for run := s.group.SourceQP.Counters().MaxRetryRun; ; {
+				old := longest.Load()
+				if run <= old || longest.CompareAndSwap(old, run) {
+					break
 				}
 			}
-		})
-	}
-	wg.Wait()
-	t.Logf("seeds %d to %d: %d failed; %v of virtual time; longest run of retries without progress: "+
-		"%d; of %d forged packets %d were refused as addressed to a SID or encapsulated", first,
-		first+n-1,
-		failures.Load(), time.Duration(virtual.Load()), longest.Load(), intrusions.Load(), refused.Load())
+			virtual.Add(int64(s.world.Now()))
+			intrusions.Add(uint64(s.hostile.sent))
+			refused.Add(s.hostile.refused())
+		}
+		if err == nil && s.world.Now() > slow {
+			t.Logf("seed %d took %v of virtual time:\n  %s", seed, s.world.Now(),
+				strings.Join(s.story, "\n  "))
+		}
+		return s.story, err
+	})
+	t.Logf("%v of virtual time; longest run of retries without progress: %d; of %d forged packets "+
+		"%d were refused as addressed to a SID or encapsulated", time.Duration(virtual.Load()),
+		longest.Load(), intrusions.Load(), refused.Load())
 	if longest.Load() > mostRetries {
 		t.Errorf("%d retries in a row without progress, want at most %d", longest.Load(), mostRetries)
 	}

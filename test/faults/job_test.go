@@ -1,10 +1,7 @@
 package faults
 
 import (
-	"errors"
 	"fmt"
-	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/test/seeds"
 )
 
 const (
@@ -84,7 +80,8 @@ func (s *jobStory) act() {
 	name, what := fmt.Sprint("x", s.rng.IntN(4)), s.rng.IntN(10)
 	job, window := s.job(), s.window()
 	silence := api.SilenceSpec{Cause: "link/x", Until: s.wall(s.between(time.Second, 20*time.Second))}
-	err := s.control.Change(func(core *controller.Core) (err error) {
+	text := fmt.Sprintf("%d of %s, %+v, %+v", what, name, job, window)
+	s.ask(text, func(core *controller.Core) (err error) {
 		pre := resource.Precondition{}
 		switch what {
 		case 0, 1, 2:
@@ -115,11 +112,6 @@ func (s *jobStory) act() {
 		}
 		return err
 	})
-	s.tell("client: %d of %s, %+v, %+v: %v", what, name, job, window, err)
-	var refused *api.Error
-	if err != nil && s.control.Core() != nil && !errors.As(err, &refused) {
-		s.fail("%d of %s: %v", what, name, err)
-	}
 }
 
 // watch looks at the readings of jobs and at the answers to questions, again and again.
@@ -213,40 +205,26 @@ func runJobs(seed uint64, cache *p4rt.Cache) (*jobStory, error) {
 		s.tell("%s %s: %s", e.Type, e.Object, e.Message)
 	}
 	s.watch()
-	s.again(5*time.Millisecond, 100*time.Millisecond, s.act)
-	s.again(50*time.Millisecond, 400*time.Millisecond, s.trouble)
-	s.world.Run(leaseTrouble+jobCalm, func() bool { return s.broken != nil })
+	s.play(clientTrouble, s.act, s.trouble, jobCalm)
+	whole := s.broken == nil && s.whole()
+	s.world.Run(s.world.Now()+time.Second, s.stopped)
 	if s.broken == nil {
-		whole := s.whole()
-		s.world.Run(s.world.Now()+time.Second, func() bool { return s.broken != nil })
 		s.settled(whole && s.whole())
 	}
-	return s, errors.Join(s.broken, s.control.Err())
+	return s, s.outcome()
 }
 
 // TestJobs: clients change jobs, maintenances, silences and projects, and ask about jobs, during
 // failures and restarts. Functions watch and settled check the outcome.
 func TestJobs(t *testing.T) {
-	first, n := seeds.Range(t, 1, leaseSeeds)
-	cache := new(p4rt.Cache)
-	var next, failures, ready, drained, answered atomic.Uint64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < n && failures.Load() < 5; i = next.Add(1) - 1 {
-				s, err := runJobs(first+i, cache)
-				ready.Add(uint64(s.ready))
-				drained.Add(uint64(s.drained))
-				answered.Add(uint64(s.answered))
-				if err != nil {
-					failures.Add(1)
-					t.Errorf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/faults): %v\n  %v", first+i,
-						first+i, t.Name(), err, s.story)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	var ready, drained, answered atomic.Uint64
+	n := sweep(t, clientSeeds, func(seed uint64, cache *p4rt.Cache) ([]string, error) {
+		s, err := runJobs(seed, cache)
+		ready.Add(uint64(s.ready))
+		drained.Add(uint64(s.drained))
+		answered.Add(uint64(s.answered))
+		return s.story, err
+	})
 	t.Logf("%d times a job was ready, %d maintenances began, %d questions have answers, in %d seeds",
 		ready.Load(), drained.Load(), answered.Load(), n)
 	if n >= 8 && (ready.Load() < n/4 || drained.Load() < n/2 || answered.Load() < n) {

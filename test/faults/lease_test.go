@@ -1,11 +1,8 @@
 package faults
 
 import (
-	"errors"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,14 +12,12 @@ import (
 	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/test/seeds"
 	"github.com/weft-sdn/weft/topology"
 )
 
 const (
-	leaseTrouble = 3 * time.Second // in which clients lease paths, and the network breaks
-	leaseCalm    = 2 * time.Second // after which every lease that can have paths has some
-	leaseLook    = 5 * time.Millisecond
+	leaseCalm = 2 * time.Second // after which every lease that can have paths has some
+	leaseLook = 5 * time.Millisecond
 	// leaseLost bounds the time that a lease stays on a denied or forgotten link.
 	leaseLost = 300 * time.Millisecond
 )
@@ -40,12 +35,6 @@ type leaseStory struct {
 type heldAt struct {
 	lease string
 	link  topology.LinkID
-}
-
-func (s *leaseStory) fail(format string, args ...any) {
-	if s.broken == nil {
-		s.broken = fmt.Errorf("at %v: "+format, append([]any{s.world.Now()}, args...)...)
-	}
 }
 
 // leases returns the leases and the network for leases, nil while the network is unknown.
@@ -69,7 +58,8 @@ func (s *leaseStory) act() {
 		s.made++
 	}
 	spec := s.wish()
-	err := s.control.Change(func(core *controller.Core) (err error) {
+	text := fmt.Sprintf("%d of lease %s %+v", what, name, spec)
+	s.ask(text, func(core *controller.Core) (err error) {
 		switch what {
 		case 0:
 			_, _, err = core.Leases().Put(name, spec, resource.Precondition{})
@@ -80,11 +70,6 @@ func (s *leaseStory) act() {
 		}
 		return err
 	})
-	s.tell("client: %d of lease %s %+v: %v", what, name, spec, err)
-	var refused *api.Error
-	if err != nil && s.control.Core() != nil && !errors.As(err, &refused) {
-		s.fail("lease %s: %v", name, err)
-	}
 }
 
 // wish returns a random spec.
@@ -117,26 +102,8 @@ func (s *leaseStory) trouble() {
 		h := s.rng.IntN(4)
 		s.link(fmt.Sprintf("P%d-T0-%d", p, 1+h/2), s.world.Network.Hosts[h].Name, off)
 	case 3:
-		if s.control.Core() == nil {
-			return
-		}
-		s.tell("the controller stops for %v", off)
-		s.control.Stop()
-		s.world.After(off, func() {
-			s.tell("a new controller starts")
-			s.must(s.control.Start())
-		})
+		s.pauseController(off)
 	}
-}
-
-// again calls f at random times until the end of the trouble.
-func (s *leaseStory) again(lo, hi time.Duration, f func()) {
-	s.world.After(s.between(lo, hi), func() {
-		if s.world.Now() < leaseTrouble {
-			f()
-			s.again(lo, hi, f)
-		}
-	})
 }
 
 // look checks the leases again and again. Reservations of a link fit its capacity. An exclusive
@@ -262,45 +229,29 @@ func runLeases(seed uint64, cache *p4rt.Cache) (*leaseStory, error) {
 		s.tell("%s %s: %s", e.Type, e.Object, e.Message)
 	}
 	s.look()
-	s.again(5*time.Millisecond, 100*time.Millisecond, s.act)
-	s.again(50*time.Millisecond, 400*time.Millisecond, s.trouble)
-	s.world.Run(leaseTrouble, func() bool { return s.broken != nil })
-	if s.broken == nil {
-		for at, view := leaseTrouble+leaseCalm, uint64(0); at < limit; at += leaseLost {
-			s.world.Run(at, func() bool { return s.broken != nil })
-			v := s.control.Paths.Core().View()
-			if v.Revision == view { // leases have followed it by now
-				break
-			}
-			view = v.Revision
+	s.play(clientTrouble, s.act, s.trouble, leaseCalm)
+	for view := uint64(0); s.broken == nil && s.world.Now() < limit; {
+		v := s.control.Paths.Core().View()
+		if v.Revision == view { // leases have followed it by now
+			s.settled()
+			break
 		}
-		s.settled()
+		view = v.Revision
+		s.world.Run(s.world.Now()+leaseLost, s.stopped)
 	}
-	return s, errors.Join(s.broken, s.control.Err())
+	return s, s.outcome()
 }
 
 // TestLeases: clients request, move and delete leases during failures of links, switches and ports,
 // and restarts of controllers. Functions look and settled check the leases.
 func TestLeases(t *testing.T) {
-	first, n := seeds.Range(t, 1, leaseSeeds)
-	cache := new(p4rt.Cache)
-	var next, failures, broken, moved atomic.Uint64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < n && failures.Load() < 5; i = next.Add(1) - 1 {
-				s, err := runLeases(first+i, cache)
-				broken.Add(uint64(s.broke))
-				moved.Add(uint64(s.changed))
-				if err != nil {
-					failures.Add(1)
-					t.Errorf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/faults): %v\n  %v", first+i,
-						first+i, t.Name(), err, s.story)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	var broken, moved atomic.Uint64
+	n := sweep(t, clientSeeds, func(seed uint64, cache *p4rt.Cache) ([]string, error) {
+		s, err := runLeases(seed, cache)
+		broken.Add(uint64(s.broke))
+		moved.Add(uint64(s.changed))
+		return s.story, err
+	})
 	t.Logf("%d events of leases, of which %d broke, in %d seeds", moved.Load()+broken.Load(),
 		broken.Load(), n)
 	if n >= 8 && (broken.Load() < n/4 || moved.Load() < 4*n) {

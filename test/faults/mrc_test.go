@@ -3,8 +3,6 @@ package faults
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/host/nic"
 	"github.com/weft-sdn/weft/lab"
-	"github.com/weft-sdn/weft/test/seeds"
 )
 
 // planesStory is a fabric of planes with MRC hosts that write to each other, plus the faults during
@@ -207,29 +204,17 @@ func (s *planesStory) run() error {
 // TestPlanes: in whatever way packets say their path, whatever a link, a switch, a plane or the
 // wires do, all that MRC hosts write arrives, immediate data in order, and no queue pair fails.
 func TestPlanes(t *testing.T) {
-	first, n := seeds.Range(t, 1, planeSeeds)
-	cache := new(p4rt.Cache)
-	var next, failures, trimming atomic.Uint64
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < n && failures.Load() < 5; i = next.Add(1) - 1 {
-				s, err := planesOf(first+i, cache)
-				if err == nil {
-					err = s.run()
-				}
-				if err == nil && s.trimmed > 0 {
-					trimming.Add(1)
-				}
-				if err != nil {
-					failures.Add(1)
-					t.Errorf("seed %d (WEFT_SEED=%d go test -run '^%s$' ./test/faults): %v\n  %v", first+i,
-						first+i, t.Name(), err, s.story)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	var trimming atomic.Uint64
+	n := sweep(t, planeSeeds, func(seed uint64, cache *p4rt.Cache) ([]string, error) {
+		s, err := planesOf(seed, cache)
+		if err == nil {
+			err = s.run()
+		}
+		if err == nil && s.trimmed > 0 {
+			trimming.Add(1)
+		}
+		return s.story, err
+	})
 	t.Logf("packets were trimmed in %d of %d seeds", trimming.Load(), n)
 	if n >= 20 && trimming.Load() < n/4 {
 		t.Errorf("packets were trimmed in %d of %d seeds only", trimming.Load(), n)

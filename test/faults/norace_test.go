@@ -7,5 +7,5 @@ const (
 	replays       = kinds // kinds that TestReplay runs twice
 	modeSeeds     = 6     // seeds of TestModesGiveTheSameBytes
 	planeSeeds    = 500   // runs of TestPlanes
-	leaseSeeds    = 8     // runs of TestLeases
+	clientSeeds   = 8     // runs of TestLeases, of TestJobs and of TestTenants
 )

@@ -9,5 +9,5 @@ const (
 	replays       = 1  // kinds that TestReplay runs twice
 	modeSeeds     = 1  // seeds of TestModesGiveTheSameBytes
 	planeSeeds    = 80 // runs of TestPlanes
-	leaseSeeds    = 1  // runs of TestLeases
+	clientSeeds   = 1  // runs of TestLeases, of TestJobs and of TestTenants
 )

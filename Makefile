@@ -177,7 +177,7 @@ interop-mrc:
 # hostile clients of a switch in numbers, programs of MRC and their NICs that are killed (for MRC_SOAK), what clients may believe of three controllers in 100 runs of 100,000 operations, and that the others go on under each fault.
 MRC_SOAK ?= 1h
 soak:
-	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes|TestLeases)$$' -v ./test/faults
+	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes|TestLeases|TestJobs|TestTenants)$$' -v ./test/faults
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./host/mrc
 	WEFT_SEEDS=1300 $(GO) test -timeout 24h -run '^(TestTranslated|TestSpecialised)$$' -v ./dataplane
 	WEFT_SEEDS=3000 $(GO) test -timeout 24h -run '^TestRecalled$$' -v ./dataplane

@@ -13,6 +13,9 @@ import (
 	"github.com/weft-sdn/weft/internal/plain"
 )
 
+// Post is a message of a notification that is to be posted.
+type Post = notification.Post
+
 // SetCauses reports the causes of now, for notifications.
 func (c *Controller) SetCauses(ctx context.Context, all []api.Cause) {
 	_ = c.Do(ctx, func(core *Core) { core.SetCauses(all) }) // it fails when the controller ends
@@ -48,8 +51,15 @@ func (c *Controller) postOne(ctx context.Context, p notification.Post) {
 		_, err = c.opts.Webhooks.Send(ctx, &p.Message)
 	}
 	if ctx.Err() == nil {
-		_ = c.Do(ctx, func(core *Core) { core.told.Posted(p.Name, p.ID, err) })
+		_ = c.Do(ctx, func(core *Core) { core.Posted(p.Name, p.ID, err) })
 	}
+}
+
+// Posted takes the outcome of a message of a notification: why the receiver has not accepted it;
+// nil: the receiver has.
+func (c *Core) Posted(name, id string, failed error) {
+	c.told.Posted(name, id, failed)
+	c.settle()
 }
 
 // askNotification answers the question about a notification.

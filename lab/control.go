@@ -58,13 +58,14 @@ type Control struct {
 	// Configure, if not nil, changes the inventory derived from the network into the configuration
 	// that a controller starts with.
 	Configure func(*inventory.Inventory)
+	Beside
 	// Paths is the running controller's part that has to do with MRC; nil without.
 	Paths *PathControl
 
 	store    store.Store
 	core     *controller.Core
 	pipeline *southbound.Pipeline
-	learned  *topology.Builder
+	sources
 	// life counts the controllers so far: what one of them has set going is not the next one's.
 	life     int
 	up       bool
@@ -73,6 +74,23 @@ type Control struct {
 	ticking  time.Duration              // when the next Tick is due, or noTick
 	answers  map[uint64]any
 	err      error
+}
+
+// Beside is what the controller deals with beside P4Runtime, topology and hosts.
+type Beside struct {
+	// GNMI has switches report their ports to the controller, and take settings of ports.
+	GNMI bool
+	// Post, if not nil, takes a message of a notification for its receiver. The error says why the
+	// receiver has not accepted the message.
+	Post func(controller.Post) error
+}
+
+// sources are what the topology is learned from.
+type sources struct {
+	learned *topology.Builder
+	// described are the networks of clients, and merged is the version of the last topology with them.
+	described []topology.Source
+	merged    uint64
 }
 
 // A session is the controller's relation to one switch.
@@ -103,7 +121,7 @@ func NewControl(w *World, l Latencies) (*Control, error) {
 	}
 	c := &Control{
 		World: w, Latencies: l, store: store.NewMemory(), pipeline: pipeline,
-		learned:  topology.NewBuilder(),
+		sources:  sources{learned: topology.NewBuilder()},
 		sessions: map[string]*session{}, held: map[string]hostapi.Version{},
 		answers: map[uint64]any{},
 	}
@@ -163,7 +181,7 @@ func (c *Control) Start() error {
 	if err != nil {
 		return err
 	}
-	c.core, c.up, c.ticking = core, true, noTick
+	c.core, c.up, c.ticking, c.described = core, true, noTick, nil
 	c.life++
 	if inv.MRC.On() {
 		if err := c.startPaths(&inv, records); err != nil {
@@ -200,10 +218,25 @@ func (c *Control) NetworkChanged() {
 		if c.Paths != nil {
 			c.Paths.setTopology(learned)
 		}
+		for _, s := range c.World.Network.Switches {
+			c.reportPorts(s.Name)
+		}
 	})
 }
 
 func (c *Control) learn() *topology.Snapshot {
+	s := c.hear()
+	if c.merged == 0 && len(c.described) == 0 {
+		return s
+	}
+	s = topology.Merge(c.merged, append([]topology.Source{{Name: topology.SourceBGPLS, Snapshot: s}},
+		c.described...)...)
+	c.merged = s.Version
+	return s
+}
+
+// hear returns what BGP-LS has.
+func (c *Control) hear() *topology.Snapshot {
 	if !c.Wire {
 		return c.World.Learned(c.learned)
 	}
@@ -262,6 +295,7 @@ func (c *Control) connect(name string) {
 		c.logf("%v %s connected with %d entities", c.World.now, name, len(contents.Entities))
 		c.core.SwitchConnected(name, contents)
 		c.work()
+		c.reportPorts(name)
 	})
 }
 
@@ -330,6 +364,16 @@ func (c *Control) work() {
 		}
 		for _, w := range r.Tasks {
 			c.carryOut(w)
+		}
+		for _, t := range r.PortTasks {
+			c.after(c.Latencies.Write, func() { c.setPort(t) })
+		}
+		for _, p := range r.Posts {
+			c.after(c.Latencies.PacketIn, func() { c.post(p) })
+		}
+		if r.Networks != nil {
+			c.described = r.Networks
+			c.NetworkChanged()
 		}
 		for _, w := range r.Work {
 			then := w()

@@ -193,6 +193,43 @@ func TestPFCDeletedWhileAway(t *testing.T) {
 	c, _ := programmedPFC(t)
 	away := c.Held("R3")
 	c.SwitchDisconnected("R3", nil)
+	c.deletePFC(t)
+	c = pfcCore(t, c.records())
+	c.SwitchConnected("R3", entry.Contents{Entities: away})
+	c.obey()
+	if o := c.Orphans(); len(o) > 0 {
+		t.Errorf("orphans %+v", o)
+	}
+	c.holdsNoPFC(t, "R3")
+}
+
+// TestPFCDeletedWithoutNode: a switch that left the topology and comes back empty gets nothing of
+// what was deleted meanwhile.
+func TestPFCDeletedWithoutNode(t *testing.T) {
+	c, _ := programmedPFC(t)
+	whole := c.Topology()
+	c.SwitchDisconnected("R2", nil)
+	without := whole.Builder()
+	without.RemoveNode("64512:R2")
+	c.SetTopology(without.Build())
+	c.obey()
+	c.deletePFC(t)
+	back := without.Build().Builder()
+	for _, n := range whole.Nodes {
+		back.SetNode(*n)
+	}
+	for _, l := range whole.Links {
+		back.SetLink(*l)
+	}
+	c.SetTopology(back.Build())
+	c.SwitchConnected("R2", entry.Contents{})
+	c.obey()
+	c.holdsNoPFC(t, "R2")
+}
+
+// deletePFC deletes what putPFC has made.
+func (c *Core) deletePFC(t *testing.T) {
+	t.Helper()
 	for _, del := range []func() error{
 		func() error { return c.PFCPolicies().Delete("p", resource.Precondition{}) },
 		func() error { return c.Tenants().Delete("a", resource.Precondition{}) },
@@ -203,13 +240,12 @@ func TestPFCDeletedWhileAway(t *testing.T) {
 		}
 		c.obey()
 	}
-	c = pfcCore(t, c.records())
-	c.SwitchConnected("R3", entry.Contents{Entities: away})
-	c.obey()
-	if o := c.Orphans(); len(o) > 0 {
-		t.Errorf("orphans %+v", o)
-	}
-	for _, e := range c.Held("R3") {
+}
+
+// holdsNoPFC checks that a switch holds no entry of tenants, but the default actions of tables.
+func (c *Core) holdsNoPFC(t *testing.T, sw string) {
+	t.Helper()
+	for _, e := range c.Held(sw) {
 		if plan.OwnerOf(e) == plan.OwnerPFC && e.Kind() != entry.KindDefault {
 			t.Errorf("left: %v", e)
 		}

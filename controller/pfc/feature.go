@@ -61,6 +61,10 @@ type Feature struct {
 	// found are the ports that switches report face a tenant, by switch; see orphan.go.
 	found map[string]map[uint32]uint16
 
+	// absent are nodes that changed while the topology had no such switch: they are looked at when the
+	// topology has changed.
+	absent map[topology.NodeID]bool
+
 	deleted []string // resources whose entries leave switches
 
 	stale bool // the status of a resource may have changed
@@ -73,7 +77,7 @@ func New(env *feature.Env) (*Feature, error) {
 	core, err := tunnel.New(config)
 	return &Feature{
 		env: env, core: core, config: config, inventory: env.Inventory(),
-		found: make(map[string]map[uint32]uint16),
+		found: make(map[string]map[uint32]uint16), absent: make(map[topology.NodeID]bool),
 		srv6Policies: resource.NewCollection[api.SRv6PolicySpec,
 			decided[api.SRv6PolicyStatus]](SRv6Kind.Record, env.Versions),
 		tenants: resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](TenantKind.Record,
@@ -165,6 +169,10 @@ func (f *Feature) replanPFC() {
 		}
 	}
 	f.core.SetTopology(f.env.Net.Snapshot)
+	for id := range f.absent {
+		f.core.Touch(id)
+	}
+	clear(f.absent)
 	f.putWaiting()
 	f.stale = true
 }
@@ -277,8 +285,12 @@ func (f *Feature) Settle() bool {
 			break
 		}
 		for _, id := range r.Nodes {
-			if sw, ok := f.env.Net.SwitchOf(id); ok && f.env.Switches.Exists(sw) &&
-				f.env.Inventory().Switch(sw).RunsP4() {
+			sw, ok := f.env.Net.SwitchOf(id)
+			if !ok {
+				f.absent[id] = true
+				continue
+			}
+			if f.env.Switches.Exists(sw) && f.env.Inventory().Switch(sw).RunsP4() {
 				f.env.Want.Set(sw, owner, entities(f.env.Net, f.env.Inventory().Switch(sw), f.core.Node(id)),
 					nil)
 				again, f.stale = true, true

@@ -285,6 +285,9 @@ func (c *Core) Assume() {
 	}
 }
 
+// Touch has a node looked at.
+func (c *Core) Touch(id topology.NodeID) { c.changed[id] = true }
+
 // TouchAll has every node looked at that holds something.
 func (c *Core) TouchAll() {
 	for id := range c.holding {

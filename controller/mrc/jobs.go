@@ -247,6 +247,8 @@ func (j *JobReading) NIC(i int) {
 	switch {
 	case h.refusal != "":
 		out.Holds = ready.Fact{State: ready.Bad, Why: "its host refuses what it was told: " + h.refusal}
+	case h.foreign:
+		out.Holds = ready.Fact{Why: "its host keeps the state of an earlier controller for now"}
 	case !h.told:
 		out.Holds = ready.Fact{Why: "its host was told nothing yet"}
 	case !h.current():

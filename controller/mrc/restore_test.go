@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -318,6 +319,47 @@ func TestFirstRoundWithRefusals(t *testing.T) {
 		t.Errorf("%d hosts are told, want %d", len(w.sets), len(w.made))
 	}
 	w.check(never, none)
+}
+
+// TestFirstRoundWithoutProbes: where hosts probe nothing, hosts with the state of an earlier core
+// get another as soon as all hosts have reported their ports.
+func TestFirstRoundWithoutProbes(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"ecmp":      func(c *Config) { c.MRC = inventory.DefaultMRC("ecmp") },
+		"no probes": func(c *Config) { c.Probes.Rate = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newBed(t, 1, change).clos(2, 4, 2, 2)
+			w.core.Tick(0)
+			w.core.SetTopology(w.net.Build())
+			w.core.InSync()
+			last := hostName(3, 1)
+			for host := range w.made {
+				if host != last {
+					w.reports(host)
+				}
+			}
+			w.pump()
+			w.run(time.Second)
+			if len(w.sets) != 0 {
+				t.Errorf("%d hosts are told before %s is there", len(w.sets), last)
+			}
+			w.reports(last)
+			w.pump()
+			w.run(100 * time.Millisecond)
+			if len(w.sets) != len(w.made) {
+				t.Errorf("%d hosts are told, want %d", len(w.sets), len(w.made))
+			}
+		})
+	}
+}
+
+// reports has a host with the state of an earlier core connect, and report its ports.
+func (w *bed) reports(host string) {
+	w.hello(host, hostapi.Version{Epoch: epoch - 1, Number: 1})
+	if err := w.core.PortStatus(host, 0b110); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // TestGrowth: new links and leaves are tried before EVs over them are allowed; present links remain

@@ -158,11 +158,10 @@ func (s *jobStory) whole() bool {
 // settled checks all after a calm time. whole: no link was down for the last second.
 func (s *jobStory) settled(whole bool) {
 	core, paths := s.control.Core(), s.control.Paths.Core()
-	ecmp := s.control.MRC.Mode == "ecmp" // nobody knows the paths
 	for _, j := range core.Jobs().List() {
 		over := j.Spec.State == api.JobDone || j.Status.Ends.IsZero() && j.Spec.Lease > 0
 		switch ready := j.Status.Conditions.Find(api.Ready); {
-		case over && !ecmp && j.Status.Phase != api.PhaseDone:
+		case over && j.Status.Phase != api.PhaseDone:
 			s.fail("job %s has ended, and its phase is %s", j.Name, j.Status.Phase)
 		case !over && whole && !ready.Status:
 			s.fail("job %s: %+v", j.Name, ready)

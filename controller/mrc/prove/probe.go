@@ -81,9 +81,12 @@ type path struct {
 	links   []int32
 }
 
+// probes reports whether hosts are asked to probe at all.
+func (pr *prober) probes() bool { return pr.cfg.On() && pr.mode != ev.ModeECMP }
+
 // active reports whether there is a host that probes.
 func (pr *prober) active() bool {
-	if !pr.cfg.On() || pr.mode == ev.ModeECMP {
+	if !pr.probes() {
 		return false
 	}
 	for _, h := range pr.hosts {
@@ -163,10 +166,11 @@ func (pr *prober) affordable(h *Host, count int) int {
 
 // next lowers a time to that of the next run.
 func (pr *prober) next(at time.Duration) time.Duration {
-	if pr.active() {
+	awaited := !pr.round.done && pr.round.begun()
+	if pr.active() || awaited && !pr.probes() {
 		at = min(at, pr.at+probeEvery)
 	}
-	if !pr.round.done && pr.round.begun() {
+	if awaited {
 		at = min(at, max(pr.round.ends, pr.at+probeEvery))
 	}
 	return at

@@ -36,6 +36,17 @@ func (r *round) refuse(places []int32) {
 	}
 }
 
+// allReport reports whether every host is connected, and has reported its ports. Where no host
+// probes, nothing else is to be awaited.
+func (pr *prober) allReport() bool {
+	for _, h := range pr.hosts {
+		if !h.connected || !h.Reports() {
+			return false
+		}
+	}
+	return true
+}
+
 // runRound ends the first round: when every link in use was tried, or its time is
 // over. A link over which no probe came is taken for bad, unless that goes for
 // most: then it is the probes that are. A link that hosts refuse to probe stays in
@@ -44,6 +55,10 @@ func (r *round) refuse(places []int32) {
 // start switches may still be being programmed.
 func (pr *prober) runRound() {
 	if pr.round.done || !pr.round.begun() {
+		return
+	}
+	if !pr.probes() {
+		pr.round.done = pr.allReport() || pr.now >= pr.round.ends
 		return
 	}
 	proven, bad, open, refused := 0, 0, 0, 0

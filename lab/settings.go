@@ -14,6 +14,7 @@ import (
 
 const (
 	labProbes     = 160 // a second, of all hosts
+	labSelfProbes = 10  // a second, of each host to itself
 	labLinkCounts = 5 * time.Second
 )
 
@@ -32,6 +33,7 @@ func MRCSettings(n *Network, mode ev.Mode) *inventory.MRC {
 	m.Probes.SelfTimeout = min(m.Probes.SelfTimeout, api.Duration(hostapi.MaxSelfTimeout))
 	// One processor is all switches and hosts, and reads probes and counters too.
 	m.Probes.Rate, m.Probes.HostRate = labProbes, max(1, labProbes/max(1, len(n.Hosts)))
+	m.Probes.Self = labSelfProbes
 	m.LinkCounts = api.Duration(labLinkCounts)
 	stretch(&m.Restore.Linger, 2)
 	return &m

@@ -92,7 +92,7 @@ type Probes struct {
 	Rate        int          `yaml:"rate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
 	HostRate    int          `yaml:"hostRate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
 	Timeout     api.Duration `yaml:"timeout" doc:"timeout of a probe"`
-	Self        int          `yaml:"self" doc:"probes a second that each host sends to itself through its switches, in the modes with uSIDs, links included that are to be drained; 0, or a 'rate' of 0: none"`
+	Self        int          `yaml:"self" doc:"probes a second that each host sends to itself through its switches, in the modes with uSIDs; 0, or a 'rate' of 0: none"`
 	SelfTimeout api.Duration `yaml:"selfTimeout" doc:"timeout of such a probe: a few round trips, and what a host may be late"`
 	DSCP        *uint8       `yaml:"dscp" doc:"codepoint of probes" default:"that of control packets"`
 }
@@ -111,7 +111,7 @@ func DefaultMRC(mode string) MRC {
 			Hold:    ms(30_000),
 			MaxHold: ms(1_800_000), Probes: 512},
 		Probes: Probes{Rate: 2000, HostRate: 100, Timeout: ms(100),
-			Self: 0, SelfTimeout: ms(2)},
+			Self: 200, SelfTimeout: ms(2)},
 	}
 }
 

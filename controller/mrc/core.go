@@ -251,7 +251,9 @@ func (c *Core) SelfProbeCounts(name string, m *hostapi.SelfProbeCounts) error {
 	if err != nil {
 		return err
 	}
-	return c.prover.SelfProbeCounts(h.Host, m)
+	err = c.prover.SelfProbeCounts(h.Host, m)
+	c.runDrains()
+	return err
 }
 
 // LinkCounts records the packets sent at one end of a link and received at the other, since both

@@ -96,6 +96,7 @@ type drain struct {
 	Target
 	links []int32           // of the fabric
 	waits map[string]uint64 // the Set that a host has yet to apply
+	plans map[string]uint64 // the plan of probes that a host has yet to follow
 	until time.Duration     // when the last packets are gone, after all have applied it
 	done  bool
 	late  bool // a host or a switch had not applied it
@@ -128,7 +129,8 @@ func (ds *drainSet) index(t Target) int {
 }
 
 func (ds *drainSet) add(t Target, links []int32) *drain {
-	d := &drain{Target: t, links: links, waits: make(map[string]uint64)}
+	d := &drain{Target: t, links: links, waits: make(map[string]uint64),
+		plans: make(map[string]uint64)}
 	ds.list = append(ds.list, d)
 	ds.stale = true
 	return d
@@ -142,7 +144,7 @@ func (ds *drainSet) awaitsSwitches(d *drain) bool {
 
 // view describes a drain, with the hosts and switches that it waits for, in order.
 func (ds *drainSet) view(d *drain) api.Drain {
-	awaits := slices.Collect(maps.Keys(d.waits))
+	awaits := slices.AppendSeq(slices.Collect(maps.Keys(d.waits)), maps.Keys(d.plans))
 	if !d.done && ds.awaitsSwitches(d) {
 		awaits = append(awaits, ds.behind...)
 	}
@@ -184,14 +186,16 @@ func (ds *drainSet) Planes() (out []int) {
 	return out
 }
 
-// await has a drain wait for a host to apply the Set of a number.
-func (ds *drainSet) await(d *drain, host string, seq uint64) { d.waits[host] = seq }
+// awaitsHosts reports whether hosts may go on to use a drain's target.
+func (d *drain) awaitsHosts() bool { return len(d.waits)+len(d.plans) > 0 }
 
 // why returns what a drain waits for.
 func (ds *drainSet) why(d *drain) string {
 	switch {
 	case len(d.waits) > 0:
 		return fmt.Sprintf("%d hosts have not applied it yet", len(d.waits))
+	case len(d.plans) > 0:
+		return fmt.Sprintf("%d hosts may still probe it", len(d.plans))
 	case ds.awaitsSwitches(d):
 		return fmt.Sprintf("%d switches have not applied it yet", max(len(ds.behind), 1))
 	}
@@ -205,21 +209,28 @@ func (ds *drainSet) startLinger(d *drain) { d.until = ds.now + ds.linger }
 func (ds *drainSet) forget(host string) {
 	for _, d := range ds.list {
 		delete(d.waits, host)
+		delete(d.plans, host)
 	}
 }
 
-// run finds drains that are over. applied returns the Set that a host has applied.
-func (ds *drainSet) run(applied func(host string) (seq uint64)) {
+// run finds drains that are over. applied returns the Set that a host has applied, and the plan of
+// probes that the host follows.
+func (ds *drainSet) run(applied func(host string) (seq, plan uint64)) {
 	for _, d := range ds.list {
 		if d.done {
 			continue
 		}
 		for name, seq := range d.waits {
-			if applied(name) >= seq {
+			if is, _ := applied(name); is >= seq {
 				delete(d.waits, name)
 			}
 		}
-		if len(d.waits) > 0 || ds.awaitsSwitches(d) {
+		for name, plan := range d.plans {
+			if _, is := applied(name); is >= plan {
+				delete(d.plans, name)
+			}
+		}
+		if d.awaitsHosts() || ds.awaitsSwitches(d) {
 			d.late = true
 			continue
 		}
@@ -237,7 +248,7 @@ func (ds *drainSet) run(applied func(host string) (seq uint64)) {
 // next lowers a time to that at which a drain is over.
 func (ds *drainSet) next(at time.Duration) time.Duration {
 	for _, d := range ds.list {
-		if len(d.waits) == 0 && !d.done && !ds.awaitsSwitches(d) {
+		if !d.awaitsHosts() && !d.done && !ds.awaitsSwitches(d) {
 			at = min(at, d.until)
 		}
 	}
@@ -322,6 +333,7 @@ func (c *Core) setDrained(t Target, drained bool) {
 			d := c.drains.remove(i)
 			c.event(api.EventDrainChanged, t.String(), "in use")
 			c.applyDrain(d)
+			c.prover.Return()
 		}
 		return
 	}
@@ -333,6 +345,9 @@ func (c *Core) setDrained(t Target, drained bool) {
 	c.event(api.EventDrainChanged, t.String(), "draining")
 	c.applyDrain(d)
 	c.settle()
+	if c.state.Fabric() != nil {
+		c.prover.Leave()
+	}
 	c.awaitAll(d)
 	c.runDrains()
 }
@@ -347,11 +362,18 @@ func (c *Core) checkDrain(t Target) ([]int32, error) {
 	return places, c.leavesAPath(t, places)
 }
 
-// awaitAll has a drain wait for all hosts that have not applied their last Set.
+// awaitAll has a drain wait for all hosts that have not applied their last Set, and those that may
+// probe what is drained.
 func (c *Core) awaitAll(d *drain) {
 	for name, h := range c.hosts.byName {
 		if seq, ok := h.behind(); ok {
-			c.drains.await(d, name, seq)
+			d.waits[name] = seq
+		}
+		if c.state.Fabric() == nil {
+			continue
+		}
+		if number, ok := c.prover.StillProbes(h.Host); ok {
+			d.plans[name] = number
 		}
 	}
 	c.drains.startLinger(d)
@@ -435,7 +457,10 @@ func (c *Core) runDrains() {
 	if c.state.Fabric() == nil {
 		return
 	}
-	c.drains.run(func(name string) uint64 { return c.hosts.byName[name].applied })
+	c.drains.run(func(name string) (seq, plan uint64) {
+		h := c.hosts.byName[name]
+		return h.applied, c.prover.Follows(h.Host)
+	})
 }
 
 // canonical returns the one target that stands for a link in both directions.

@@ -15,13 +15,13 @@ func TestDrainWaits(t *testing.T) {
 	s := &drainSet{env: &env{}, linger: 50 * time.Millisecond}
 	d := s.add(Target{Plane: 2}, nil)
 	for host, seq := range map[string]uint64{"a": 3, "b": 1, "c": 1} {
-		s.await(d, host, seq)
+		d.waits[host] = seq
 	}
 	s.startLinger(d)
 	applied := map[string]uint64{"a": 2, "b": 1, "c": 1}
 	run := func(now time.Duration) api.Drain {
 		s.now = now
-		s.run(func(host string) uint64 { return applied[host] })
+		s.run(func(host string) (uint64, uint64) { return applied[host], 0 })
 		return s.view(d)
 	}
 	if got := run(time.Second); got.Drained || !slices.Equal(got.Awaits, []string{"a"}) {
@@ -71,7 +71,7 @@ func TestDrainAwaitsSwitches(t *testing.T) {
 	d, applied := s.add(Target{Plane: 2}, []int32{4}), uint64(0)
 	run := func(now time.Duration) api.Drain {
 		s.now = now
-		s.run(func(string) uint64 { return applied })
+		s.run(func(string) (uint64, uint64) { return applied, 0 })
 		return s.view(d)
 	}
 	s.startLinger(d)
@@ -95,7 +95,7 @@ func TestDrainAwaitsSwitches(t *testing.T) {
 	if why := s.why(d); why != "2 switches have not applied it yet" {
 		t.Errorf("%q", why)
 	}
-	s.await(d, "b", 1)
+	d.waits["b"] = 1
 	if why := s.why(d); why != "1 hosts have not applied it yet" {
 		t.Errorf("%q", why)
 	}

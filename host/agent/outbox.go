@@ -54,6 +54,7 @@ type selfCounts struct {
 	of     hostapi.Version                // the plan
 	counts map[int]hostapi.SelfProbeCount // the last of each target with news
 	order  []int                          // of counts, as they came
+	taken  bool                           // the controller is to know that the host follows the plan
 }
 
 // NewOutbox is an empty outbox, without a stream.
@@ -177,10 +178,11 @@ func (o *Outbox) nextQueuePairs() *hostapi.QueuePairs {
 	return m
 }
 
-// SelfProbeCounts queues the present counters of targets of self-probes. Those of an earlier plan
-// are dropped.
+// SelfProbeCounts queues the present counters of targets of self-probes; without any, that the host
+// follows the plan. Those of an earlier plan are dropped.
 func (o *Outbox) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
 	s := &o.self
+	s.taken = s.taken || len(c.Counts) == 0
 	if c.Version != s.of {
 		s.of, s.order = c.Version, nil
 		clear(s.counts)
@@ -197,6 +199,7 @@ func (o *Outbox) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
 func (s *selfCounts) next(most int) *hostapi.SelfProbeCounts {
 	n := min(len(s.order), most)
 	m := &hostapi.SelfProbeCounts{Version: s.of}
+	s.taken = false
 	for _, target := range s.order[:n] {
 		m.Counts = append(m.Counts, s.counts[target])
 		delete(s.counts, target)
@@ -236,7 +239,7 @@ func (o *Outbox) Next() hostapi.Up {
 		o.events = append(o.events[:0], o.events[n:]...)
 		o.dropped = 0
 		return m
-	case len(o.self.order) > 0:
+	case o.self.taken || len(o.self.order) > 0:
 		return o.self.next(o.maxCounts)
 	case len(o.results) > 0:
 		r := o.results[0]

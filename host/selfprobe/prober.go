@@ -22,6 +22,7 @@ type Prober struct {
 	first   uint16 // id of the oldest probe in out
 	late    int    // how many of out, from the oldest, have taken longer than the timeout
 
+	taken    bool          // the plan is to be acknowledged
 	reportAt time.Duration // when counters are due
 	changed  []int         // targets with news
 	urgent   []int         // of these, targets that have died or come back to life
@@ -52,9 +53,10 @@ const maxOut = 1 << 15
 // that hosts do not probe in step.
 func New(seed uint64) *Prober { return &Prober{rng: rand.New(rand.NewPCG(seed, 0x5e1f))} }
 
-// Set follows a valid plan from now on. The plan with the version that the Prober has changes
-// nothing.
+// Set follows a valid plan from now on, which the next Report says. The plan with the version that
+// the Prober has changes nothing else.
 func (p *Prober) Set(now time.Duration, plan *hostapi.SelfProbes) {
+	p.taken = true
 	if p.plan != nil && plan.Version == p.plan.Version {
 		return
 	}
@@ -227,23 +229,24 @@ func (p *Prober) tell(i int) {
 	}
 }
 
-// Report returns what there is to say now: targets that have died or come back to life at once,
-// all others with news when a report is due. nil: nothing.
+// Report returns what there is to say now: that the Prober follows another plan, and the targets
+// that have died or come back to life, at once; all others with news when a report is due. nil:
+// nothing.
 func (p *Prober) Report(now time.Duration) *hostapi.SelfProbeCounts {
 	p.now = max(p.now, now)
-	if !p.active() {
+	if p.plan == nil {
 		return nil
 	}
-	tell := p.urgent
-	p.urgent = nil
-	if p.now >= p.reportAt {
+	tell, taken := p.urgent, p.taken
+	p.urgent, p.taken = nil, false
+	if p.active() && p.now >= p.reportAt {
 		p.reportAt = p.now + p.plan.Report
 		tell, p.changed = p.changed, nil
 		for _, i := range tell {
 			p.targets[i].news = false
 		}
 	}
-	if len(tell) == 0 {
+	if len(tell) == 0 && !taken {
 		return nil
 	}
 	out := &hostapi.SelfProbeCounts{Version: p.plan.Version}
@@ -257,13 +260,14 @@ func (p *Prober) Report(now time.Duration) *hostapi.SelfProbeCounts {
 	return out
 }
 
-// Next returns when Take and Report should be called next; pending is false without targets.
+// Next returns when Take and Report should be called next; pending is false without targets, when
+// all has been said.
 func (p *Prober) Next() (at time.Duration, pending bool) {
+	if p.taken || len(p.urgent) > 0 {
+		return p.now, true
+	}
 	if !p.active() {
 		return 0, false
-	}
-	if len(p.urgent) > 0 {
-		return p.now, true
 	}
 	at = p.wanted
 	if len(p.changed) > 0 {

@@ -109,6 +109,7 @@ func TestLateOrder(t *testing.T) {
 	slow.Interval, slow.Timeout, slow.DeadAfter = 10*ms, 15*ms, 1
 	p.Set(now, slow)
 	var last hostapi.SelfProbeCount
+	p.Report(now)
 	run(p, &now, 3000*ms, func(uint32) bool { n++; return n%2 == 0 }, func(c hostapi.SelfProbeCounts) {
 		if last = c.Counts[0]; last.Misses > 0 {
 			t.Errorf("%+v at %v, want no misses", last, now)
@@ -159,6 +160,7 @@ func TestAsleep(t *testing.T) {
 func TestUnsent(t *testing.T) {
 	p, now := New(5), time.Duration(0)
 	p.Set(now, plan(1, 1))
+	p.Report(now)
 	for now < 50*ms {
 		if id, _, ok := p.Take(now); ok {
 			p.Unsent(id)
@@ -197,6 +199,7 @@ func TestPlans(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	p.Set(now, &hostapi.SelfProbes{Version: hostapi.Version{Epoch: 1, Number: 3}})
+	p.Report(now)
 	if at, ok := p.Next(); ok {
 		t.Errorf("without targets it wants to be called at %v", at)
 	}
@@ -250,7 +253,7 @@ func TestLate(t *testing.T) {
 			for id, _, ok := p.Take(now); ok; id, _, ok = p.Take(now) {
 				under = append(under, back{now + took, id})
 			}
-			if c := p.Report(now); c != nil {
+			if c := p.Report(now); c != nil && len(c.Counts) > 0 {
 				last = c.Counts[0]
 			}
 		}
@@ -258,5 +261,30 @@ func TestLate(t *testing.T) {
 		if last.Passed > 0 || lost != (last.Lost > 300) || lost == (last.SetAside > 300) {
 			t.Errorf("after %v each: %+v", took, last)
 		}
+	}
+}
+
+// TestAcknowledges: a host says at once, and once, that it follows a plan: one without targets too,
+// and the same plan when it comes again.
+func TestAcknowledges(t *testing.T) {
+	p, now := New(1), time.Duration(0)
+	if _, pending := p.Next(); pending || p.Report(now) != nil {
+		t.Error("a host without a plan has something to say")
+	}
+	many, none := plan(1, 5), plan(2, 0)
+	for i, next := range []*hostapi.SelfProbes{many, many, none, none} {
+		p.Set(now, next)
+		if at, pending := p.Next(); !pending || at != now {
+			t.Errorf("plan %d: to be called at %v, %v", i, at, pending)
+		}
+		if c := p.Report(now); c == nil || c.Version != next.Version || len(c.Counts) != 0 {
+			t.Errorf("plan %d: says %+v", i, c)
+		}
+		if c := p.Report(now); c != nil {
+			t.Errorf("plan %d: says %+v again", i, c)
+		}
+	}
+	if _, pending := p.Next(); pending {
+		t.Error("a host that has nothing to probe wants to be called")
 	}
 }

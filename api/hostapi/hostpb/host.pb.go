@@ -1333,6 +1333,7 @@ func (x *PortStatus) GetUp() uint32 {
 
 // What became of the probes that a host sends to itself. Counters are cumulative from when the host took the plan: a count that is smaller than before has started
 // again. A host sends the targets whose counters have changed every SelfProbes.report_interval_ns, and a target at once when it dies or comes back to life.
+// The host also sends one, without counts where it has none, when it follows a plan, and sends nothing to targets of earlier plans from then on.
 type SelfProbeCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// SelfProbes.version. Counts of another plan than the last are ignored.

@@ -466,5 +466,11 @@ func (s *State) PlaneDrained() {
 	}
 }
 
+// LeafDrained reports whether a drain covers a leaf, or its plane. There must be a fabric.
+func (s *State) LeafDrained(id topology.NodeID) bool {
+	return s.outside.Drains.Node(id) ||
+		slices.Contains(s.outside.Drains.Planes(), s.fabric.clos.Plane(id))
+}
+
 // PortDrained updates a port of a host after a drain of the port has begun or ended.
 func (s *State) PortDrained(host string, port uint8) { s.hosts.setDrained(host, port) }

@@ -20,8 +20,8 @@ type Host struct {
 	connected bool
 	canProbe  bool
 	holds     bool
-	// selfProbes reports whether it takes a plan of probes to itself.
-	selfProbes bool
+	// selfProbes reports whether it takes a plan of probes to itself, as the host has said if greeted.
+	selfProbes, greeted bool
 
 	evidence
 	tokens   float64       // probes that may be sent
@@ -39,6 +39,7 @@ func (p *Prover) Attach(at *fabric.Attached) *Host {
 // Detach removes a host.
 func (p *Prover) Detach(h *Host) {
 	delete(p.hosts, h.Name)
+	p.self.forget(h.Name)
 	p.self.replan(planWait)
 	p.named.forget(h.Name)
 }

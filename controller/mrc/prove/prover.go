@@ -91,7 +91,8 @@ func New(cfg *inventory.MRC, o Outside) (*Prover, error) {
 		assuming: make(map[*Host]bool),
 	}
 	p.self = &selfProber{env: e, cfg: cfg, epoch: o.Epoch, suspects: p.suspects,
-		judge: selfprobe.NewJudge(), sent: make(map[string]*hostapi.SelfProbes)}
+		judge: selfprobe.NewJudge(), sent: make(map[string]*hostapi.SelfProbes),
+		follows: make(map[string][]followed)}
 	return p, nil
 }
 

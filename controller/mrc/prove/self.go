@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -43,19 +44,39 @@ type selfProber struct {
 	plan     *selfprobe.Plan // nil: none yet
 
 	number uint64
-	sent   map[string]*hostapi.SelfProbes // what hosts were sent last
-	out    []SelfPlan                     // not taken yet
-	dueAt  time.Duration                  // when plans are made; 0: they need not be
-	gaps   map[int32]*selfprobe.Gap       // by link
+	sent   map[string]*hostapi.SelfProbes // what hosts that probe were sent last
+	// follows are the plans that a host may follow, by its name: the last that the host has
+	// acknowledged, and those sent since. A host without an entry has acknowledged none: it may follow
+	// a plan of an earlier controller.
+	follows map[string][]followed
+	out     []SelfPlan               // not taken yet
+	dueAt   time.Duration            // when plans are made; 0: they need not be
+	gaps    map[int32]*selfprobe.Gap // by link
 }
 
-// on reports whether hosts probe themselves.
-func (s *selfProber) on() bool { return s.cfg.SelfProbes() }
+// followed is a plan that a host may follow, and its targets in a fabric.
+type followed struct {
+	number  uint64
+	in      *fabric.Fabric
+	targets []selfprobe.Target
+	acked   bool
+}
 
-// replan has plans made after a while.
+// replan has plans made after a while, where there may be any.
 func (s *selfProber) replan(wait time.Duration) {
-	if at := max(1, s.now+wait); s.on() && (s.dueAt == 0 || at < s.dueAt) {
+	at := max(1, s.now+wait)
+	if s.dueAt > 0 && at >= s.dueAt {
+		return
+	}
+	if s.cfg.SelfProbes() || len(s.follows) > 0 {
 		s.dueAt = at
+		return
+	}
+	for _, h := range s.hosts {
+		if h.selfProbes {
+			s.dueAt = at
+			return
+		}
 	}
 }
 
@@ -91,51 +112,168 @@ func (s *selfProber) open(place int32) bool {
 	return ok && !s.links.At(i).Denied()
 }
 
-// makePlans plans the probes of the connected hosts, and hands out changed plans.
-func (s *selfProber) makePlans() {
-	var hosts []selfprobe.Host
-	for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
-		if h := s.hosts[name]; h.connected && h.selfProbes {
-			hosts = append(hosts, selfprobe.Host{Name: name, At: h.At, LeafPorts: h.LeafPorts})
-		}
-	}
+// avoid is what probes must not cross now: what is drained, and links that are down.
+func (s *selfProber) avoid() selfprobe.Avoid {
 	f := s.State.Fabric()
-	s.plan = selfprobe.Make(f, hosts, selfWitnesses)
+	return selfprobe.Avoid{
+		Link: func(place int32) string {
+			for _, l := range [...]*fabric.Edge{f.Edge(place), f.Reverse(f.Edge(place))} {
+				if l == nil {
+					continue
+				}
+				i, _ := f.Place(l.ID)
+				switch at := s.links.At(i); {
+				case at.Drained():
+					return "it is drained"
+				case at.Phase() == fabric.Down:
+					return "it is down"
+				}
+			}
+			return ""
+		},
+		Port: func(host string, port uint8, leaf topology.NodeID) bool {
+			h := s.hosts[host]
+			if h == nil {
+				return true
+			}
+			p, _ := h.Port(port)
+			return p.Drained || s.State.LeafDrained(leaf)
+		},
+	}
+}
+
+// makePlans plans the probes of the connected hosts, and hands out changed plans. Hosts that have
+// nothing to probe get an empty plan: they may follow an earlier one.
+func (s *selfProber) makePlans() {
+	f := s.State.Fabric()
+	s.plan = nil
+	plan := &selfprobe.Plan{}
+	if s.cfg.SelfProbes() {
+		var hosts []selfprobe.Host
+		for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
+			if h := s.hosts[name]; h.connected && h.selfProbes {
+				hosts = append(hosts, selfprobe.Host{Name: name, At: h.At, LeafPorts: h.LeafPorts})
+			}
+		}
+		plan = selfprobe.Make(f, hosts, selfWitnesses, s.avoid())
+		s.plan = plan
+	}
 	s.gaps = make(map[int32]*selfprobe.Gap)
-	for i := range s.plan.Gaps {
-		if g := &s.plan.Gaps[i]; g.Link >= 0 {
+	for i := range plan.Gaps {
+		if g := &plan.Gaps[i]; g.Link >= 0 {
 			s.gaps[g.Link] = g
 		}
 	}
-	for name := range s.sent {
-		if s.plan.Targets[name] == nil {
-			delete(s.sent, name)
+	for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
+		if s.hosts[name].selfProbes {
+			s.give(name, plan.Targets[name])
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.plan.Targets)) {
-		targets := make([]hostapi.EV, len(s.plan.Targets[name]))
-		for i, t := range s.plan.Targets[name] {
-			targets[i] = t.EV
-		}
-		if was := s.sent[name]; was != nil && slices.Equal(was.Targets, targets) {
-			continue
-		}
-		s.number++
-		p := &hostapi.SelfProbes{
-			Version:  hostapi.Version{Epoch: s.epoch, Number: s.number},
-			Interval: time.Second / time.Duration(s.cfg.Probes.Self), Timeout: s.cfg.Probes.SelfTimeout.D(),
-			DeadAfter: selfprobe.DeadAfter(), Report: selfReport, DSCP: s.cfg.ProbeDSCP(), Targets: targets,
-		}
+	if s.plan != nil {
+		s.judge.SetPlan(s.now, f, plan, s.sent)
+	}
+}
+
+// give hands targets to a host, unless they are those of the last plan.
+func (s *selfProber) give(name string, targets []selfprobe.Target) {
+	known := s.follows[name]
+	evs := make([]hostapi.EV, len(targets))
+	for i, t := range targets {
+		evs[i] = t.EV
+	}
+	if last := len(known) - 1; last >= 0 && slices.EqualFunc(known[last].targets, evs,
+		func(t selfprobe.Target, v hostapi.EV) bool { return t.EV == v }) {
+		known[last].in, known[last].targets = s.State.Fabric(), targets
+		return
+	}
+	s.number++
+	p := &hostapi.SelfProbes{
+		Version: hostapi.Version{Epoch: s.epoch, Number: s.number},
+		Timeout: s.cfg.Probes.SelfTimeout.D(), DeadAfter: selfprobe.DeadAfter(), Report: selfReport,
+		DSCP: s.cfg.ProbeDSCP(), Targets: evs,
+	}
+	delete(s.sent, name)
+	if len(evs) > 0 {
+		p.Interval = time.Second / time.Duration(s.cfg.Probes.Self)
 		s.sent[name] = p
-		s.out = append(s.out, SelfPlan{Host: name, Plan: p})
 	}
-	s.judge.SetPlan(s.now, f, s.plan, s.sent)
+	s.follows[name] = append(known, followed{s.number, s.State.Fabric(), targets, false})
+	s.out = append(s.out, SelfPlan{Host: name, Plan: p})
+}
+
+// acknowledged notes that a host follows the plan of a version, or a later one.
+func (s *selfProber) acknowledged(name string, v hostapi.Version) {
+	known := s.follows[name]
+	i := slices.IndexFunc(known, func(k followed) bool { return k.number == v.Number })
+	if v.Epoch != s.epoch || i < 0 {
+		return
+	}
+	known[i].acked = true
+	s.follows[name] = slices.Delete(known, 0, i)
+}
+
+// Leave has hosts stop to probe what was drained. There must be a fabric.
+func (p *Prover) Leave() {
+	if p.self.dueAt = 0; p.State.Synced() {
+		p.self.makePlans()
+	}
+}
+
+// Return has hosts probe what is drained no longer.
+func (p *Prover) Return() { p.self.replan(planWait) }
+
+// StillProbes returns the number of the plan that a host has to acknowledge before its probes cross
+// nothing that is drained; ok is false when they do not. A host that has never said whether it
+// takes plans may follow one.
+func (p *Prover) StillProbes(h *Host) (number uint64, ok bool) {
+	if h.greeted && !h.selfProbes {
+		return 0, false
+	}
+	known := p.self.follows[h.Name]
+	if len(known) == 0 || !known[0].acked {
+		return max(1, p.self.lastOf(h.Name)), true
+	}
+	f, avoid := p.State.Fabric(), p.self.avoid()
+	return p.self.lastOf(h.Name), slices.ContainsFunc(known, func(k followed) bool {
+		return k.in != f || slices.ContainsFunc(k.targets, func(t selfprobe.Target) bool {
+			return avoid.Crosses(h.Name, &t)
+		})
+	})
+}
+
+// lastOf returns the number of the last plan of a host; 0: none.
+func (s *selfProber) lastOf(name string) uint64 {
+	if known := s.follows[name]; len(known) > 0 {
+		return known[len(known)-1].number
+	}
+	return 0
+}
+
+// Follows returns the number of the plan that a host has acknowledged; 0: none. A host that takes
+// no plans follows the last of all.
+func (p *Prover) Follows(h *Host) uint64 {
+	switch known := p.self.follows[h.Name]; {
+	case h.greeted && !h.selfProbes:
+		return math.MaxUint64
+	case len(known) > 0 && known[0].acked:
+		return known[0].number
+	}
+	return 0
 }
 
 // renewed notes that the fabric is another.
 func (s *selfProber) renewed() {
 	s.plan, s.suspects.judgements = nil, nil
 	s.replan(0)
+}
+
+// forget forgets a host that is removed, and has it stop.
+func (s *selfProber) forget(name string) {
+	if s.lastOf(name) > 0 {
+		s.give(name, nil)
+	}
+	delete(s.sent, name)
+	delete(s.follows, name)
 }
 
 // moved notes that a link may have gone out of use, or come back.
@@ -156,12 +294,13 @@ func (s *selfProber) moved(id topology.LinkID) {
 		i, _ = f.Place(back.ID)
 	}
 	s.judge.Moved(i)
+	s.replan(awayWait) // probes leave links that are down
 }
 
 // SetSelfProbes records whether a host that has a stream takes a plan of self-probes. Restarted
 // says that its counters start anew.
 func (p *Prover) SetSelfProbes(h *Host, takes, restarted bool) {
-	h.selfProbes = takes
+	h.selfProbes, h.greeted = takes, true
 	if restarted {
 		p.self.judge.Restarted(h.Name)
 	}
@@ -178,6 +317,7 @@ func (p *Prover) SelfPlans() []SelfPlan {
 // SelfProbeCounts records what became of the probes of a host to itself. The error is of kind
 // fabric.ErrMalformed.
 func (p *Prover) SelfProbeCounts(h *Host, c *hostapi.SelfProbeCounts) error {
+	p.self.acknowledged(h.Name, c.Version)
 	err := p.self.judge.Report(p.now, h.Name, c)
 	if err != nil {
 		p.Counters.BadCounts++

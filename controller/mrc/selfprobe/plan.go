@@ -43,6 +43,32 @@ type Plan struct {
 	Gaps    []Gap
 }
 
+// Avoid says what probes must not cross. A nil function avoids nothing.
+type Avoid struct {
+	// Link returns why nobody probes a link up; "": it is probed.
+	Link func(place int32) string
+	// Port reports whether the port of a host sends no probes.
+	Port func(host string, port uint8, leaf topology.NodeID) bool
+}
+
+// link and port are the functions of those names.
+func (a *Avoid) link(place int32) string {
+	if a.Link == nil {
+		return ""
+	}
+	return a.Link(place)
+}
+
+func (a *Avoid) port(host string, t *Target) bool {
+	return a.Port != nil && a.Port(host, t.EV.Port, t.Leaf)
+}
+
+// Crosses reports whether a target of a host crosses what is avoided.
+func (a *Avoid) Crosses(host string, t *Target) bool {
+	return a.port(host, t) ||
+		slices.ContainsFunc(t.Climb, func(i int32) bool { return a.link(i) != "" })
+}
+
 // seat is a port of a host that can probe.
 type seat struct {
 	host int // index
@@ -58,17 +84,21 @@ type planner struct {
 	load  []int // targets by host
 	turn  int
 	plan  Plan
+	avoid Avoid
+	under map[int32]int // place in plan.Gaps of the gap of a link
 }
 
 // Make plans the probes of hosts, which are in the order of their names. Every port probes its
 // leaf. Every link up is probed by as many hosts as witnesses, or by all hosts below it where those
 // are fewer; each by the least busy hosts, of different leaves where there are several. So the
 // numbers of targets of the hosts of a leaf differ by one at most, and since each host sends at the
-// same rate, so does the rate by which the uplinks of a leaf are probed. The result depends on the
-// arguments alone.
-func Make(f *fabric.Fabric, hosts []Host, witnesses int) *Plan {
+// same rate, so does the rate by which the uplinks of a leaf are probed. What is avoided is left out last:
+// so a host whose probes do not cross it keeps its targets, and has more only where others have
+// fewer. The result depends on the arguments alone.
+func Make(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid) *Plan {
 	p := &planner{f: f, hosts: hosts, seats: make(map[topology.NodeID][]seat),
-		load: make([]int, len(hosts)), plan: Plan{Targets: make(map[string][]Target)}}
+		load: make([]int, len(hosts)), plan: Plan{Targets: make(map[string][]Target)},
+		under: make(map[int32]int)}
 	if !f.Assignment().Format().Mode.SRv6() {
 		p.plan.Gaps = []Gap{{Link: -1, Why: fmt.Sprintf("mode %v has no uSIDs: hosts probe each other",
 			f.Assignment().Format().Mode)}}
@@ -86,17 +116,70 @@ func Make(f *fabric.Fabric, hosts []Host, witnesses int) *Plan {
 		}
 	}
 	slices.SortStableFunc(links, func(a, b int32) int { return cmp.Compare(p.tier(a), p.tier(b)) })
-	for _, i := range links {
+	for at, i := range links {
 		e := f.Edge(i)
 		if n := parallel[[2]topology.NodeID{e.Local, e.Remote}]; n > 1 &&
 			f.Assignment().Format().Hops == ev.HopNodes {
 			p.gap(i, 0, fmt.Sprintf("uNs name switches, and %d links lead there: "+
 				"want uSIDs of links (hops: links)", n))
+			links[at] = -1
 			continue
 		}
-		p.link(i, witnesses)
+		p.link(i, witnesses, make(map[int]bool))
 	}
+	links = slices.DeleteFunc(links, func(i int32) bool { return i < 0 })
+	p.avoid = avoid
+	p.leave(links, witnesses)
 	return &p.plan
+}
+
+// leave takes the targets away that cross what is avoided, and has other hosts probe, by other
+// ways, links that have too few left.
+func (p *planner) leave(links []int32, witnesses int) {
+	left := make(map[int32]map[int]bool) // the hosts that probe a link that has lost some
+	for i := range p.hosts {
+		name := p.hosts[i].Name
+		before := p.plan.Targets[name]
+		after := slices.DeleteFunc(slices.Clone(before), func(t Target) bool {
+			crosses := p.avoid.Crosses(name, &t)
+			if crosses && len(t.Climb) > 0 {
+				left[t.Climb[len(t.Climb)-1]] = make(map[int]bool)
+			}
+			return crosses
+		})
+		if len(after) == len(before) {
+			continue
+		}
+		p.load[i], p.plan.Targets[name] = len(after), after
+		if len(after) == 0 {
+			delete(p.plan.Targets, name)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	for leaf, seats := range p.seats {
+		p.seats[leaf] = slices.DeleteFunc(seats, func(s seat) bool {
+			return p.avoid.port(p.hosts[s.host].Name, &Target{EV: hostapi.EV{Port: s.port}, Leaf: leaf})
+		})
+	}
+	for i := range p.hosts {
+		for _, t := range p.plan.Targets[p.hosts[i].Name] {
+			if n := len(t.Climb); n > 0 && left[t.Climb[n-1]] != nil {
+				left[t.Climb[n-1]][i] = true
+			}
+		}
+	}
+	for _, i := range links {
+		if left[i] == nil {
+			continue
+		}
+		if why := p.avoid.link(i); why != "" {
+			p.gap(i, 0, why)
+			continue
+		}
+		p.link(i, witnesses, left[i])
+	}
 }
 
 func (p *planner) tier(place int32) int {
@@ -157,11 +240,10 @@ func (p *planner) add(s seat, leaf topology.NodeID, climb []int32) error {
 	return nil
 }
 
-// link has hosts below a link probe it.
-func (p *planner) link(place int32, witnesses int) {
+// link has hosts below a link probe it, besides those taken.
+func (p *planner) link(place int32, witnesses int, taken map[int]bool) {
 	leaves := p.f.Edge(place).Leaves()
 	p.turn++
-	taken := make(map[int]bool)
 	why := "fewer hosts are below it that can probe"
 	for found := true; found && len(taken) < witnesses; {
 		found = false
@@ -174,11 +256,11 @@ func (p *planner) link(place int32, witnesses int) {
 			if !ok {
 				continue
 			}
-			taken[s.host] = true
 			climb, ok := p.climb(leaf, place)
 			if !ok {
 				continue
 			}
+			taken[s.host] = true
 			if err := p.add(s, leaf, climb); err != nil {
 				p.gap(place, len(taken)-1, err.Error())
 				return
@@ -191,8 +273,15 @@ func (p *planner) link(place int32, witnesses int) {
 	}
 }
 
+// gap notes that so many hosts probe a link, in place of what was noted of the link before.
 func (p *planner) gap(place int32, hosts int, why string) {
-	p.plan.Gaps = append(p.plan.Gaps, Gap{Link: place, Hosts: hosts, Why: why})
+	g := Gap{Link: place, Hosts: hosts, Why: why}
+	if i, ok := p.under[place]; ok {
+		p.plan.Gaps[i] = g
+		return
+	}
+	p.under[place] = len(p.plan.Gaps)
+	p.plan.Gaps = append(p.plan.Gaps, g)
 }
 
 // idle returns the least busy port at a leaf whose host is not taken.
@@ -228,6 +317,9 @@ func (p *planner) climb(leaf topology.NodeID, place int32) ([]int32, bool) {
 			continue
 		}
 		below, _ := p.f.Place(up.ID)
+		if p.avoid.link(below) != "" {
+			continue
+		}
 		if first, ok := p.climb(leaf, below); ok {
 			return append(first, place), true
 		}

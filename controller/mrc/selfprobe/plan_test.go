@@ -139,7 +139,7 @@ func TestPlanCoversEvenly(t *testing.T) {
 			{t0: 2, t1: 7, hosts: 20}, {t0: 4, t1: 4, t2: 3, hosts: 24},
 		} {
 			f, hosts := w.make(t, mode, nil)
-			p := Make(f, hosts, 3)
+			p := Make(f, hosts, 3, Avoid{})
 			if len(p.Gaps) > 0 {
 				t.Errorf("%v, %+v: %+v", mode, w, p.Gaps)
 			}
@@ -168,7 +168,7 @@ func TestPlanCoversEvenly(t *testing.T) {
 // probe.
 func TestPlanOfFew(t *testing.T) {
 	f, hosts := network{t0: 2, t1: 2, hosts: 4}.make(t, ev.ModeF3216, nil)
-	p := Make(f, hosts[:3], 3) // two hosts at the first leaf, one at the second
+	p := Make(f, hosts[:3], 3, Avoid{}) // two hosts at the first leaf, one at the second
 	by, _ := coverage(t, f, hosts[:3], p)
 	if len(p.Gaps) != 4 {
 		t.Fatalf("%+v, want the four links", p.Gaps)
@@ -184,7 +184,7 @@ func TestPlanOfFew(t *testing.T) {
 	}
 
 	hosts[1].LeafPorts = []uint32{0}
-	p = Make(f, hosts, 3)
+	p = Make(f, hosts, 3, Avoid{})
 	if i := slices.IndexFunc(p.Gaps, func(g Gap) bool { return g.Host == "h0001" }); i < 0 ||
 		p.Gaps[i].Port != 1 || p.Gaps[i].Link != -1 || !strings.Contains(p.Gaps[i].Why, "no uSID") {
 		t.Errorf("%+v, want that a host's port is unknown", p.Gaps)
@@ -195,17 +195,78 @@ func TestPlanOfFew(t *testing.T) {
 
 	f, hosts = network{t0: 2, t1: 2, hosts: 8, parallel: 2}.make(t, ev.ModeF3216,
 		func(m *inventory.MRC) { m.Hops = "nodes" })
-	if p = Make(f, hosts, 3); len(p.Gaps) != 8 || !strings.Contains(p.Gaps[0].Why, "hops: links") {
+	if p = Make(f, hosts, 3, Avoid{}); len(p.Gaps) != 8 || !strings.Contains(p.Gaps[0].Why, "hops: links") {
 		t.Errorf("%+v, want all of the parallel links", p.Gaps)
 	}
 	f, hosts = network{t0: 2, t1: 2, hosts: 8, parallel: 2}.make(t, ev.ModeF3216, nil)
-	if p = Make(f, hosts, 3); len(p.Gaps) != 0 {
+	if p = Make(f, hosts, 3, Avoid{}); len(p.Gaps) != 0 {
 		t.Errorf("%+v, want none with uSIDs of links", p.Gaps)
 	}
 
 	f, hosts = network{t0: 2, t1: 2, hosts: 8}.make(t, ev.ModeStructured, nil)
-	if p = Make(f, hosts, 3); len(p.Targets) != 0 || len(p.Gaps) != 1 ||
+	if p = Make(f, hosts, 3, Avoid{}); len(p.Targets) != 0 || len(p.Gaps) != 1 ||
 		!strings.Contains(p.Gaps[0].Why, "no uSIDs") {
 		t.Errorf("%+v, want that mode stev has no uSIDs", p)
+	}
+}
+
+// TestPlanAvoids: nobody probes over a link that is avoided, nor by a port; other hosts take over
+// what the port probed and what was probed by the link, so that each other link keeps its three
+// hosts. A host that has nothing to do with it keeps its targets.
+func TestPlanAvoids(t *testing.T) {
+	for _, w := range []network{{t0: 4, t1: 4, hosts: 24}, {t0: 4, t1: 4, t2: 3, hosts: 24}} {
+		f, hosts := w.make(t, ev.ModeF3216, nil)
+		before := Make(f, hosts, 3, Avoid{})
+		for _, gone := range f.ByID() {
+			if !f.Edge(gone).Rises() {
+				continue
+			}
+			silent := hosts[int(gone)%len(hosts)].Name
+			avoid := Avoid{
+				Link: func(i int32) string {
+					if i == gone {
+						return "it is drained"
+					}
+					return ""
+				},
+				Port: func(host string, port uint8, leaf topology.NodeID) bool {
+					if at := hosts[slices.IndexFunc(hosts, func(h Host) bool { return h.Name == host })].At; port !=
+						1 || leaf != at[0] {
+						t.Errorf("port %d of %s at %s is asked for", port, host, leaf)
+					}
+					return host == silent
+				},
+			}
+			p := Make(f, hosts, 3, avoid)
+			by, _ := coverage(t, f, hosts, p)
+			for _, i := range f.ByID() {
+				want := 3
+				if i == gone {
+					want = 0
+				}
+				if f.Edge(i).Rises() && len(by[i]) != want {
+					t.Errorf("%+v: %s is probed by %d, want %d", w, f.Edge(i).ID, len(by[i]), want)
+				}
+			}
+			if len(p.Gaps) != 1 || p.Gaps[0].Link != gone || p.Gaps[0].Why != "it is drained" {
+				t.Errorf("%+v: %+v, want the link that is avoided", w, p.Gaps)
+			}
+			if p.Targets[silent] != nil {
+				t.Errorf("%+v: %s still probes", w, silent)
+			}
+			for _, h := range hosts {
+				kept := slices.DeleteFunc(slices.Clone(before.Targets[h.Name]), func(x Target) bool {
+					return avoid.Crosses(h.Name, &x)
+				})
+				after := p.Targets[h.Name]
+				if len(after) < len(kept) || !slices.EqualFunc(kept, after[:len(kept)],
+					func(a, b Target) bool { return a.EV == b.EV }) {
+					t.Errorf("%+v: %s probes %v, want what it probed before, and perhaps more", w, h.Name, after)
+				}
+				if slices.ContainsFunc(after, func(x Target) bool { return slices.Contains(x.Climb, gone) }) {
+					t.Errorf("%+v: %s crosses what is avoided", w, h.Name)
+				}
+			}
+		}
 	}
 }

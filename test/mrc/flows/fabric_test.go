@@ -102,6 +102,8 @@ func start(c lab.ClosConfig, mode ev.Mode, l links, managed bool, seed uint64,
 	}
 	mrc := inventory.Default().MRC
 	mrc.Mode = mode.String()
+	mrc.Probes.Self = lab.MRCSettings(&w.Network, mode).Probes.Self
+	mrc.Probes.SelfTimeout = lab.MRCSettings(&w.Network, mode).Probes.SelfTimeout
 	edit(&mrc, &w.Network)
 	control.MRC = &mrc
 	if err := control.Start(); err != nil {

@@ -42,6 +42,10 @@ type thin struct {
 	marked float64
 	probes uint64
 	named  []named
+	// tap is called for each wire that a probe enters, and delay is how much later a host hears of
+	// what the controller says.
+	tap   func(wire)
+	delay map[string]time.Duration
 }
 
 // named is a suspect and when it was first there.
@@ -162,7 +166,7 @@ func (n *thin) do(f func()) {
 			})
 		}
 		for _, p := range r.SelfProbes {
-			n.After(n.latency(), func() {
+			n.After(n.latency()+n.delay[p.Host], func() {
 				h := n.hosts[p.Host]
 				h.plan = p.Plan
 				h.Set(h.now(), p.Plan)
@@ -298,6 +302,9 @@ func (n *thin) carry(h *host, to *hostapi.EV) (took time.Duration, lost bool) {
 	at := h.leaves[to.Port-1]
 	crosses := func(from, to string) bool {
 		took += 5*time.Microsecond + time.Duration(n.rng.Int64N(int64(10*time.Microsecond)))
+		if n.tap != nil {
+			n.tap(wire{from, to})
+		}
 		p := n.loss[wire{from, to}]
 		return p < 1 && (p == 0 || n.rng.Float64() >= p)
 	}

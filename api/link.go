@@ -67,10 +67,11 @@ type LinkProbes struct {
 
 // LinkConclusion is what the controller concluded about a link.
 type LinkConclusion struct {
-	Kind   string          `json:"kind,omitempty" enum:"blackHole,grey" doc:"As of a suspect."`
-	Node   topology.NodeID `json:"node,omitempty" doc:"The switch at one of its ends that loses packets on all of its links."`
-	Loss   float64         `json:"loss" doc:"Share, of 1, of the packets that are lost."`
-	Since  time.Time       `json:"since"`
-	Denied bool            `json:"denied" doc:"EVs over it are denied."`
-	Why    string          `json:"why,omitempty" doc:"Why they are not."`
+	Kind      string          `json:"kind,omitempty" enum:"blackHole,grey" doc:"As of a suspect."`
+	Node      topology.NodeID `json:"node,omitempty" doc:"The switch at one of its ends that loses packets on all of its links."`
+	Direction string          `json:"direction,omitempty" enum:"one,other,both" doc:"What loses packets: this direction, the other one, or both. Absent: not known."`
+	Loss      float64         `json:"loss" doc:"Share, of 1, of the packets that are lost."`
+	Since     time.Time       `json:"since"`
+	Denied    bool            `json:"denied" doc:"EVs over it are denied."`
+	Why       string          `json:"why,omitempty" doc:"Why they are not."`
 }

@@ -17,10 +17,12 @@ type Suspect struct {
 	Host       string            `json:"host,omitempty" doc:"The host, of the link between a host and its leaf; absent while it is not known which host of the leaf."`
 	HostPort   uint8             `json:"hostPort,omitempty" doc:"Port of the host, of such a link."`
 	Kind       string            `json:"kind,omitempty" enum:"blackHole,grey" doc:"What probes of hosts to themselves show: it forwards nothing, with its ports up, or loses a part. Absent of other evidence."`
-	By         string            `json:"by,omitempty" enum:"selfProbes" doc:"The evidence: probes of hosts to themselves, which cross a link both ways, so that links has both directions. Absent: packets, probes and counters of any kind."`
+	By         string            `json:"by,omitempty" enum:"selfProbes" doc:"The evidence: probes of hosts to themselves, which cross a link both ways, so that links has both directions until probes of single directions tell. Absent: packets, probes and counters of any kind."`
+	Direction  string            `json:"direction,omitempty" enum:"one,both" doc:"Of a link that probes of hosts to themselves accuse: whether it loses packets from 'from' to 'to' alone, or both ways. Absent: not known yet."`
 	Confidence float64           `json:"confidence" doc:"Probability, of 1, that it is this link and no other, nor none."`
 	Loss       float64           `json:"loss" doc:"Share, of 1, of the packets across it that are lost beyond what is lost elsewhere."`
 	Evidence   SuspectEvidence   `json:"evidence"`
+	Ways       []SuspectWay      `json:"ways,omitempty" doc:"What the direction rests on: probes that crossed one direction of the link alone, and returned by other links."`
 	Since      time.Time         `json:"since" doc:"When it was first named."`
 	Denied     bool              `json:"denied" doc:"EVs over it are denied."`
 	Why        string            `json:"why,omitempty" doc:"Why they are not."`
@@ -31,4 +33,12 @@ type SuspectEvidence struct {
 	Sent  uint64 `json:"sent" doc:"Packets across it that say so."`
 	Lost  uint64 `json:"lost" doc:"Of those, lost ones."`
 	Paths int    `json:"paths" doc:"Paths that they took."`
+}
+
+// SuspectWay counts probes over one direction of a link.
+type SuspectWay struct {
+	From topology.NodeID `json:"from"`
+	To   topology.NodeID `json:"to"`
+	Sent uint64          `json:"sent"`
+	Lost uint64          `json:"lost"`
 }

@@ -26,6 +26,8 @@ const (
 	awayWait = 2 * time.Second
 	// selfReport lies between two reports of a host's counters.
 	selfReport = 100 * time.Millisecond
+	// maxLooks bounds the links whose directions hosts probe at a time.
+	maxLooks = 32
 )
 
 // SelfPlan is what a host is to probe by itself.
@@ -50,6 +52,7 @@ type selfProber struct {
 	// a plan of an earlier controller.
 	follows map[string][]followed
 	out     []SelfPlan               // not taken yet
+	looks   []int32                  // links up whose directions are probed
 	dueAt   time.Duration            // when plans are made; 0: they need not be
 	gaps    map[int32]*selfprobe.Gap // by link
 }
@@ -88,6 +91,31 @@ func (s *selfProber) run() {
 	}
 	if s.plan != nil && s.now >= s.judge.Next(s.now+1) {
 		s.suspects.judged(s.judge.Run(s.now, s.open))
+		s.look()
+	}
+}
+
+// look has hosts probe the directions of the links with a verdict, and takes what they say.
+func (s *selfProber) look() {
+	var looks []int32
+	for i := range s.suspects.judgements {
+		x := &s.suspects.judgements[i]
+		v := x.verdict
+		if v.Link < 0 {
+			continue
+		}
+		looks = append(looks, v.Link)
+		if was := v.Direction; s.judge.Direct(v) != was {
+			s.Event(api.EventSuspectChanged, s.suspects.objectOf(x), fmt.Sprintf("loses packets %s: %d of "+
+				"%d probes up, %d of %d down", v.Direction, v.Ways.Lost[0], v.Ways.Sent[0], v.Ways.Lost[1],
+				v.Ways.Sent[1]))
+		}
+	}
+	slices.Sort(looks)
+	if looks = looks[:min(len(looks), maxLooks)]; !slices.Equal(looks, s.looks) {
+		s.looks = looks
+		s.judge.Look(looks)
+		s.replan(0)
 	}
 }
 
@@ -155,7 +183,7 @@ func (s *selfProber) makePlans() {
 				hosts = append(hosts, selfprobe.Host{Name: name, At: h.At, LeafPorts: h.LeafPorts})
 			}
 		}
-		plan = selfprobe.Make(f, hosts, selfWitnesses, s.avoid())
+		plan = selfprobe.Make(f, hosts, selfWitnesses, s.avoid(), s.looks)
 		s.plan = plan
 	}
 	s.gaps = make(map[int32]*selfprobe.Gap)
@@ -263,7 +291,7 @@ func (p *Prover) Follows(h *Host) uint64 {
 
 // renewed notes that the fabric is another.
 func (s *selfProber) renewed() {
-	s.plan, s.suspects.judgements = nil, nil
+	s.plan, s.looks, s.suspects.judgements = nil, nil, nil
 	s.replan(0)
 }
 
@@ -346,6 +374,7 @@ func (s *suspectSet) judged(found []selfprobe.Verdict) {
 		known := slices.IndexFunc(before, func(o accused) bool { return o.verdict.Same(&v) })
 		if known >= 0 && before[known].verdict.Kind == v.Kind {
 			x.denied, x.why = before[known].denied, before[known].why
+			v.Direction, v.Ways = before[known].verdict.Direction, before[known].verdict.Ways
 		} else {
 			s.Event(api.EventSuspectChanged, s.objectOf(&x), fmt.Sprintf("%s: %d of %d probes of %d hosts "+
 				"to themselves are lost", wordsOf[v.Kind], v.Lost, v.Sent, v.Hosts))
@@ -451,7 +480,22 @@ func (e *env) viewJudgement(x *accused, v *api.Suspect) {
 	case j.Node != "":
 		v.Node, v.NodeName = j.Node, fabric.NameOf(now, j.Node)
 	default:
-		v.From, v.To = f.Edge(j.Link).Local, f.Edge(j.Link).Remote
+		e := f.Edge(j.Link)
+		v.Ways = []api.SuspectWay{
+			{From: e.Local, To: e.Remote, Sent: j.Ways.Sent[0], Lost: j.Ways.Lost[0]},
+			{From: e.Remote, To: e.Local, Sent: j.Ways.Sent[1], Lost: j.Ways.Lost[1]}}
+		switch j.Direction {
+		case selfprobe.Unknown:
+			v.Ways = nil
+		case selfprobe.Both:
+			v.Direction = "both"
+		case selfprobe.Falling:
+			e = f.Reverse(e)
+			fallthrough
+		case selfprobe.Rising:
+			v.Direction, v.Links = "one", []topology.LinkID{e.ID}
+		}
+		v.From, v.To = e.Local, e.Remote
 		v.FromName, v.ToName = fabric.NameOf(now, v.From), fabric.NameOf(now, v.To)
 	}
 }
@@ -485,7 +529,10 @@ func (p *Prover) LinkTruth(place int32, wall func(time.Duration) time.Time) api.
 			if x := &list[i]; t.Concluded == nil && slices.Contains(x.Links, id) {
 				s := p.viewSuspect(x, wall)
 				t.Concluded = &api.LinkConclusion{Kind: s.Kind, Node: s.Node, Loss: s.Loss, Since: s.Since,
-					Denied: s.Denied, Why: s.Why}
+					Direction: s.Direction, Denied: s.Denied, Why: s.Why}
+				if s.Direction == "one" && !slices.Contains(s.Links, id) {
+					t.Concluded.Direction = "other"
+				}
 			}
 		}
 	}

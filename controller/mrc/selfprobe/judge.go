@@ -29,7 +29,7 @@ func (k Kind) String() string { return [...]string{"", "blackHole", "grey"}[k] }
 type Verdict struct {
 	Kind Kind
 	// Link is the place of a link up; -1: it is no link. The probes cross both directions of it, so
-	// that either may lose them.
+	// that either may lose them: Direction says which.
 	Link int32
 	Node topology.NodeID // a switch
 	Host string          // the cable of a host's port, or the port at either end
@@ -42,6 +42,9 @@ type Verdict struct {
 	Hosts        int    // that have lost some of them
 	// Single reports that one host alone can say so.
 	Single bool
+	// Direction of the Link, as probes of single directions say, of which Ways has the counts.
+	Direction Direction
+	Ways      Ways
 }
 
 // Same reports whether two verdicts name the same object.
@@ -77,7 +80,8 @@ type Judge struct {
 	links map[int32]*linkEvidence
 	nodes map[topology.NodeID][]int32 // links up that begin or end at a switch, with evidence
 	seats map[topology.NodeID][]*seatEvidence
-	said  []Verdict // in force
+	said  []Verdict       // in force
+	ways  map[int32]*Ways // by place of the link up, of links with a verdict
 	// hot are the links, and hotLeaves the leaves of cables, whose probes have been lost lately.
 	hot       map[int32]bool
 	hotLeaves map[topology.NodeID]bool
@@ -136,6 +140,9 @@ type seatEvidence struct {
 type targetEvidence struct {
 	seat  *seatEvidence
 	climb []int32
+	// way and asks are those of a target that crosses one direction alone of a link; else way is empty.
+	way   []int32
+	asks  int32
 	last  hostapi.SelfProbeCount // as reported
 	heard time.Duration
 	dead  bool
@@ -185,7 +192,7 @@ type linkEvidence struct {
 func NewJudge() *Judge {
 	return &Judge{hosts: make(map[string]*hostEvidence), links: make(map[int32]*linkEvidence),
 		hot: make(map[int32]bool), hotLeaves: make(map[topology.NodeID]bool),
-		moved: make(map[int32]bool)}
+		moved: make(map[int32]bool), ways: make(map[int32]*Ways)}
 }
 
 // SetPlan takes what hosts probe from now on, and the versions of the plans that they were sent.
@@ -234,6 +241,7 @@ func (j *Judge) SetPlan(now time.Duration, f *fabric.Fabric, p *Plan,
 	}
 	if j.f != f {
 		j.said = nil
+		clear(j.ways)
 		clear(j.hot)
 		clear(j.hotLeaves)
 	}
@@ -256,8 +264,8 @@ func newHostEvidence(name string, m *hostapi.SelfProbes, targets []Target,
 			}
 			h.seats[t.EV.Port] = s
 		}
-		e := &targetEvidence{seat: s, climb: t.Climb}
-		if len(t.Climb) == 0 {
+		e := &targetEvidence{seat: s, climb: t.Climb, way: t.Way, asks: t.Asks}
+		if e.toLeaf() {
 			s.target = e
 		}
 		h.targets = append(h.targets, e)
@@ -309,7 +317,7 @@ func (j *Judge) Report(now time.Duration, host string, c *hostapi.SelfProbeCount
 	// Those to leaves come first: they explain the others.
 	for _, climbs := range []bool{false, true} {
 		for i := range c.Counts {
-			if t := h.targets[c.Counts[i].Target]; (len(t.climb) > 0) == climbs {
+			if t := h.targets[c.Counts[i].Target]; t.toLeaf() != climbs {
 				j.count(t, &c.Counts[i])
 			}
 		}
@@ -324,13 +332,19 @@ func (j *Judge) count(t *targetEvidence, n *hostapi.SelfProbeCount) {
 	}
 	passed, lost, marked := n.Passed-t.last.Passed, n.Lost-t.last.Lost, n.Marked-t.last.Marked
 	t.last, t.heard = *n, j.now
+	if len(t.way) > 0 {
+		if float64(marked) <= maxMarked*float64(passed) {
+			j.countWay(t, passed, lost)
+		}
+		return
+	}
 	if t.dead, t.since = n.Misses >= deadAfter, j.now-n.Missing; t.dead {
 		t.test(j).passes = 0
 	}
 	if lost > 0 && float64(marked) > maxMarked*float64(passed) {
 		return
 	}
-	if len(t.climb) == 0 {
+	if t.toLeaf() {
 		if lost > 0 || t.dead {
 			j.hotLeaves[t.seat.leaf] = true
 		}
@@ -356,6 +370,9 @@ func (j *Judge) count(t *targetEvidence, n *hostapi.SelfProbeCount) {
 		}
 	}
 }
+
+// toLeaf reports whether the leaf sends the probes of a target back.
+func (t *targetEvidence) toLeaf() bool { return len(t.climb)+len(t.way) == 0 }
 
 // test returns the test of what a target is there for: a cable, or the last link of its climb.
 func (t *targetEvidence) test(j *Judge) *test {

@@ -25,6 +25,10 @@ type Target struct {
 	// Climb has the places of the links up from the leaf, which the probe descends by again; none:
 	// the leaf sends the probe back.
 	Climb []int32
+	// Way has the places of all links, of a target that crosses one direction alone of the link whose
+	// direction has the place Asks; Climb is empty then.
+	Way  []int32
+	Asks int32
 }
 
 // A Gap is what fewer hosts probe than wanted: a link, or the port of a host.
@@ -45,7 +49,7 @@ type Plan struct {
 
 // Avoid says what probes must not cross. A nil function avoids nothing.
 type Avoid struct {
-	// Link returns why nobody probes a link up; "": it is probed.
+	// Link returns why nobody probes a link, of which place is one direction; "": it is probed.
 	Link func(place int32) string
 	// Port reports whether the port of a host sends no probes.
 	Port func(host string, port uint8, leaf topology.NodeID) bool
@@ -65,8 +69,9 @@ func (a *Avoid) port(host string, t *Target) bool {
 
 // Crosses reports whether a target of a host crosses what is avoided.
 func (a *Avoid) Crosses(host string, t *Target) bool {
-	return a.port(host, t) ||
-		slices.ContainsFunc(t.Climb, func(i int32) bool { return a.link(i) != "" })
+	avoided := func(i int32) bool { return a.link(i) != "" }
+	return a.port(host, t) || slices.ContainsFunc(t.Climb, avoided) ||
+		slices.ContainsFunc(t.Way, avoided)
 }
 
 // seat is a port of a host that can probe.
@@ -94,8 +99,9 @@ type planner struct {
 // numbers of targets of the hosts of a leaf differ by one at most, and since each host sends at the
 // same rate, so does the rate by which the uplinks of a leaf are probed. What is avoided is left out last:
 // so a host whose probes do not cross it keeps its targets, and has more only where others have
-// fewer. The result depends on the arguments alone.
-func Make(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid) *Plan {
+// fewer. The directions of the links up in look are probed besides, each by two hosts. The result
+// depends on the arguments alone.
+func Make(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid, look []int32) *Plan {
 	p := &planner{f: f, hosts: hosts, seats: make(map[topology.NodeID][]seat),
 		load: make([]int, len(hosts)), plan: Plan{Targets: make(map[string][]Target)},
 		under: make(map[int32]int)}
@@ -130,6 +136,7 @@ func Make(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid) *Plan {
 	links = slices.DeleteFunc(links, func(i int32) bool { return i < 0 })
 	p.avoid = avoid
 	p.leave(links, witnesses)
+	p.look(look)
 	return &p.plan
 }
 

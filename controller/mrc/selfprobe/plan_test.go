@@ -139,7 +139,7 @@ func TestPlanCoversEvenly(t *testing.T) {
 			{t0: 2, t1: 7, hosts: 20}, {t0: 4, t1: 4, t2: 3, hosts: 24},
 		} {
 			f, hosts := w.make(t, mode, nil)
-			p := Make(f, hosts, 3, Avoid{})
+			p := Make(f, hosts, 3, Avoid{}, nil)
 			if len(p.Gaps) > 0 {
 				t.Errorf("%v, %+v: %+v", mode, w, p.Gaps)
 			}
@@ -168,7 +168,7 @@ func TestPlanCoversEvenly(t *testing.T) {
 // probe.
 func TestPlanOfFew(t *testing.T) {
 	f, hosts := network{t0: 2, t1: 2, hosts: 4}.make(t, ev.ModeF3216, nil)
-	p := Make(f, hosts[:3], 3, Avoid{}) // two hosts at the first leaf, one at the second
+	p := Make(f, hosts[:3], 3, Avoid{}, nil) // two hosts at the first leaf, one at the second
 	by, _ := coverage(t, f, hosts[:3], p)
 	if len(p.Gaps) != 4 {
 		t.Fatalf("%+v, want the four links", p.Gaps)
@@ -184,7 +184,7 @@ func TestPlanOfFew(t *testing.T) {
 	}
 
 	hosts[1].LeafPorts = []uint32{0}
-	p = Make(f, hosts, 3, Avoid{})
+	p = Make(f, hosts, 3, Avoid{}, nil)
 	if i := slices.IndexFunc(p.Gaps, func(g Gap) bool { return g.Host == "h0001" }); i < 0 ||
 		p.Gaps[i].Port != 1 || p.Gaps[i].Link != -1 || !strings.Contains(p.Gaps[i].Why, "no uSID") {
 		t.Errorf("%+v, want that a host's port is unknown", p.Gaps)
@@ -195,16 +195,16 @@ func TestPlanOfFew(t *testing.T) {
 
 	f, hosts = network{t0: 2, t1: 2, hosts: 8, parallel: 2}.make(t, ev.ModeF3216,
 		func(m *inventory.MRC) { m.Hops = "nodes" })
-	if p = Make(f, hosts, 3, Avoid{}); len(p.Gaps) != 8 || !strings.Contains(p.Gaps[0].Why, "hops: links") {
+	if p = Make(f, hosts, 3, Avoid{}, nil); len(p.Gaps) != 8 || !strings.Contains(p.Gaps[0].Why, "hops: links") {
 		t.Errorf("%+v, want all of the parallel links", p.Gaps)
 	}
 	f, hosts = network{t0: 2, t1: 2, hosts: 8, parallel: 2}.make(t, ev.ModeF3216, nil)
-	if p = Make(f, hosts, 3, Avoid{}); len(p.Gaps) != 0 {
+	if p = Make(f, hosts, 3, Avoid{}, nil); len(p.Gaps) != 0 {
 		t.Errorf("%+v, want none with uSIDs of links", p.Gaps)
 	}
 
 	f, hosts = network{t0: 2, t1: 2, hosts: 8}.make(t, ev.ModeStructured, nil)
-	if p = Make(f, hosts, 3, Avoid{}); len(p.Targets) != 0 || len(p.Gaps) != 1 ||
+	if p = Make(f, hosts, 3, Avoid{}, nil); len(p.Targets) != 0 || len(p.Gaps) != 1 ||
 		!strings.Contains(p.Gaps[0].Why, "no uSIDs") {
 		t.Errorf("%+v, want that mode stev has no uSIDs", p)
 	}
@@ -216,7 +216,7 @@ func TestPlanOfFew(t *testing.T) {
 func TestPlanAvoids(t *testing.T) {
 	for _, w := range []network{{t0: 4, t1: 4, hosts: 24}, {t0: 4, t1: 4, t2: 3, hosts: 24}} {
 		f, hosts := w.make(t, ev.ModeF3216, nil)
-		before := Make(f, hosts, 3, Avoid{})
+		before := Make(f, hosts, 3, Avoid{}, nil)
 		for _, gone := range f.ByID() {
 			if !f.Edge(gone).Rises() {
 				continue
@@ -237,7 +237,7 @@ func TestPlanAvoids(t *testing.T) {
 					return host == silent
 				},
 			}
-			p := Make(f, hosts, 3, avoid)
+			p := Make(f, hosts, 3, avoid, nil)
 			by, _ := coverage(t, f, hosts, p)
 			for _, i := range f.ByID() {
 				want := 3

@@ -113,7 +113,7 @@ func (j *Judge) telling(t *targetEvidence) bool {
 		j.now > t.heard+s.host.stale {
 		return false
 	}
-	for _, i := range t.climb[:len(t.climb)-1] {
+	for _, i := range t.climb[:max(0, len(t.climb)-1)] {
 		below := j.links[i]
 		if below == nil || !below.open || below.test.sum > 2*perLoss || j.quorate(below) {
 			return false

@@ -1,0 +1,201 @@
+package selfprobe
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// Which directions of a link lose packets. Probes that cross both cannot tell.
+type Direction uint8
+
+const (
+	Unknown Direction = iota
+	Rising
+	Falling
+	Both
+)
+
+// Ways counts probes that cross one direction of a link alone: index 0 has those up, 1 those down.
+type Ways struct{ Sent, Lost [2]uint64 }
+
+const (
+	// lookers is how many hosts probe the directions of a link that a verdict names.
+	lookers = 2
+	// surer is the log likelihood ratio at which one direction, or both, is named: an error of 1 %.
+	surer = 4.605170185988091
+)
+
+// look has hosts probe the directions of links one by one: up by the link and down by others, and
+// the other way round. What does not fit into an EV is left out.
+func (p *planner) look(links []int32) {
+	for _, place := range links {
+		leaves := slices.Clone(p.f.Edge(place).Leaves())
+		taken := make(map[int]bool)
+		for n := 0; n < len(leaves) && len(taken) < lookers; n++ {
+			// Those at the link itself come first: their ways are the shortest.
+			if i := slices.Index(leaves, p.f.Edge(place).Local); i > 0 {
+				leaves[0], leaves[i] = leaves[i], leaves[0]
+			}
+			way := p.oneWay(leaves[n], place, links)
+			for s, ok := p.idle(leaves[n], taken); way != nil && ok && len(taken) < lookers; s, ok =
+				p.idle(leaves[n], taken) {
+				taken[s.host] = true
+				if p.addWay(s, leaves[n], place, way) != nil {
+					break
+				}
+			}
+		}
+	}
+}
+
+// addWay gives a host the probes of both directions of a link.
+func (p *planner) addWay(s seat, leaf topology.NodeID, place int32, way []int32) error {
+	back := make([]int32, 0, len(way))
+	for _, i := range slices.Backward(way) {
+		r, _ := p.f.Place(p.f.Reverse(p.f.Edge(i)).ID)
+		back = append(back, r)
+	}
+	other, _ := p.f.Place(p.f.Reverse(p.f.Edge(place)).ID)
+	for _, t := range []Target{{Way: way, Asks: place}, {Way: back, Asks: other}} {
+		path := make([]*topology.Link, len(t.Way))
+		for i, l := range t.Way {
+			path[i] = p.f.Edge(l).Link
+		}
+		value, err := p.f.Assignment().Encode(leaf, path, ev.DecapUSID(s.at))
+		if err != nil {
+			return err
+		}
+		name := p.hosts[s.host].Name
+		t.EV, t.Leaf = hostapi.EV{Value: value, Port: s.port}, leaf
+		p.load[s.host]++
+		p.plan.Targets[name] = append(p.plan.Targets[name], t)
+	}
+	return nil
+}
+
+// oneWay returns a way from a leaf over a link up and back to the leaf that does not cross the
+// other direction of the link, nor other links that are looked at or avoided, and whose links all
+// have another direction; nil: there is none.
+func (p *planner) oneWay(leaf topology.NodeID, place int32, looked []int32) []int32 {
+	way, ok := p.climb(leaf, place)
+	bad := func(i int32) bool {
+		e := p.f.Edge(i)
+		back := p.f.Reverse(e)
+		if back == nil {
+			return true
+		}
+		r, _ := p.f.Place(back.ID)
+		return slices.Contains(looked, i) || slices.Contains(looked, r) || p.avoid.link(i) != ""
+	}
+	if !ok || p.f.Reverse(p.f.Edge(place)) == nil || slices.ContainsFunc(way[:len(way)-1], bad) {
+		return nil
+	}
+	// The shortest way back, breadth first.
+	from := map[topology.NodeID]int32{p.f.Edge(place).Remote: -1}
+	next := []topology.NodeID{p.f.Edge(place).Remote}
+	for len(next) > 0 && from[leaf] == 0 {
+		var reached []topology.NodeID
+		for _, at := range next {
+			for _, l := range p.f.Snapshot().LinksFrom(at) {
+				i, ok := p.f.Place(l.ID)
+				if _, seen := from[l.Remote]; seen || !ok || bad(i) {
+					continue
+				}
+				from[l.Remote] = i
+				reached = append(reached, l.Remote)
+			}
+		}
+		next = reached
+	}
+	if _, ok := from[leaf]; !ok {
+		return nil
+	}
+	var down []int32
+	for at := leaf; from[at] >= 0; at = p.f.Edge(from[at]).Local {
+		down = append(down, from[at])
+	}
+	slices.Reverse(down)
+	return append(way, down...)
+}
+
+// Direction returns which directions of a link lose packets, when all of its probes lose a share of
+// both together, as the counts of single directions say.
+func (w *Ways) Direction(loss float64) Direction {
+	loss = min(max(loss, LossBad), 1-LossGood)
+	half := 1 - math.Sqrt(1-loss)
+	var of [Both + 1]float64
+	for d, rates := range map[Direction][2]float64{Rising: {loss, LossGood},
+		Falling: {LossGood, loss}, Both: {half, half}} {
+		for i, r := range rates {
+			of[d] += float64(w.Lost[i])*math.Log(r) + float64(w.Sent[i]-w.Lost[i])*math.Log1p(-r)
+		}
+	}
+	best, second := Unknown, math.Inf(-1)
+	for d := Rising; d <= Both; d++ {
+		switch {
+		case best == Unknown || of[d] > of[best]:
+			if best != Unknown {
+				second = of[best]
+			}
+			best = d
+		default:
+			second = max(second, of[d])
+		}
+	}
+	if w.Lost[0]+w.Lost[1] == 0 || of[best]-second < surer {
+		return Unknown
+	}
+	return best
+}
+
+// Look has the counts of single directions forgotten of all links but some.
+func (j *Judge) Look(links []int32) {
+	maps.DeleteFunc(j.ways, func(i int32, _ *Ways) bool { return !slices.Contains(links, i) })
+}
+
+// Direct finds the direction of the link of a verdict, which stays until another one is as sure.
+func (j *Judge) Direct(v *Verdict) Direction {
+	w := j.ways[v.Link]
+	if w == nil {
+		return v.Direction
+	}
+	loss := 1.0
+	if v.Kind == Grey {
+		loss = float64(v.Lost) / float64(max(1, v.Sent))
+	}
+	v.Ways, v.Direction = *w, cmp.Or(w.Direction(loss), v.Direction)
+	return v.Direction
+}
+
+// countWay takes probes over one direction of a link.
+func (j *Judge) countWay(t *targetEvidence, passed, lost uint64) {
+	if !j.telling(t) {
+		return
+	}
+	place, i := t.asks, 0
+	if e := j.f.Edge(place); !e.Rises() {
+		place, _ = j.f.Place(j.f.Reverse(e).ID)
+		i = 1
+	}
+	w := j.ways[place]
+	if w == nil {
+		w = &Ways{}
+		j.ways[place] = w
+	}
+	w.Sent[i], w.Lost[i] = w.Sent[i]+passed+lost, w.Lost[i]+lost
+}
+
+// String returns the name of a direction.
+func (d Direction) String() string {
+	if d > Both {
+		return fmt.Sprintf("direction %d", uint8(d))
+	}
+	return [...]string{"one way", "up", "down", "both ways"}[d]
+}

@@ -28,6 +28,16 @@ type Finding struct {
 	Means    string    `json:"means" doc:"What it means for traffic."`
 	Todo     string    `json:"todo" doc:"What an operator does about it."`
 	Since    time.Time `json:"since,omitzero" doc:"When it began, where that is known."`
+	Repair   *Repair   `json:"repair,omitempty" doc:"What has to be repaired or replaced; absent where nothing has, or where that is not known."`
+}
+
+// Repair is a part of the network that somebody has to repair or replace, and what says so.
+type Repair struct {
+	Part     string   `json:"part" enum:"cable,optic,switch" doc:"optic: a transceiver, because one direction alone is bad."`
+	Name     string   `json:"name" doc:"The two ends of a cable, or the switch; of an optic the cable, from the end that sends to the end that receives."`
+	Evidence []string `json:"evidence" doc:"What the control plane, counters and probes say, a sentence each."`
+	Denied   bool     `json:"denied" doc:"Hosts do not use it."`
+	Hosts    []string `json:"hosts" doc:"Hosts at it, or at its ends."`
 }
 
 // CauseKinds returns the values of [Finding.Kind].

@@ -62,6 +62,12 @@ func TestCauses(t *testing.T) {
 	if links != 2 || len(all) < before+2 {
 		t.Fatalf("%d causes are links of %d, want 2", links, len(all))
 	}
+	var repairs struct{ Items []api.Cause }
+	w := do(s, "GET", "/v1/repairs", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &repairs); err != nil || len(repairs.Items) != 2 ||
+		repairs.Items[0].Repair.Part != "cable" || len(repairs.Items[0].Repair.Evidence) == 0 {
+		t.Errorf("%d, %v: %+v, want the cables of the two links", w.Code, err, repairs.Items)
+	}
 	metrics := do(s, "GET", "/metrics", "").Body.String()
 	if n := strings.Count(metrics, "\nweft_cause{"); n != len(all) {
 		t.Errorf("%d causes as metrics, %d by the API", n, len(all))

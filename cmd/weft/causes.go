@@ -2,9 +2,12 @@ package main
 
 import (
 	"cmp"
+	"encoding/csv"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/northbound/causes"
@@ -42,6 +45,49 @@ func causeTable(w io.Writer, all []api.Cause) error {
 		}
 	}
 	return nil
+}
+
+// repairTable writes a row for each repair.
+func repairTable(w io.Writer, all []api.Cause) error {
+	g := newGrid("PART", "NAME", "SINCE", "IN USE", "HOSTS", "JOBS", "EVIDENCE")
+	for i := range all {
+		c := &all[i]
+		r := c.Repair
+		g.row(r.Part, r.Name, clockTime(c.Since), yesNo(!r.Denied), len(r.Hosts), jobsOf(c),
+			strings.Join(r.Evidence, " "))
+	}
+	return g.writeTo(w)
+}
+
+// repairCSV writes a record for each repair, with the names of hosts and jobs.
+func repairCSV(w io.Writer, all []api.Cause) error {
+	out := csv.NewWriter(w)
+	err := out.Write([]string{"id", "part", "name", "object", "severity", "since", "inUse", "what",
+		"evidence", "hosts", "jobs"})
+	for i := range all {
+		c := &all[i]
+		r, since := c.Repair, ""
+		if !c.Since.IsZero() {
+			since = c.Since.UTC().Format(time.RFC3339)
+		}
+		err = cmp.Or(err, out.Write([]string{c.ID, r.Part, r.Name, c.Object, string(c.Severity), since,
+			strconv.FormatBool(!r.Denied), c.What, strings.Join(r.Evidence, " "),
+			strings.Join(r.Hosts, " "), jobsOf(c)}))
+	}
+	out.Flush()
+	return cmp.Or(err, out.Error())
+}
+
+// jobsOf names the jobs that a cause hurts; "": none.
+func jobsOf(c *api.Cause) string {
+	if c.Jobs == nil {
+		return ""
+	}
+	names := strings.Join(c.Jobs.Names, " ")
+	if more := c.Jobs.Count - len(c.Jobs.Names); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return names
 }
 
 func silenceTable(w io.Writer, all []api.Silence) error {

@@ -184,6 +184,9 @@ func (v *view) linkFindings() (out []finding) {
 		if f.Finding, ok = accuse(w); !ok {
 			f.Finding = describe(w)
 		}
+		if f.Severity != api.SeverityWork {
+			f.Repair = v.repair(w)
+		}
 		if leaf := w.leaf(); leaf != "" {
 			f.Object, f.at = "nodes/"+string(leaf), nil
 			for _, o := range all {
@@ -201,6 +204,7 @@ func (v *view) linkFindings() (out []finding) {
 			continue
 		}
 		if f, ok := selfProbed(s); ok {
+			f.Repair = v.repairAt(s)
 			out = append(out, f)
 			continue
 		}
@@ -402,6 +406,13 @@ func accusation(s *api.Suspect, name string) api.Finding {
 	if s.By != "" {
 		f.Detail = fmt.Sprintf("%d of %d probes of %d hosts to themselves are lost.", s.Evidence.Lost,
 			s.Evidence.Sent, s.Evidence.Paths)
+		switch s.Direction {
+		case "one":
+			f.Detail += fmt.Sprintf(" It loses packets from %s to %s alone.",
+				nameOf(s.FromName, s.From), nameOf(s.ToName, s.To))
+		case "both":
+			f.Detail += " It loses packets both ways."
+		}
 	}
 	if s.Kind == "blackHole" {
 		f.What = name + " forwards nothing, with its ports up"

@@ -219,6 +219,9 @@ func portDown(h *api.Host, p *api.HostPort, because []string) finding {
 	if !p.Status.HostDown {
 		f.Detail = fmt.Sprintf("Switch %s reports it.", nameOf(p.Status.LeafName, p.Status.Leaf))
 	}
+	f.Repair = &api.Repair{Part: "cable", Evidence: []string{"Ports: " + f.Detail}, Denied: true,
+		Name:  fmt.Sprintf("%s/%d – %s", h.Name, p.Port, nameOf(p.Status.LeafName, p.Status.Leaf)),
+		Hosts: []string{h.Name}}
 	return finding{Finding: f, because: because, at: onPart(api.PartHost, h.Name)}
 }
 

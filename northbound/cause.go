@@ -42,8 +42,8 @@ func (s *Server) registerCauses() {
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-repairs", Method: http.MethodGet, Security: asks(access.Read),
 		Path: "/v1/repairs", Tags: []string{"controller"}, Summary: "List what has to be repaired",
-		Description: "The causes with a `repair`: the cable, optic or switch that somebody has to repair " +
-			"or replace, what says so, and the hosts and jobs concerned.",
+		Description: "The causes with a `repair`: the cable, optic or switch that somebody has to " +
+			"repair or replace, what says so, and the hosts and jobs concerned.",
 		Errors: []int{422, 503},
 	}), func(ctx context.Context, in *PageParams) (*listOf[api.Cause], error) {
 		all, err := s.causes.Causes(ctx)

@@ -36,7 +36,8 @@ func TestRepairs(t *testing.T) {
 			Evidence: []string{"Probes: 1.", "Counters: 2."}}},
 		Jobs: &api.CauseJobs{Count: 3, Names: []string{"a", "b"}}}
 	var table, csv strings.Builder
-	if err := errors.Join(repairTable(&table, []api.Cause{c}), repairCSV(&csv, []api.Cause{c})); err != nil {
+	all := []api.Cause{c}
+	if err := errors.Join(repairTable(&table, all), repairCSV(&csv, all)); err != nil {
 		t.Fatal(err)
 	}
 	rows := strings.Split(table.String(), "\n")

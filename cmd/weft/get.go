@@ -158,14 +158,14 @@ it has read of the store, where none decides.`)
 			return list(ctx, v, client.Path("v1", "causes"), nil, causeTable)
 		})
 	var asCSV bool
-	repairs := add("repairs", "What has to be repaired or replaced, what says so, and whom it concerns", 0,
-		nil, func(ctx context.Context, _ []string) error {
-			table := repairTable
-			if asCSV {
-				table = repairCSV
-			}
-			return list(ctx, v, client.Path("v1", "repairs"), nil, table)
-		})
+	repairs := add("repairs", "What has to be repaired or replaced, what says so, and whom it "+
+		"concerns", 0, nil, func(ctx context.Context, _ []string) error {
+		table := repairTable
+		if asCSV {
+			table = repairCSV
+		}
+		return list(ctx, v, client.Path("v1", "repairs"), nil, table)
+	})
 	repairs.Flags().BoolVar(&asCSV, "csv", false, "print CSV (RFC 4180) in place of the table")
 	add("tables SWITCH", "The tables of a switch", 1, switches,
 		func(ctx context.Context, args []string) error {

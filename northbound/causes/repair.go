@@ -118,15 +118,15 @@ func lossesOf(s *api.Suspect) []string {
 		return []string{fmt.Sprintf("Packets, probes and counters: %d of %d are lost on %d paths.",
 			s.Evidence.Lost, s.Evidence.Sent, s.Evidence.Paths)}
 	}
-	out := []string{fmt.Sprintf("Probes: %d of %d of %d hosts to themselves are lost.", s.Evidence.Lost,
-		s.Evidence.Sent, s.Evidence.Paths)}
-	for i, w := range s.Ways {
+	out := []string{fmt.Sprintf("Probes: %d of %d of %d hosts to themselves are lost.",
+		s.Evidence.Lost, s.Evidence.Sent, s.Evidence.Paths)}
+	for i, w := range s.Directions {
 		from, to := s.FromName, s.ToName
 		if w.From != s.From {
 			from, to = to, from
 		}
 		out = append(out, fmt.Sprintf("Probes one way: %d of %d from %s to %s are lost.", w.Lost, w.Sent,
-			nameOf(from, s.Ways[i].From), nameOf(to, s.Ways[i].To)))
+			nameOf(from, s.Directions[i].From), nameOf(to, s.Directions[i].To)))
 	}
 	return out
 }

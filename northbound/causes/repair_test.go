@@ -19,7 +19,8 @@ func TestRepairs(t *testing.T) {
 		edit(&l.Status)
 		return l
 	}
-	ways := []api.SuspectWay{{From: "t0", To: "t1", Sent: 50, Lost: 40}, {From: "t1", To: "t0", Sent: 60}}
+	counted := []api.SuspectDirection{{From: "t0", To: "t1", Sent: 50, Lost: 40},
+		{From: "t1", To: "t0", Sent: 60}}
 	both := []topology.LinkID{"t0,1~t1,1", "t1,1~t0,1"}
 	for name, c := range map[string]struct {
 		links    []api.Link
@@ -60,7 +61,7 @@ func TestRepairs(t *testing.T) {
 				"Probes: 6 of 6 of 2 hosts to themselves are lost."}, concerns: []string{"h1", "h2"}},
 		"a grey link in use, one way": {
 			suspects: []api.Suspect{{Links: both[:1], From: "t0", To: "t1", FromName: "t0", ToName: "t1",
-				Kind: "grey", By: "selfProbes", Direction: "one", Ways: ways,
+				Kind: "grey", By: "selfProbes", Direction: "one", Directions: counted,
 				Evidence: api.SuspectEvidence{Sent: 600, Lost: 6, Paths: 2}}},
 			part: "optic", of: "t0 → t1", evidence: []string{"Control plane: it is up.",
 				"Probes: 6 of 600 of 2 hosts to themselves are lost.",
@@ -70,8 +71,8 @@ func TestRepairs(t *testing.T) {
 			By: "selfProbes", Denied: true, Evidence: api.SuspectEvidence{Sent: 9, Lost: 9, Paths: 3}}},
 			part: "switch", of: "t1", evidence: []string{
 				"Probes: 9 of 9 of 3 hosts to themselves are lost."}, concerns: []string{}},
-		"the cable of a host": {suspects: []api.Suspect{{Host: "h2", HostPort: 1, FromName: "h2", To: "t0",
-			ToName: "t0", Kind: "grey", By: "selfProbes",
+		"the cable of a host": {suspects: []api.Suspect{{Host: "h2", HostPort: 1, FromName: "h2",
+			To: "t0", ToName: "t0", Kind: "grey", By: "selfProbes",
 			Evidence: api.SuspectEvidence{Sent: 900, Lost: 9, Paths: 1}}},
 			part: "cable", of: "h2/1 – t0", evidence: []string{
 				"Probes: 9 of 900 of 1 hosts to themselves are lost."}, concerns: []string{"h2"}},
@@ -79,7 +80,8 @@ func TestRepairs(t *testing.T) {
 			h.Ports[0].Status.HostDown = h.Name == "h1"
 		}, part: "cable", of: "h1/1 – t0", evidence: []string{"Ports: The host reports it."},
 			concerns: []string{"h1"}},
-		"several links": {suspects: []api.Suspect{{Links: append(both, "x,1~y,1"), From: "t0", To: "t1"}}},
+		"several links": {suspects: []api.Suspect{{Links: append(both, "x,1~y,1"), From: "t0",
+			To: "t1"}}},
 	} {
 		k := &Known{Links: c.links, Suspects: c.suspects, Fabric: &api.Fabric{},
 			Dependents: func(api.Part) []api.JobDependent { return []api.JobDependent{{Name: "train"}} }}

@@ -106,9 +106,9 @@ func (s *selfProber) look() {
 		}
 		looks = append(looks, v.Link)
 		if was := v.Direction; s.judge.Direct(v) != was {
-			s.Event(api.EventSuspectChanged, s.suspects.objectOf(x), fmt.Sprintf("loses packets %s: %d of "+
-				"%d probes up, %d of %d down", v.Direction, v.Ways.Lost[0], v.Ways.Sent[0], v.Ways.Lost[1],
-				v.Ways.Sent[1]))
+			d := &v.Directions
+			s.Event(api.EventSuspectChanged, s.suspects.objectOf(x), fmt.Sprintf("loses packets %s: %d "+
+				"of %d probes up, %d of %d down", v.Direction, d.Lost[0], d.Sent[0], d.Lost[1], d.Sent[1]))
 		}
 	}
 	slices.Sort(looks)
@@ -374,7 +374,7 @@ func (s *suspectSet) judged(found []selfprobe.Verdict) {
 		known := slices.IndexFunc(before, func(o accused) bool { return o.verdict.Same(&v) })
 		if known >= 0 && before[known].verdict.Kind == v.Kind {
 			x.denied, x.why = before[known].denied, before[known].why
-			v.Direction, v.Ways = before[known].verdict.Direction, before[known].verdict.Ways
+			v.Direction, v.Directions = before[known].verdict.Direction, before[known].verdict.Directions
 		} else {
 			s.Event(api.EventSuspectChanged, s.objectOf(&x), fmt.Sprintf("%s: %d of %d probes of %d hosts "+
 				"to themselves are lost", wordsOf[v.Kind], v.Lost, v.Sent, v.Hosts))
@@ -481,12 +481,12 @@ func (e *env) viewJudgement(x *accused, v *api.Suspect) {
 		v.Node, v.NodeName = j.Node, fabric.NameOf(now, j.Node)
 	default:
 		e := f.Edge(j.Link)
-		v.Ways = []api.SuspectWay{
-			{From: e.Local, To: e.Remote, Sent: j.Ways.Sent[0], Lost: j.Ways.Lost[0]},
-			{From: e.Remote, To: e.Local, Sent: j.Ways.Sent[1], Lost: j.Ways.Lost[1]}}
+		v.Directions = []api.SuspectDirection{
+			{From: e.Local, To: e.Remote, Sent: j.Directions.Sent[0], Lost: j.Directions.Lost[0]},
+			{From: e.Remote, To: e.Local, Sent: j.Directions.Sent[1], Lost: j.Directions.Lost[1]}}
 		switch j.Direction {
 		case selfprobe.Unknown:
-			v.Ways = nil
+			v.Directions = nil
 		case selfprobe.Both:
 			v.Direction = "both"
 		case selfprobe.Falling:

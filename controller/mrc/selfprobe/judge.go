@@ -42,9 +42,9 @@ type Verdict struct {
 	Hosts        int    // that have lost some of them
 	// Single reports that one host alone can say so.
 	Single bool
-	// Direction of the Link, as probes of single directions say, of which Ways has the counts.
-	Direction Direction
-	Ways      Ways
+	// Direction of the Link, as probes of single directions say, of which Directions has the counts.
+	Direction  Direction
+	Directions Directions
 }
 
 // Same reports whether two verdicts name the same object.
@@ -73,15 +73,15 @@ func (v *Verdict) Same(o *Verdict) bool {
 // those among many congestion marks, and those over a link or cable that no probe ever passed,
 // because its switches may lack their entries.
 type Judge struct {
-	now   time.Duration
-	f     *fabric.Fabric
-	plan  *Plan
-	hosts map[string]*hostEvidence
-	links map[int32]*linkEvidence
-	nodes map[topology.NodeID][]int32 // links up that begin or end at a switch, with evidence
-	seats map[topology.NodeID][]*seatEvidence
-	said  []Verdict       // in force
-	ways  map[int32]*Ways // by place of the link up, of links with a verdict
+	now        time.Duration
+	f          *fabric.Fabric
+	plan       *Plan
+	hosts      map[string]*hostEvidence
+	links      map[int32]*linkEvidence
+	nodes      map[topology.NodeID][]int32 // links up that begin or end at a switch, with evidence
+	seats      map[topology.NodeID][]*seatEvidence
+	said       []Verdict             // in force
+	directions map[int32]*Directions // by place of the link up, of links with a verdict
 	// hot are the links, and hotLeaves the leaves of cables, whose probes have been lost lately.
 	hot       map[int32]bool
 	hotLeaves map[topology.NodeID]bool
@@ -140,8 +140,9 @@ type seatEvidence struct {
 type targetEvidence struct {
 	seat  *seatEvidence
 	climb []int32
-	// way and asks are those of a target that crosses one direction alone of a link; else way is empty.
-	way   []int32
+	// trip and asks are those of a target that crosses one direction alone of a link; else trip is
+	// empty.
+	trip  []int32
 	asks  int32
 	last  hostapi.SelfProbeCount // as reported
 	heard time.Duration
@@ -192,7 +193,7 @@ type linkEvidence struct {
 func NewJudge() *Judge {
 	return &Judge{hosts: make(map[string]*hostEvidence), links: make(map[int32]*linkEvidence),
 		hot: make(map[int32]bool), hotLeaves: make(map[topology.NodeID]bool),
-		moved: make(map[int32]bool), ways: make(map[int32]*Ways)}
+		moved: make(map[int32]bool), directions: make(map[int32]*Directions)}
 }
 
 // SetPlan takes what hosts probe from now on, and the versions of the plans that they were sent.
@@ -241,7 +242,7 @@ func (j *Judge) SetPlan(now time.Duration, f *fabric.Fabric, p *Plan,
 	}
 	if j.f != f {
 		j.said = nil
-		clear(j.ways)
+		clear(j.directions)
 		clear(j.hot)
 		clear(j.hotLeaves)
 	}
@@ -264,7 +265,7 @@ func newHostEvidence(name string, m *hostapi.SelfProbes, targets []Target,
 			}
 			h.seats[t.EV.Port] = s
 		}
-		e := &targetEvidence{seat: s, climb: t.Climb, way: t.Way, asks: t.Asks}
+		e := &targetEvidence{seat: s, climb: t.Climb, trip: t.Trip, asks: t.Asks}
 		if e.toLeaf() {
 			s.target = e
 		}
@@ -332,9 +333,9 @@ func (j *Judge) count(t *targetEvidence, n *hostapi.SelfProbeCount) {
 	}
 	passed, lost, marked := n.Passed-t.last.Passed, n.Lost-t.last.Lost, n.Marked-t.last.Marked
 	t.last, t.heard = *n, j.now
-	if len(t.way) > 0 {
+	if len(t.trip) > 0 {
 		if float64(marked) <= maxMarked*float64(passed) {
-			j.countWay(t, passed, lost)
+			j.countDirection(t, passed, lost)
 		}
 		return
 	}
@@ -372,7 +373,7 @@ func (j *Judge) count(t *targetEvidence, n *hostapi.SelfProbeCount) {
 }
 
 // toLeaf reports whether the leaf sends the probes of a target back.
-func (t *targetEvidence) toLeaf() bool { return len(t.climb)+len(t.way) == 0 }
+func (t *targetEvidence) toLeaf() bool { return len(t.climb)+len(t.trip) == 0 }
 
 // test returns the test of what a target is there for: a cable, or the last link of its climb.
 func (t *targetEvidence) test(j *Judge) *test {

@@ -25,9 +25,9 @@ type Target struct {
 	// Climb has the places of the links up from the leaf, which the probe descends by again; none:
 	// the leaf sends the probe back.
 	Climb []int32
-	// Way has the places of all links, of a target that crosses one direction alone of the link whose
+	// Trip has the places of all links, of a target that crosses one direction alone of the link whose
 	// direction has the place Asks; Climb is empty then.
-	Way  []int32
+	Trip []int32
 	Asks int32
 }
 
@@ -47,7 +47,7 @@ type Plan struct {
 	Gaps    []Gap
 }
 
-// Avoid says what probes must not cross. A nil function avoids nothing.
+// Avoid defines what probes must not cross. A nil function avoids nothing.
 type Avoid struct {
 	// Link returns why nobody probes a link, of which place is one direction; "": it is probed.
 	Link func(place int32) string
@@ -71,7 +71,7 @@ func (a *Avoid) port(host string, t *Target) bool {
 func (a *Avoid) Crosses(host string, t *Target) bool {
 	avoided := func(i int32) bool { return a.link(i) != "" }
 	return a.port(host, t) || slices.ContainsFunc(t.Climb, avoided) ||
-		slices.ContainsFunc(t.Way, avoided)
+		slices.ContainsFunc(t.Trip, avoided)
 }
 
 // seat is a port of a host that can probe.
@@ -97,9 +97,9 @@ type planner struct {
 // leaf. Every link up is probed by as many hosts as witnesses, or by all hosts below it where those
 // are fewer; each by the least busy hosts, of different leaves where there are several. So the
 // numbers of targets of the hosts of a leaf differ by one at most, and since each host sends at the
-// same rate, so does the rate by which the uplinks of a leaf are probed. What is avoided is left out last:
-// so a host whose probes do not cross it keeps its targets, and has more only where others have
-// fewer. The directions of the links up in look are probed besides, each by two hosts. The result
+// same rate, so does the rate by which the uplinks of a leaf are probed. What is avoided is left out
+// last: so a host whose probes do not cross it keeps its targets, and has more only where others
+// have fewer. The directions of the links up in look are probed besides, each by two hosts. The result
 // depends on the arguments alone.
 func Make(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid, look []int32) *Plan {
 	p := &planner{f: f, hosts: hosts, seats: make(map[topology.NodeID][]seat),

@@ -195,7 +195,8 @@ func TestPlanOfFew(t *testing.T) {
 
 	f, hosts = network{t0: 2, t1: 2, hosts: 8, parallel: 2}.make(t, ev.ModeF3216,
 		func(m *inventory.MRC) { m.Hops = "nodes" })
-	if p = Make(f, hosts, 3, Avoid{}, nil); len(p.Gaps) != 8 || !strings.Contains(p.Gaps[0].Why, "hops: links") {
+	p = Make(f, hosts, 3, Avoid{}, nil)
+	if len(p.Gaps) != 8 || !strings.Contains(p.Gaps[0].Why, "hops: links") {
 		t.Errorf("%+v, want all of the parallel links", p.Gaps)
 	}
 	f, hosts = network{t0: 2, t1: 2, hosts: 8, parallel: 2}.make(t, ev.ModeF3216, nil)
@@ -230,8 +231,8 @@ func TestPlanAvoids(t *testing.T) {
 					return ""
 				},
 				Port: func(host string, port uint8, leaf topology.NodeID) bool {
-					if at := hosts[slices.IndexFunc(hosts, func(h Host) bool { return h.Name == host })].At; port !=
-						1 || leaf != at[0] {
+					i := slices.IndexFunc(hosts, func(h Host) bool { return h.Name == host })
+					if port != 1 || leaf != hosts[i].At[0] {
 						t.Errorf("port %d of %s at %s is asked for", port, host, leaf)
 					}
 					return host == silent

@@ -53,7 +53,7 @@ func TestDirections(t *testing.T) {
 					known = true
 					took = append(took, n.Now()-at)
 					if len(s) != 1 || s[0].Direction != direction || s[0].FromName != want.from ||
-						s[0].ToName != want.to || len(s[0].Ways) != 2 ||
+						s[0].ToName != want.to || len(s[0].Directions) != 2 ||
 						(direction == "one") != slices.Equal(s[0].Links, s[0].Links[:1]) {
 						bad++
 						t.Logf("seed %d: %+v is bad, %+v is named", seed, want, s)
@@ -95,14 +95,14 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// TestNoOtherWay: where a link is the only one between two switches' rest of the network, no
+// TestNoOtherPath: where a link is the only one between two switches' rest of the network, no
 // direction is named, and the verdict stands.
-func TestNoOtherWay(t *testing.T) {
+func TestNoOtherPath(t *testing.T) {
 	n := newThin(t, seeds.One(t, 1), lab.ClosConfig{Planes: 1, T0: 3, T1: 1, Hosts: 9}, eachMs, nil)
 	l := pick(n, n.links())
 	n.lose(l.from, l.to, 1, 0)
 	n.run(200 * time.Millisecond)
-	if s := n.core.Suspects(); len(s) != 1 || s[0].Direction != "" || s[0].Ways != nil ||
+	if s := n.core.Suspects(); len(s) != 1 || s[0].Direction != "" || s[0].Directions != nil ||
 		len(s[0].Links) != 2 || s[0].Kind != "blackHole" {
 		t.Errorf("%+v", s)
 	}

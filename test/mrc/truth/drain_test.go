@@ -42,7 +42,8 @@ func TestProbesLeaveWhatIsDrained(t *testing.T) {
 	for name, of := range map[string]func(n *thin) (mrc.Target, func(w wire) bool){
 		"a link": func(n *thin) (mrc.Target, func(wire) bool) {
 			l := pick(n, n.links())
-			return mrc.Target{Link: n.link(l)}, func(w wire) bool { return w == l || w == wire{l.to, l.from} }
+			return mrc.Target{Link: n.link(l)},
+				func(w wire) bool { return w == l || w == wire{l.to, l.from} }
 		},
 		"a T1": func(n *thin) (mrc.Target, func(wire) bool) {
 			sw := pick(n, n.switches("-T1-"))

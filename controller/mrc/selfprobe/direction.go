@@ -22,8 +22,9 @@ const (
 	Both
 )
 
-// Ways counts probes that cross one direction of a link alone: index 0 has those up, 1 those down.
-type Ways struct{ Sent, Lost [2]uint64 }
+// Directions counts probes that cross one direction of a link alone: index 0 has those up, 1 those
+// down.
+type Directions struct{ Sent, Lost [2]uint64 }
 
 const (
 	// lookers is how many hosts probe the directions of a link that a verdict names.
@@ -43,11 +44,11 @@ func (p *planner) look(links []int32) {
 			if i := slices.Index(leaves, p.f.Edge(place).Local); i > 0 {
 				leaves[0], leaves[i] = leaves[i], leaves[0]
 			}
-			way := p.oneWay(leaves[n], place, links)
-			for s, ok := p.idle(leaves[n], taken); way != nil && ok && len(taken) < lookers; s, ok =
+			trip := p.roundTrip(leaves[n], place, links)
+			for s, ok := p.idle(leaves[n], taken); trip != nil && ok && len(taken) < lookers; s, ok =
 				p.idle(leaves[n], taken) {
 				taken[s.host] = true
-				if p.addWay(s, leaves[n], place, way) != nil {
+				if p.addTrip(s, leaves[n], place, trip) != nil {
 					break
 				}
 			}
@@ -55,17 +56,17 @@ func (p *planner) look(links []int32) {
 	}
 }
 
-// addWay gives a host the probes of both directions of a link.
-func (p *planner) addWay(s seat, leaf topology.NodeID, place int32, way []int32) error {
-	back := make([]int32, 0, len(way))
-	for _, i := range slices.Backward(way) {
+// addTrip gives a host the probes of both directions of a link.
+func (p *planner) addTrip(s seat, leaf topology.NodeID, place int32, trip []int32) error {
+	back := make([]int32, 0, len(trip))
+	for _, i := range slices.Backward(trip) {
 		r, _ := p.f.Place(p.f.Reverse(p.f.Edge(i)).ID)
 		back = append(back, r)
 	}
 	other, _ := p.f.Place(p.f.Reverse(p.f.Edge(place)).ID)
-	for _, t := range []Target{{Way: way, Asks: place}, {Way: back, Asks: other}} {
-		path := make([]*topology.Link, len(t.Way))
-		for i, l := range t.Way {
+	for _, t := range []Target{{Trip: trip, Asks: place}, {Trip: back, Asks: other}} {
+		path := make([]*topology.Link, len(t.Trip))
+		for i, l := range t.Trip {
 			path[i] = p.f.Edge(l).Link
 		}
 		value, err := p.f.Assignment().Encode(leaf, path, ev.DecapUSID(s.at))
@@ -80,11 +81,11 @@ func (p *planner) addWay(s seat, leaf topology.NodeID, place int32, way []int32)
 	return nil
 }
 
-// oneWay returns a way from a leaf over a link up and back to the leaf that does not cross the
+// roundTrip returns a trip from a leaf over a link up and back to the leaf that does not cross the
 // other direction of the link, nor other links that are looked at or avoided, and whose links all
 // have another direction; nil: there is none.
-func (p *planner) oneWay(leaf topology.NodeID, place int32, looked []int32) []int32 {
-	way, ok := p.climb(leaf, place)
+func (p *planner) roundTrip(leaf topology.NodeID, place int32, looked []int32) []int32 {
+	trip, ok := p.climb(leaf, place)
 	bad := func(i int32) bool {
 		e := p.f.Edge(i)
 		back := p.f.Reverse(e)
@@ -94,7 +95,7 @@ func (p *planner) oneWay(leaf topology.NodeID, place int32, looked []int32) []in
 		r, _ := p.f.Place(back.ID)
 		return slices.Contains(looked, i) || slices.Contains(looked, r) || p.avoid.link(i) != ""
 	}
-	if !ok || p.f.Reverse(p.f.Edge(place)) == nil || slices.ContainsFunc(way[:len(way)-1], bad) {
+	if !ok || p.f.Reverse(p.f.Edge(place)) == nil || slices.ContainsFunc(trip[:len(trip)-1], bad) {
 		return nil
 	}
 	// The shortest way back, breadth first.
@@ -122,12 +123,12 @@ func (p *planner) oneWay(leaf topology.NodeID, place int32, looked []int32) []in
 		down = append(down, from[at])
 	}
 	slices.Reverse(down)
-	return append(way, down...)
+	return append(trip, down...)
 }
 
 // Direction returns which directions of a link lose packets, when all of its probes lose a share of
 // both together, as the counts of single directions say.
-func (w *Ways) Direction(loss float64) Direction {
+func (w *Directions) Direction(loss float64) Direction {
 	loss = min(max(loss, LossBad), 1-LossGood)
 	half := 1 - math.Sqrt(1-loss)
 	var of [Both + 1]float64
@@ -157,12 +158,14 @@ func (w *Ways) Direction(loss float64) Direction {
 
 // Look has the counts of single directions forgotten of all links but some.
 func (j *Judge) Look(links []int32) {
-	maps.DeleteFunc(j.ways, func(i int32, _ *Ways) bool { return !slices.Contains(links, i) })
+	maps.DeleteFunc(j.directions, func(i int32, _ *Directions) bool {
+		return !slices.Contains(links, i)
+	})
 }
 
 // Direct finds the direction of the link of a verdict, which stays until another one is as sure.
 func (j *Judge) Direct(v *Verdict) Direction {
-	w := j.ways[v.Link]
+	w := j.directions[v.Link]
 	if w == nil {
 		return v.Direction
 	}
@@ -170,12 +173,12 @@ func (j *Judge) Direct(v *Verdict) Direction {
 	if v.Kind == Grey {
 		loss = float64(v.Lost) / float64(max(1, v.Sent))
 	}
-	v.Ways, v.Direction = *w, cmp.Or(w.Direction(loss), v.Direction)
+	v.Directions, v.Direction = *w, cmp.Or(w.Direction(loss), v.Direction)
 	return v.Direction
 }
 
-// countWay takes probes over one direction of a link.
-func (j *Judge) countWay(t *targetEvidence, passed, lost uint64) {
+// countDirection takes probes over one direction of a link.
+func (j *Judge) countDirection(t *targetEvidence, passed, lost uint64) {
 	if !j.telling(t) {
 		return
 	}
@@ -184,10 +187,10 @@ func (j *Judge) countWay(t *targetEvidence, passed, lost uint64) {
 		place, _ = j.f.Place(j.f.Reverse(e).ID)
 		i = 1
 	}
-	w := j.ways[place]
+	w := j.directions[place]
 	if w == nil {
-		w = &Ways{}
-		j.ways[place] = w
+		w = &Directions{}
+		j.directions[place] = w
 	}
 	w.Sent[i], w.Lost[i] = w.Sent[i]+passed+lost, w.Lost[i]+lost
 }

@@ -4,7 +4,7 @@ set -e
 case "$1" in
 remove | 0)
 	if [ -d /run/systemd/system ]; then
-		systemctl disable --now weft.service weft-switch.service weft-nic.service
+		systemctl disable --now weft.service weft-switch.service weft-nic.service weft-agent.service
 	fi
 	;;
 esac

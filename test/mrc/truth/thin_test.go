@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
+	"github.com/weft-sdn/weft/host/device"
 	"github.com/weft-sdn/weft/host/selfprobe"
 	"github.com/weft-sdn/weft/internal/virtual"
 	"github.com/weft-sdn/weft/lab"
@@ -65,6 +67,10 @@ type host struct {
 	waiting []func()      // frames that came meanwhile
 	alarm   time.Duration // when it is called; 0: never
 	plan    *hostapi.SelfProbes
+
+	address netip.Addr
+	device  *device.Device // nil: what it is told goes nowhere
+	state   *hostapi.State
 }
 
 var compiled = new(p4rt.Cache)
@@ -103,7 +109,7 @@ func newThin(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 				t.Fatal(err)
 			}
 			n.hosts[h.Name] = &host{Prober: selfprobe.New(n.rng.Uint64()), net: n, name: h.Name,
-				leaves: h.At}
+				leaves: h.At, address: h.Address}
 		}
 		n.core.InSync()
 	})
@@ -155,6 +161,7 @@ func (n *thin) do(f func()) {
 	f()
 	for r := n.core.Ready(); !r.Empty(); r = n.core.Ready() {
 		for _, s := range r.Sets {
+			n.hosts[s.Host].apply(s.State)
 			n.After(n.latency(), func() { n.do(func() { _ = n.core.Applied(s.Host, s.Seq) }) })
 		}
 		for _, p := range r.Probes { // hosts reach each other by other ways

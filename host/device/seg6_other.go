@@ -1,0 +1,33 @@
+//go:build !linux
+
+package device
+
+import (
+	"errors"
+	"net/netip"
+
+	"github.com/weft-sdn/weft/api/hostapi"
+)
+
+// Hop is a port: its interface, and the address of the switch behind it there.
+type Hop struct {
+	Interface string
+	Gateway   netip.Addr
+}
+
+// Seg6 is for Linux alone.
+type Seg6 struct{}
+
+var errNoSeg6 = errors.New("the back end seg6 is for Linux alone")
+
+// NewSeg6 fails.
+func NewSeg6([]Hop) (*Seg6, error) { return nil, errNoSeg6 }
+
+// Ports implements Backend.
+func (*Seg6) Ports() hostapi.PortMask { return 0 }
+
+// Apply implements Backend.
+func (*Seg6) Apply([]Path) error { return errNoSeg6 }
+
+// Close implements Backend.
+func (*Seg6) Close() error { return nil }

@@ -157,8 +157,7 @@ func (a *hostAgent) run(cmd *cobra.Command) (err error) {
 	return g.Wait()
 }
 
-// watch tells the controller which ports are up until ctx ends. An interface that there is not is
-// down.
+// watch reports the ports that are up to the controller until ctx ends. A missing interface is down.
 func (a *hostAgent) watch(ctx context.Context, host *agent.Agent) error {
 	tick := time.NewTicker(watchPorts)
 	defer tick.Stop()

@@ -12,8 +12,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Of the bench of self-probes: how long they go on in virtual time, over how many ports, and how
-// long one takes.
+// The bench sends self-probes for selfProbeTime of virtual time over selfProbePorts ports.
 const (
 	selfProbeTime  = 20 * time.Second
 	selfProbePorts = 4
@@ -35,9 +34,8 @@ func (s selfCounter) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
 	}
 }
 
-// selfProbing measures what share of a processor a host takes for the probes to itself: it makes
-// each frame, reads the frame that comes back and reports the counts, without the system calls of
-// interfaces.
+// selfProbing measures the share of a processor for probes from a host to itself: making each
+// frame, reading the returned frame and reporting counts, without system calls for interfaces.
 func selfProbing(ctx context.Context, out *report) error {
 	for _, rate := range []int{200, 16_000, 100_000} {
 		out.tell("agent: %d probes a second", rate)

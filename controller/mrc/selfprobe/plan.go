@@ -97,10 +97,10 @@ type planner struct {
 // leaf. Every link up is probed by as many hosts as witnesses, or by all hosts below it where those
 // are fewer; each by the least busy hosts, of different leaves where there are several. So the
 // numbers of targets of the hosts of a leaf differ by one at most, and since each host sends at the
-// same rate, so does the rate by which the uplinks of a leaf are probed. What is avoided is left out
-// last: so a host whose probes do not cross it keeps its targets, and has more only where others
-// have fewer. The directions of the links up in look are probed besides, each by two hosts. The result
-// depends on the arguments alone.
+// same rate, so does the rate by which the uplinks of a leaf are probed. Make takes out last what
+// probes must avoid: so a host whose probes do not cross it keeps its targets, and gets more only
+// where other hosts have fewer. Two hosts also probe the directions of each link up in look. The
+// result depends on the arguments alone.
 func Make(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid, look []int32) *Plan {
 	p := &planner{f: f, hosts: hosts, seats: make(map[topology.NodeID][]seat),
 		load: make([]int, len(hosts)), plan: Plan{Targets: make(map[string][]Target)},

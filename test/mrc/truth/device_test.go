@@ -17,9 +17,8 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestPathFilesOfAFabric: the path files of all hosts of a fabric, read back, have the EVs of the
-// controller for each pair of hosts, before and after a link is lost, and all of them lead to the
-// leaf of the destination.
+// TestPathFilesOfAFabric: the test decodes the path files of all hosts in a fabric, and finds the
+// EVs from the controller for each pair of hosts, before and after losing a link.
 func TestPathFilesOfAFabric(t *testing.T) {
 	n := newThin(t, seeds.One(t, 1), lab.ClosConfig{Planes: 4, T0: 4, T1: 4, Hosts: 12}, eachMs, nil)
 	dir := t.TempDir()

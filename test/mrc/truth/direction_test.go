@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestDirections: the controller says in which direction a link loses packets, or that it loses
-// them in both, and never names a direction that is well. The link truth says so of each direction.
+// TestDirections: the controller names the direction in which a link loses packets, or both, and
+// never accuses a good direction. The link truth repeats the verdict for each direction.
 func TestDirections(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -95,8 +95,7 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// TestNoOtherPath: where a link is the only one between two switches' rest of the network, no
-// direction is named, and the verdict stands.
+// TestNoOtherPath: without a second path back, the verdict names no direction, and stands.
 func TestNoOtherPath(t *testing.T) {
 	n := newThin(t, seeds.One(t, 1), lab.ClosConfig{Planes: 1, T0: 3, T1: 1, Hosts: 9}, eachMs, nil)
 	l := pick(n, n.links())

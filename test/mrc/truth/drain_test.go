@@ -33,9 +33,9 @@ func (n *thin) link(w wire) topology.LinkID {
 	return ""
 }
 
-// TestProbesLeaveWhatIsDrained: hosts do not probe what is drained any more when the controller
-// reports it, however late they hear of it, and probe all the rest as before; after the drain they
-// probe it again. The drain awaits the hosts that have yet to follow.
+// TestProbesLeaveWhatIsDrained: after the controller reports a drain finished, hosts send no probes
+// across its target, even when a host learns of the drain late; all remaining links keep their
+// probes. After the undrain hosts probe the target again. The drain awaits late hosts.
 func TestProbesLeaveWhatIsDrained(t *testing.T) {
 	seed := seeds.One(t, 1)
 	cfg := lab.ClosConfig{Planes: 2, T0: 4, T1: 4, Hosts: 12}

@@ -2,8 +2,8 @@ package northbound
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -126,117 +126,55 @@ func (w *answering) begin() {
 	}
 }
 
-// router finds what answers a request. Unlike [http.ServeMux], it redirects nothing, finds the
-// route before the first step, has no HEAD that nobody registered, and hands on what has no route.
+// router has an [http.ServeMux] find the route of a request before the first step. Unlike that, it
+// redirects nothing, has no HEAD that nobody registered, and hands on what has no route.
 type router struct {
 	steps   []func(*exchange) // of every request, with a route or without
-	root    node
-	missing func(*exchange) // answers a request to a path without routes
-	other   func(*exchange) // answers a request to a path whose routes have other methods
+	routes  map[string]route  // by path
+	mux     http.ServeMux
+	missing func(*exchange) // answers a request to a path without a route
+	other   func(*exchange) // answers a request to a path whose route has other methods
 }
 
-// node is what routes have in common, segment by segment of their paths.
-type node struct {
-	fixed  map[string]*node
-	any    *node // for any segment but an empty one
-	name   string
-	ends   map[string]end // by method
-	behind map[string]end // by method, for any path that goes on
+// route is a path, as "/v1/groups/:name", with what answers its methods.
+type route struct {
+	name    string
+	methods map[string]func(*exchange)
 }
 
-// end is the end of a route.
-type end struct {
-	route string
-	serve func(*exchange)
-}
+// ServeHTTP answers nothing: it has the mux set the values of named segments.
+func (route) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
-// Handle adds a route: "{name}" stands for a segment, and "*" at the end for any rest.
+// Handle has serve answer a method of a path: "{name}" stands for a segment, and "*" at the end for
+// any rest.
 func (t *router) Handle(method, path string, serve func(*exchange)) {
-	n, route := &t.root, strings.NewReplacer("{", ":", "}", "").Replace(path)
-	segments := strings.Split(path[1:], "/")
-	for _, s := range segments {
-		switch {
-		case s == "*":
-			if n.behind == nil {
-				n.behind = make(map[string]end)
-			}
-			n.behind[method] = end{route, serve}
-			return
-		case strings.HasPrefix(s, "{"):
-			name := s[1 : len(s)-1]
-			if n.any == nil {
-				n.any, n.name = new(node), name
-			}
-			if n.name != name {
-				panic("northbound: " + path + ": another route calls the segment " + n.name)
-			}
-			n = n.any
-		default:
-			if n.fixed == nil {
-				n.fixed = make(map[string]*node)
-			}
-			if n.fixed[s] == nil {
-				n.fixed[s] = new(node)
-			}
-			n = n.fixed[s]
+	if _, ok := t.routes[path]; !ok {
+		if t.routes == nil {
+			t.routes = make(map[string]route)
 		}
-	}
-	if n.ends == nil {
-		n.ends = make(map[string]end)
-	}
-	n.ends[method] = end{route, serve}
-}
-
-// find returns the ends of a path by method, nil for none, and calls take for each named segment. A
-// fixed segment comes before a named one.
-func (n *node) find(path string, more bool, take func(name, segment string)) map[string]end {
-	if !more {
-		return n.ends
-	}
-	segment, rest, more := strings.Cut(path, "/")
-	if next := n.fixed[segment]; next != nil {
-		if ends := next.find(rest, more, take); ends != nil {
-			return ends
+		t.routes[path] = route{strings.NewReplacer("{", ":", "}", "").Replace(path),
+			make(map[string]func(*exchange))}
+		pattern := strings.TrimSuffix(path, "*")
+		if path == "/" {
+			pattern = "/{$}"
 		}
+		t.mux.Handle(pattern, t.routes[path])
 	}
-	if n.any != nil && segment != "" {
-		if ends := n.any.find(rest, more, take); ends != nil {
-			take(n.name, segment)
-			return ends
-		}
-	}
-	return n.behind
+	t.routes[path].methods[method] = serve
 }
 
 // ServeHTTP implements [http.Handler].
 func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, escaped := r.URL.Path, false
-	if r.URL.RawPath != "" { // %2F in a name is of the name
-		path, escaped = r.URL.RawPath, true
-	}
-	path, rooted := strings.CutPrefix(path, "/")
-	var ends map[string]end
-	if rooted {
-		ends = t.root.find(path, true, func(name, segment string) {
-			if plain, err := url.PathUnescape(segment); escaped && err == nil {
-				segment = plain
-			}
-			r.SetPathValue(name, segment)
-		})
-	}
 	c := &exchange{Request: r, Writer: &answering{ResponseWriter: w, status: http.StatusOK}}
 	last := t.missing
-	if ends != nil {
-		last = t.other
-		if e, ok := ends[r.Method]; ok {
-			c.route, last = e.route, e.serve
+	h, _ := t.mux.Handler(r)
+	if found, ok := h.(route); ok { // no redirect
+		t.mux.ServeHTTP(w, r)
+		if serve := found.methods[r.Method]; serve != nil {
+			c.route, last = found.name, serve
 		} else {
-			methods := make([]string, 0, len(ends))
-			for m := range ends {
-				methods = append(methods, m)
-			}
-			slices.Sort(methods)
-			c.Header("Allow", strings.Join(methods, ", "))
+			last = t.other
+			c.Header("Allow", strings.Join(slices.Sorted(maps.Keys(found.methods)), ", "))
 		}
 	}
 	c.steps = append(slices.Clip(t.steps), last)

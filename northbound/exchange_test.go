@@ -36,6 +36,8 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/a/x/", "missing  ", ""},
 		{"GET", "//a/x", "missing  ", ""},
 		{"GET", "/a/../a/x", "missing  ", ""},
+		{"GET", "/files/../a/x", "missing  ", ""},
+		{"GET", "/files//b", "missing  ", ""},
 		{"GET", "/a/fixed/none", "missing  ", ""},
 		{"HEAD", "/a/x", "other  x", "GET, PUT"},
 		{"DELETE", "/a/fixed/b", "other  ", "GET"},

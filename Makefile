@@ -80,22 +80,23 @@ fuzz:
 			*) echo "$$out"; exit 255;; \
 		esac' fuzz
 
-# A container image with the static program and nothing else, by Docker or what DOCKER names. deploy/image
-# has its Dockerfile; a test keeps it below 25 MB compressed.
+# A container image with the static program and nothing else (test/tools/image), given to Docker or to what
+# DOCKER names.
 STATIC = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags '-s -w $(STAMP)'
 image:
-	rm -rf bin/image && mkdir -p bin/image/state
-	$(STATIC) -o bin/image/weft ./cmd/weft
-	cp deploy/image/Dockerfile bin/image/
-	$(DOCKER) build -q -t $(IMAGE) bin/image
+	rm -rf bin/image
+	@$(TOOLS) ./image
+	GOOS=linux $(STATIC) -o bin/image/linux_$$($(GO) env GOARCH)/weft ./cmd/weft
+	bin/tools/image bin/image/weft.tar $(IMAGE) bin/image/linux_*
+	$(DOCKER) load -q -i bin/image/weft.tar
 
-# What people install, into bin/release: archives with the static program, deb and rpm, SBOMs, the source
-# and checksums. It takes Go modules and nothing else from outside. PLATFORMS=linux/amd64 makes those of
+# What people install, into bin/release: archives with the static program, deb and rpm, SBOMs, the image,
+# the source and checksums. It takes Go modules and nothing else from outside. PLATFORMS=linux/amd64 makes those of
 # one platform.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 release:
 	@rm -rf bin/release && mkdir -p bin/release/share/man
-	@$(TOOLS) github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod github.com/goreleaser/nfpm/v2/cmd/nfpm
+	@$(TOOLS) ./image github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod github.com/goreleaser/nfpm/v2/cmd/nfpm
 	@for p in $(PLATFORMS); do \
 		echo "make release: $$p"; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} $(STATIC) -o bin/release/$${p%/*}_$${p#*/}/weft ./cmd/weft || exit 1; done
@@ -116,6 +117,7 @@ release:
 	git -C ../.. archive --format=tar --prefix=weft-$$VERSION/ HEAD | gzip -9n >weft_$${VERSION}_source.tar.gz; \
 	cp -r ../../deploy/helm/weft weft; sed -i "s/^\(version\|appVersion\):.*/\1: $$VERSION/" weft/Chart.yaml; \
 	tar --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner -c weft | gzip -9n >weft-$$VERSION.tgz; rm -rf weft; \
+	../tools/image weft_$${VERSION}_image.tar weft:$$VERSION $$(echo $(filter linux/%,$(PLATFORMS)) | tr / _); \
 	rm -rf share $$(echo $(PLATFORMS) | tr / _); \
 	sha256sum * >SHA256SUMS; ls -l
 EPOCH = $$(git log -1 --format=%ct)

@@ -259,9 +259,20 @@ hostapi:
 web: web/node_modules/.package-lock.json
 	cd web && npm run -s build
 
-web/node_modules/.package-lock.json: web/package-lock.json
-	cd web && npm ci --no-audit --no-fund --silent
+%/node_modules/.package-lock.json: %/package-lock.json
+	cd $* && npm ci --no-audit --no-fund --silent
 	@touch $@
+
+# The site of docs/ into bin/site/html, with search, and with the docs of each tag as a version: files that
+# any web server serves. A link that leads nowhere is an error. It takes Node, and VitePress in the version
+# of docs/site/package-lock.json.
+.PHONY: site
+site: docs/site/node_modules/.package-lock.json
+	@rm -rf bin/site && mkdir -p bin/site/src && ln -s ../../docs/site/node_modules bin/site
+	@tar c -C docs --exclude=./site . | tar x -C bin/site/src
+	@for v in $$(git tag -l 'v[0-9]*'); do mkdir bin/site/src/$$v && \
+		git archive $$v docs | tar x --strip-components=1 --exclude=docs/site -C bin/site/src/$$v || exit 1; done
+	cd docs/site && npm exec vitepress build
 
 # Rules for the sources of the dashboard: Prettier, and web/eslint.config.js. npm run format formats them.
 web-lint:

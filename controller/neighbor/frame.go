@@ -76,7 +76,7 @@ func claimOfARP(at At, f *packet.ARPFrame) (c Claim, ok, forged bool) {
 	case a.Operation == packet.ARPReply || a.Sender == a.Target:
 		c.How = Advertises
 	}
-	if a.SenderMAC != c.MAC || c.MAC[0]&1 != 0 {
+	if a.SenderMAC != c.MAC {
 		return Claim{}, false, true
 	}
 	return c, c.Address.IsGlobalUnicast(), false

@@ -328,6 +328,22 @@ func TestQuickAdapt(t *testing.T) {
 			t.Errorf("window changed by %d for a NACK of 4096", c.Window()-before)
 		}
 	})
+	t.Run("each time it ignores what is in flight then", func(t *testing.T) {
+		c := newQPCC(t, enable)
+		c.OnNewData(0, 1<<20)
+		c.OnSACK(sack(10*us, 20_000, 5*us, false))
+		c.OnNACK(mrc.NACK{Now: period + 1, Size: 4096, InFlight: 100_000})
+		c.OnSACK(sack(period+2, 150_000, 3*us, false)) // all of it, and more
+		c.OnSACK(sack(2*period+2, 4096, 3*us, false))
+		c.OnSACK(sack(2*period+3, 20_000, 3*us, false)) // what the last period achieves
+		c.OnNACK(mrc.NACK{Now: 3*period + 3, Size: 4096, InFlight: 50_000})
+		before := c.Window()
+		c.OnNACK(mrc.NACK{Now: 3*period + 4, Size: 4096, InFlight: 46_000})
+		if c.stats.QuickAdapts != 2 || c.Window() != before {
+			t.Errorf("%d adaptations, and the window moved by %d for what was in flight at the second",
+				c.stats.QuickAdapts, c.Window()-before)
+		}
+	})
 	t.Run("one NACK sets the window once", func(t *testing.T) {
 		c := newQPCC(t, enable)
 		c.OnNewData(0, 1<<20)

@@ -35,7 +35,7 @@ func (c *QPCC) quickAdapt(now time.Duration, loss, marked bool, delay time.Durat
 			c.stats.QuickAdapts++
 			c.cwnd = max(q.achieved, int64(c.cfg.MTU))
 			c.clamp()
-			q.toIgnore, q.ignored = max(c.inflight, 0), 0
+			q.toIgnore, q.ignored = c.inflight, 0
 			q.trigger = false
 			skip = true
 		}

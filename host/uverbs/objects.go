@@ -52,7 +52,6 @@ func (p *process) register(m *memoryRegion) reply {
 	d := p.pds[m.PD]
 	switch {
 	case d == nil, m.Length > maxMRSize, m.Length > 0 && m.Addr+m.Length-1 < m.Addr,
-		m.Length > 0 && m.IOVA+m.Length-1 < m.IOVA,
 		m.Access&accessRemoteWrite != 0 && m.Access&accessLocalWrite == 0:
 		return refuse(unix.EINVAL)
 	case len(p.mrs) >= maxMRs:

@@ -193,8 +193,8 @@ soak:
 	WEFT_CAPACITY=all $(GO) test -count=1 -run '^TestFabric$$' -v ./test/kernels
 	WEFT_MRC_SOAK=$(MRC_SOAK) $(GO) test -count=1 -timeout 24h -run '^TestPrograms$$' -v ./test/libmrc
 	WEFT_FIGURES=1 $(GO) test -count=1 -timeout 1h -run '^TestFigures$$' -v ./cmd/weft
-	WEFT_PROGRESS=1 $(GO) test -count=1 -timeout 1h -run '^(TestProgress|TestDamagedMember)$$' -v ./test/linear
-	WEFT_LINEAR=100000 WEFT_SEEDS=50 $(GO) test -timeout 72h -run '^TestLinearizable$$' -v ./test/linear
+	WEFT_UPGRADE_FROM=$(FROM) WEFT_PROGRESS=1 $(GO) test -count=1 -timeout 1h -run '^(TestProgress|TestDamagedMember)$$' -v ./test/linear
+	WEFT_UPGRADE_FROM=$(FROM) WEFT_LINEAR=100000 WEFT_SEEDS=50 $(GO) test -timeout 72h -run '^TestLinearizable$$' -v ./test/linear
 	$(MAKE) upgrade
 	$(MAKE) mutate MUTANTS=2000
 

@@ -2,6 +2,7 @@ package linear
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -17,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/vishvananda/netlink"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -29,6 +29,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/live/afpacket/afpackettest"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
+	"github.com/weft-sdn/weft/test/worktree"
 )
 
 // Variables of the environment by which the test starts itself again.
@@ -36,6 +37,8 @@ const (
 	// why the process has no namespaces of its own; "yes": it has
 	insideVariable = "WEFT_LINEAR_INSIDE"
 	etcdVariable   = "WEFT_LINEAR_ETCD" // the process is an etcd: address and directory
+	// the worktree.Release that controllers begin with, as JSON
+	olderVariable = "WEFT_LINEAR_OLDER"
 )
 
 func TestMain(m *testing.M) {
@@ -47,6 +50,10 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if os.Getenv(insideVariable) == "" {
+		if err := buildOlder(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		runtime.LockOSThread() // the program goes on in the namespaces of the thread that starts it again
 		if err := enter(); err != nil {
 			failed := make(chan error)
@@ -56,12 +63,40 @@ func TestMain(m *testing.M) {
 		panic(again("yes"))
 	}
 	status := m.Run()
-	if built != "" {
-		if err := os.RemoveAll(built); err != nil {
+	dirs := []string{built}
+	var older worktree.Release
+	if json.Unmarshal([]byte(os.Getenv(olderVariable)), &older) == nil {
+		dirs = append(dirs, filepath.Dir(older.Path))
+	}
+	for _, dir := range dirs {
+		if err := os.RemoveAll(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
 	os.Exit(status)
+}
+
+// buildOlder builds the release of the commit that worktree.FromVariable names: Go may fetch its
+// modules, which takes the network that there is outside.
+func buildOlder() error {
+	commit := os.Getenv(worktree.FromVariable)
+	if commit == "" {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "weft-linear-older-")
+	if err != nil {
+		return err
+	}
+	older, err := worktree.Earlier("../..", commit, filepath.Join(dir, "weft"))
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	older.Program = "" // too long for the environment
+	text, err := json.Marshal(older)
+	if err != nil {
+		return err
+	}
+	return os.Setenv(olderVariable, string(text))
 }
 
 // again starts the program again in its place, and says how it is; it returns where that fails.
@@ -141,8 +176,9 @@ func serveEtcd(what string) error {
 type bed struct {
 	t         *testing.T
 	dir       string
-	program   [2]string // of the controllers, and the one that they are upgraded to
-	outside   bool      // the store is an etcd outside
+	program   string            // of the controllers
+	older     *worktree.Release // that they begin with; nil: none
+	outside   bool              // the store is an etcd outside
 	nodes     []*node
 	etcd      *node // nil: the controllers form one
 	rival     *node // of another installation; nil: there was none yet
@@ -165,11 +201,11 @@ type node struct {
 	env     []string
 	args    []string // with the program
 
-	mu       sync.Mutex
-	upgraded bool
-	cmd      *exec.Cmd // nil: it does not run
-	ended    chan struct{}
-	starts   int
+	mu     sync.Mutex
+	old    bool      // it starts with the older release
+	cmd    *exec.Cmd // nil: it does not run
+	ended  chan struct{}
+	starts int
 }
 
 // built is the directory of the program, after a test has asked for the program.
@@ -192,24 +228,30 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// newBed starts three controllers, on an etcd outside or on one that they form.
-func newBed(t *testing.T, outside bool) *bed {
+// newBed starts three controllers, on an etcd outside or on one that they form, with an older
+// release, as olderVariable has it; "": with the present one.
+func newBed(t *testing.T, outside bool, older string) *bed {
 	t.Helper()
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bed{t: t, dir: t.TempDir(), outside: outside, program: [2]string{path, path},
+	b := &bed{t: t, dir: t.TempDir(), outside: outside, program: path,
 		authority: certstest.New(t)}
-	if other := os.Getenv("WEFT_BINARY_NEXT"); other != "" {
-		b.program[1] = other
+	if older != "" {
+		b.older = new(worktree.Release)
+		if err := json.Unmarshal([]byte(older), b.older); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if !isolated() {
 		t.Logf("controllers are processes on loopback addresses, without faults of network, disk and "+
 			"certificates: %s", os.Getenv(insideVariable))
 	}
 	for i := range 3 {
-		b.nodes = append(b.nodes, b.newNode(fmt.Sprintf("c%d", i+1), i+1))
+		n := b.newNode(fmt.Sprintf("c%d", i+1), i+1)
+		n.old = b.older != nil
+		b.nodes = append(b.nodes, n)
 	}
 	if outside {
 		b.etcd = b.newNode("etcd", 4)
@@ -353,6 +395,7 @@ func (b *bed) configure() {
 		inv.BGP, inv.Topology.File = inventory.Default().BGP, topology
 		inv.Intervals.Settle = api.Duration(200 * time.Millisecond)
 		inv.API.Listen, inv.MRC.Listen = n.api, n.hosts
+		inv.API.LoopbackWebhooks = false // that is newer than older releases
 		inv.Cluster.Name, inv.Cluster.Listen, inv.Cluster.Advertise, inv.Cluster.Etcd.Members = n.name,
 			peers[n.name], n.address, members
 		if n.ns != nil {
@@ -362,7 +405,7 @@ func (b *bed) configure() {
 		}
 		for name, v := range map[string]any{topology: b.fabric.live.World.Network.Topology(),
 			config: inv} {
-			text, err := yaml.Marshal(v)
+			text, err := worktree.Changed(v, map[string]any{config: inventory.Default()}[name])
 			if err == nil {
 				err = os.WriteFile(name, text, 0o600)
 			}
@@ -405,9 +448,9 @@ func (n *node) start() {
 			return
 		}
 	}
-	program := n.b.program[0]
-	if n.upgraded {
-		program = n.b.program[1]
+	program := n.b.program
+	if n.old {
+		program = n.b.older.Path
 	}
 	if n.args == nil {
 		var err error

@@ -76,7 +76,7 @@ func TestDamagedMember(t *testing.T) {
 	if os.Getenv("WEFT_PROGRESS") == "" {
 		t.Skip("20 s, in which members compare contents again: make soak, or WEFT_PROGRESS=1")
 	}
-	b := newBed(t, false)
+	b := newBed(t, false, "")
 	l := &load{b: b, h: newHistory(), keys: newKeys()}
 	ctx := t.Context()
 	if !l.alive(ctx, patience) {
@@ -118,7 +118,7 @@ func TestDamagedMember(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(damaged.data()), os.Mkdir(damaged.data(), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(b.program[0], "replace", "controller", damaged.name, "--server",
+	if out, err := exec.Command(b.program, "replace", "controller", damaged.name, "--server",
 		"http://"+first.api).CombinedOutput(); err != nil {
 		t.Fatalf("weft replace: %v: %s", err, out)
 	}

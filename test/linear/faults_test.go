@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/internal/certs"
+	"github.com/weft-sdn/weft/test/worktree"
 )
 
 // fault is something that goes wrong for a time.
@@ -30,6 +31,12 @@ type fault struct {
 	// do makes the fault at a controller, and undoes it after a time.
 	do func(ctx context.Context, b *bed, n *node, r *rand.Rand, d time.Duration) error
 }
+
+// Faults between releases.
+const (
+	upgrade      = "upgrade" // controllers get the present release
+	olderRelease = "older release"
+)
 
 // faults are all there are.
 var faults = []fault{
@@ -67,8 +74,8 @@ var faults = []fault{
 		n.start()
 		return nil
 	}},
-	// Each controller is down in turn.
-	{kind: "upgrade", all: true, do: func(ctx context.Context, b *bed, last *node, _ *rand.Rand,
+	// Each controller is down in turn, and from then on has the present release.
+	{kind: upgrade, all: true, do: func(ctx context.Context, b *bed, last *node, _ *rand.Rand,
 		_ time.Duration) error {
 		for i := range b.nodes { // the one that is given comes last
 			n := b.nodes[(last.number+i)%len(b.nodes)]
@@ -76,7 +83,7 @@ var faults = []fault{
 				return fmt.Errorf("%s does not end %v after SIGTERM", n.name, patience)
 			}
 			n.mu.Lock()
-			n.upgraded = !n.upgraded
+			n.old = false
 			n.mu.Unlock()
 			n.start()
 			if !n.answers(ctx, patience) {
@@ -193,6 +200,10 @@ var faults = []fault{
 	{kind: "restored beside others", own: true, do: func(ctx context.Context, b *bed, n *node,
 		_ *rand.Rand, _ time.Duration) error {
 		return b.restoreBeside(ctx, n)
+	}},
+	{kind: olderRelease, lacks: noOlder, do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand,
+		d time.Duration) error {
+		return b.goBack(ctx, n, d)
 	}},
 	{kind: "other installation", do: func(ctx context.Context, b *bed, n *node, _ *rand.Rand,
 		d time.Duration) error {
@@ -337,6 +348,14 @@ func fillDisks(ctx context.Context, d time.Duration, nodes ...*node) error {
 		errs = append(errs, n.disk.clear())
 	}
 	return errors.Join(errs...)
+}
+
+// noOlder returns why there is no older release.
+func noOlder(b *bed) string {
+	if b.older == nil {
+		return worktree.FromVariable + " names no release to begin with"
+	}
+	return ""
 }
 
 // noTracer returns why syncs cannot be made to fail here.

@@ -108,7 +108,7 @@ func TestProgress(t *testing.T) {
 // TestFewFaults is TestLinearizable for seconds: the decider is killed, and another is cut off from
 // the network, or paused where controllers have no network of their own, for longer than its lease
 // lasts. Then the decider is cut off from the switches alone, and others do not reach it until
-// another one decides.
+// another one decides. Where there is an older release, the decider goes back to that.
 func TestFewFaults(t *testing.T) {
 	kinds := []string{"kill", "pause"}
 	if isolated() {
@@ -118,6 +118,10 @@ func TestFewFaults(t *testing.T) {
 		t.Run(store, func(t *testing.T) {
 			seed, _ := seeds.Range(t, 1, 1)
 			runSeed(t, store, seed, func(ctx context.Context, l *load, _ *rand.Rand, happen happen) {
+				kinds := slices.Clone(kinds)
+				if l.b.older != nil {
+					kinds = append(kinds, olderRelease)
+				}
 				for _, kind := range kinds {
 					i := slices.IndexFunc(faults, func(f fault) bool { return f.kind == kind })
 					d := 3 * time.Second
@@ -161,7 +165,7 @@ func random(operations uint64) plan {
 
 func runSeed(t *testing.T, store string, seed uint64, plan plan) summary {
 	began := time.Now()
-	b := newBed(t, store == "outside")
+	b := newBed(t, store == "outside", os.Getenv(olderVariable))
 	l := &load{b: b, h: newHistory(), keys: newKeys(),
 		progress: progress{accepted: make([][]time.Duration, len(b.nodes))}}
 	says := summary{Seed: seed, Store: store, Faults: make(map[string]int),
@@ -267,7 +271,14 @@ func runSeed(t *testing.T, store string, seed uint64, plan plan) summary {
 
 // faults makes the faults of a plan.
 func (l *load) faults(ctx context.Context, r *rand.Rand, says *summary, plan plan) {
-	plan(ctx, l, r, func(f fault, n *node, d time.Duration) {
+	begin := func(ctx context.Context, l *load, r *rand.Rand, happen happen) {
+		if l.b.older != nil { // what else it has is not judged
+			i := slices.IndexFunc(faults, func(f fault) bool { return f.kind == upgrade })
+			happen(faults[i], l.b.decider(ctx), 0)
+		}
+		plan(ctx, l, r, happen)
+	}
+	begin(ctx, l, r, func(f fault, n *node, d time.Duration) {
 		says.Faults[f.kind]++
 		for end := time.Now().Add(patience); !l.hasty && !l.well() && time.Now().Before(end); {
 			wait(ctx, 20*time.Millisecond)

@@ -8,12 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/store"
 )
 
 // restoreBeside restores a backup of the present at one controller while the others run on. The
@@ -36,30 +39,80 @@ func (b *bed) restoreBeside(ctx context.Context, n *node) error {
 		return err
 	}
 	config := filepath.Join(n.dir, "weft.yaml")
-	out, err := exec.Command(b.program[0], "restore", backup, "--config", config, "--name", n.name,
+	out, err := exec.Command(b.program, "restore", backup, "--config", config, "--name", n.name,
 		"--data-dir", n.data()).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("weft restore: %w: %s", err, out)
 	}
-	before, err := os.ReadFile(n.log())
-	if err != nil {
+	said, ended := n.refuses(ctx)
+	if err := errors.Join(os.RemoveAll(n.data()), os.Rename(own, n.data())); err != nil {
 		return err
 	}
+	n.start()
+	if !ended || !strings.Contains(said, "restored from a backup") {
+		return fmt.Errorf("%s does not refuse to run on a backup beside the others: %s", n.name, said)
+	}
+	return nil
+}
+
+// refuses starts a controller that is to end by itself, and returns what it said. It does not run
+// afterwards.
+func (n *node) refuses(ctx context.Context) (said string, ended bool) {
+	before, _ := os.ReadFile(n.log()) // no log: it has said nothing
 	n.start()
 	for end := time.Now().Add(patience); n.running() && time.Now().Before(end); {
 		wait(context.WithoutCancel(ctx), 50*time.Millisecond)
 	}
-	joined := n.running()
+	ended = !n.running()
 	n.kill()
-	said, err := os.ReadFile(n.log())
-	if err := errors.Join(err, os.RemoveAll(n.data()), os.Rename(own, n.data())); err != nil {
-		return err
+	after, err := os.ReadFile(n.log())
+	if err != nil {
+		return err.Error(), false
 	}
-	n.start()
-	if said = said[len(before):]; joined || !bytes.Contains(said, []byte("restored from a backup")) {
-		return fmt.Errorf("%s does not refuse to run on a backup beside the others: %s", n.name, said)
+	return string(after[len(before):]), ended
+}
+
+// goBack has a controller run the older release for a time. One of a lower schema must refuse the
+// store, because all controllers have read the present schema.
+func (b *bed) goBack(ctx context.Context, n *node, d time.Duration) error {
+	set := func(old bool) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.old = old
+	}
+	for end := time.Now().Add(patience); b.older.Schema < store.Schema && !b.raised(); {
+		if time.Now().After(end) {
+			return fmt.Errorf("the schema is not raised %v after the upgrade", patience)
+		}
+		wait(ctx, 50*time.Millisecond)
+	}
+	if !n.terminate(patience) {
+		return fmt.Errorf("%s does not end %v after SIGTERM", n.name, patience)
+	}
+	defer n.start()
+	set(true)
+	defer set(false)
+	if b.older.Schema == store.Schema {
+		n.start()
+		wait(ctx, d)
+		if !n.terminate(patience) {
+			return fmt.Errorf("%s does not end %v after SIGTERM", n.name, patience)
+		}
+		return nil
+	}
+	said, ended := n.refuses(ctx)
+	if !ended || !strings.Contains(said, store.ErrSchema.Error()) {
+		return fmt.Errorf("%s, of schema %d, does not refuse the store: %s", n.name, b.older.Schema, said)
 	}
 	return nil
+}
+
+// raised reports whether a controller has said that it raised the schema of the store.
+func (b *bed) raised() bool {
+	return slices.ContainsFunc(b.nodes, func(n *node) bool {
+		said, _ := os.ReadFile(n.log()) // no log: it has said nothing
+		return bytes.Contains(said, []byte("the schema of the store is raised"))
+	})
 }
 
 // contend has a controller of another installation wait at the same switches for a time, in which

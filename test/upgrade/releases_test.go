@@ -13,16 +13,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
@@ -33,66 +29,26 @@ import (
 	"github.com/weft-sdn/weft/test/worktree"
 )
 
-// fromVariable names the commit of the release before: a commit, or "yes" for the last tag, and
-// where there is none, for untagged. Unset: the release before is the present one.
-const fromVariable = "WEFT_UPGRADE_FROM"
-
-// untagged is a commit of 2026-11-28 with schema 2: fields of records did not count for that yet.
-const untagged = "5f9199040b26ab6c2fa4f6ae903bca18e05267a4"
-
-// release is a program, and the schema and the P4 program that it has.
-type release struct {
-	path    string
-	schema  int
-	program string // what switches get
-}
-
-// built returns the release of a source, built with flags.
-func built(t *testing.T, dir string, flags ...string) release {
+// release returns the program of this source, or of a commit of the history.
+func release(t *testing.T, commit string) worktree.Release {
 	t.Helper()
-	r := release{path: filepath.Join(t.TempDir(), "weft")}
-	cmd := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-o", r.path},
-		flags...), "./cmd/weft")...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v: %s", cmd, err, out)
-	}
-	file := func(name string) []byte {
-		text, err := os.ReadFile(filepath.Join(dir, name))
+	to := filepath.Join(t.TempDir(), "weft")
+	if commit == "" {
+		r, err := worktree.Build("../..", to)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return text
+		return r
 	}
-	said := regexp.MustCompile(`(?m)^const Schema = (\d+)$`).FindSubmatch(file("store/schema.go"))
-	if said == nil {
-		t.Fatal("store/schema.go has no const Schema")
-	}
-	r.schema, _ = strconv.Atoi(string(said[1])) // they are digits
-	r.program = string(file("p4/fabric.json")) + string(file("p4/fabric.p4info.txtpb"))
-	return r
-}
-
-// earlier returns the release of a commit.
-func earlier(t *testing.T, commit string) release {
-	t.Helper()
-	if commit == "yes" {
-		tag, err := exec.Command("git", "describe", "--tags", "--abbrev=0").Output()
-		if commit = strings.TrimSpace(string(tag)); err != nil {
-			commit = untagged
-		}
-	}
-	dir, remove, err := worktree.Add("../..", commit)
-	if err != nil {
+	r, err := worktree.Earlier("../..", commit, to)
+	if errors.Is(err, worktree.ErrNoCommit) {
 		t.Skip(err)
 	}
-	defer func() {
-		if err := remove(); err != nil {
-			t.Error(err)
-		}
-	}()
-	t.Logf("the release before is commit %s", commit)
-	return built(t, dir, "-trimpath") // the next run finds what this one has compiled
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the release before has schema %d", r.Schema)
+	return r
 }
 
 // trio is three controllers, which form an etcd, as processes.
@@ -157,14 +113,7 @@ func newTrio(t *testing.T) *trio {
 		for j := range c.BGP.Peers {
 			c.BGP.Peers[j].LocalAddress = a
 		}
-		text, err := yaml.Marshal(c)
-		if err == nil {
-			// Without what is not set: the release before may not know it.
-			var fields map[string]any
-			if err = yaml.Unmarshal(text, &fields); err == nil {
-				text, err = yaml.Marshal(prune(fields))
-			}
-		}
+		text, err := worktree.Changed(c, inventory.Default())
 		if err == nil {
 			err = os.WriteFile(n.config, text, 0o600)
 		}
@@ -180,42 +129,11 @@ func newTrio(t *testing.T) *trio {
 	return w
 }
 
-// prune returns a value without fields that are zero; nil: nothing is left.
-func prune(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, x := range v {
-			if x = prune(x); x == nil {
-				delete(v, name)
-			} else {
-				v[name] = x
-			}
-		}
-		if len(v) == 0 {
-			return nil
-		}
-	case []any:
-		for i := range v {
-			v[i] = prune(v[i])
-		}
-		if len(v) == 0 {
-			return nil
-		}
-	case nil:
-		return nil
-	default:
-		if reflect.ValueOf(v).IsZero() || v == "0s" {
-			return nil
-		}
-	}
-	return v
-}
-
 // run starts a controller of a release.
-func (w *trio) run(n *node, r release) {
+func (w *trio) run(n *node, r worktree.Release) {
 	w.t.Helper()
 	n.said = speech.New(w.t, n.name)
-	n.cmd = exec.Command(r.path, "controller", "--config", n.config, "--data-dir", n.data)
+	n.cmd = exec.Command(r.Path, "controller", "--config", n.config, "--data-dir", n.data)
 	n.cmd.Stdout, n.cmd.Stderr = n.said, n.said
 	if err := n.cmd.Start(); err != nil {
 		w.t.Fatal(err)
@@ -242,9 +160,9 @@ func (w *trio) end(n *node) {
 }
 
 // command runs a command of a release.
-func (w *trio) command(r release, args ...string) {
+func (w *trio) command(r worktree.Release, args ...string) {
 	w.t.Helper()
-	if out, err := exec.Command(r.path, args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(r.Path, args...).CombinedOutput(); err != nil {
 		w.t.Fatalf("weft %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 }
@@ -336,12 +254,12 @@ func TestReleases(t *testing.T) {
 	if testing.Short() {
 		t.Skip("in real time, with programs that it builds")
 	}
-	next := built(t, "../..")
+	next := release(t, "")
 	before := next
-	if commit := os.Getenv(fromVariable); commit != "" {
-		before = earlier(t, commit)
+	if commit := os.Getenv(worktree.FromVariable); commit != "" {
+		before = release(t, commit)
 	}
-	if before.program != next.program {
+	if before.Program != next.Program {
 		t.Skip("the release before has another P4 program: TestProgramChanges is the test of that")
 	}
 	w := newTrio(t)
@@ -370,7 +288,7 @@ func TestReleases(t *testing.T) {
 	order := append(slices.DeleteFunc(slices.Clone(w.nodes), func(n *node) bool {
 		return n == decider
 	}), decider)
-	replace := func(n *node, r release, what string) {
+	replace := func(n *node, r worktree.Release, what string) {
 		t.Helper()
 		w.end(n)
 		w.run(n, r)
@@ -387,7 +305,7 @@ func TestReleases(t *testing.T) {
 	const path = "/v1/projects/p"
 	newer := api.ProjectSpec{ExclusiveLeases: true}
 	var problem *api.Problem
-	if err := put(order[0], path, newer); before.schema < 4 && (!errors.As(err, &problem) ||
+	if err := put(order[0], path, newer); before.Schema < 4 && (!errors.As(err, &problem) ||
 		problem.Status >= http.StatusInternalServerError) {
 		t.Errorf("a field that the release before does not know: %v", err)
 	}
@@ -397,7 +315,7 @@ func TestReleases(t *testing.T) {
 		}
 	}
 	replace(order[2], next, "all have the next release")
-	if before.schema < next.schema {
+	if before.Schema < next.Schema {
 		w.until("the schema is raised", func() bool {
 			return slices.ContainsFunc(w.nodes, func(n *node) bool {
 				return strings.Contains(n.said.String(), raised)
@@ -414,7 +332,7 @@ func TestReleases(t *testing.T) {
 		order[0].cmd = nil
 		said := order[0].said.String()
 		for _, want := range []string{store.ErrSchema.Error(),
-			fmt.Sprintf("schema %d", next.schema)} {
+			fmt.Sprintf("schema %d", next.Schema)} {
 			if !strings.Contains(said, want) {
 				t.Errorf("the release before does not say %q: %s", want, said)
 			}

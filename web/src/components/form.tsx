@@ -91,18 +91,32 @@ export interface Editing {
 }
 
 /** A form for the spec of a resource, which the controller can try before it is sent. */
-export function Form({ title, name: fixed, spec: initial, fields, within = [], send, done, close, children }: Editing) {
+export function Form({
+  title,
+  name: fixed,
+  spec: initial,
+  fields,
+  within = [],
+  send: now,
+  done,
+  close,
+  children,
+}: Editing) {
   const [spec, setSpec] = useState<Spec>(initial);
+  // The spec goes with the version that it is of, although the page may have a later one by now.
+  const [send] = useState(() => now);
   const [name, setName] = useState(fixed ?? (within.length === 1 ? `${within[0]}-` : ''));
   const queries = useQueryClient();
   const trial = useMutation({ mutationFn: () => send(name, spec, true) });
   const write = useMutation({
     mutationFn: () => send(name, spec, false),
-    onSuccess: () => {
+    // What the page shows and changes next is what was written.
+    onSuccess: async () => {
+      await queries.invalidateQueries();
       close();
       done(name);
     },
-    onSettled: () => queries.invalidateQueries(),
+    onError: () => queries.invalidateQueries(),
   });
   const failed = write.error ?? trial.error;
   const problems = failed instanceof ApiError ? wrong(failed) : [];

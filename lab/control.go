@@ -482,3 +482,23 @@ func (c *Control) told(name string, m *p4v1.StreamMessageResponse) {
 		})
 	}
 }
+
+// Settled reports whether every switch has its entries, and every MRC host has applied its newest
+// state.
+func (c *Control) Settled() bool {
+	for _, s := range c.core.Switches() {
+		if !s.Synced {
+			return false
+		}
+	}
+	if c.Paths == nil {
+		return true
+	}
+	all := c.Paths.core.Hosts()
+	for _, h := range all {
+		if h.Set == 0 || h.Applied < h.Set {
+			return false
+		}
+	}
+	return c.Paths.core.Assignment() != nil && len(all) == len(c.World.mrc)
+}

@@ -175,6 +175,20 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	})
+	t.Run("simulate", func(t *testing.T) {
+		used = append(used, "simulate")
+		files, err := filepath.Glob("../../docs/examples/simulate/*.yaml")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%v, %v", files, err)
+		}
+		for _, file := range files {
+			out := mustWeft(t, "", "simulate", strings.TrimPrefix(file, "../../"))
+			if name := filepath.Base(file); !strings.Contains(out, "THAN WITHOUT EVENTS") &&
+				name != "permutation.yaml" {
+				t.Errorf("%s says %s", name, out)
+			}
+		}
+	})
 	files, err := os.ReadDir("../../docs/examples")
 	if err != nil {
 		t.Fatal(err)

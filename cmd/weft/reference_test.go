@@ -18,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/host/mrchost"
 	"github.com/weft-sdn/weft/host/rocehost"
 	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/lab/simulate"
 	"github.com/weft-sdn/weft/northbound"
 	"github.com/weft-sdn/weft/test/reference"
 	"github.com/weft-sdn/weft/topology/bgpls"
@@ -95,6 +96,7 @@ func TestReferenceOfFiles(t *testing.T) {
 		{"## Host", rocehost.Default(), ""},
 		{"## Host of MRC", mrchost.Default(), ""},
 		{"## Lab", lab.Network{}, "weft/lab"},
+		{"## Scenario of a simulation", simulate.Scenario{}, "lab/simulate"},
 		{"## Topology", static.Topology{}, ""},
 	} {
 		of := fileFields{t: t, of: reflect.TypeOf(c.of), within: c.within}

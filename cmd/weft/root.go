@@ -73,8 +73,8 @@ job" shows two jobs on a fabric, and "weft demo figure" the figures of the speci
 		&cobra.Group{ID: "api", Title: "Talk to a controller:"},
 	)
 	for _, c := range []*cobra.Command{newController(env), newSwitch(env), newSpeaker(env),
-		newReplay(env), newTrace(env), newSTF(env), newHost(env), newAgent(env), newNIC(env), newLab(env),
-		newDemo(env), newRestore(env), newCerts(env), newDoctor(env)} {
+		newReplay(env), newTrace(env), newSTF(env), newSimulate(env), newHost(env), newAgent(env),
+		newNIC(env), newLab(env), newDemo(env), newRestore(env), newCerts(env), newDoctor(env)} {
 		c.GroupID = "run"
 		root.AddCommand(c)
 	}

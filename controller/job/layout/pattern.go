@@ -86,7 +86,7 @@ func (c *Communicator) pairs(ranks []Rank, add func(from, to int), set func(from
 		for _, lane := range c.lanes(ranks) {
 			for i := range lane {
 				for second := range 2 {
-					if up := parent(i, len(lane), second == 1); up >= 0 {
+					if up := Parent(i, len(lane), second == 1); up >= 0 {
 						both(lane[i], lane[up])
 					}
 				}
@@ -109,20 +109,20 @@ func (c *Communicator) pairs(ranks []Rank, add func(from, to int), set func(from
 	}
 }
 
-// parent returns the parent of a member in the first or second of two binary trees of n members, -1
+// Parent returns the parent of a member in the first or second of two binary trees of n members, -1
 // for the root. In the first tree, the height of a member is the number of trailing zeros of its
 // number, and 0 is the root, with one child. The second tree mirrors the first, or shifts it by one
 // if n is odd: a member with two children in one tree is a leaf in the other (Sanders, Speck,
 // Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009).
-func parent(i, n int, second bool) int {
+func Parent(i, n int, second bool) int {
 	if second {
 		if n%2 == 0 {
-			if up := parent(n-1-i, n, false); up >= 0 {
+			if up := Parent(n-1-i, n, false); up >= 0 {
 				return n - 1 - up
 			}
 			return -1
 		}
-		if up := parent((i+n-1)%n, n, false); up >= 0 {
+		if up := Parent((i+n-1)%n, n, false); up >= 0 {
 			return (up + 1) % n
 		}
 		return -1

@@ -99,14 +99,14 @@ func TestTrees(t *testing.T) {
 			children[tree] = make([]int, n)
 			roots := 0
 			for i := range n {
-				up := parent(i, n, tree == 1)
+				up := Parent(i, n, tree == 1)
 				if up < 0 {
 					roots++
 					continue
 				}
 				children[tree][up]++
 				steps := 0
-				for at := i; at >= 0; at = parent(at, n, tree == 1) {
+				for at := i; at >= 0; at = Parent(at, n, tree == 1) {
 					if steps++; steps > 10 {
 						t.Fatalf("tree %d of %d: %d is deeper than ten", tree, n, i)
 					}
@@ -169,7 +169,7 @@ func bruteForce(ranks []Rank, communicators []Communicator) map[[2]Rank]bool {
 					switch {
 					case (c.Pattern == api.PatternRing || c.Pattern == api.PatternAllGather) && j == (i+1)%n:
 						talk(lane(k, i), lane(k, j))
-					case c.Pattern == api.PatternTree && (parent(i, n, false) == j || parent(i, n, true) == j):
+					case c.Pattern == api.PatternTree && (Parent(i, n, false) == j || Parent(i, n, true) == j):
 						talk(lane(k, i), lane(k, j))
 						talk(lane(k, j), lane(k, i))
 					}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weft-sdn/weft/internal/strictyaml"
+	"github.com/weft-sdn/weft/lab"
+	"github.com/weft-sdn/weft/lab/simulate"
+)
+
+// errUnmet is a simulation in which a job did not end, or an expectation does not hold.
+var errUnmet = errors.New("simulate: a job did not end, or an expectation does not hold")
+
+func newSimulate(env environment) *cobra.Command {
+	var seed uint64
+	var output, sweep string
+	var at time.Duration
+	c := &cobra.Command{
+		Use:   "simulate SCENARIO.yaml",
+		Short: "Say what jobs and failures do to a fabric, before they happen",
+		Long: `Runs a fabric, its jobs and its failures in virtual time, with the controller, the P4
+program in every switch and the MRC transport in every host, and compares the steps of the
+jobs with a run without the failures. docs/simulate.md has the fields of a scenario.
+
+The same scenario with the same seed gives the same output. The exit status is 1 when a job
+does not come to its end, or when an expectation of the scenario does not hold.
+
+With --sweep the scenario runs once for each part of the fabric, which fails or is drained
+at --at, and the output has the runs in which steps take longest.`,
+		Example: "  weft simulate docs/examples/simulate/dead-t1.yaml\n" +
+			"  weft simulate --sweep fail=each-t1 --at 1ms docs/examples/simulate/permutation.yaml",
+		Args: arguments(1, 1),
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if output != "table" && output != "json" {
+			return usagef("--output is %q: want table or json", output)
+		}
+		text, err := os.ReadFile(args[0])
+		if err != nil {
+			return &usageError{err}
+		}
+		s, err := simulate.Parse(text)
+		if err != nil {
+			return &usageError{inFile(args[0], err)}
+		}
+		if cmd.Flags().Changed("seed") {
+			s.Seed = seed
+		}
+		var events []simulate.Event
+		if sweep != "" {
+			if events, err = s.Sweep(sweep, at); err != nil {
+				return usagef("--sweep %w", err)
+			}
+		}
+		lab.TuneMemory()
+		var r outcome
+		if sweep == "" {
+			r, err = simulate.Compare(cmd.Context(), s)
+		} else {
+			r, err = simulate.RunSweep(cmd.Context(), s, events)
+		}
+		if err != nil {
+			return err
+		}
+		if output == "json" {
+			err = r.JSON(env.stdout)
+		} else {
+			err = r.Text(env.stdout)
+		}
+		if err == nil && !r.Holds() {
+			err = errUnmet
+		}
+		return err
+	}
+	f := c.Flags()
+	f.Uint64Var(&seed, "seed", 0, "seed in place of that of the scenario")
+	f.StringVar(&sweep, "sweep", "", "run once for each part: "+strings.Join(simulate.Sweeps(), ", "))
+	f.DurationVar(&at, "at", 0, "with --sweep: when the part fails or is drained")
+	f.StringVarP(&output, "output", "o", "table",
+		"form of the output: table, or json for lines of JSON")
+	flagValues(c, "output", values("table", "json"))
+	flagValues(c, "sweep", values(simulate.Sweeps()...))
+	return c
+}
+
+// outcome is what a run or a sweep of a scenario found.
+type outcome interface {
+	Text(w io.Writer) error
+	JSON(w io.Writer) error
+	Holds() bool
+}
+
+// inFile puts the place in a file before each fault of the file's text.
+func inFile(path string, err error) error {
+	var faults strictyaml.Faults
+	if !errors.As(err, &faults) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	var lines []error
+	for _, f := range faults {
+		lines = append(lines, fmt.Errorf("%s:%d: %w", path, f.Line, f))
+	}
+	return errors.Join(lines...)
+}

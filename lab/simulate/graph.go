@@ -1,0 +1,180 @@
+package simulate
+
+import (
+	"github.com/weft-sdn/weft/controller/job/layout"
+)
+
+// A Collective is how the ranks of a communicator exchange their data in a step.
+type Collective string
+
+// The collectives. Sizes are those of NCCL: of an all-reduce, a reduce-scatter and an all-to-all,
+// the octets that each rank gives; of an all-gather, the octets that each rank has at the end.
+const (
+	AllReduceRing Collective = "all-reduce-ring" // reduce-scatter, then all-gather, around a ring
+	AllReduceTree Collective = "all-reduce-tree" // half of the data on each of two binary trees
+	ReduceScatter Collective = "reduce-scatter"  // around a ring
+	AllGather     Collective = "all-gather"      // around a ring
+	AllToAll      Collective = "all-to-all"      // an equal part to each other rank, all at once
+	Pairwise      Collective = "pairwise"        // the first two ranks to each other, and so on
+	Pipeline      Collective = "pipeline"        // to the next rank and back, in micro-batches
+	Broadcast     Collective = "broadcast"       // the first rank to each other, all at once
+)
+
+// Collectives returns all collectives.
+func Collectives() []Collective {
+	return []Collective{AllReduceRing, AllReduceTree, ReduceScatter, AllGather, AllToAll, Pairwise,
+		Pipeline, Broadcast}
+}
+
+// A Message is octets that rank From sends to rank To once From has received the messages of After.
+type Message struct {
+	From, To int
+	Octets   int
+	After    []int // numbers of messages, all less than the message's own
+}
+
+// A Graph is the messages of a collective, by their numbers. Each depends on earlier ones alone.
+type Graph []Message
+
+const (
+	// treeChunk is how much of an all-reduce over trees a rank passes on at a time, in octets.
+	treeChunk = 1 << 20
+	// microBatches is how many parts the data of a pipeline passes its stages in.
+	microBatches = 4
+)
+
+// NewGraph returns the messages of a collective of n ranks and octets of data; none for one rank.
+func NewGraph(c Collective, n, octets int) (g Graph) {
+	if n < 2 {
+		return nil
+	}
+	switch c {
+	case AllReduceRing:
+		return ring(n, octets, 2*(n-1))
+	case ReduceScatter, AllGather:
+		return ring(n, octets, n-1)
+	case AllReduceTree:
+		first := octets / 2
+		return append(tree(n, first, 0, false), tree(n, octets-first, len(tree(n, first, 0, false)),
+			true)...)
+	case AllToAll:
+		for round := 1; round < n; round++ {
+			for from := range n {
+				to := (from + round) % n
+				g = append(g, Message{From: from, To: to, Octets: portion(octets, n, to)})
+			}
+		}
+	case Pairwise:
+		for i := 0; i+1 < n; i += 2 {
+			g = append(g, Message{From: i, To: i + 1, Octets: octets}, Message{From: i + 1, To: i,
+				Octets: octets})
+		}
+	case Pipeline:
+		return pipeline(n, octets)
+	case Broadcast:
+		for to := 1; to < n; to++ {
+			g = append(g, Message{From: 0, To: to, Octets: octets})
+		}
+	}
+	return g
+}
+
+// portion returns the octets of the i-th of n parts of data, as equal as they can be.
+func portion(octets, n, i int) int {
+	if i < octets%n {
+		return octets/n + 1
+	}
+	return octets / n
+}
+
+// ring returns rounds in which each rank sends one of n parts of the data to the next rank: the
+// part that came in the round before.
+func ring(n, octets, rounds int) (g Graph) {
+	for round := range rounds {
+		for from := range n {
+			m := Message{From: from, To: (from + 1) % n, Octets: portion(octets, n, (from-round+2*n)%n)}
+			if round > 0 { // the message of the round before, of the rank before
+				m.After = []int{(round-1)*n + (from+n-1)%n}
+			}
+			g = append(g, m)
+		}
+	}
+	return g
+}
+
+// tree returns a reduction up the first or second of two binary trees and a broadcast down the
+// tree, chunk by chunk. The number of the first message is given.
+func tree(n, octets, first int, second bool) (g Graph) {
+	up := make([]int, n) // parents; -1 at the root
+	children := make([][]int, n)
+	var order []int // every rank behind its children
+	var visit func(rank int)
+	for i := range n {
+		if up[i] = layout.Parent(i, n, second); up[i] >= 0 {
+			children[up[i]] = append(children[up[i]], i)
+		}
+	}
+	visit = func(rank int) {
+		for _, c := range children[rank] {
+			visit(c)
+		}
+		order = append(order, rank)
+	}
+	for i := range n {
+		if up[i] < 0 {
+			visit(i)
+		}
+	}
+	for chunks := max(1, (octets+treeChunk-1)/treeChunk); octets > 0; chunks-- {
+		size := octets / chunks
+		octets -= size
+		sent := make([]int, n) // to the parent
+		for _, rank := range order {
+			if up[rank] < 0 {
+				continue
+			}
+			var after []int
+			for _, c := range children[rank] {
+				after = append(after, sent[c])
+			}
+			sent[rank] = first + len(g)
+			g = append(g, Message{From: rank, To: up[rank], Octets: size, After: after})
+		}
+		got := make([]int, n) // from the parent
+		for i := n - 1; i >= 0; i-- {
+			rank := order[i]
+			var after []int
+			if up[rank] >= 0 {
+				after = []int{got[rank]}
+			} else {
+				for _, c := range children[rank] {
+					after = append(after, sent[c])
+				}
+			}
+			for _, c := range children[rank] {
+				got[c] = first + len(g)
+				g = append(g, Message{From: rank, To: c, Octets: size, After: after})
+			}
+		}
+	}
+	return g
+}
+
+// pipeline returns micro-batches that pass all ranks forwards, each of which then passes them
+// backwards.
+func pipeline(n, octets int) (g Graph) {
+	for batch := range microBatches {
+		size := portion(octets, microBatches, batch)
+		for hop := range 2 * (n - 1) {
+			m := Message{From: hop, To: hop + 1, Octets: size}
+			if hop >= n-1 { // gradients
+				m.From, m.To = 2*(n-1)-hop, 2*(n-1)-hop-1
+			}
+			if hop > 0 {
+				m.After = []int{len(g) - 1}
+			}
+			g = append(g, m)
+		}
+	}
+	return g
+}

@@ -1,0 +1,113 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// us rounds a time for people.
+func us(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
+
+func (s *Scenario) title() string {
+	hosts, switches := len(s.network.Hosts), len(s.network.Switches)
+	what := s.Network
+	if c := s.Clos; s.Network == "clos" {
+		what = fmt.Sprintf("clos of %d planes, %d T0 and %d T1 each, %v links", c.Planes, c.T0, c.T1,
+			c.Rate)
+	}
+	return fmt.Sprintf("%s: %d switches, %d hosts, mode %s, seed %d", what, switches, hosts, s.Mode,
+		s.Seed)
+}
+
+// Text writes a report as tables for people.
+func (r *Report) Text(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
+	line("%s", r.Scenario.title())
+	line("\nJOB\tRANKS\tSTEPS\tMEDIAN STEP\tLEAST\tPACKETS\tRESENT\tTRIMMED\tMARKED\tTIMEOUTS")
+	for _, j := range r.Jobs {
+		line("%s\t%d\t%d of %d\t%v\t%v\t%d\t%d\t%d\t%d\t%d", j.Name, j.Ranks, len(j.Steps), j.Want,
+			us(j.Median()), us(j.Least), j.Packets, j.Resent, j.Trimmed, j.Marked, j.Timeouts)
+	}
+	for _, j := range r.Jobs {
+		if j.Failed != "" {
+			line("%s did not end: %s", j.Name, j.Failed)
+		}
+	}
+	if len(r.Events) > 0 {
+		line("\nAT\tEVENT\tHOSTS TOLD\tLAST ONE AFTER\tEVS DENIED")
+		for _, e := range r.Events {
+			told := "-"
+			if e.Hosts > 0 {
+				told = us(e.Told).String()
+			}
+			line("%v\t%s\t%d\t%s\t%d", e.At, e.What, e.Hosts, told, e.Denied)
+		}
+		line("\nJOB\tFROM\tTO\tSTEPS\tMEDIAN STEP\tLONGEST\tTHAN WITHOUT EVENTS")
+		for _, p := range r.Phases {
+			line("%s\t%v\t%v\t%d\t%v\t%v\t%+.1f %%", p.Job, us(p.From), us(p.To), p.Steps, us(p.Median),
+				us(p.Most), 100*p.Increase)
+		}
+	}
+	line("\nLINKS\tMEAN USE\tBUSIEST\tLINK")
+	for _, u := range r.Tiers {
+		name := fmt.Sprintf("T%d upwards", u.Tier)
+		if u.Tier < 0 {
+			name = "hosts"
+		}
+		line("%s\t%.1f %%\t%.1f %%\t%s", name, 100*u.Mean, 100*u.Most, u.Link)
+	}
+	if len(r.Verdicts) > 0 {
+		line("\nEXPECTED OF\tHOLDS\tFOUND")
+		for _, v := range r.Verdicts {
+			line("%s\t%s\t%s", v.Job, map[bool]string{true: "yes", false: "no"}[v.Holds], v.Why)
+		}
+	}
+	return t.Flush()
+}
+
+// JSON writes a report as JSON lines, each an object with the field "kind": scenario, job, step,
+// event, phase, links and expect. Times are in seconds.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	var failed error
+	write := func(x any) {
+		if failed == nil {
+			failed = e.Encode(x)
+		}
+	}
+	type fields = map[string]any
+	s := r.Scenario
+	write(fields{"kind": "scenario", "network": s.Network, "mode": s.Mode, "seed": s.Seed,
+		"hosts": len(s.network.Hosts), "switches": len(s.network.Switches), "ended": r.Ended.Seconds()})
+	for _, j := range r.Jobs {
+		write(fields{"kind": "job", "job": j.Name, "ranks": j.Ranks, "steps": len(j.Steps),
+			"want": j.Want, "median": j.Median().Seconds(), "least": j.Least.Seconds(),
+			"packets": j.Packets, "resent": j.Resent, "trimmed": j.Trimmed, "marked": j.Marked,
+			"timeouts": j.Timeouts, "failed": j.Failed})
+		for i, x := range j.Steps {
+			write(fields{"kind": "step", "job": j.Name, "step": i, "began": x.Began.Seconds(),
+				"took": x.Took.Seconds()})
+		}
+	}
+	for _, x := range r.Events {
+		write(fields{"kind": "event", "at": x.At.Seconds(), "event": x.What, "hosts": x.Hosts,
+			"told": x.Told.Seconds(), "denied": x.Denied})
+	}
+	for _, p := range r.Phases {
+		write(fields{"kind": "phase", "job": p.Job, "from": p.From.Seconds(), "to": p.To.Seconds(),
+			"steps": p.Steps, "median": p.Median.Seconds(), "longest": p.Most.Seconds(),
+			"increase": p.Increase})
+	}
+	for _, u := range r.Tiers {
+		write(fields{"kind": "links", "tier": u.Tier, "mean": u.Mean, "busiest": u.Most,
+			"link": u.Link})
+	}
+	for _, v := range r.Verdicts {
+		write(fields{"kind": "expect", "job": v.Job, "holds": v.Holds, "found": v.Why})
+	}
+	return failed
+}

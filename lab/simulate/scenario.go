@@ -1,0 +1,394 @@
+package simulate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job/layout"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/internal/hostlist"
+	"github.com/weft-sdn/weft/internal/strictyaml"
+	"github.com/weft-sdn/weft/lab"
+)
+
+// A Scenario has a fabric, jobs on the fabric, events meanwhile, and expectations.
+type Scenario struct {
+	Network string        `yaml:"network,omitempty" json:"network" doc:"'clos', or a file of a lab ([labs.md](../labs.md)) whose hosts all have transport 'mrc'" default:"clos"`
+	Clos    Clos          `yaml:"clos,omitempty" json:"clos" doc:"of network 'clos'"`
+	Mode    string        `yaml:"mode,omitempty" json:"mode" doc:"how packets carry their path: 'ecmp', 'stev', 'usid-f3216', 'usid-f1616', 'usid-srh' or 'usid-structured'" default:"that of the network"`
+	Seed    uint64        `yaml:"seed,omitempty" json:"seed" doc:"of everything random: the same scenario with the same seed gives the same output" default:"1"`
+	Limit   time.Duration `yaml:"limit,omitempty" json:"-" doc:"the time of the fabric after which the run ends, whatever is left" default:"1m"`
+	Jobs    []Job         `yaml:"jobs" json:"-"`
+	Events  []Event       `yaml:"events,omitempty" json:"-"`
+	Expect  []Expectation `yaml:"expect,omitempty" json:"-"`
+
+	network lab.Network
+	mode    ev.Mode
+}
+
+// Clos is a fabric of planes: see [lab.ClosConfig].
+type Clos struct {
+	Planes     int           `yaml:"planes,omitempty" json:"planes" doc:"planes; each host has a port in each" default:"2"`
+	Tiers      int           `yaml:"tiers,omitempty" json:"tiers" doc:"tiers of switches, 2 or 3" default:"2"`
+	Pods       int           `yaml:"pods,omitempty" json:"pods,omitempty" doc:"with three tiers: the T0s and T1s of a plane are spread over so many pods" default:"2"`
+	T0         int           `yaml:"t0,omitempty" json:"t0" doc:"T0 switches of a plane" default:"4"`
+	T1         int           `yaml:"t1,omitempty" json:"t1" doc:"T1 switches of a plane" default:"4"`
+	T2         int           `yaml:"t2,omitempty" json:"t2,omitempty" doc:"with three tiers: T2 switches of a plane" default:"as many as a T1 has T0s"`
+	HostsPerT0 int           `yaml:"hostsPerT0,omitempty" json:"hostsPerT0" doc:"hosts of a rack, named H1 and so on from rack to rack" default:"4"`
+	Rate       Rate          `yaml:"rate,omitempty" json:"rate" doc:"bits per second of every link, such as 400G" default:"100G"`
+	Delay      time.Duration `yaml:"delay,omitempty" json:"delay" doc:"of every link, one way" default:"1us"`
+}
+
+// Job is steps of computing and communicating on some hosts, each of which is a rank.
+type Job struct {
+	Name          string                `yaml:"name" doc:"name of the job" default:"required"`
+	Hosts         string                `yaml:"hosts,omitempty" doc:"hosts in the order of the ranks, as Slurm writes lists: 'H[1-16]'" default:"all hosts"`
+	Layout        *api.JobLayout        `yaml:"layout,omitempty" doc:"as a job of the API has it: sizes of the parallel groups, which the communicators 'tp', 'cp', 'dp' ('dp-cp' with cp), 'ep', 'edp' and 'pp' follow from"`
+	Communicators []api.JobCommunicator `yaml:"communicators,omitempty" doc:"in place of 'layout', as a job of the API has them: who talks to whom" default:"one of all ranks, 'all'"`
+	Step          Step                  `yaml:"step" doc:"what each step does"`
+	Steps         int                   `yaml:"steps,omitempty" doc:"number of steps" default:"1"`
+	At            time.Duration         `yaml:"at,omitempty" doc:"when the first step begins" default:"0s"`
+	Latency       time.Duration         `yaml:"latency,omitempty" doc:"constant time from the arrival of a message at a rank to the messages that depend on the message: copies and reductions within the machine" default:"0s"`
+	groups        []group
+	hosts         []string
+}
+
+// Step is what each rank does in a step: it computes, and then takes part in the collectives of all
+// its communicators at once.
+type Step struct {
+	Compute    time.Duration         `yaml:"compute,omitempty" doc:"time in which a rank computes before it communicates" default:"0s"`
+	Bytes      map[string]Size       `yaml:"bytes,omitempty" doc:"data of a communicator by name, in octets such as 64MiB"`
+	Collective map[string]Collective `yaml:"collective,omitempty" doc:"how a communicator exchanges its data, by name: 'all-reduce-ring', 'all-reduce-tree', 'reduce-scatter', 'all-gather', 'all-to-all', 'pairwise', 'pipeline' or 'broadcast'" default:"by the pattern of the communicator: all-reduce-ring for ring"`
+}
+
+// An Event changes the fabric at a time, by one of Fail, Repair, Drain and Undrain.
+type Event struct {
+	At        time.Duration `yaml:"at" doc:"when, from the start of the jobs" default:"0s"`
+	Fail      string        `yaml:"fail,omitempty" doc:"what fails: 'link A B', 'switch A', 'host H1' or 'plane 2'"`
+	Repair    string        `yaml:"repair,omitempty" doc:"what works again"`
+	Drain     string        `yaml:"drain,omitempty" doc:"what the controller drains: 'link A B' or 'switch A'"`
+	Undrain   string        `yaml:"undrain,omitempty" doc:"what the controller uses again"`
+	Loss      float64       `yaml:"loss,omitempty" doc:"of a link that fails: the share of frames that are lost, while both ends see the link up" default:"0: the link is down"`
+	Corrupt   float64       `yaml:"corrupt,omitempty" doc:"likewise: the share of frames with one bit flipped" default:"0"`
+	Delay     time.Duration `yaml:"delay,omitempty" doc:"likewise: what is added to the link's delay" default:"0s"`
+	Direction lab.Direction `yaml:"direction,omitempty" doc:"likewise: 'a-b' from the first end to the second alone, 'b-a', or 'both'" default:"both"`
+
+	part part
+}
+
+// Expectation bounds the steps of a job.
+type Expectation struct {
+	Job          string          `yaml:"job" json:"job" doc:"name of a job" default:"required"`
+	StepIncrease *float64        `yaml:"stepIncrease,omitempty" json:"stepIncrease,omitempty" doc:"how much longer the median step may be than the median step of the same run without events: 0.1 is a tenth"`
+	Between      []time.Duration `yaml:"between,omitempty" json:"-" doc:"two times: 'stepIncrease' counts the steps that begin from the first time on and before the second" default:"all steps"`
+	Ends         time.Duration   `yaml:"ends,omitempty" json:"-" doc:"when the last step must have ended"`
+}
+
+// part is a link, a switch, a host or a plane of a fabric.
+type part struct {
+	kind  string // link, switch, host, plane
+	names []string
+}
+
+func (p part) String() string { return p.kind + " " + strings.Join(p.names, " ") }
+
+// group is a communicator with the messages that its ranks send in a step.
+type group struct {
+	name       string
+	ranks      []int
+	collective Collective
+	graph      Graph
+}
+
+// Bounds of a scenario, for runs of minutes and not of days.
+const (
+	maxHosts    = 1024
+	maxSteps    = 1_000_000
+	maxMessages = 4 << 20 // of a step of a job
+)
+
+// Parse reads a scenario in YAML. Faults are [strictyaml.Faults], with their lines.
+func Parse(text []byte) (*Scenario, error) {
+	s := &Scenario{}
+	if err := strictyaml.Decode(text, s); err != nil {
+		return nil, err
+	}
+	err := s.Complete()
+	var faults strictyaml.Faults
+	if errors.As(err, &faults) {
+		for i := range faults {
+			faults[i].Line, faults[i].Column = strictyaml.Place(text, faults[i].Field)
+		}
+		return nil, faults
+	}
+	return s, err
+}
+
+// checks collects the faults of a scenario, below a path of the text.
+type checks struct {
+	path   string
+	faults *strictyaml.Faults
+}
+
+// bad notes that a field has a value where it should have another.
+func (c checks) bad(field string, value any, want string) {
+	*c.faults = append(*c.faults, strictyaml.Fault{Field: c.path + field, Value: fmt.Sprint(value),
+		Want: want})
+}
+
+// below returns checks of the fields below an element of a list.
+func (c checks) below(list string, i int) checks {
+	return checks{fmt.Sprintf("%s%s[%d].", c.path, list, i), c.faults}
+}
+
+// Complete fills in defaults and looks names up. The error is [strictyaml.Faults], or an error of
+// [lab.Load].
+func (s *Scenario) Complete() error {
+	s.Seed, s.Limit = cmp.Or(s.Seed, 1), cmp.Or(s.Limit, time.Minute)
+	var faults strictyaml.Faults
+	c := checks{faults: &faults}
+	if s.Limit < 0 {
+		c.bad("limit", s.Limit, "a time above 0")
+	}
+	if err := s.completeNetwork(c); err != nil {
+		return err
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	if len(s.Jobs) == 0 {
+		c.bad("jobs", "empty", "one job at least")
+	}
+	for i := range s.Jobs {
+		s.completeJob(c.below("jobs", i), i)
+	}
+	for i := range s.Events {
+		s.Events[i].complete(c.below("events", i), &s.network)
+	}
+	for i := range s.Expect {
+		s.Expect[i].check(c.below("expect", i), s.Jobs)
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	slices.SortStableFunc(s.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	return nil
+}
+
+// completeNetwork makes the fabric.
+func (s *Scenario) completeNetwork(c checks) (err error) {
+	s.Network = cmp.Or(s.Network, "clos")
+	if s.Network == "clos" {
+		s.network = s.Clos.network(c)
+	} else if s.Clos != (Clos{}) {
+		c.bad("clos", "given", "no clos, or network: clos")
+	} else if s.network, err = lab.Load(filepath.Clean(s.Network)); err != nil {
+		return err
+	}
+	if len(*c.faults) > 0 {
+		return nil
+	}
+	if err := s.network.Complete(); err != nil {
+		return err
+	}
+	if hosts := len(s.network.MRCHosts()); hosts != len(s.network.Hosts) || hosts < 2 {
+		c.bad("network", s.Network, "a network of two hosts at least, all with transport mrc")
+	} else if hosts > maxHosts {
+		c.bad("network", hosts, fmt.Sprintf("at most %d hosts", maxHosts))
+	}
+	for i, l := range s.network.Links {
+		if l.Rate == 0 {
+			c.bad(fmt.Sprintf("links[%d].rate", i), 0, "a rate for every link")
+			return nil
+		}
+	}
+	s.mode = s.network.DefaultMode()
+	text := s.Mode
+	if text == "" && s.network.MRC != nil {
+		text = s.network.MRC.Mode
+	}
+	if text != "" {
+		if s.mode, err = ev.ParseMode(text); err != nil {
+			c.bad("mode", text, "ecmp, stev, usid-f3216, usid-f1616, usid-srh or usid-structured")
+		}
+	}
+	s.Mode = s.mode.String()
+	return nil
+}
+
+// network returns the fabric.
+func (f *Clos) network(c checks) lab.Network {
+	f.Rate, f.Delay = cmp.Or(f.Rate, 100e9), cmp.Or(f.Delay, time.Microsecond)
+	f.HostsPerT0 = cmp.Or(f.HostsPerT0, 4)
+	of := lab.ClosConfig{Planes: f.Planes, Tiers: f.Tiers, T0: f.T0, T1: f.T1, Pods: f.Pods, T2: f.T2,
+		Rate: uint64(f.Rate), Delay: f.Delay}.WithDefaults()
+	of.Hosts = f.HostsPerT0 * of.T0
+	f.Planes, f.Tiers, f.T0, f.T1, f.Pods, f.T2 = of.Planes, of.Tiers, of.T0, of.T1, of.Pods, of.T2
+	if f.HostsPerT0 < 1 || of.Hosts > maxHosts {
+		c.bad("clos.hostsPerT0", f.HostsPerT0,
+			fmt.Sprintf("1 at least, and at most %d hosts in all", maxHosts))
+	}
+	if f.Delay < 0 {
+		c.bad("clos.delay", f.Delay, "0s or more")
+	}
+	var wrong *lab.FieldError
+	if err := of.Validate(); errors.As(err, &wrong) && len(*c.faults) == 0 {
+		value, want, _ := strings.Cut(strings.TrimPrefix(wrong.Problem, "is "), ": want ")
+		c.bad("clos."+wrong.Field, value, want)
+	}
+	if len(*c.faults) > 0 {
+		return lab.Network{}
+	}
+	return lab.Clos(of)
+}
+
+// completeJob finds the hosts of the i-th job, and makes its messages.
+func (s *Scenario) completeJob(c checks, i int) {
+	j := &s.Jobs[i]
+	if j.Name == "" || slices.ContainsFunc(s.Jobs[:i], func(o Job) bool { return o.Name == j.Name }) {
+		c.bad("name", fmt.Sprintf("%q", j.Name), "a name that no other job has")
+	}
+	if j.Steps = cmp.Or(j.Steps, 1); j.Steps < 1 || j.Steps > maxSteps {
+		c.bad("steps", j.Steps, fmt.Sprintf("1 to %d", maxSteps))
+	}
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"at", j.At}, {"latency", j.Latency}, {"step.compute", j.Step.Compute}} {
+		if d.value < 0 {
+			c.bad(d.field, d.value, "0s or more")
+		}
+	}
+	j.hosts = s.network.MRCHosts()
+	if j.Hosts != "" {
+		var wrong *hostlist.Error
+		hosts, err := hostlist.Parse(j.Hosts, len(j.hosts))
+		switch unknown := slices.IndexFunc(hosts, func(h string) bool {
+			return !slices.Contains(j.hosts, h)
+		}); {
+		case errors.As(err, &wrong):
+			c.bad("hosts", wrong.Value, wrong.Want)
+			return
+		case unknown >= 0:
+			c.bad("hosts", hosts[unknown], fmt.Sprintf("hosts of the network, %s to %s", j.hosts[0],
+				j.hosts[len(j.hosts)-1]))
+			return
+		}
+		j.hosts = hosts
+	}
+	j.communicate(c)
+}
+
+// communicate makes the communicators of a job and their messages.
+func (j *Job) communicate(c checks) {
+	j.groups = nil
+	switch n := len(j.hosts); {
+	case j.Layout != nil && len(j.Communicators) > 0:
+		c.bad("layout", "given", "layout or communicators, and not both")
+		return
+	case j.Layout != nil:
+		all, err := layout.Communicators(j.Layout, n)
+		var wrong api.FieldError
+		if errors.As(err, &wrong) {
+			c.bad(strings.TrimPrefix(wrong.Field, "spec."), wrong.Value, wrong.Want)
+			return
+		}
+		for _, g := range all {
+			name := g.Name[:strings.LastIndex(g.Name, "-")]
+			j.groups = append(j.groups, group{name: name, ranks: g.Ranks,
+				collective: byPattern(g.Pattern)})
+		}
+	default:
+		given := j.Communicators
+		if len(given) == 0 {
+			given = []api.JobCommunicator{{Name: "all", Ranks: fmt.Sprintf("0-%d", n-1)}}
+		}
+		for i, g := range given {
+			ranks, err := g.Members(n)
+			if err != nil {
+				c.bad(fmt.Sprintf("communicators[%d].ranks", i), strconv.Quote(g.Ranks), err.Error())
+				return
+			}
+			j.groups = append(j.groups, group{name: g.Name, ranks: ranks,
+				collective: byPattern(g.Pattern)})
+		}
+	}
+	j.exchange(c)
+}
+
+// byPattern returns the collective of a communicator without an entry in Step.Collective.
+func byPattern(p api.JobPattern) Collective {
+	switch p {
+	case api.PatternTree:
+		return AllReduceTree
+	case "", api.PatternRing:
+		return AllReduceRing
+	default: // the others have the same names
+		return Collective(p)
+	}
+}
+
+// exchange makes the messages of the communicators.
+func (j *Job) exchange(c checks) {
+	var names []string
+	for _, g := range j.groups {
+		if !slices.Contains(names, g.name) {
+			names = append(names, g.name)
+		}
+	}
+	want := "a communicator of the job: " + strings.Join(names, ", ")
+	for _, name := range sortedKeys(j.Step.Bytes) {
+		if !slices.Contains(names, name) {
+			c.bad("step.bytes", name, want)
+		}
+		if of := j.Step.Bytes[name]; of > 1<<40 {
+			c.bad("step.bytes."+name, of, "at most 1024GiB")
+			return
+		}
+	}
+	for _, name := range sortedKeys(j.Step.Collective) {
+		if !slices.Contains(names, name) {
+			c.bad("step.collective", name, want)
+		}
+		if of := j.Step.Collective[name]; !slices.Contains(Collectives(), of) {
+			c.bad("step.collective."+name, of, fmt.Sprintf("one of %v", Collectives()))
+			return
+		}
+	}
+	messages := 0
+	for i := range j.groups {
+		g := &j.groups[i]
+		g.collective = cmp.Or(j.Step.Collective[g.name], g.collective)
+		if g.collective == Pairwise && len(g.ranks)%2 != 0 {
+			c.bad("step.collective."+g.name, len(g.ranks), "an even number of ranks for pairwise")
+		}
+		n, octets := len(g.ranks), int(j.Step.Bytes[g.name])
+		if octets == 0 {
+			continue
+		}
+		if g.collective == AllReduceTree {
+			messages += 2 * n * (octets/treeChunk + 1)
+		} else {
+			messages += 2 * n * n
+		}
+		if messages > maxMessages {
+			c.bad("step.bytes."+g.name, octets, fmt.Sprintf("at most %d messages a step", maxMessages))
+			return
+		}
+		g.graph = NewGraph(g.collective, n, octets)
+		for _, m := range g.graph {
+			if m.Octets > maxMessage {
+				c.bad("step.bytes."+g.name, j.Step.Bytes[g.name],
+					fmt.Sprintf("messages of at most %v", Size(maxMessage)))
+				return
+			}
+		}
+	}
+}

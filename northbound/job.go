@@ -33,7 +33,7 @@ func viewOfJob[A any](
 	}
 }
 
-// registerJobViews registers what there is of jobs beside their resources.
+// registerJobViews registers the operations of jobs other than reading and writing them.
 func (s *Server) registerJobViews() {
 	tags := []string{kind.HeadingJobs}
 	huma.Register(s.api, s.operation(huma.Operation{
@@ -64,7 +64,7 @@ func (s *Server) registerJobViews() {
 	}), action[api.JobSpec, api.Job](s, api.RenewJob{}))
 }
 
-// registerLeaseActions registers what clients do with leases beside writing them.
+// registerLeaseActions registers the operations of leases other than reading and writing them.
 func (s *Server) registerLeaseActions() {
 	act := func(id, verb, summary, description string, question any) {
 		huma.Register(s.api, s.operation(huma.Operation{

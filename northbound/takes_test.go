@@ -156,7 +156,7 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// busy is a controller of which one job depends on everything.
+// busy is a controller with one job that depends on everything.
 type busy struct{ *fakeController }
 
 func (busy) Dependents(context.Context) (func(api.Part) []api.JobDependent, error) {
@@ -165,8 +165,8 @@ func (busy) Dependents(context.Context) (func(api.Part) []api.JobDependent, erro
 	}, nil
 }
 
-// TestLeaseTakes: the dry run of an exclusive lease names the jobs that it would block, with their
-// projects; a shared lease takes from none, and neither does a lease that blocks them already.
+// TestLeaseTakes: the dry run of an exclusive lease names the jobs that the lease would block, with
+// their projects. It names none for a shared lease, nor for a lease that already blocks these jobs.
 func TestLeaseTakes(t *testing.T) {
 	s, c, _ := newTestServer(t)
 	s.controller = busy{c}

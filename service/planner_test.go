@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
-// TestMultipath: the fabric's controller learns what jobs want, whichever profiles the
-// configuration wants; without a fabric nobody does.
+// TestMultipath: the fabric's controller learns the wants of jobs under each setting of profiles in
+// the configuration. Without a fabric no controller does.
 func TestMultipath(t *testing.T) {
 	for _, c := range []struct {
 		mode, profiles string

@@ -45,26 +45,26 @@ type Config struct {
 	// Pipeline to install when the switch runs another one; nil leaves the
 	// switch's alone.
 	Pipeline *Pipeline
-	// Turn, when not nil, is called before another pipeline that the switch runs is replaced: it
-	// waits until it may be. programmed is called afterwards; it returns when the switch holds again
-	// what it is to hold, or ctx ends.
+	// Turn, when not nil, is called before the session replaces the pipeline of the switch, and
+	// returns when the session may do so. The session calls programmed afterwards, which returns when
+	// the switch holds all its entries again, or ctx ends.
 	Turn func(ctx context.Context) (programmed func(ctx context.Context), err error)
 	// GNMI is host:port of the switch's gNMI server, with the TLS options below; empty: gNMI uses the
 	// address and connection of P4Runtime.
 	GNMI string
 	// NoPortState disables gNMI: the states of the ports are then unknown.
 	NoPortState bool
-	// Dialect names where the switch keeps what it says of ports (gnmi.DialectNames); empty: the
+	// Dialect names the paths of the states of ports at the switch (gnmi.DialectNames); empty: the
 	// switch's Capabilities decide.
 	Dialect string
-	// PortOf, when not nil, returns the number of the port that an interface is, 0: none. Default:
-	// what the switch says.
+	// PortOf, when not nil, returns the number of the port of an interface, 0: none. Default: the
+	// number that the switch reports.
 	PortOf func(iface string) uint32
 	// PortStateRetry is the pause before a switch without gNMI is asked for the
 	// states of its ports again. Default 5 m.
 	PortStateRetry time.Duration
-	// Samples takes the counters of ports; nil: they are not asked for. It is called from a
-	// goroutine of the session's.
+	// Samples takes the counters of ports, called from a goroutine of the session; nil: the session
+	// does not ask for them.
 	Samples gnmi.Samples
 	// SampleInterval is the time between two samples of a port. Default 1 s.
 	SampleInterval time.Duration
@@ -79,10 +79,9 @@ type Config struct {
 	RequestTimeout time.Duration
 	// PipelineTimeout bounds the installation of a pipeline. Default 60 s.
 	PipelineTimeout time.Duration
-	// ProbeInterval is the pause between liveness probes, and a dead peer is
-	// noticed after one interval and one ProbeTimeout at the latest. The probe is
-	// a request of P4Runtime: HTTP/2 pings at this rate make stock gRPC servers
-	// hang up (too_many_pings). Default 5 s.
+	// ProbeInterval is the pause between liveness probes; the session notices a dead peer after one
+	// interval and one ProbeTimeout at the latest. The probe is a request of P4Runtime: HTTP/2 pings
+	// at this rate make stock gRPC servers hang up (too_many_pings). Default 5 s.
 	ProbeInterval time.Duration
 	// ProbeTimeout is how long a probe may take. Default 3 s.
 	ProbeTimeout time.Duration
@@ -115,7 +114,7 @@ type Backoff = retry.Backoff
 // TLSConfig names PEM files of the controller. They are read again when they change.
 type TLSConfig = certs.Client
 
-// Watch returns how the ports of the switch are followed.
+// Watch returns the configuration of the gNMI subscriptions to the ports of the switch.
 func (c *Config) Watch() gnmi.Config {
 	return gnmi.Config{
 		Switch: c.Name, PortOf: c.PortOf, Dialect: c.Dialect, Samples: c.Samples,
@@ -200,8 +199,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// GNMIOnly returns the configuration of a relation by gNMI alone, which takes part in no election
-// and asks for no device of P4Runtime.
+// GNMIOnly returns the configuration of a session by gNMI alone, without an election and a device
+// of P4Runtime.
 func (c Config) GNMIOnly() Config {
 	c.DeviceID, c.Election = 1, ElectionID{Low: 1}
 	return c

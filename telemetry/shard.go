@@ -57,8 +57,8 @@ type key struct {
 type object struct {
 	key
 	base int32 // of its first metric
-	// counts are the counters in last that are those of the sample at the time at, in nanoseconds of
-	// the clock that samples were timed by. Before the first it is 0.
+	// counts are the counters in last that the sample at the time at had, in nanoseconds of the clock
+	// that timed the samples. Before the first sample it is 0.
 	counts mask
 	at     int64
 	late   uint8 // samples in a row that were not newer
@@ -211,7 +211,7 @@ func (s *shard) object(st *Store, k key) (int32, bool) {
 	return i, true
 }
 
-// gap returns the longest time between samples that a rate may be made of.
+// gap returns the longest time between samples that a rate may span.
 func (s *shard) gap() time.Duration { return max(3*time.Second, s.interval*5/2) }
 
 // weigh finds the growth of the counters of an object, and reports whether they restarted.
@@ -247,8 +247,8 @@ func (s *shard) weigh(r *reading, taken int64, speed uint64) (restart bool) {
 	return restart
 }
 
-// lateSamples is how many samples in a row count as late before they count as samples of a clock
-// that was set back.
+// lateSamples is the number of samples in a row that count as late; after them the store concludes
+// that a clock was set back.
 const lateSamples = 3
 
 // note keeps the values of an object, and its counts for the next time.
@@ -289,8 +289,8 @@ func (s *shard) note(st *Store, r *reading, taken int64, placed time.Time) {
 	s.keep(st, o, &values, with, placed, passed)
 }
 
-// keep keeps values for the seconds since the sample before, which was passed earlier; 0: there was
-// none.
+// keep records the values for each second since the previous sample. passed is the time since that
+// sample; 0: there was none.
 func (s *shard) keep(st *Store, o *object, values *[maxMetrics]code, with mask, placed time.Time,
 	passed time.Duration) {
 	if with == 0 {
@@ -493,7 +493,7 @@ func (s *shard) expire(st *Store, now int64) {
 	}
 }
 
-// rewind forgets what is later than a time: the clock of the controller was set back.
+// rewind forgets values later than a time, after the clock of the controller was set back.
 func (s *shard) rewind(st *Store, now int64) {
 	keep := func(list []segment, length int64) []segment {
 		return slices.DeleteFunc(list, func(g segment) bool {

@@ -39,8 +39,8 @@ type Link struct {
 	AdminGroup   uint32 `json:"adminGroup,omitempty"`
 	// EndX are the SIDs that send a packet over this very link.
 	EndX []EndX `json:"endX,omitempty"`
-	// Sources name what the link is known from, the one that counts first; see [Merge].
-	// Empty where BGP-LS is the only source.
+	// Sources name the sources of the link in order of precedence; see [Merge]. Empty where BGP-LS is
+	// the only source.
 	Sources []string `json:"sources,omitempty"`
 }
 
@@ -68,8 +68,8 @@ func compareEndX(a, b EndX) int {
 		cmp.Compare(a.Weight, b.Weight))
 }
 
-// NewLinkID derives the id of a link from its ends. Link identifiers count; a
-// link without them is told from its parallels by its first addresses.
+// NewLinkID derives the id of a link from its ends. Link identifiers distinguish parallel links;
+// without identifiers, the first addresses do.
 func NewLinkID(l *Link) LinkID {
 	end := func(node NodeID, id uint32, addresses []netip.Addr) string {
 		switch {
@@ -96,8 +96,7 @@ func (l *Link) Equal(o *Link) bool {
 		slices.Equal(l.EndX, o.EndX) && slices.Equal(l.Sources, o.Sources)
 }
 
-// normal returns the link with slices of its own, in order, with an id, and
-// with ports.
+// normal returns the link with slices of its own, sorted, with an id, and with ports.
 func (l Link) normal() Link {
 	l.LocalAddresses = sorted(l.LocalAddresses, netip.Addr.Compare)
 	l.RemoteAddresses = sorted(l.RemoteAddresses, netip.Addr.Compare)

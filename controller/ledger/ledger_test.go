@@ -23,7 +23,7 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// content is what a resource has.
+// content is the version and text of a resource.
 type content struct {
 	version uint64
 	text    string
@@ -61,7 +61,8 @@ func (c *term) step(uint64) ledger.Step {
 		More: len(ops) > 0}
 }
 
-// bed is a store that answers late, twice or not at all, and who reads and writes in turn of terms.
+// bed is a store that answers late, twice or not at all, with its readers and writers in successive
+// terms.
 type bed struct {
 	t    *testing.T
 	rand *rand.Rand
@@ -165,7 +166,7 @@ func (b *bed) term() *term {
 	return b.now
 }
 
-// told notes what a client was told of a version.
+// told notes the content that a client got for a version.
 func (b *bed) told(key string, c content) {
 	if was, ok := b.given[c.version]; ok && was != key+c.text {
 		b.t.Errorf("version %d is %q, was %q", c.version, key+c.text, was)
@@ -228,8 +229,9 @@ func (b *bed) get(key string) {
 	}
 }
 
-// TestSeeds: whatever a store does, what is acknowledged is read from then on, what is read the
-// store has had, and a version has one content, over all terms.
+// TestSeeds: whatever a store does, all reads after an acknowledgement return the acknowledged
+// content, the store has had everything that was read, and a version has one content over all
+// terms.
 func TestSeeds(t *testing.T) {
 	first, n := seeds.Range(t, 1, 60)
 	for seed := first; seed < first+n; seed++ {
@@ -288,8 +290,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestOutcome: a change that the store has refused, or was not asked for, is not kept, and its
-// client is told so. Of any other that failed the outcome is not known.
+// TestOutcome: the ledger does not keep a change that the store has refused or was not asked for,
+// and tells its client. The outcome of any other failed change is unknown.
 func TestOutcome(t *testing.T) {
 	for name, c := range map[string]struct {
 		err     error
@@ -351,8 +353,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestOutcomeOfMany: of changes that clients make at the same time those that were in the write
-// that failed have an outcome that is not known, however many follow them.
+// TestOutcomeOfMany: clients make changes at the same time, and a write fails. The outcome of the
+// changes in this write is unknown, however many changes follow.
 func TestOutcomeOfMany(t *testing.T) {
 	const clients = 200
 	for range 20 {
@@ -395,7 +397,7 @@ func TestOutcomeOfMany(t *testing.T) {
 	}
 }
 
-// failing is a store of which a test says what becomes of writes.
+// failing is a store whose writes end as a test says.
 type failing struct {
 	store.Memory
 	apply func([]store.Op) error
@@ -404,8 +406,8 @@ type failing struct {
 // Apply implements store.Store.
 func (f *failing) Apply(_ context.Context, ops []store.Op) error { return f.apply(ops) }
 
-// TestSteps: what rests on what is kept is done at once, what may rest on saves when the store has
-// them, and never after a write that failed.
+// TestSteps: the ledger carries out at once what rests on kept records, and what may rest on saves
+// when the store has them; never after a failed write.
 func TestSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(storetest.Faulty)
@@ -477,8 +479,8 @@ func TestSteps(t *testing.T) {
 	})
 }
 
-// TestChangeHandsOut: whoever made a change, or asked for what there is, hears of it when what
-// rests on it has been handed out, however late the owner hears that the store has it.
+// TestChangeHandsOut: a client gets the answer to a change or a read when its consequences have
+// been handed out, however late the owner learns that the store has the change.
 func TestChangeHandsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core := &term{versions: resource.NewVersions("versions")}

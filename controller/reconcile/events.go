@@ -40,8 +40,8 @@ func (e Events) Tick(now time.Duration) {
 // Next returns the time at which Tick should be called at the latest.
 func (e Events) Next() (at time.Duration, ok bool) { return e.r.timers.Next() }
 
-// Connect takes that a switch takes writes, and what it holds. It reports false for
-// an unknown switch.
+// Connect records that a switch takes writes, and its contents. It reports false for an unknown
+// switch.
 func (e Events) Connect(name string, contents entry.Contents) bool {
 	d := e.r.devices[name]
 	if d == nil {
@@ -51,8 +51,7 @@ func (e Events) Connect(name string, contents entry.Contents) bool {
 	return true
 }
 
-// Disconnect takes that a switch cannot be reached, and why. It reports whether
-// that is news.
+// Disconnect records that a switch cannot be reached, and why. It reports whether that is news.
 func (e Events) Disconnect(name, reason string) bool {
 	d := e.r.devices[name]
 	if d == nil {
@@ -63,17 +62,17 @@ func (e Events) Disconnect(name, reason string) bool {
 	return changed
 }
 
-// Outcome is what the result of a Task was.
+// Outcome classifies the result of a Task.
 type Outcome uint8
 
 const (
-	// Unawaited: the result is not awaited any more, and has no effect.
+	// Unawaited: nobody waits for the result any more; it has no effect.
 	Unawaited Outcome = iota
-	// Unknown: it is not known what took effect, or the read failed.
+	// Unknown: nobody knows which updates took effect, or the read failed.
 	Unknown
 	// Read: the switch was read back.
 	Read
-	// Wrote: the updates took effect, but for those that were refused.
+	// Wrote: all updates but the refused ones took effect.
 	Wrote
 )
 
@@ -158,9 +157,9 @@ func (e Events) Records() (out []store.Record) {
 }
 
 // Tasks returns the tasks that are due, ordered by switch. Each switch has at most one task with an
-// id under way. kept is the number up to which the store has all writes. New wants of guarded
-// owners since the last call stay out of the tasks until kept is n, because the store is saving the
-// decisions behind the wants under the number n. With n 0 no new want waits.
+// id under way. The store has all writes up to the number kept. New wants of guarded owners since
+// the last call stay out of the tasks until kept is n, because the store is saving the decisions
+// behind the wants under the number n. With n 0 no new want waits.
 func (e Events) Tasks(n, kept uint64) (out []Task) {
 	r := e.r
 	for u := range r.fresh {
@@ -176,8 +175,8 @@ func (e Events) Tasks(n, kept uint64) (out []Task) {
 	return out
 }
 
-// Removals returns what has left switches since the last call, for owners that have nothing left to
-// delete and are complete.
+// Removals returns the entries that have left switches since the last call, of complete owners that
+// have nothing left to delete.
 func (e Events) Removals(complete func(Owner) bool) (out []Removal) {
 	r := e.r
 	r.removed = slices.DeleteFunc(r.removed, func(x *removal) bool {

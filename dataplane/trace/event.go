@@ -14,19 +14,18 @@ type Tracer interface {
 	// Wants reports whether to trace a frame just received, with all packets that come from it. The
 	// tracer learns nothing more about any other frame.
 	Wants(port uint32, frame []byte) bool
-	// Begin reports that a packet came to be. A copy begins before the packet
-	// it was made from has ended.
+	// Begin reports a new packet. A copy begins before its original has ended.
 	Begin(p Packet)
-	// Step reports what happened to a packet that has begun.
+	// Step reports a step of a packet that has begun.
 	Step(id ID, s Step)
-	// End reports what became of a packet. Nothing follows of it.
+	// End reports the outcome of a packet. No event of the packet follows.
 	End(id ID, o Outcome)
 	// Forget reports that no further event follows for any unfinished packet: the switch was given
 	// another program.
 	Forget()
 }
 
-// Origin is how a packet came to be.
+// Origin says how a packet began.
 type Origin string
 
 // Origins of packets.
@@ -39,14 +38,14 @@ const (
 	Resubmitted  Origin = "resubmitted"
 )
 
-// Packet is how a packet began.
+// Packet describes a packet at its beginning.
 type Packet struct {
 	ID     ID            `json:"id"`
 	Parent ID            `json:"parent,omitempty"` // the packet it was made from
 	Origin Origin        `json:"origin"`
 	Time   time.Duration `json:"timeNs"` // of the switch
-	// Port is where it came from (received, recirculated, resubmitted) or
-	// the port it is a copy for.
+	// Port is the port from which the packet came (received, recirculated, resubmitted), or the port
+	// for which the copy was made.
 	Port     uint32 `json:"port"`
 	Length   int    `json:"length"`             // octets
 	Group    uint16 `json:"group,omitempty"`    // replica: multicast group
@@ -55,10 +54,10 @@ type Packet struct {
 	Frame    Octets `json:"frame,omitempty"`    // received: the frame
 }
 
-// Result is what became of a packet.
+// Result says how a packet ended.
 type Result string
 
-// Results. Clones come beside them: they are copies of a packet that goes on.
+// Results. Clones come in addition: they are copies of a packet that goes on.
 const (
 	Transmitted   Result = "transmitted"
 	Dropped       Result = "dropped"
@@ -68,7 +67,7 @@ const (
 	Lost          Result = "lost"         // still in the switch when it was given another program
 )
 
-// Outcome is how a packet ended.
+// Outcome describes the end of a packet.
 type Outcome struct {
 	Result Result        `json:"result"`
 	Time   time.Duration `json:"timeNs"` // of the switch
@@ -98,8 +97,8 @@ type Field struct {
 	Octets int `json:"octets,omitempty"`
 }
 
-// Step is one thing that happened to a packet: exactly one of its pointers is
-// set. At is the place in the program, where the compiler told it.
+// Step is one step of a packet: exactly one of its pointers is set. At is the place in the program,
+// where the compiler told the place.
 type Step struct {
 	Stage *Stage `json:"stage,omitempty"`
 
@@ -136,8 +135,8 @@ type Step struct {
 	Note      *Note      `json:"note,omitempty"`
 
 	At *Source `json:"at,omitempty"`
-	// Steps are, in a Record, those inside this one: of a stage, a parser
-	// state, a table or an action.
+	// Steps are, in a Record, the steps inside this step: of a stage, a parser state, a table or an
+	// action.
 	Steps []Step `json:"steps,omitempty"`
 }
 
@@ -197,11 +196,11 @@ type Table struct {
 	Name string `json:"name"`
 	Key  []Key  `json:"key,omitempty"`
 	Hit  bool   `json:"hit"`
-	// Priority is that of the entry hit, in tables where it counts.
+	// Priority is the priority of the entry hit, in tables with priorities.
 	Priority int32 `json:"priority,omitempty"`
-	// Const reports whether the entry is one of the program.
+	// Const reports whether the program contains the entry.
 	Const bool `json:"const,omitempty"`
-	// Group and Member are what an action profile or selector chose.
+	// Group and Member are the choice of an action profile or selector.
 	Group  *uint32 `json:"group,omitempty"`
 	Member *uint32 `json:"member,omitempty"`
 	// NoAction reports whether nothing follows: a miss without a default, an empty
@@ -324,7 +323,7 @@ type Assert struct {
 	OK bool   `json:"ok"`
 }
 
-// Request is a call that says what shall become of the packet.
+// Request is a call by which the program decides what happens to the packet.
 type Request struct {
 	What    string   `json:"what"` // drop, exit, clone, resubmit, recirculate, digest, truncate
 	Session *uint64  `json:"session,omitempty"`
@@ -350,7 +349,7 @@ type Queue struct {
 	Depth    int    `json:"depth"` // packets before it
 }
 
-// Dequeue takes it out.
+// Dequeue takes the packet out of its queue.
 type Dequeue struct {
 	Waited time.Duration `json:"waitedNs"`
 	Depth  int           `json:"depth"` // packets behind it
@@ -381,7 +380,7 @@ type Emitted struct {
 	Octets int    `json:"octets"`
 }
 
-// Note is anything else worth knowing.
+// Note is any other remark.
 type Note struct {
 	Text string `json:"text"`
 }

@@ -37,7 +37,7 @@ type Intake struct {
 	AdaptMPR bool
 }
 
-// Validate names the field that cannot be used.
+// Validate returns an error that names the first invalid field.
 func (i *Intake) Validate() error {
 	switch {
 	case i.Bitmap < 0:
@@ -55,18 +55,18 @@ func (i *Intake) Validate() error {
 // maxPMTU is the greatest PMTU, in octets.
 const maxPMTU = 4096
 
-// intake is what waits to be taken over.
+// intake holds the received octets and packets that wait until the host takes them over.
 type intake struct {
 	Intake
 	waiting float64 // octets of payload, as of at
 	at      time.Duration
-	// sizes are the octets of the packets of which a part waits, the oldest first, total their sum.
-	// They are kept only when Packets bounds their number.
+	// sizes are the octets of the waiting packets, the oldest first; the first may have gone in part.
+	// total is the sum. The intake keeps sizes only when Packets bounds their number.
 	sizes ring.Ring[int]
 	total int
 }
 
-// drain takes over what the host had time for.
+// drain removes the octets that the host had time to take over.
 func (i *intake) drain(now time.Duration) {
 	i.waiting = max(0, i.waiting-float64(i.Rate)/8*(now-i.at).Seconds())
 	i.at = now
@@ -75,7 +75,7 @@ func (i *intake) drain(now time.Duration) {
 	}
 }
 
-// admit takes a packet with so many octets of payload, or says what it lacks.
+// admit takes a packet with so many octets of payload, or returns the missing resource.
 func (i *intake) admit(now time.Duration, octets int) (packet.NACKReason, bool) {
 	if i.Rate == 0 {
 		return 0, true
@@ -101,7 +101,7 @@ func (i *intake) penalty(now time.Duration) (uint8, bool) {
 	return i.FlowControl.Penalty(int(math.Ceil(i.waiting))), i.FlowControl.Restore
 }
 
-// mpr is the present max_psn_range for a queue pair whose greatest is most, in units of 128
+// mpr returns the current max_psn_range of a queue pair whose greatest is most, in units of 128
 // packets.
 func (i *intake) mpr(most int) int {
 	free := 1 - i.waiting/float64(i.Buffer)
@@ -133,7 +133,7 @@ func (n *NIC) outOfOrder() (packets int) {
 	return packets
 }
 
-// adapt has the max_psn_range of all queue pairs follow what waits.
+// adapt makes the max_psn_range of all queue pairs follow the waiting octets.
 func (n *NIC) adapt(now time.Duration) {
 	if n.intake.Rate == 0 || !n.intake.AdaptMPR {
 		return
@@ -150,7 +150,7 @@ func (n *NIC) adapt(now time.Duration) {
 	}
 }
 
-// Waits is the octets of payload that were received and wait to be taken over.
+// Waits returns the octets of payload that the host has received and not yet taken over.
 func (n *NIC) Waits(now time.Duration) int {
 	if n.intake.Rate == 0 {
 		return 0

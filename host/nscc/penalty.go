@@ -2,19 +2,20 @@ package nscc
 
 import "github.com/weft-sdn/weft/packet"
 
-// penaltyPeriod is a time in which the responder asks for less (OCP MRC 1.0, §7.5.1).
+// penaltyPeriod is a period in which the responder asks the requester to send less (OCP MRC 1.0,
+// §7.5.1).
 type penaltyPeriod struct {
 	on      bool
 	saved   int64 // window before it; 0 when it does not come back
 	restore bool  // restore_cwnd of the SACKs in it
 }
 
-// penalise takes the penalty out of the window: all of what was acknowledged for 127, about half of
-// the window a round trip for 64, down to one packet. A window saved when the period began comes
-// back with the first SACK without a penalty, if the SACKs asked for that. A SACK without news may
-// be an old one, and is ignored.
+// penalise subtracts the penalty from the window: all acknowledged octets for 127, about half of
+// the window a round trip for 64, down to one packet. If the SACKs asked for that, the first SACK
+// without a penalty restores the window saved at the beginning of the period. penalise ignores a
+// SACK without news, which may be old.
 //
-// share is what the penalty leaves of increases, 0 to 1. Increases are made for windows of this
+// share is the part of increases that the penalty leaves, 0 to 1. Increases fit windows of this
 // network's size: in full they would outweigh any penalty.
 func (c *QPCC) penalise(newly int64, penalty uint8, restore bool) (share float64) {
 	if newly <= 0 || c.cfg.IgnorePenalty {

@@ -17,7 +17,8 @@ import (
 	"github.com/weft-sdn/weft/internal/netns"
 )
 
-// Switch is a kernel that is a switch. Its methods may be called from any goroutine.
+// Switch is a network namespace whose kernel forwards as a switch. Its methods may be called from
+// any goroutine.
 type Switch struct {
 	cfg      Config
 	ns       *netns.Namespace
@@ -30,13 +31,13 @@ type Switch struct {
 	closed   chan struct{}
 }
 
-// mtu of ports: that of most switches, and more than any packet of a lab has.
+// mtu of ports, as of most switches; no packet of a lab is longer.
 const mtu = 9000
 
 // batch is the most frames of a port handed on at once.
 const batch = 32
 
-// Open makes a kernel a switch. Close ends it.
+// Open makes a network namespace and starts the agent of a switch there. Close ends it.
 func Open(cfg Config) (s *Switch, err error) {
 	s = &Switch{cfg: cfg, taps: make(map[uint32]*os.File),
 		closed: make(chan struct{})}
@@ -74,7 +75,7 @@ func Open(cfg Config) (s *Switch, err error) {
 	return s, nil
 }
 
-// watch hands on which ports are enabled, until Close.
+// watch passes on which ports are enabled, until Close.
 func (s *Switch) watch() {
 	for {
 		select {
@@ -143,8 +144,8 @@ func (s *Switch) configure(name string, p *Port) error {
 		HardwareAddr: p.HostMAC[:], State: netlink.NUD_PERMANENT})
 }
 
-// The kernel shapes to a part of a link's rate: what frames take beyond their octets is not counted
-// by it. Packets wait in the kernel then, which knows which come first, and not at the link.
+// The kernel shapes to a part of a link's rate, because the kernel does not count what frames take
+// beyond their octets. So packets wait in the kernel, which knows their order, and not at the link.
 const (
 	shaped = 0.98
 	burst  = 2 * mtu // octets
@@ -161,7 +162,7 @@ func shape(l netlink.Link, rate uint64) error {
 		Rate: octets, Limit: math.MaxInt32, Buffer: netlink.Xmittime(octets, burst)})
 }
 
-// carrier has the kernel see a carrier at an interface, or none.
+// carrier turns the carrier of an interface on or off.
 func carrier(tap *os.File, up bool) error {
 	raw, err := tap.SyscallConn()
 	if err != nil {
@@ -181,7 +182,7 @@ func carrier(tap *os.File, up bool) error {
 // Address returns host:port of the agent's gNMI server.
 func (s *Switch) Address() string { return s.listener.Addr().String() }
 
-// SetCarrier has the kernel see a carrier at a port, or none.
+// SetCarrier turns the carrier of a port on or off.
 func (s *Switch) SetCarrier(port uint32, up bool) error { return carrier(s.taps[port], up) }
 
 // Send puts a frame on the link of a port towards the kernel. A frame to a missing port, or to a
@@ -192,7 +193,7 @@ func (s *Switch) Send(port uint32, frame []byte) {
 	}
 }
 
-// read hands on what the kernel sends at a port, until the tap is closed.
+// read passes on the frames that the kernel sends at a port, until the tap is closed.
 func (s *Switch) read(port uint32, tap *os.File) {
 	raw, err := tap.SyscallConn()
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *Switch) read(port uint32, tap *os.File) {
 	}
 }
 
-// Close ends the switch: its namespace goes, and all that the kernel had in it.
+// Close ends the switch, and removes its namespace with all state of the kernel there.
 func (s *Switch) Close() error {
 	close(s.closed)
 	if s.agent != nil {

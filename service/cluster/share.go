@@ -30,8 +30,8 @@ type Owner struct {
 	// Generation grows with each owner of the switch: a switch that remembers election ids refuses
 	// the owners before.
 	Generation uint32 `json:"generation"`
-	// From is the instance of the owner before, while that one may still hold the session; 0 once
-	// it has closed it.
+	// From is the instance of the previous owner, while that owner may still hold the session; 0 once
+	// it has closed the session.
 	From int64 `json:"from,omitempty"`
 	// Held reports that the installation holds the switch: one of its owners was primary, no client of
 	// another installation took the switch from that one or a later one, and some controller has run
@@ -45,7 +45,7 @@ type Owner struct {
 	Revision int64 `json:"-"`
 }
 
-// encode returns the owner as its record has it.
+// encode returns the content of the owner's record.
 func (o Owner) encode() ([]byte, error) { return json.Marshal(o) }
 
 // is reports whether a controller is the owner.
@@ -60,14 +60,14 @@ func alive(members []Member) map[int64]bool {
 	return out
 }
 
-// weight is how much a controller wants a key, the same at every controller (rendezvous hashing):
-// when a controller joins or goes, only keys that come to it or leave it change hands.
+// weight returns the preference of a controller for a key, the same at every controller (rendezvous
+// hashing): when a controller joins or goes, only keys that come to it or leave it change hands.
 func weight(key, controller string) uint64 {
 	sum := sha256.Sum256([]byte(key + "\x00" + controller))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// heaviest returns the member that wants a key most.
+// heaviest returns the member with the greatest preference for a key.
 func heaviest(key string, members []Member) Member {
 	return slices.MaxFunc(members, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(weight(key, a.Name), weight(key, b.Name)), cmp.Compare(a.Name, b.Name))
@@ -146,7 +146,7 @@ func share(members []Member, switches []Switch, owners map[string]Owner,
 	return out
 }
 
-// unevenness reports what is wrong with the owners of switches; "" when nothing is.
+// unevenness describes an uneven distribution of switches; "" when it is even.
 func unevenness(members []Member, switches []Switch, owners map[string]Owner) string {
 	a := newAllotment(members, switches, owners)
 	if len(a.stay) == 0 {
@@ -173,7 +173,7 @@ func unevenness(members []Member, switches []Switch, owners map[string]Owner) st
 	return ""
 }
 
-// allotment is who owns which switches while share changes that.
+// allotment holds the owners of switches while share changes them.
 type allotment struct {
 	members          []Member
 	stay             []Member // those that may own switches
@@ -214,7 +214,7 @@ func newAllotment(members []Member, switches []Switch, owners map[string]Owner) 
 	return a
 }
 
-// candidates returns who may own a switch.
+// candidates returns the members that may own a switch.
 func (a *allotment) candidates(sw Switch) []Member { return a.sides[max(sw.Plane, 0)] }
 
 // settled reports whether the owner of a switch has begun, so that a new owner may follow.
@@ -232,8 +232,9 @@ func (a *allotment) lightest(sw Switch) Member {
 	})
 }
 
-// heaviest returns a switch of an owner with the most switches that one with two fewer may own, and
-// that one, which has the fewest and wants this switch most.
+// heaviest returns a switch of an owner with the most switches, and the member that gets it: a
+// member that may own it, has at least two switches fewer, the fewest of all, and the greatest
+// preference for it.
 func (a *allotment) heaviest() (sw Switch, to Member, ok bool) {
 	ordered := slices.SortedFunc(slices.Values(a.stay), func(x, y Member) int {
 		return cmp.Or(cmp.Compare(len(a.of[x.Name]), len(a.of[y.Name])), cmp.Compare(x.Name, y.Name))
@@ -269,7 +270,7 @@ func (a *allotment) lived(o Owner) bool {
 		})
 }
 
-// give has a controller own a switch.
+// give makes a controller the owner of a switch.
 func (a *allotment) give(sw Switch, to Member, out map[string]Owner) {
 	is := a.owners[sw.Name]
 	if was, moved := out[sw.Name]; moved {

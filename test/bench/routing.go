@@ -58,8 +58,8 @@ var aclMasks = []struct {
 	{proto: true, sport: true, ofHundred: 2, protoValue: 17},
 }
 
-// routing is the router with its routes, next hops and access list. Packets are UDP of 64 octets
-// from 10.0.0.0/8, to addresses in the routes; nothing in the access list is about them.
+// routing returns the router with its routes, next hops and access list. Packets are UDP of 64
+// octets from 10.0.0.0/8, to addresses in the routes; no entry of the access list matches them.
 func routing() (workload, error) {
 	info := new(p4config.P4Info)
 	if err := prototext.Unmarshal(routingInfo, info); err != nil {
@@ -114,7 +114,7 @@ type prefix struct {
 
 func mask(bits int) uint32 { return ^uint32(0) << (32 - bits) }
 
-// prefixes are distinct routes between 11.0.0.0 and 126.255.255.255.
+// prefixes returns distinct routes between 11.0.0.0 and 126.255.255.255.
 func prefixes(rng *rand.Rand) []prefix {
 	var all []prefix
 	seen := map[prefix]bool{}
@@ -136,7 +136,7 @@ func prefixes(rng *rand.Rand) []prefix {
 	return all
 }
 
-// longest is the route that an address takes.
+// longest returns the index of the route that an address takes.
 func longest(routes []prefix, to uint32) int {
 	best := -1
 	for i, p := range routes {
@@ -217,7 +217,7 @@ func (r aclRule) match() []*p4v1.FieldMatch {
 	return all
 }
 
-// datagram is a UDP packet of 64 octets.
+// datagram returns a UDP packet of 64 octets.
 func datagram(src, dst []byte, ttl byte, f flow) []byte {
 	const octets, ip = 64, packet.EthernetLen
 	b := make([]byte, octets)
@@ -243,7 +243,7 @@ func datagram(src, dst []byte, ttl byte, f flow) []byte {
 	return b
 }
 
-// u is a number as P4Runtime has it: without zeroes in front.
+// u encodes a number as P4Runtime does: without leading zeroes.
 func u(v uint64) []byte {
 	b := binary.BigEndian.AppendUint64(nil, v)
 	for len(b) > 1 && b[0] == 0 {
@@ -276,7 +276,7 @@ type tableWriter struct {
 	err     error
 }
 
-// add inserts an entry; args are those of the action in order.
+// add inserts an entry; args are the arguments of the action in order.
 func (w *tableWriter) add(table string, priority int32, match []*p4v1.FieldMatch, action string,
 	args ...[]byte) {
 	do := &p4v1.Action{ActionId: w.id(action)}
@@ -293,7 +293,7 @@ func (w *tableWriter) add(table string, priority int32, match []*p4v1.FieldMatch
 		}}}})
 }
 
-// id is that of the table or action with an alias.
+// id returns the id of the table or action with this alias.
 func (w *tableWriter) id(alias string) uint32 {
 	for _, t := range w.info.GetTables() {
 		if t.GetPreamble().GetAlias() == alias {
@@ -309,7 +309,7 @@ func (w *tableWriter) id(alias string) uint32 {
 	return 0
 }
 
-// requests are the inserts in batches.
+// requests returns the inserts in batches.
 func (w *tableWriter) requests() []*p4v1.WriteRequest {
 	var all []*p4v1.WriteRequest
 	for batch := range slices.Chunk(w.updates, 1000) {

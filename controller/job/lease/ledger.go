@@ -17,7 +17,7 @@ var (
 	ErrExists  = errors.New("there is another lease of this name")
 )
 
-// Change is what became of a lease.
+// Change is an event in the life of a lease.
 type Change struct {
 	Name   string
 	What   Happening
@@ -35,13 +35,14 @@ const (
 	Restored Happening = "restored" // it was broken, and has paths again
 )
 
-// account is what leases hold of a link.
+// account holds the shares that leases have of a link.
 type account struct {
 	Link
 	held      map[*Lease]uint64
 	reserved  uint64
 	exclusive int // leases
-	// end: it is an end of paths alone, and down; nobody holds it.
+	// end reports that the account belongs to an end of paths that is down, and to no link; nobody
+	// holds it.
 	end bool
 }
 
@@ -71,7 +72,7 @@ func New(paths func(from, to string) []Path) *Ledger {
 		leases: make(map[string]*Lease)}
 }
 
-// SetLinks sets what links there are. [Ledger.Settle] acts on it.
+// SetLinks replaces the links. [Ledger.Settle] acts on it.
 func (d *Ledger) SetLinks(links map[topology.LinkID]Link) {
 	for id, a := range d.links {
 		if a.end {
@@ -167,15 +168,15 @@ func (d *Ledger) Request(now time.Time, r Request) (Lease, error) {
 	return l.clone(), nil
 }
 
-// For sets the job that a lease is for.
+// For sets the job of a lease.
 func (d *Ledger) For(name, job string) {
 	if l := d.leases[name]; l != nil {
 		l.Job = job
 	}
 }
 
-// Amend sets when a lease ends: so long after now, and after so long a silence; 0 is never. It is a
-// sign of life.
+// Amend sets when a lease ends: this duration after now, and after this time without a sign of
+// life; 0 is never. Amend is a sign of life.
 func (d *Ledger) Amend(now time.Time, name string, duration, heartbeat time.Duration) error {
 	if err := d.Renew(now, name, 0); err != nil {
 		return err
@@ -190,7 +191,7 @@ func (d *Ledger) Amend(now time.Time, name string, duration, heartbeat time.Dura
 	return nil
 }
 
-// Renew notes a sign of life. A duration above 0 makes the lease end so long after now.
+// Renew notes a sign of life. A duration above 0 makes the lease end this long after now.
 func (d *Ledger) Renew(now time.Time, name string, duration time.Duration) error {
 	l := d.leases[name]
 	if l == nil {
@@ -234,8 +235,8 @@ func (d *Ledger) remove(l *Lease) {
 	delete(d.leases, l.Name)
 }
 
-// Next returns when the next lease ends by itself: Settle has something to do then. It is false
-// when none does.
+// Next returns the time at which the next lease ends by itself, when Settle must be called. It
+// returns false when no lease ends by itself.
 func (d *Ledger) Next() (time.Time, bool) {
 	var next time.Time
 	for _, l := range d.leases {
@@ -247,8 +248,8 @@ func (d *Ledger) Next() (time.Time, bool) {
 }
 
 // Settle ends leases whose time is over, moves leases with a lost path, retries broken leases, and
-// returns the changes since the last call. The highest priority is served first, and takes links
-// from lower ones where there is no room.
+// returns the changes since the last call. Leases of the highest priority come first, and take
+// links from leases of lower priority where there is no room.
 func (d *Ledger) Settle(now time.Time) []Change {
 	d.settle(now)
 	changes := d.changes
@@ -270,7 +271,7 @@ func (d *Ledger) Expire(now time.Time) []Change {
 	return changes
 }
 
-// Relabel gives the paths of all leases the EVs that the candidates have.
+// Relabel gives the paths of all leases the current EVs of the candidates.
 func (d *Ledger) Relabel() {
 	for _, l := range d.leases {
 		for _, paths := range [][][]Path{l.Paths, l.Former} {
@@ -473,7 +474,7 @@ func (d *Ledger) Leases() []Lease {
 	return out
 }
 
-// Holding is what leases hold of a link.
+// Holding lists the shares that leases have of a link.
 type Holding struct {
 	Link
 	Reserved  uint64 // bits per second
@@ -481,7 +482,7 @@ type Holding struct {
 	Holders   []string // the earliest grant first
 }
 
-// Holding returns what leases hold of a link; nothing of one that is not known.
+// Holding returns the shares that leases have of a link; none of an unknown link.
 func (d *Ledger) Holding(id topology.LinkID) Holding {
 	a := d.links[id]
 	if a == nil {

@@ -3,7 +3,7 @@
 // §7.2), and the InfiniBand transport headers of RoCEv2 (IBTA Architecture Specification, Volume 1,
 // chapter 9 and annex A17) with their invariant CRC, and those of MRC (OCP Multipath Reliable
 // Connection 1.0) with its structured entropy values and uSID containers (RFC 9800). Where the
-// tables of MRC contradict themselves, docs/mrc.md says how they are read.
+// tables of MRC contradict themselves, docs/mrc-hosts.md says how they are read.
 //
 // Each header X is a struct with three operations:
 //

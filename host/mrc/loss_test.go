@@ -191,7 +191,7 @@ func TestSentAgainInFlight(t *testing.T) {
 
 // TestReordering: a packet is lost when one and a half windows of packets have arrived above it, by
 // the greater of the windows of now and of when it was sent, and by no more than the greatest
-// window (OCP MRC 1.0, section 7.4.5), but by 5 at least (docs/mrc.md).
+// window (OCP MRC 1.0, section 7.4.5), but by 5 at least (docs/mrc-hosts.md).
 func TestReordering(t *testing.T) {
 	for _, c := range []struct{ now, then, greatest, want int }{
 		{10, 10, 1000, 15}, {20, 10, 1000, 30}, {10, 20, 1000, 30}, {10, 10, 12, 12}, {10, 20, 40, 30},

@@ -12,7 +12,7 @@ var ErrConfig = errors.New("invalid NSCC configuration")
 
 // Config holds the parameters of a queue pair's congestion control; DefaultConfig makes one for a
 // network. Names follow the NSCC configuration of the public controller API (mrc_ctl.h), which
-// lacks those said to be ours. "Rule" is a rule of docs/mrc.md, "Congestion
+// lacks those said to be ours. "Rule" is a rule of docs/mrc-hosts.md, "Congestion
 // control".
 type Config struct {
 	MTU int // octets in a full packet, 256 to 65,536: the MSS of the defaults. Ours

@@ -1,7 +1,7 @@
 // Package nscc is NSCC, the congestion control of MRC (OCP MRC 1.0, §8), which takes it from
 // UltraEthernet 1.01, §3.6.13: a sender's window, clocked by SACKs, that keeps the delay of queues
 // near a target. Its rules and constants are those the public simulator of UltraEthernet carries
-// out (docs/mrc.md, "Congestion control", has them in words, and reports where this
+// out (docs/mrc-hosts.md, "Congestion control", has them in words, and reports where this
 // differs).
 //
 // A QPCC is the congestion controller of a queue pair, passed as mrc.Congestion when the queue pair

@@ -14,8 +14,8 @@ import (
 // for traffic out of the rack. Hosts have more data than port capacity, so the ports become free in
 // turn. A host that takes every free port would send the same amount through both ports: more than
 // the uplink carries through one port, and no compensation through the other port. Without port
-// weights (section "Ports" of docs/mrc.md) hosts fill 0.87 to 0.89 of the ports, with weights 0.98
-// to 1.00 (seeds 1 to 5).
+// weights (docs/mrc-hosts.md, Spraying) hosts fill 0.87 to 0.89 of the ports, with weights 0.98 to
+// 1.00 (seeds 1 to 5).
 func TestPortWeights(t *testing.T) {
 	seed := seeds.One(t, 1)
 	cfg := lab.ClosConfig{}

@@ -25,7 +25,7 @@ type Tracer interface {
 	Forget()
 }
 
-// Origin says how a packet began.
+// Origin defines how a packet began.
 type Origin string
 
 // Origins of packets.
@@ -54,7 +54,7 @@ type Packet struct {
 	Frame    Octets `json:"frame,omitempty"`    // received: the frame
 }
 
-// Result says how a packet ended.
+// Result defines how a packet ended.
 type Result string
 
 // Results. Clones come in addition: they are copies of a packet that goes on.

@@ -49,7 +49,9 @@ api: {listen: %q}
 `
 
 // answering measures requests of one client to a single controller with records on disk: POSTs of
-// groups, GETs of a group, and refused bodies. A second binary answers the same requests in turns.
+// groups until the answer that the group is on disk (api/post), GETs of a group (api/get), and
+// refused bodies of about 1 MiB with their processor time and allocatedKiB (api/body). A second
+// binary (WEFT_BENCH_OTHER) answers the same requests in turns.
 func answering(ctx context.Context, out *report) (err error) {
 	dir, err := os.MkdirTemp("", "weft-bench-api")
 	if err != nil {

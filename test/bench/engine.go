@@ -19,7 +19,9 @@ const (
 	engineGap  = drive.Gap
 )
 
-// engine measures the embedded switch alone: one goroutine, frames from memory, frames out counted.
+// engine measures the embedded switch alone with one flow, programmed by P4Runtime writes: one
+// goroutine, frames from memory, packets a second in. Each of 7 runs takes 0.4 s on a new switch,
+// and compares the frames out octet by octet before and after.
 func engine(ctx context.Context, out *report) error {
 	all, err := workloads()
 	if err != nil {

@@ -27,7 +27,11 @@ const (
 	manyJobs = 64
 )
 
-// jobs measures what follows from a job of 8,192 ranks, and whether the fabric is ready for it.
+// jobs measures a job of 8,192 ranks (tp 8, ep 64, dp 128, pp 8), one a NIC, on two planes of 128
+// T0s and 16 T1s. job/plan is the time from a write until the pairs of NICs and racks are known,
+// also of 64 jobs of 128 ranks; job/ready from the facts to GO or NO-GO; job/dependents finds which
+// of 64 jobs of 1,024 hosts depend on a switch. job/profiles counts the EV profiles of all pairs of
+// racks and of pairs in jobs alone.
 func jobs(ctx context.Context, out *report) error {
 	out.tell("jobs: %d ranks on %d racks", jobFabric.Hosts, jobFabric.T0)
 	network := lab.Clos(jobFabric)

@@ -60,8 +60,9 @@ type largeResult struct {
 	LinkTold, T1Told                     int
 }
 
-// large measures the way from a snapshot to the profiles of all hosts and the entries of all
-// switches, each fabric in a process of its own for the sake of its memory.
+// large measures the way from a snapshot to the states of all NICs and the entries of all switches
+// (fabric/plan), and from a topology without a link, or a T1, to all that the core has for hosts
+// (fabric/link, fabric/t1). Each fabric runs in a process of its own for the sake of its memory.
 func large(ctx context.Context, out *report) error {
 	self, err := os.Executable()
 	if err != nil {

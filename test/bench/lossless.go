@@ -21,8 +21,11 @@ const (
 	wanPriorities = 7
 )
 
-// lossless measures the controller of PFC over SRv6: on a wide area network where half of the nodes
-// support PFC, with 1,000 PFC policies. Each policy has its own tenant between two PFC nodes.
+// lossless measures the controller of PFC over SRv6: on a wide area network of 1,000 nodes of which
+// half support PFC, with 1,000 PFC policies. Each policy has its own tenant between two PFC nodes.
+// pfc/plan is how many policies a second are planned, pfc/deadlock the check of all of them.
+// pfc/xoff is the time from XOFF at R3 to the pause at R1 in "weft demo pfc", beyond the delay of
+// the WAN.
 func lossless(ctx context.Context, out *report) error {
 	if out.wants("pfc/plan") || out.wants("pfc/deadlock") {
 		if err := planLossless(out); err != nil {

@@ -86,9 +86,10 @@ func sprayedCore(change func(*inventory.MRC)) (*mrc.Core, error) {
 	return core, nil
 }
 
-// keepingTrue measures the core that says what hosts are to hold: from the topology without a link,
-// a switch or a plane to the new states of all hosts that are concerned, on one goroutine, without
-// the sessions to the hosts.
+// keepingTrue measures the core of MRC alone, on one goroutine, without the sessions to the hosts:
+// 4 planes of 64 leaves and 16 spines, 1,024 hosts, 4,096 profiles of 64 EVs. multipath/build is
+// the time until all hosts have their first state, multipath/deny from the snapshot without a link,
+// a switch or a plane (lost) to the new states of the hosts concerned.
 func keepingTrue(_ context.Context, out *report) error {
 	whole := sprayedClos()
 	for _, explicit := range []bool{false, true} {

@@ -40,8 +40,10 @@ type planResult struct {
 	BaseRoutes             int
 }
 
-// planning measures the planner on Clos networks of growing size, each in a process of its own for
-// the sake of its memory.
+// planning measures the planner on three-tier Clos networks of growing size (a pod is 16 leaves and
+// 8 spines; 8 cores for every pod; 4 hosts a leaf) with 1,000 groups of 64 receivers, each in a
+// process of its own for the sake of its memory. plan/groups is the time from the topology to all
+// entries of all groups, plan/base to the entries without any group.
 func planning(ctx context.Context, out *report) error {
 	self, err := os.Executable()
 	if err != nil {

@@ -31,7 +31,11 @@ const (
 	storePatience  = 10 * time.Minute
 )
 
-// storing measures what it takes to keep everything on disk, and to go on from there.
+// storing measures the controller with its etcd, 1,024 switches in memory that answer at once, and
+// 1,024 groups of 8 receivers. store/open opens an etcd in an empty directory. store/put writes a
+// synced record of 2,048 octets, to one etcd and to three members, which share the disk here.
+// store/post creates a group, while switches are programmed. store/restart is the time from opening
+// the directory to every group Programmed; a write to a switch fails it.
 func storing(ctx context.Context, out *report) (err error) {
 	dir, err := os.MkdirTemp("", "weft-bench-store")
 	if err != nil {

@@ -40,10 +40,11 @@ type filler interface {
 	close() error
 }
 
-// writing measures how fast clients fill an exact-match table of an embedded switch through its
-// P4Runtime server on loopback and read it back: the controller's own client, and one that has
-// encoded its requests before and costs next to nothing itself. Meanwhile packets of another table
-// pass through the switch.
+// writing measures how fast clients write entries into an exact-match table of an embedded switch
+// through its P4Runtime server on loopback, in requests of batch updates, three at once, and read
+// them back: the controller's own client, and one that has encoded its requests before and costs
+// next to nothing itself. Meanwhile a packet a millisecond, of another table, passes through the
+// switch (packetMicros, the median).
 func writing(ctx context.Context, out *report) error {
 	for _, w := range []writer{
 		{"encoded", writeEntries, 1000, connectEncoded},

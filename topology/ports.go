@@ -2,17 +2,16 @@ package topology
 
 import "net/netip"
 
-// A PortMap gives the device port of a link end where it is not the link
-// identifier the node advertises. Nodes and ends it does not name keep the
-// identifier.
+// A PortMap gives the device port of a link end where the port differs from the advertised link
+// identifier. Nodes and ends that are missing from the map keep the identifier.
 type PortMap map[NodeID]NodePorts
 
 // NodePorts maps the link ends of one node to its ports.
 type NodePorts struct {
 	// ByLinkID maps link identifiers (TLV 258).
 	ByLinkID map[uint32]uint32
-	// ByAddress maps interface addresses, and counts where a link has no
-	// identifier or ByLinkID does not name it.
+	// ByAddress maps interface addresses. It counts where a link has no identifier or ByLinkID lacks
+	// the identifier.
 	ByAddress map[netip.Addr]uint32
 }
 

@@ -45,7 +45,7 @@ func startEtcd(t *testing.T) string {
 	return s.Clients[0].Addr().String()
 }
 
-// team is three controllers, each in a process, on one etcd and one network.
+// team holds three controllers, each in a process, on one etcd and one network.
 type team struct {
 	*deployment
 	members []*teammate
@@ -62,7 +62,7 @@ type teammate struct {
 	disk     *disk    // nil: that of the machine
 }
 
-// newTeam starts three controllers on an etcd of somebody else.
+// newTeam starts three controllers on an external etcd.
 func newTeam(t *testing.T) *team {
 	t.Helper()
 	w := prepareTeam(t, nil)
@@ -146,7 +146,7 @@ func (w *team) run(m *teammate) {
 	m.process = startProcess(w.t, m.flags()...)
 }
 
-// flags are those of the controller.
+// flags returns the flags of a controller.
 func (m *teammate) flags() []string {
 	return append([]string{"--config", m.config, "--name", m.name, "--peer-listen", "127.0.0.1:0"},
 		m.store...)
@@ -164,7 +164,7 @@ func (w *team) terminate(m *teammate) {
 	m.process = nil
 }
 
-// decider waits until a controller says of itself that it decides; except is passed over.
+// decider waits until a controller other than except reports that it decides.
 func (w *team) decider(except *teammate) *teammate {
 	w.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -197,14 +197,14 @@ func (w *team) other(a, b *teammate) *teammate {
 	return nil
 }
 
-// accept applies the i-th group at a controller until that takes it.
+// accept applies the i-th group at a controller, repeatedly until the controller takes the group.
 func (w *team) accept(m *teammate, i int) {
 	w.t.Helper()
 	m.until(fmt.Sprintf("g%d is accepted", i), func() bool { return w.try(m, i) })
 }
 
-// try applies the i-th group at a controller, and reports whether that took it. A controller may
-// answer 503 while nobody decides, and 504 where the one that decides ends while it is asked.
+// try applies the i-th group at a controller once, and reports success. A controller may answer 503
+// while no controller decides, and 504 if the decider ends before its answer.
 func (w *team) try(m *teammate, i int) bool {
 	name, s := fmt.Sprintf("g%d", i), spec(i)
 	err := m.put(name, s)
@@ -222,7 +222,8 @@ func (w *team) try(m *teammate, i int) bool {
 	return true
 }
 
-// settled waits until a controller says that everything accepted is programmed, and returns it.
+// settled waits until a controller reports that every accepted group is programmed, and returns the
+// report.
 func (w *team) settled(m *teammate) map[string]api.MulticastGroup {
 	w.t.Helper()
 	var groups map[string]api.MulticastGroup
@@ -265,7 +266,7 @@ func (w *team) settled(m *teammate) map[string]api.MulticastGroup {
 	return groups
 }
 
-// ask sends questions to a controller that may be stopped. Each of what it returns waits for the
+// ask sends requests to a controller that may be stopped. Each returned function waits for an
 // answer, and returns its status.
 func (w *team) ask(m *teammate, path string) (answers []func() int) {
 	w.t.Helper()
@@ -293,7 +294,7 @@ func (w *team) ask(m *teammate, path string) (answers []func() int) {
 	return answers
 }
 
-// kept fails unless groups have the index and epoch that they had, and no switch was written to.
+// kept fails unless groups still have their index and epoch, and no switch got a write.
 func (w *team) kept(when string, m *teammate, before map[string]api.MulticastGroup,
 	written map[string]uint64) {
 	w.t.Helper()
@@ -450,7 +451,8 @@ func TestOwnEtcd(t *testing.T) {
 	decider.ready()
 	w.accept(decider, 1)
 	before, written = w.settled(decider), w.network.Written()
-	// The one that was replaced counts: with another one away, the two are more than half.
+	// The replaced controller counts as a member: with another controller away, the two are more than
+	// half.
 	second.kill()
 	second.process = nil
 	w.kept("with the one that was replaced", w.decider(nil), before, written)
@@ -473,7 +475,7 @@ func TestOwnEtcd(t *testing.T) {
 		groups, _ := stale()
 		return len(groups) == len(w.accepted)
 	})
-	// One alone refuses changes, and says why.
+	// A controller alone refuses changes, and says why.
 	w.other(decider, nil).kill()
 	decider.until("it refuses changes", func() bool {
 		var p *api.Problem
@@ -522,7 +524,7 @@ func listsMissing(p *process, name, reason, message string) bool {
 	return false
 }
 
-// output returns what a command writes that asks a controller.
+// output returns the output of a command that asks a controller.
 func (p *process) output(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs strings.Builder

@@ -26,9 +26,9 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// processes skips a test of programs that are processes of their own where tests are short, as with
-// the race detector: a process is many times slower with it, and runs nothing beside itself that
-// tests of its packages do not. Without it the test runs whole.
+// processes skips a test of programs in processes of their own when tests are short, as with the
+// race detector: the detector makes a process many times slower, and finds nothing there that tests
+// of its packages do not find.
 func processes(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -36,7 +36,7 @@ func processes(t *testing.T) {
 	}
 }
 
-// deployment is Figure 1 in this process, without a controller, and the files of one.
+// deployment is Figure 1 in this process, without a controller, with the files of a controller.
 type deployment struct {
 	t       *testing.T
 	network *lab.Live
@@ -51,7 +51,7 @@ func deploy(t *testing.T) *deployment {
 	return deployWith(t, nil)
 }
 
-// deployWith is deploy; collectors are where controllers connect from by BGP-LS.
+// deployWith is deploy with the addresses from which controllers connect by BGP-LS.
 func deployWith(t *testing.T, collectors []netip.Addr) *deployment {
 	t.Helper()
 	return deployNetwork(t, lab.Figure1(), collectors)
@@ -195,7 +195,7 @@ func (p *process) groups() map[string]api.MulticastGroup {
 	return out
 }
 
-// programmed waits until groups are in the switches, and nothing is left to write: routes that the
+// programmed waits until switches hold the groups, and nothing is left to write: routes that the
 // topology no longer asks for go when it has settled.
 func (p *process) programmed(names ...string) {
 	p.t.Helper()
@@ -221,8 +221,8 @@ func (p *process) programmed(names ...string) {
 	})
 }
 
-// spec is that of the i-th group. Its queue pairs are none of those of newGroupWrites: one belongs
-// to one group only.
+// spec returns the spec of the i-th group. newGroupWrites uses none of its queue pairs, because a
+// queue pair belongs to one group only.
 func spec(i int) api.MulticastGroupSpec {
 	host := func(n int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", n)) }
 	return api.MulticastGroupSpec{
@@ -297,7 +297,7 @@ func TestRestart(t *testing.T) {
 	third.kill()
 }
 
-// TestKill: whatever was answered with success is there after kill -9 at any moment.
+// TestKill: after kill -9 at any moment, every acknowledged change is there.
 func TestKill(t *testing.T) {
 	const rounds = 12
 	d := deploy(t)

@@ -19,7 +19,7 @@ import (
 // defaultLook is the time between two looks of "weft slurm watch".
 const defaultLook = 10 * time.Second
 
-// topologyFormats are the forms that schedulers read a topology in.
+// topologyFormats lists the formats of a topology for schedulers.
 var topologyFormats = []struct {
 	name  string
 	write func(io.Writer, *scheduler.Tree) error

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// decided is what the feature made of a maintenance.
+// decided holds the feature's decisions about a maintenance.
 type decided struct {
 	// Begun: its objects are drained; Ended: they are used again.
 	Begun bool `json:"begun,omitempty"`
@@ -28,20 +28,20 @@ type decided struct {
 
 type item = resource.Item[api.MaintenanceSpec, decided]
 
-// Look is what was found of the objects of a maintenance. It does not change.
+// Look holds the losses by the objects of a maintenance. It does not change.
 type Look struct {
-	// Unknown has for each object why there is none, "" when there is.
+	// Unknown has, for each object without losses, the reason; "" for the others.
 	Unknown []string
-	// Why is why nothing is known; "": something is.
+	// Why is the reason why nothing is known; "": something is.
 	Why string
-	// Jobs are all jobs that are not done, with what they lose.
+	// Jobs lists all unfinished jobs with their losses.
 	Jobs []Concern
-	// losses have the answers, and jobs is the Generation of Jobs.
+	// losses holds the answers, jobs the Generation of Jobs.
 	losses fabricview.Losses
 	jobs   uint64
 }
 
-// Jobs are those that a maintenance may concern.
+// Jobs gives access to the jobs that a maintenance may concern.
 type Jobs interface {
 	// Generation grows when a job changes.
 	Generation() uint64
@@ -49,7 +49,7 @@ type Jobs interface {
 	Concerns() []Concern
 }
 
-// Concern is what a job loses without the objects of a maintenance.
+// Concern holds the losses of a job without the objects of a maintenance.
 type Concern struct {
 	Job      string
 	Version  uint64
@@ -67,7 +67,7 @@ type Feature struct {
 	changed bool // since the last call of Changed
 	looking bool // Work is under way
 
-	// Jobs are those of the controller.
+	// Jobs gives access to the jobs of the controller.
 	Jobs Jobs
 }
 
@@ -128,7 +128,7 @@ func (f *Feature) Held() (out []api.MaintenanceObject) {
 	return out
 }
 
-// LookAt finds what jobs lose without some objects.
+// LookAt computes the losses of jobs without some objects.
 func LookAt(losses fabricview.Losses, objects []api.MaintenanceObject, jobs []Concern) *Look {
 	l := &Look{Unknown: make([]string, len(objects)), losses: losses}
 	for i, o := range objects {
@@ -144,7 +144,7 @@ func LookAt(losses fabricview.Losses, objects []api.MaintenanceObject, jobs []Co
 	return l
 }
 
-// look is what the newest view of the fabric has of some objects.
+// look returns the losses by some objects in the newest view of the fabric.
 func (f *Feature) look(objects []api.MaintenanceObject) *Look {
 	if v := f.env.Fabric; v.Losses == nil {
 		return &Look{Why: v.NoLosses}
@@ -154,8 +154,9 @@ func (f *Feature) look(objects []api.MaintenanceObject) *Look {
 	return l
 }
 
-// Work looks again at the maintenances that have not ended, where jobs or the fabric have changed;
-// nil: nothing has, or it does so already. What was known stays while nothing is known.
+// Work returns the computation of the losses of unfinished maintenances, after a change of jobs or
+// the fabric; nil: nothing has changed, or the computation runs already. While nothing is known,
+// the last losses stay.
 func (f *Feature) Work() feature.Work {
 	losses, generation := f.env.Fabric.Losses, f.Jobs.Generation()
 	if losses == nil || f.looking {
@@ -229,9 +230,9 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Blocking returns the maintenances that are in the way of a version of a job, which ends at a time
-// unless that is zero: those without whose objects it loses something, and that drain them now, or
-// will before it ends.
+// Blocking returns the maintenances in the way of a version of a job, which ends at a time unless
+// the time is zero: maintenances whose objects the job needs, and that drain them now, or before
+// the job ends.
 func (f *Feature) Blocking(job string, version uint64, ends time.Time) (out []ready.Other) {
 	now := f.env.Wall()
 	for _, m := range f.all.All() {
@@ -265,7 +266,7 @@ func (f *Feature) Blocking(job string, version uint64, ends time.Time) (out []re
 	return out
 }
 
-// of returns what a version of a job loses; nil: that is not known.
+// of returns the losses of a version of a job; nil: unknown.
 func (l *Look) of(job string, version uint64) *Concern {
 	if l == nil {
 		return nil
@@ -278,7 +279,7 @@ func (l *Look) of(job string, version uint64) *Concern {
 	return nil
 }
 
-// behind returns which ranks lose something.
+// behind returns the ranks that lose something.
 func (c *Concern) behind() func(rank int) bool {
 	racks, cut := make(map[int32]bool), make(map[int32]bool)
 	for _, p := range c.Pairs {

@@ -16,10 +16,9 @@ import (
 
 // Kind is a kind of resource.
 type Kind struct {
-	// Name is the kind in messages: "SRv6 policy". Empty: the names of the resources
-	// say what they are.
+	// Name is the kind in messages: "SRv6 policy". Empty: the names of the resources include the kind.
 	Name string
-	// Prefix is what the keys of its records begin with; it ends in "/".
+	// Prefix is the beginning of the keys of its records; it ends in "/".
 	Prefix string
 }
 
@@ -30,7 +29,7 @@ type Item[S, D any] struct {
 	// Created is when the first version was made, Changed when the present version was made.
 	Created time.Time
 	Changed time.Time
-	// Spec is what a client wants, complete with its defaults.
+	// Spec is the wish of a client, complete with defaults.
 	Spec S
 	// Decided is the decision of the controller about the resource. Fields that JSON leaves out do not
 	// outlive the controller.
@@ -71,7 +70,7 @@ type Stored[S any] struct {
 	Spec    S
 }
 
-// Read returns the resource of a kind that a record has.
+// Read returns the resource of a kind in a record.
 func Read[S any](k Kind, r store.Record) (s Stored[S], err error) {
 	var x record[S, json.RawMessage]
 	if err := json.Unmarshal(r.Value, &x); err != nil {
@@ -168,8 +167,9 @@ func View[S, D, V any](
 	return v, err
 }
 
-// Check returns the resource that a Put with a precondition replaces, nil when it creates one. A
-// resource with a field that this release does not know is not replaced: the field would be lost.
+// Check returns the resource that a Put with a precondition replaces, nil when it creates one. Put
+// does not replace a resource with a field that this release does not know: the field would be
+// lost.
 func (c *Collection[S, D]) Check(name string, pre Precondition) (*Item[S, D], error) {
 	i := c.items[name]
 	if err := pre.Check(c.what(name), c.version(name)); err != nil {
@@ -197,8 +197,7 @@ func (c *Collection[S, D]) CheckDelete(name string, pre Precondition) (*Item[S, 
 	return c.items[name], pre.CheckExisting(c.what(name), c.version(name))
 }
 
-// Put gives a resource its next version at a time, creating it where it is
-// missing. The caller has checked the change.
+// Put creates a resource, or makes its next version, at a time. The caller has checked the change.
 func (c *Collection[S, D]) Put(name string, spec S, now time.Time) *Item[S, D] {
 	return c.keep(c.Try(name, spec, now))
 }
@@ -226,7 +225,7 @@ func (c *Collection[S, D]) Try(name string, spec S, now time.Time) *Item[S, D] {
 	return &i
 }
 
-// Save has the record of a resource written again: Decided has changed.
+// Save marks the record of a resource for another write, after a change of Decided.
 func (c *Collection[S, D]) Save(name string) { c.unsaved[name] = true }
 
 // Delete removes a resource.
@@ -235,7 +234,7 @@ func (c *Collection[S, D]) Delete(name string) {
 	c.unsaved[name] = true
 }
 
-// Changes returns the writes that keep what has changed since the last call.
+// Changes returns the writes for the store since the last call.
 func (c *Collection[S, D]) Changes() []store.Op {
 	var out []store.Op
 	for _, name := range slices.Sorted(maps.Keys(c.unsaved)) {
@@ -273,7 +272,7 @@ func (c *Collection[S, D]) version(name string) uint64 {
 	return 0
 }
 
-// what names a resource in messages.
+// what returns the name of a resource for messages.
 func (c *Collection[S, D]) what(name string) string {
 	if c.kind.Name == "" {
 		return name

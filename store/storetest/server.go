@@ -66,13 +66,13 @@ type Client struct {
 	cut chan struct{}
 	// delay is how long each call takes.
 	delay time.Duration
-	// lost has writes take effect that report a failure.
+	// lost makes writes that take effect report a failure.
 	lost bool
 	// held is closed when watches send again; nil: watches send.
 	held chan struct{}
 }
 
-// HoldWatches has watches send nothing, while all else works; false: they send again.
+// HoldWatches stops watches from sending, while all else works; false: they send again.
 func (c *Client) HoldWatches(hold bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *Client) HoldWatches(hold bool) {
 	}
 }
 
-// watchable waits while watches send nothing, and reports whether one goes on then.
+// watchable waits while watches send nothing, and reports whether the watch goes on.
 func (c *Client) watchable(ctx context.Context, forgotten <-chan struct{}) bool {
 	c.mu.Lock()
 	held := c.held
@@ -102,7 +102,7 @@ func (c *Client) watchable(ctx context.Context, forgotten <-chan struct{}) bool 
 	return false
 }
 
-// Cut takes the access away: calls wait for it, or for the end of their context.
+// Cut interrupts the access: calls wait for its return, or for the end of their context.
 func (c *Client) Cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *Client) Cut() {
 	}
 }
 
-// Mend gives the way back.
+// Mend restores the access.
 func (c *Client) Mend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *Client) SetDelay(d time.Duration) {
 	c.delay = d
 }
 
-// LoseAnswers has writes report a failure that take effect, or no longer.
+// LoseAnswers makes successful writes report a failure; false: no longer.
 func (c *Client) LoseAnswers(lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +170,7 @@ func (c *Client) answered() error {
 	return nil
 }
 
-// Lead has the client's process lead the store.
+// Lead makes the client's process the leader of the store.
 func (c *Client) Lead() { c.server.setLeader(c) }
 
 func (s *Server) setLeader(c *Client) {
@@ -199,7 +199,7 @@ func (c *Client) Guarded(key string, revision int64) store.Store {
 	return handle{client: c, key: key, revision: revision}
 }
 
-// handle is the store by a client; without a key its writes are not guarded.
+// handle is the store as one client uses it; without a key its writes are not guarded.
 type handle struct {
 	client   *Client
 	key      string
@@ -221,13 +221,13 @@ func (g handle) List(ctx context.Context, prefix string) ([]store.Record, int64,
 	return g.client.server.records.List(ctx, prefix)
 }
 
-// outcome is that of a write.
+// outcome is the outcome of a write.
 type outcome struct {
 	revision int64
 	err      error
 }
 
-// write carries out a write, which reaches the store whether or not its caller still waits.
+// write carries out a write. The write reaches the store even if its caller no longer waits.
 func (g handle) write(ctx context.Context, do func(context.Context, *store.Memory) (int64,
 	error)) (int64, error) {
 	if err := ctx.Err(); err != nil {
@@ -379,8 +379,8 @@ func (c *Client) Lease(ctx context.Context, ttl time.Duration) (store.Lease, err
 	return l, nil
 }
 
-// expire is the end of the lease at the server, unless it was renewed at the last moment; early has
-// it end before its time.
+// expire ends the lease at the server, unless it was renewed at the last moment; early ends the
+// lease before its time.
 func (l *tenancy) expire(early bool) {
 	s := l.client.server
 	s.mu.Lock()
@@ -395,7 +395,7 @@ func (l *tenancy) expire(early bool) {
 	}
 }
 
-// renew confirms the lease three times as often as it needs.
+// renew confirms the lease three times as often as necessary.
 func (l *tenancy) renew() {
 	defer close(l.ended)
 	tick := time.NewTicker(l.ttl / 3)

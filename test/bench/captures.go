@@ -17,7 +17,7 @@ import (
 	"github.com/weft-sdn/weft/test/bmv2"
 )
 
-// Captures are named as simple_switch names them.
+// Captures have the names that simple_switch gives them.
 func inPath(dir string, port uint32) string {
 	return filepath.Join(dir, bmv2.InFile(port))
 }
@@ -25,7 +25,7 @@ func outPath(dir string, port uint32) string {
 	return filepath.Join(dir, bmv2.OutFile(port))
 }
 
-// What a pcap file has before its first packet, and before each, in octets.
+// Octets of a pcap file before its first packet, and before each packet.
 const (
 	captureHeader = 24
 	packetHeader  = 16
@@ -67,7 +67,7 @@ func (w *workload) writeCaptures(dir string) error {
 	return errors.Join(errs...)
 }
 
-// A tally is the packets of a port, whatever their order: two with the same packets are the same.
+// A tally summarizes the packets of a port in any order: equal packets make equal tallies.
 type tally struct {
 	packets int
 	octets  int64
@@ -82,8 +82,8 @@ func (t *tally) add(frame []byte, times int) {
 	t.sum += uint64(times) * maphash.Bytes(seed, frame)
 }
 
-// file is how long a capture file is that simple_switch writes: it has a header once it has a
-// packet.
+// file returns the length of the capture file that simple_switch writes for the packets: the file
+// gets its header with the first packet.
 func (t tally) file() int64 {
 	if t.packets == 0 {
 		return 0
@@ -91,7 +91,7 @@ func (t tally) file() int64 {
 	return captureHeader + int64(t.packets)*packetHeader + t.octets
 }
 
-// expected is what must come out of each port.
+// expected returns the tallies that each port must have.
 func (w *workload) expected() map[uint32]tally {
 	all := map[uint32]tally{}
 	for _, port := range w.ports() {
@@ -105,7 +105,7 @@ func (w *workload) expected() map[uint32]tally {
 	return all
 }
 
-// checkCaptures compares the packets in the files of a folder with what must come out.
+// checkCaptures compares the packets in the files of a folder with the expected tallies.
 func (w *workload) checkCaptures(dir string) error {
 	for port, want := range w.expected() {
 		got, err := countCapture(outPath(dir, port))

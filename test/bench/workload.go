@@ -22,8 +22,8 @@ type wire struct {
 	frame []byte
 }
 
-// A workload is a program with entries, packets that can be sent in over and over again, and what
-// must come out.
+// A workload is a program with entries, packets that can be sent in over and over again, and the
+// expected output.
 type workload struct {
 	name    string
 	title   string  // distinguishes it from others of its name
@@ -36,7 +36,7 @@ type workload struct {
 	packets int    // that keep simple_switch busy for some seconds
 }
 
-// workloads are all that are measured.
+// workloads lists the workloads of all benches.
 func workloads() ([]workload, error) {
 	var all []workload
 	for _, r := range allRoles() {
@@ -50,7 +50,7 @@ func workloads() ([]workload, error) {
 	return append(all, w), err
 }
 
-// workload is the fabric program in a role.
+// workload returns the fabric program in a role.
 func (r role) workload() (workload, error) {
 	writes, err := written(inserts(r.entries)...)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r role) workload() (workload, error) {
 	}, nil
 }
 
-// written returns the requests that updates of the fabric program become.
+// written returns the requests for updates of the fabric program.
 func written(updates ...entry.Update) ([]*p4v1.WriteRequest, error) {
 	p, err := pipeline()
 	if err != nil {
@@ -76,7 +76,7 @@ func written(updates ...entry.Update) ([]*p4v1.WriteRequest, error) {
 	return sent.writes, err
 }
 
-// requests is a target that keeps copies of what is written to it.
+// requests is a target that keeps copies of written requests.
 type requests struct {
 	southbound.Device
 	writes []*p4v1.WriteRequest
@@ -100,7 +100,7 @@ func (w *workload) ports() []uint32 {
 // cycles is the number of times to send the packets when the benchmark compares switches.
 func (w *workload) cycles() int { return max(1, w.packets/len(w.in)) }
 
-// check compares what came out for one cycle with what must.
+// check compares the output of one cycle with the expected output.
 func (w *workload) check(got []wire) error {
 	want := slices.Clone(w.out)
 	for _, g := range got {

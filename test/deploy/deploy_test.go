@@ -71,7 +71,7 @@ type rules struct {
 	}
 }
 
-// expressions returns those of rules and of the dashboard, by where they are.
+// expressions returns the expressions of rules and of the dashboard, by their place.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -103,7 +103,7 @@ func expressions(t *testing.T) map[string]string {
 	return out
 }
 
-// TestMetricsExist: rules and the dashboard ask for nothing that no program serves.
+// TestMetricsExist: programs serve each metric that rules and the dashboard ask for.
 func TestMetricsExist(t *testing.T) {
 	known := served(t)
 	all := expressions(t)
@@ -232,8 +232,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestChart: the golden files are of the present chart, and each configuration in them is one that
-// a controller or a NIC takes.
+// TestChart: the golden files belong to the present chart, and a controller or a NIC takes each
+// configuration in them.
 func TestChart(t *testing.T) {
 	const dir = "test/chart/testdata/"
 	sources := 0
@@ -284,7 +284,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestNotice: NOTICE has all that the program contains and nothing else, each under a licence that
+// TestNotice: NOTICE lists the modules in the program and nothing else, each under a licence that
 // goes together with Apache-2.0, MIT and BSD.
 func TestNotice(t *testing.T) {
 	allowed := []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}

@@ -19,8 +19,8 @@ import (
 )
 
 // Random switches and random packets: entries of some scenarios, less a few, with fields changed,
-// and entries that are nothing but random, under the packets of these scenarios and others, mutated
-// or not. Whatever comes of them has to be the same on every target.
+// and wholly random entries, under the packets of these scenarios and others, mutated or not. Every
+// target must give the same result.
 
 const (
 	differentialPackets = 150 // a round
@@ -28,19 +28,19 @@ const (
 	differentialLargest = 200 // entries of a scenario that is taken
 )
 
-// trier is a target that tells whether it took an update.
+// trier is a target that reports whether it took an update.
 type trier interface {
 	target
 	try(t testing.TB, u *p4v1.Update) error
 }
 
-// material is what rounds are made of.
+// material holds the scenarios, entries and packets for rounds.
 type material struct {
 	stories [][]story          // by family: what a name has before its slash
 	values  map[int32][][]byte // by width: values that mean something to some entry
 }
 
-// story is a scenario as material: its entries, also those written under way, and its packets.
+// story is a scenario as material: its entries, also entries written under way, and its packets.
 type story struct {
 	entries []*p4v1.Update
 	packets []wire
@@ -171,7 +171,7 @@ func (d draw) story() story {
 	return family[d.IntN(len(family))]
 }
 
-// value draws one for a field or parameter.
+// value draws a value for a field or parameter.
 func (d draw) value(name string, width int32) []byte {
 	switch name {
 	case "nack_holdoff", "cnp_window": // what depends on the clock is over at once, or never
@@ -196,7 +196,7 @@ func (d draw) value(name string, width int32) []byte {
 	return canonical(v)
 }
 
-// changed is an update with one of its values exchanged.
+// changed returns an update with one value exchanged.
 func (d draw) changed(u *p4v1.Update) *p4v1.Update {
 	u = proto.CloneOf(u)
 	n := 0
@@ -214,7 +214,7 @@ func (d draw) changed(u *p4v1.Update) *p4v1.Update {
 	return u
 }
 
-// entry draws one for any table but those of an action profile.
+// entry draws an entry for any table but the tables of an action profile.
 func (d draw) entry() *p4v1.Update {
 	tables := slices.DeleteFunc(slices.Clone(info.GetTables()), func(t *p4config.Table) bool {
 		return t.GetImplementationId() != 0
@@ -261,7 +261,7 @@ func (d draw) entry() *p4v1.Update {
 	return u
 }
 
-// prefix is a value of width bits with all but its first length bits cleared.
+// prefix returns the value of width bits, with zeroes behind the first length bits.
 func prefix(v []byte, width, length int32) []byte {
 	full := make([]byte, (width+7)/8)
 	copy(full[len(full)-len(v):], v)
@@ -271,8 +271,8 @@ func prefix(v []byte, width, length int32) []byte {
 	return canonical(full)
 }
 
-// mutated is a packet with octets changed, cut off or added; one that arrives on another port, or
-// with the ICRC made right again.
+// mutated returns a packet with octets changed, cut off or added, on another port, or with a
+// repaired ICRC.
 func (d draw) mutated(w wire) wire {
 	w.frame = bytes.Clone(w.frame)
 	shortest := packet.EthernetLen
@@ -306,7 +306,8 @@ func (d draw) mutated(w wire) wire {
 	return w
 }
 
-// setUp gives a target the entries of a round; it returns which of them it took.
+// setUp writes the entries of a round to a target, and reports for each entry whether the target
+// took it.
 func (r round) setUp(t testing.TB, to trier) []bool {
 	t.Helper()
 	to.reset(t)
@@ -317,7 +318,7 @@ func (r round) setUp(t testing.TB, to trier) []bool {
 	return taken
 }
 
-// seen keeps what arrives behind the ports there are: no interface takes less than an Ethernet
+// seen keeps the frames that arrive behind existing ports: no interface takes less than an Ethernet
 // header.
 func seen(wires []wire) []wire {
 	return slices.DeleteFunc(wires, func(w wire) bool {
@@ -368,8 +369,8 @@ func difference(after, before map[cell]int) map[cell]int {
 	return d
 }
 
-// TestRandomSwitches shows that the rounds are worth comparing: entries taken and refused, packets
-// delivered, copied and dropped for most reasons there are. Nothing is lost uncounted.
+// TestRandomSwitches shows that the rounds are worth comparing: targets take and refuse entries,
+// and deliver, copy and drop packets for most reasons. Every lost packet is counted.
 func TestRandomSwitches(t *testing.T) {
 	e := newEmbedded()
 	m := newMaterial()

@@ -162,7 +162,7 @@ func (s *Speaker) stopServer() {
 	forgetServer(s.server)
 }
 
-// end makes AddPeer refuse from now on and returns the sessions there are.
+// end makes AddPeer refuse from now on, and returns the present sessions.
 func (s *Speaker) end() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +174,7 @@ func (s *Speaker) end() []*session {
 	return all
 }
 
-// Close ends the sessions and waits until everything has stopped. It returns
-// what Err does.
+// Close ends the sessions, waits until everything has stopped, and returns Err.
 func (s *Speaker) Close() error {
 	s.cancel()
 	<-s.done
@@ -202,7 +201,7 @@ func (s *Speaker) fail(err error) {
 	s.cancel()
 }
 
-// ListenAddr returns where connections are accepted; it is invalid for a
+// ListenAddr returns the address at which the speaker accepts connections; it is invalid for a
 // speaker that does not listen.
 func (s *Speaker) ListenAddr() netip.AddrPort {
 	if s.listener == nil {
@@ -276,9 +275,9 @@ func (s *Speaker) AddPeer(ctx context.Context, p Peer) error {
 	return nil
 }
 
-// RemovePeer ends the session with a peer and withdraws what only it said. The
-// port is that of the peer's status: 0 for a passive one. Removing a peer that
-// is not there does nothing.
+// RemovePeer ends the session with a peer and withdraws objects that no other peer advertised. The
+// port is the port in the peer's status: 0 for a passive peer. Removing an unknown peer does
+// nothing.
 func (s *Speaker) RemovePeer(ctx context.Context, a netip.Addr, port uint16) error {
 	key := netip.AddrPortFrom(a.Unmap(), port)
 	s.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/trace"
 )
 
-// source is a place as the compiler writes it.
+// source is a place in the form of the compiler.
 type source struct {
 	File   string `json:"filename"`
 	Line   int    `json:"line"`
@@ -73,7 +73,7 @@ func statements(program []byte) (map[trace.Source]bool, error) {
 	return all, nil
 }
 
-// stateAt is the place of a parser state.
+// stateAt returns the place of a parser state.
 func stateAt(name string) trace.Source { return trace.Source{File: "parser", Text: name} }
 
 // temporaries returns, by action, the places of its assignments to fields that the compiler made up
@@ -119,7 +119,7 @@ func temporaries(program []byte) (map[string][]trace.Source, error) {
 	return all, nil
 }
 
-// run is what a case did on the embedded switch.
+// run holds the results of a case on the embedded switch.
 type run struct {
 	folded   map[string][]trace.Source // of temporaries
 	reached  map[trace.Source]bool     // statements
@@ -163,7 +163,7 @@ func (f *fabric) runCase(c *stf.Case) *run {
 	return r
 }
 
-// steps counts what steps reached; table is the one that they are of.
+// steps counts the places that steps reached; table is the table that the steps belong to.
 func (r *run) steps(all []trace.Step, table string) {
 	for i := range all {
 		s := &all[i]
@@ -194,7 +194,7 @@ func (r *run) steps(all []trace.Step, table string) {
 	}
 }
 
-// endOf is when a packet ended.
+// endOf returns the time at which a packet ended.
 func endOf(r *trace.Record) time.Duration {
 	if r.Outcome == nil {
 		return r.Time

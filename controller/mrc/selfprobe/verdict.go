@@ -230,7 +230,7 @@ func (j *Judge) judgeLink(l *linkEvidence) {
 	j.say(v)
 }
 
-// suffering returns the links of a switch that suffer as one of them does, if most do.
+// suffering returns the links of a switch with a fault of this kind, if most of its links have it.
 func (j *Judge) suffering(node topology.NodeID, k Kind) (bad []int32) {
 	all := 0
 	for _, i := range j.nodes[node] {

@@ -47,8 +47,8 @@ type PortColumns struct {
 	Switches []SwitchColumns `json:"switches" doc:"In natural order of their names."`
 }
 
-// SwitchColumns is what the ports of a switch carry, in arrays of one length: the values at one
-// place are of one port.
+// SwitchColumns holds the rates of the ports of a switch, in arrays of one length: values at the
+// same place belong to the same port.
 type SwitchColumns struct {
 	Name  string    `json:"name"`
 	Ports []uint32  `json:"ports" doc:"Their ids."`

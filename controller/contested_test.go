@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/southbound"
 )
 
-// TestContested: a switch that another installation programs has a condition with its reason, until
-// it is connected or is not connected for another reason.
+// TestContested: a switch of another installation has the condition Contested with a reason, until
+// the switch is connected, or unconnected for another reason.
 func TestContested(t *testing.T) {
 	w := up(t, sample.Figure1(), 1)
 	foreign := southbound.Backup{Foreign: true, Waiting: true}.Err()

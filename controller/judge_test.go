@@ -162,8 +162,8 @@ func TestJobsWithoutReadings(t *testing.T) {
 	}
 }
 
-// TestAskJobs: a question about jobs is answered when they are read anew, even about one that is
-// done; jobs that are gone are left out.
+// TestAskJobs: the answer to a question about jobs follows new readings, also of a finished job; it
+// leaves out deleted jobs.
 func TestAskJobs(t *testing.T) {
 	s := newJobStory(t)
 	s.put(api.JobDone)

@@ -74,7 +74,7 @@ func (f *leasedFabric) network() *lease.Network {
 	return n
 }
 
-// tell has the leases of a core follow the fabric as it is now.
+// tell makes the leases of a core follow the present fabric.
 func (f *leasedFabric) tell(c *Core) {
 	c.SetFabric(&fabricview.View{Revision: c.env.Fabric.Revision + 1, Leases: f.network(),
 		Jobs: c.env.Fabric.Jobs})

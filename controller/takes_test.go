@@ -169,8 +169,8 @@ func TestTakes(t *testing.T) {
 	}
 }
 
-// TestJobTakes: the deletion of a job says that its ranks lose what is ready for them, and its
-// groups their members.
+// TestJobTakes: the dry run of a job's deletion names the losses of its ranks, and of the members
+// of its groups.
 func TestJobTakes(t *testing.T) {
 	w := up(t, sample.Figure1(), 1)
 	w.putJob("train", weightsJob(100, "r1,r2"))

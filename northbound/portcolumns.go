@@ -20,8 +20,8 @@ import (
 
 const portsPath = telemetryPath + "/ports"
 
-// portsOver is the time that rates of a stream of all ports are means of: of a switch that reports
-// each second one report at least is in it.
+// portsOver is the time over which the stream of all ports averages rates. It contains at least one
+// report of a switch that reports each second.
 const portsOver = 3 * time.Second
 
 func (s *Server) registerPortColumns() {

@@ -179,7 +179,8 @@ func errorsPage(t *testing.T) string {
 	return page
 }
 
-// eventsPage has the types of events and of conditions, with what package api says of them.
+// eventsPage returns the page of the types of events and conditions, with their comments in package
+// api.
 func eventsPage(t *testing.T) string {
 	said := constants(t, "../api/*.go")
 	var page strings.Builder

@@ -13,7 +13,8 @@ import (
 // Gate orders the requests to a switch by the term of the decider and, within a term, by the number
 // of the decider's connection: after a later request, the gate refuses earlier ones, and a later
 // request waits until no earlier request is under way. A decider gives up requests when it loses
-// its connection: after it has connected again, it reads the switch when these requests have ended.
+// its connection: after the next connection, the decider reads the switch when these requests have
+// ended.
 type Gate struct {
 	mu      sync.Mutex
 	latest  place

@@ -183,9 +183,9 @@ func TestVacant(t *testing.T) {
 	}
 }
 
-// TestNoRival: a session that held nothing leaves the switch to whoever is primary, and so does one
-// whose stranger has the highest id that there is. A later generation of the same installation is
-// no stranger.
+// TestNoRival: a session that did not hold the switch leaves it to the primary, and so does a
+// session against a stranger with the highest possible id. A later generation of the same
+// installation is no stranger.
 func TestNoRival(t *testing.T) {
 	for name, c := range map[string]struct {
 		held    bool

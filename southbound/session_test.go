@@ -101,8 +101,8 @@ func TestPipelineIsInstalledOnlyWhenItDiffers(t *testing.T) {
 	}
 }
 
-// TestPipelineIsReplaced: a switch that runs another pipeline gets the new one in its turn, keeps
-// what fits if it says that it can, and is cleared otherwise.
+// TestPipelineIsReplaced: a switch with another pipeline gets the new pipeline in its turn, keeps
+// fitting state if it announces that ability, and is cleared otherwise.
 func TestPipelineIsReplaced(t *testing.T) {
 	reconciles := func(text string) *anypb.Any {
 		a, err := anypb.New(wrapperspb.String(text))

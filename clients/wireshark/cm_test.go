@@ -63,8 +63,8 @@ func exchange() []cm.Frame {
 	return out
 }
 
-// TestConnectionManager: testdata/cm.pcap is what the codec writes, and tshark, which has a
-// dissector of its own for RDMA CM, reads every field of it as it was meant.
+// TestConnectionManager: the codec writes testdata/cm.pcap, and tshark's own dissector of RDMA CM
+// reads every field correctly.
 func TestConnectionManager(t *testing.T) {
 	golden := filepath.Join("testdata", "cm.pcap")
 	var pcap bytes.Buffer

@@ -47,7 +47,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// showFigure runs a demo, and reports whether it says that what it shows is so.
+// showFigure runs a demo, which must report that all its promises hold.
 func showFigure(ctx context.Context, t *testing.T, args []string) {
 	t.Helper()
 	var out, errs strings.Builder

@@ -47,7 +47,7 @@ var foreign = []foreignOption{
 	{name: "json-version", flag: true, refused: true, why: "docs/dataplane.md says what is supported"},
 }
 
-// foreignHelp names the options of simple_switch_grpc that do nothing, and those that are refused.
+// foreignHelp names the ignored and the refused options of simple_switch_grpc.
 func foreignHelp() string {
 	var ignored, refused []string
 	for _, o := range foreign {

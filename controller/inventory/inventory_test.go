@@ -241,7 +241,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestPFCBuffer: the buffer that PFC policies have by default is one that a PFC policy may have.
+// TestPFCBuffer: the default buffer of PFC policies is valid in a PFC policy.
 func TestPFCBuffer(t *testing.T) {
 	for buffer, good := range map[int]bool{
 		1000: false, api.MinPFCBuffer - 1: false, api.MinPFCBuffer: true, api.MaxPFCBuffer: true,

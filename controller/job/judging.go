@@ -16,7 +16,7 @@ const judgeEvery = 500 * time.Millisecond
 
 // judging is what is under way of judgements, and of questions.
 type judging struct {
-	// Others returns what else is in the way of a job, with what is known of the fabric.
+	// Others returns further obstacles of a job, with the known facts of the fabric.
 	Others func(t *Task, fabric *ready.Fabric) []ready.Other
 
 	seen  *fabricview.View // that jobs were judged on
@@ -26,7 +26,7 @@ type judging struct {
 	asked []question
 }
 
-// question is one for the facts of jobs, to be answered when there are newer readings of all.
+// question asks for the facts of jobs; the answer follows newer readings of all of them.
 type question struct {
 	id    uint64
 	names []string
@@ -141,8 +141,8 @@ func (f *Feature) knownOf(j *item, r *fabricview.Reading, switches map[string]re
 	return k
 }
 
-// Ask asks for what is known of jobs, read anew. The answer, a []Known of those that are still
-// there, comes under the id.
+// Ask asks for the facts of jobs, read anew. The answer, a []Known of the remaining jobs, comes
+// under the id.
 func (f *Feature) Ask(names []string) (id uint64) {
 	q := question{id: f.env.Question(), names: names, since: f.env.Wanted + 1}
 	for _, name := range names {

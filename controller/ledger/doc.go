@@ -8,8 +8,7 @@
 //
 // A core takes a change at once, and the store keeps it a moment later, or never. So an answer
 // waits until the store has everything that it may rest on, and so do events. Then the ledger asks
-// whether this process still decides: an answer that was ready before it did cannot be older than
-// what another decider has acknowledged. After a write that failed the core knows more than the
-// store may have: it answers nothing that rests on it, takes no change, and must be made anew of
-// the records.
+// whether this process still decides: if so, no other decider has acknowledged anything newer than
+// the answer. After a failed write the core may know more than the store: the core answers nothing
+// that rests on the write, takes no change, and must be made anew from the records.
 package ledger

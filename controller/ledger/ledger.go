@@ -65,8 +65,8 @@ type Step struct {
 	// ctx. An error ends the owner.
 	Now func(ctx context.Context, g *errgroup.Group) error
 	// Then does what may rest on Saves, when these are kept with all before: never after a write that
-	// failed. Events are handed out at the same time; after a failure those that are not about what
-	// clients want are handed out all the same.
+	// failed. The ledger hands out Events at the same time. After a failure it still hands out Events
+	// that do not concern the wishes of clients.
 	Then   func()
 	Events []api.Event
 	// More is set when the core wants anything. It is asked for another step then.

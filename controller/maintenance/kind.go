@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of maintenances. The record of one has whether it has begun and ended beside the
-// spec.
+// Kind is the kind of maintenances. A record has the spec, and whether the maintenance has begun
+// and ended.
 var Kind = kind.New[api.MaintenanceSpec, api.Maintenance](kind.About{
 	Names: kind.Names{One: "maintenance", Noun: "maintenance"}, Prefix: "maintenances/",
 	Creates: true, Heading: kind.HeadingJobs, Reads: access.Read, Writes: access.Operate,

@@ -411,7 +411,7 @@ func (c *Core) applyDrain(d *drain) {
 	}
 }
 
-// lossesOf returns what the network is without a target whose links have these places.
+// lossesOf returns the losses of the network without a target, whose links have these places.
 func (c *Core) lossesOf(t Target, places []int32) (lost topology.Losses) {
 	for _, i := range places {
 		lost.Directed = append(lost.Directed, c.state.Fabric().Edge(i).ID)

@@ -201,7 +201,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestRules: what the program of the rules cannot see of what it asks of the NIC.
+// TestRules checks the requests to the NIC whose effects the program of the rules cannot see.
 func TestRules(t *testing.T) {
 	f := app(t, plain.get(t), "rules")
 	f.mu.Lock()

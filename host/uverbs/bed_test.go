@@ -167,7 +167,7 @@ type app struct {
 	events int
 	pd     uint64
 	word   [1]uint64 // of HELLO
-	// memory of another process, and the address of a word of zero in it; 0: the test's
+	// memory of another process, and the address of a zero word there; 0: the test's
 	memory int
 	probe  uint64
 }

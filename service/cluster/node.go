@@ -345,7 +345,7 @@ func (l *life) campaign(ctx context.Context) (term int64, err error) {
 			l.self.Alarm = l.n.cfg.Alarm()
 		}
 		if l.n.cfg.Self.First == 0 {
-			// Controllers that are present have run until now, and this one goes on from there.
+			// The present controllers have run until now, and this controller continues.
 			for _, m := range l.rec.members {
 				if l.self.First == 0 || m.First < l.self.First {
 					l.self.First = m.First

@@ -121,8 +121,8 @@ func connected(names string, but ...string) []Member {
 	return out
 }
 
-// TestServed: a decider serves when it is more than half of the controllers together with those
-// that it reaches and that reach it, as far as known.
+// TestServed: a decider serves when it and the controllers that it reaches, and that reach it as
+// far as known, are more than half of all.
 func TestServed(t *testing.T) {
 	for _, c := range []struct {
 		names string

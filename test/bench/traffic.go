@@ -84,8 +84,8 @@ func spraying(rng *rand.Rand, n int) trafficRow {
 	return r
 }
 
-// imix returns a random payload for a frame of the simple IMIX: 7 of 12 frames are as short as they
-// can be with headers, 4 have 594 octets, and 1 has 1,518.
+// imix returns a random payload for a frame of the simple IMIX: 7 of 12 frames have the least
+// length with headers, 4 have 594 octets, and 1 has 1,518.
 func imix(rng *rand.Rand, headers int) []byte {
 	switch n := rng.IntN(12); {
 	case n == 0:
@@ -241,8 +241,8 @@ type trafficSwitch struct {
 	result drive.Result // of the last run
 }
 
-// traffic measures the processor time of a packet in the traffic of a fabric: of a switch that
-// records paths, of one that does not, and of the switches of other commits, in turns.
+// traffic measures the processor time of a packet in the traffic of a fabric: of a switch with
+// paths, of a switch without, and of the switches of other commits, in turns.
 func traffic(ctx context.Context, out *report) (err error) {
 	dir, err := os.MkdirTemp("", "weft-bench-")
 	if err != nil {

@@ -84,8 +84,8 @@ func values(t *testing.T, file string) map[string]any {
 var custom = []string{"cert-manager.io/v1 Issuer", "cert-manager.io/v1 Certificate",
 	"monitoring.coreos.com/v1 ServiceMonitor"}
 
-// TestTemplates: the manifests of each file of values are those of its golden file, and Kubernetes
-// takes each with all of its fields.
+// TestTemplates: each file of values makes the manifests of its golden file, and Kubernetes knows
+// all fields of each.
 func TestTemplates(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.values.yaml")
 	if err != nil || len(files) < 3 {
@@ -117,8 +117,8 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// record writes the sums of what the golden files are made of, by which a test of the other module
-// finds golden files that are older: test/deploy.
+// record writes the checksums of the sources of the golden files. With these a test of the other
+// module (test/deploy) finds outdated golden files.
 func record(t *testing.T) {
 	t.Helper()
 	var out strings.Builder

@@ -209,7 +209,7 @@ type batch struct {
 	took  time.Duration
 }
 
-// quick is the longest duration of a test that runs before the other tests of its package.
+// quick bounds the duration of tests that run before the others of their package.
 const quick = time.Second
 
 // reaching returns the tests that reach a change, in running order: first the tests of the package,

@@ -53,7 +53,7 @@ func Head(columns ...string) string {
 	return Row(columns...) + strings.Repeat("|---", len(columns)) + "|\n"
 }
 
-// described are the parts of the text of a description of a metric, which has no other access.
+// described matches the parts of the text of a metric's description, which offers no other access.
 var described = regexp.MustCompile(
 	`fqName: "(\w+)", help: ("(?:[^"\\]|\\.)*"),.* variableLabels: {(.*?)}`)
 

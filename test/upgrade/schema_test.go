@@ -75,8 +75,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// opaque has the types of fields that write JSON of their own, and the form that has the fields of
-// that JSON; "": it is one value, or text of clients.
+// opaque maps types with their own JSON to the form with the fields of this JSON; "": a single
+// value, or text of clients.
 var opaque = map[string]string{
 	"api.Duration": "", "json.RawMessage": "", "netip.Addr": "", "netip.Prefix": "",
 	"static.Delay": "", "time.Time": "", "multicast.group": "leaving-groups/",

@@ -271,8 +271,8 @@ func (b *traffic) sets() map[string]uint64 {
 	return out
 }
 
-// other is another program: it has the same text but for a blank, and a table that traffic needs
-// has another id, so that its entries go with the program that they were written for.
+// other is another program: the text differs in a blank, and a table that traffic needs has another
+// id, so that the table's entries go with their program.
 func other(t *testing.T, table string) *southbound.Pipeline {
 	t.Helper()
 	info := proto.CloneOf(p4.P4Info())

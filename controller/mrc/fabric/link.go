@@ -44,7 +44,7 @@ const (
 // lostTrials is the number of consecutive lost probes that make a link count as failed.
 const lostTrials = 3
 
-// A Link is the state of one direction of a link of the fabric.
+// A Link holds the state of one direction of a fabric link.
 type Link struct {
 	*Edge
 	*past // shared by all links that were always up; see own

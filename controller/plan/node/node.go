@@ -66,8 +66,8 @@ type work struct {
 	out  api.SwitchModel
 }
 
-// links returns the links of the switch: in a fabric those that were ever there, since what a
-// switch is does not change when a link is lost, else those that are.
+// links returns the links of the switch: in a fabric all links that ever existed, since the role of
+// a switch does not change with a lost link, else the present links.
 func (w *work) links() []*topology.Link {
 	if w.Assignment == nil {
 		return w.Network.Snapshot.LinksFrom(w.node.ID)

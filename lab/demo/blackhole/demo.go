@@ -334,7 +334,7 @@ func (d *demo) print() {
 		100*r.want)
 }
 
-// keptOfWant is the share of what the links that are left carry that traffic must reach.
+// keptOfWant is the share of the remaining links' capacity that traffic must reach.
 const keptOfWant = 0.95
 
 // check reports what is not as the demo promises.

@@ -53,7 +53,7 @@ func schedule(ctx context.Context, s *sight) error {
 	if err != nil {
 		return err
 	}
-	// The last packets are lost, so that all is sent and some have to be sent again.
+	// The link loses the last packets, so that the host sends everything and must repeat some.
 	const lost = 4
 	first := packet.PSNAdd(flow.QP.Config().SQPSN, (1<<20)/flow.QP.Config().PMTU-lost)
 	uplink.Lose = func(_ time.Duration, frame []byte) bool {

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/lab"
 )
 
-// A Meter samples what flows have delivered, so that it can be said how fast they were at any time.
+// A Meter samples the octets that flows have delivered, and so knows their rate at any time.
 type Meter struct {
 	world   *lab.World
 	flows   []*lab.Flow
@@ -47,8 +47,8 @@ func (m *Meter) Stop() {
 	}
 }
 
-// Rate returns the octets a second from one time to another, as far as there are samples; 0 when
-// there are not two.
+// Rate returns the octets a second between two times, as far as samples reach; 0 with fewer than
+// two samples.
 func (m *Meter) Rate(from, to time.Duration) float64 {
 	var first, last *sample
 	for i := range m.samples {

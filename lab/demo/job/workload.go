@@ -46,7 +46,7 @@ func (j *workload) flows(bytes int) (flows []lab.FlowConfig) {
 // begin starts the traffic: every queue pair writes the same memory again and again. One of a host
 // that dies ends, and the others go on.
 func (j *workload) begin(w *lab.World) (err error) {
-	// Twice the bandwidth-delay product, so that a host that writes to one other fills its links.
+	// Twice the bandwidth-delay product, so that a host fills its links with writes to a single peer.
 	c := w.Network.Congestion(j.ranks[0])
 	octets := int(2 * float64(c.Rate) / 8 * c.RTT.Seconds())
 	octets = octets/lab.MRCMTU*lab.MRCMTU + lab.MRCMTU

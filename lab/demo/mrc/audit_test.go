@@ -237,7 +237,7 @@ func (a *audit) host(wire *lab.Wire, frame []byte, l *headers) {
 	}
 }
 
-// near reports whether a packet is for another host of the T0 that it is sent to.
+// near reports whether a packet on its way to a T0 is for another host of this T0.
 func (a *audit) near(wire *lab.Wire, l *headers) bool {
 	for _, h := range a.w.Network.Hosts {
 		if addr := h.Address.As16(); string(addr[:]) == string(l.ip[24:40]) {

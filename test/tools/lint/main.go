@@ -1,6 +1,7 @@
 // Lint analyses Go code of the packages that its arguments name: go vet's analyzers, staticcheck's
 // and gosec's in one process, which loads each package once and keeps results in staticcheck's
-// cache. The module of tools is not Weft's, whose go.mod has nothing of what gosec needs.
+// cache. The tools have a module of their own, so that Weft's go.mod stays free of gosec's
+// dependencies.
 package main
 
 import (

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -439,12 +440,12 @@ func (s *tenantStory) replanned(empty map[string]bool) {
 	}
 }
 
-// byUse orders kinds: those that others use come first.
+// byUse orders resources: those that others use come first.
 func byUse(a, b string) int {
 	rank := func(key string) int {
 		return slices.Index([]string{"srv6", "tenant", "pfc"}, key[:strings.Index(key, "/")])
 	}
-	return rank(a) - rank(b)
+	return cmp.Or(rank(a)-rank(b), strings.Compare(a, b))
 }
 
 // runTenants is the run of a seed.

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -27,21 +26,8 @@ func (c *Core) SetCauses(all []api.Cause) {
 	c.settle()
 }
 
-// postAll posts the messages of notifications until ctx ends. A message that is under way then has
-// its record still.
-func (c *Controller) postAll(ctx context.Context) {
-	var under sync.WaitGroup
-	defer under.Wait()
-	for {
-		select {
-		case p := <-c.posts:
-			under.Go(func() { c.postOne(ctx, p) })
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
+// postOne posts a message of a notification. A message that is under way when ctx ends has its
+// record still.
 func (c *Controller) postOne(ctx context.Context, p notification.Post) {
 	var err error
 	if c.opts.Current != nil {

@@ -88,8 +88,8 @@ type Controller struct {
 	asked    map[uint64]chan<- any // by the id of the question
 
 	trial chan struct{} // has room for one trial at a time
-	// posts holds notification messages to post.
-	posts chan notification.Post
+	// send posts a message of a notification, and waits for nothing. For the goroutine of Run.
+	send func(notification.Post)
 	// depend holds the dependencies of jobs.
 	depend dependence
 }
@@ -115,7 +115,6 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 		opts: o, core: core,
 		connections: make(map[string]*connection), asked: make(map[uint64]chan<- any),
 		trial:  make(chan struct{}, 1),
-		posts:  make(chan notification.Post, 2*api.MaxNotifications),
 		depend: dependence{one: make(chan struct{}, 1)},
 	}
 	if c.opts.Webhooks == nil {
@@ -144,7 +143,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 func (c *Controller) Run(ctx context.Context) error {
 	posting, end := context.WithCancel(ctx)
 	var posts sync.WaitGroup
-	posts.Go(func() { c.postAll(posting) })
+	c.send = func(p notification.Post) { posts.Go(func() { c.postOne(posting, p) }) }
 	err := c.ledger.Run(ctx, c.core, c.step)
 	end()
 	posts.Wait()
@@ -213,7 +212,7 @@ func (c *Controller) hand(r *Ready) {
 		c.opts.Networks(r.Networks)
 	}
 	for _, p := range r.Posts {
-		c.posts <- p
+		c.send(p)
 	}
 	if r.Projects != nil {
 		c.members.Store(r.Projects)

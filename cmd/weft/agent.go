@@ -157,7 +157,7 @@ func (a *hostAgent) run(cmd *cobra.Command) (err error) {
 	return g.Wait()
 }
 
-// watch reports the ports that are up to the controller until ctx ends. A missing interface is down.
+// watch reports which ports are up to the controller until ctx ends. A missing one is down.
 func (a *hostAgent) watch(ctx context.Context, host *agent.Agent) error {
 	tick := time.NewTicker(watchPorts)
 	defer tick.Stop()

@@ -47,6 +47,11 @@ func TestRepairs(t *testing.T) {
 		"it was drained": {links: []api.Link{link("t0", "t1", func(s *api.LinkStatus) {
 			s.Phase, s.Cause, s.Returning = "trying", "was drained", true
 		})}},
+		"it was drained, and lost packets before": {
+			links: []api.Link{link("t0", "t1", func(s *api.LinkStatus) {
+				s.Phase, s.Cause, s.Returning = "trying", "was drained", true
+			})},
+			suspects: []api.Suspect{{Links: both, From: "t0", To: "t1", Kind: "grey", By: "selfProbes"}}},
 		"a black hole, not yet known which way": {
 			links: []api.Link{link("t0", "t1", func(s *api.LinkStatus) {
 				s.Phase, s.Cause = "held", "loses 1 of its packets"

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/reconcile"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
 )
@@ -111,3 +112,18 @@ func (Base) Object(reconcile.Owner) string                    { return "" }
 func (Base) Moving(reconcile.Owner) bool                      { return false }
 func (Base) Removal(reconcile.Owner) string                   { return "" }
 func (Base) Report()                                          {}
+
+// Kept is [Base] for a feature whose records are the resources of one kind.
+type Kept[S, D any] struct {
+	Base
+	All *resource.Collection[S, D]
+}
+
+// Keep returns a Kept without resources, for the kind of the records.
+func Keep[S, D any](e *Env, of resource.Kind) Kept[S, D] {
+	return Kept[S, D]{All: resource.NewCollection[S, D](of, e.Versions)}
+}
+
+func (k Kept[S, D]) Load(r store.Record) (ok bool, err error) { return k.All.Load(r) }
+func (k Kept[S, D]) Changes() []store.Op                      { return k.All.Changes() }
+func (k Kept[S, D]) Records() []store.Record                  { return k.All.Records() }

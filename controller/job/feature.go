@@ -16,7 +16,6 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/store"
 )
 
 // decided is what the feature made of a job. What JSON leaves out follows from the rest, or is
@@ -46,9 +45,8 @@ type item = resource.Item[api.JobSpec, decided]
 
 // Feature has the jobs of a controller.
 type Feature struct {
-	feature.Base
+	feature.Kept[api.JobSpec, decided]
 	env     *feature.Env
-	all     *resource.Collection[api.JobSpec, decided]
 	nics    map[string]*inventory.Host // of known
 	known   *inventory.Inventory
 	demands map[string]*Demand // of the feature that this one is a copy of
@@ -61,28 +59,19 @@ type Feature struct {
 // New returns the feature without jobs.
 func New(env *feature.Env) *Feature {
 	return &Feature{env: env, changed: true,
-		all: resource.NewCollection[api.JobSpec, decided](Kind.Record, env.Versions)}
+		Kept: feature.Keep[api.JobSpec, decided](env, Kind.Record)}
 }
 
 // MakeGroups has jobs make multicast groups from now on.
 func (f *Feature) MakeGroups(made Groups) { f.groups.made, f.groups.due = made, true }
 
-// Load implements feature.Feature.
-func (f *Feature) Load(r store.Record) (ok bool, err error) { return f.all.Load(r) }
-
 // Start implements feature.Feature.
 func (f *Feature) Start() { f.SetNetwork() }
 
-// Changes implements feature.Feature.
-func (f *Feature) Changes() []store.Op { return f.all.Changes() }
-
-// Records implements feature.Feature.
-func (f *Feature) Records() []store.Record { return f.all.Records() }
-
 // Fork implements feature.Feature: the copy need not plan again.
 func (f *Feature) Fork() func(feature.Feature) {
-	demands := make(map[string]*Demand, f.all.Len())
-	for _, j := range f.all.All() {
+	demands := make(map[string]*Demand, f.All.Len())
+	for _, j := range f.All.All() {
 		demands[j.Name] = j.Decided.demand
 	}
 	return func(to feature.Feature) { to.(*Feature).demands = demands }
@@ -99,7 +88,7 @@ func (f *Feature) SetNetwork() {
 	for i := range inv.Hosts {
 		f.nics[inv.Hosts[i].Name] = &inv.Hosts[i]
 	}
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		if d := f.demands[j.Name]; d != nil {
 			j.Decided.demand = d
 			continue
@@ -136,13 +125,13 @@ func ends(j *item) time.Time {
 func (f *Feature) Tick() {
 	now := f.env.Wall()
 	f.groups.due = f.groups.due || f.groups.again > 0 && f.env.Now >= f.groups.again
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		if at := ends(j); at.IsZero() || now.Before(at) {
 			continue
 		}
 		j.Decided.Ended = true
 		f.renew(j)
-		f.all.Save(j.Name)
+		f.All.Save(j.Name)
 		f.groups.due = true
 		f.change()
 		f.env.Event(api.EventJobChanged, j.Name, fmt.Sprintf(
@@ -156,7 +145,7 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 	if next := f.again; next > f.env.Now && (!ok || next < at) {
 		at, ok = next, true
 	}
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		if end := ends(j); !end.IsZero() {
 			if t := end.Sub(f.env.Start); !ok || t < at {
 				at, ok = t, true
@@ -199,7 +188,7 @@ func (f *Feature) Changed() bool {
 
 // Tasks returns the jobs whose readiness matters: all but those that are Done.
 func (f *Feature) Tasks() (out []Task) {
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		if f.phase(j) != api.PhaseDone {
 			out = append(out, task(j))
 		}
@@ -209,7 +198,7 @@ func (f *Feature) Tasks() (out []Task) {
 
 // Wants returns what the jobs whose readiness matters want of the MRC fabric.
 func (f *Feature) Wants() (out []fabricview.Job) {
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		if d := j.Decided.demand; d != nil && (f.phase(j) != api.PhaseDone || f.asks(j.Name)) {
 			out = append(out, fabricview.Job{Need: &d.Need, Over: over(j), Since: j.Decided.since})
 		}
@@ -219,7 +208,7 @@ func (f *Feature) Wants() (out []fabricview.Job) {
 
 // Task returns one of the jobs. The error is an *api.Error.
 func (f *Feature) Task(name string) (Task, error) {
-	j, err := f.all.Find(name)
+	j, err := f.All.Find(name)
 	if err != nil {
 		return Task{}, err
 	}
@@ -277,7 +266,7 @@ func (f *Feature) SetReadiness(
 	t *Task, r api.JobReadiness, behind bool, on *fabricview.Reading,
 ) {
 	name, version := t.Name, t.Version
-	j := f.all.Get(name)
+	j := f.All.Get(name)
 	if j == nil || j.Version != version || over(j) != t.Over {
 		return
 	}

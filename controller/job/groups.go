@@ -121,7 +121,7 @@ func (f *Feature) Settle() (more bool) {
 	before := g.of
 	g.of = make(map[string][]*wanted)
 	var all []*wanted
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		if w := f.wants(j); len(w) > 0 {
 			g.of[j.Name] = w
 			all = append(all, w...)
@@ -222,7 +222,7 @@ func (f *Feature) tellRefused(before map[string][]*wanted) {
 			was[[2]string{w.job, w.own}] = w.refused
 		}
 	}
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		for _, w := range f.groups.of[j.Name] {
 			if w.refused != "" && was[[2]string{w.job, w.own}] != w.refused {
 				f.env.Event(api.EventJobChanged, j.Name, fmt.Sprintf("no multicast group for %s: %s",

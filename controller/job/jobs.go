@@ -11,7 +11,7 @@ import (
 
 // Jobs returns the jobs.
 func (f *Feature) Jobs() resource.Resources[api.JobSpec, api.Job] {
-	return resource.Written[api.JobSpec, decided, api.Job]{All: f.all, Env: f.env, Decide: f.decide,
+	return resource.Written[api.JobSpec, decided, api.Job]{All: f.All, Env: f.env, Decide: f.decide,
 		View: f.view, Gone: f.gone, Changed: f.follow}
 }
 
@@ -71,7 +71,7 @@ func (f *Feature) apart(j *item, pre resource.Precondition) error {
 		return nil
 	}
 	var mine map[string]bool
-	for _, o := range f.all.All() {
+	for _, o := range f.All.All() {
 		if o.Name == j.Name || over(o) || o.Decided.demand == nil ||
 			!o.Spec.Exclusive && !j.Spec.Exclusive {
 			continue
@@ -107,7 +107,7 @@ func (f *Feature) gone(j *item, _ resource.Precondition) error {
 
 // Renew renews the lease of a job that has not ended.
 func (f *Feature) Renew(name string, pre resource.Precondition) error {
-	j, err := f.all.CheckDelete(name, pre)
+	j, err := f.All.CheckDelete(name, pre)
 	switch {
 	case err != nil:
 		return err
@@ -119,7 +119,7 @@ func (f *Feature) Renew(name string, pre resource.Precondition) error {
 			Message: fmt.Sprintf("job %q has no lease: want spec.lease, a duration", name)}
 	}
 	j.Decided.Renewed = f.env.Wall()
-	f.all.Save(name)
+	f.All.Save(name)
 	return nil
 }
 

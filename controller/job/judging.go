@@ -77,7 +77,7 @@ func (f *Feature) Work() feature.Work {
 	f.seen, f.fresh, f.again = f.env.Fabric, false, 0
 	var all []Known
 	var switches map[string]ready.Fact
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		r, due := f.due(j)
 		switch {
 		case due:
@@ -146,7 +146,7 @@ func (f *Feature) knownOf(j *item, r *fabricview.Reading, switches map[string]re
 func (f *Feature) Ask(names []string) (id uint64) {
 	q := question{id: f.env.Question(), names: names, since: f.env.Wanted + 1}
 	for _, name := range names {
-		if j := f.all.Get(name); j != nil && j.Decided.demand != nil {
+		if j := f.All.Get(name); j != nil && j.Decided.demand != nil {
 			j.Decided.since = q.since
 		}
 	}
@@ -166,7 +166,7 @@ func (f *Feature) answer() {
 	f.asked = slices.DeleteFunc(f.asked, func(q question) bool {
 		out := []Known{}
 		for _, name := range q.names {
-			j := f.all.Get(name)
+			j := f.All.Get(name)
 			if j == nil {
 				continue
 			}

@@ -20,7 +20,6 @@ import (
 	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -45,9 +44,8 @@ type item = resource.Item[api.PathLeaseSpec, decided]
 
 // Feature has the leases of a controller.
 type Feature struct {
-	feature.Base
+	feature.Kept[api.PathLeaseSpec, decided]
 	env    *feature.Env
-	all    *resource.Collection[api.PathLeaseSpec, decided]
 	ledger *lease.Ledger
 	// network is what the ledger is of; nil: it is not known, and why has the reason.
 	network *lease.Network
@@ -86,7 +84,7 @@ func (f *Feature) terms(name string) Terms {
 
 // Held returns the links that a lease holds, and the bit/s of its paths.
 func (f *Feature) Held(name string) (links int, bandwidth uint64) {
-	if j := f.all.Get(name); j != nil && j.Decided.Has != nil {
+	if j := f.All.Get(name); j != nil && j.Decided.Has != nil {
 		return j.Decided.Has.Links(), j.Spec.Reserves()
 	}
 	return 0, 0
@@ -95,7 +93,7 @@ func (f *Feature) Held(name string) (links int, bandwidth uint64) {
 // New returns the feature without leases.
 func New(env *feature.Env) *Feature {
 	f := &Feature{env: env, why: "the paths of the fabric are not known yet",
-		all: resource.NewCollection[api.PathLeaseSpec, decided](Kind.Record, env.Versions)}
+		Kept: feature.Keep[api.PathLeaseSpec, decided](env, Kind.Record)}
 	f.ledger = lease.New(func(from, to string) []lease.Path {
 		if f.network == nil {
 			return nil
@@ -106,13 +104,10 @@ func New(env *feature.Env) *Feature {
 	return f
 }
 
-// Load implements feature.Feature.
-func (f *Feature) Load(r store.Record) (ok bool, err error) { return f.all.Load(r) }
-
 // Start implements feature.Feature.
 func (f *Feature) Start() {
 	var has []lease.Lease
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		if l := j.Decided.Has; l != nil {
 			l.Request = requestOf(j.Name, &j.Spec) // the record has what the spec lacks
 			has = append(has, *l)
@@ -124,12 +119,6 @@ func (f *Feature) Start() {
 		f.setLinks()
 	}
 }
-
-// Changes implements feature.Feature.
-func (f *Feature) Changes() []store.Op { return f.all.Changes() }
-
-// Records implements feature.Feature.
-func (f *Feature) Records() []store.Record { return f.all.Records() }
 
 // Fork implements feature.Feature.
 func (f *Feature) Fork() func(feature.Feature) {
@@ -169,7 +158,7 @@ func (f *Feature) Settle() (more bool) {
 
 // behind reports whether there are leases that have not followed the newest view of the fabric.
 func (f *Feature) behind() bool {
-	return f.env.Fabric != f.seen && slices.ContainsFunc(f.all.All(), func(j *item) bool {
+	return f.env.Fabric != f.seen && slices.ContainsFunc(f.All.All(), func(j *item) bool {
 		return j.Decided.Has != nil
 	})
 }
@@ -239,14 +228,14 @@ func (f *Feature) settle() {
 // took notes what the ledger has changed.
 func (f *Feature) took(changes []lease.Change) {
 	for _, c := range changes {
-		j := f.all.Get(c.Name)
+		j := f.All.Get(c.Name)
 		if j == nil {
 			continue
 		}
 		switch c.What {
 		case lease.Expired:
 			j.Decided.Has, j.Decided.Ended, j.Decided.Reason = nil, f.env.Wall(), c.Reason
-			f.all.Save(c.Name)
+			f.All.Save(c.Name)
 			f.env.Event(api.EventLeaseChanged, c.Name, "ended: "+c.Reason, nil)
 		case lease.Moves:
 			f.env.Event(api.EventLeaseChanged, c.Name, "moves to other paths: "+f.lost(c.Name), nil)
@@ -257,7 +246,7 @@ func (f *Feature) took(changes []lease.Change) {
 			f.env.Event(api.EventLeaseChanged, c.Name, "it has paths again", nil)
 		}
 	}
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		f.note(j)
 	}
 }
@@ -278,7 +267,7 @@ func (f *Feature) note(j *item) {
 	now, ok := f.ledger.Lease(j.Name)
 	if ok && !reflect.DeepEqual(*j.Decided.Has, now) {
 		j.Decided.Has = &now
-		f.all.Save(j.Name)
+		f.All.Save(j.Name)
 	}
 }
 
@@ -288,9 +277,9 @@ func (f *Feature) Tick() {
 	if at, ok := f.ledger.Next(); ok && !now.Before(at) {
 		f.settle()
 	}
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		if e := j.Decided.Ended; !e.IsZero() && !now.Before(e.Add(keepEnded)) {
-			f.all.Delete(j.Name)
+			f.All.Delete(j.Name)
 			f.removed = append(f.removed, j.Name)
 			f.env.Event(api.EventLeaseDeleted, j.Name, fmt.Sprintf("it ended %v ago", keepEnded), nil)
 		}
@@ -310,7 +299,7 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 	if f.behind() && (!ok || f.next < at) {
 		at, ok = f.next, true
 	}
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		if e := j.Decided.Ended; !e.IsZero() {
 			soonest(e.Add(keepEnded))
 		}
@@ -322,7 +311,7 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 // itself.
 func (f *Feature) Blocking(job string, fabric *ready.Fabric) (out []ready.Other) {
 	held := make(map[string]*item)
-	for _, j := range f.all.All() {
+	for _, j := range f.All.All() {
 		l := j.Decided.Has
 		if l == nil || j.Spec.Sharing != api.LeaseExclusive || l.Phase == lease.Broken ||
 			job != "" && j.Spec.Job == job {

@@ -15,7 +15,7 @@ import (
 
 // Leases returns the leases.
 func (f *Feature) Leases() resource.Resources[api.PathLeaseSpec, api.PathLease] {
-	return resource.Written[api.PathLeaseSpec, decided, api.PathLease]{All: f.all, Env: f.env,
+	return resource.Written[api.PathLeaseSpec, decided, api.PathLease]{All: f.All, Env: f.env,
 		Decide: f.decide, View: f.view, Gone: f.gone, Changed: f.settle}
 }
 
@@ -47,9 +47,9 @@ func (f *Feature) decide(old, j *item, pre resource.Precondition) error {
 	if old != nil && old.Decided.Has != nil {
 		return f.amend(old, j)
 	}
-	if old == nil && f.all.Len() >= api.MaxLeases {
+	if old == nil && f.All.Len() >= api.MaxLeases {
 		return &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
-			"there are %d leases, and may be no more", f.all.Len())}
+			"there are %d leases, and may be no more", f.All.Len())}
 	}
 	if f.network == nil {
 		return &api.Error{Code: api.CodeUnavailable, Message: "no lease can be granted: " + f.why}
@@ -208,12 +208,12 @@ func (f *Feature) Moved(name string, pre resource.Precondition) error {
 
 // act has something done with a lease that has not ended.
 func (f *Feature) act(name string, pre resource.Precondition, do func() error) error {
-	if _, err := f.all.CheckDelete(name, pre); err != nil {
+	if _, err := f.All.CheckDelete(name, pre); err != nil {
 		return err
 	}
 	f.Follow()
 	f.took(f.ledger.Expire(f.env.Wall()))
-	j := f.all.Get(name)
+	j := f.All.Get(name)
 	if j.Decided.Has == nil {
 		return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf(
 			"lease %q has ended: want one that has not; a PUT of it asks for paths anew", name)}

@@ -113,7 +113,7 @@ func (f *Feature) findRunning() {
 
 // Exclusive reports whether there are exclusive leases that have not ended.
 func (f *Feature) Exclusive() bool {
-	return slices.ContainsFunc(f.all.All(), func(j *item) bool {
+	return slices.ContainsFunc(f.All.All(), func(j *item) bool {
 		return j.Decided.Has != nil && j.Decided.Has.Sharing == lease.Exclusive
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/store"
 )
 
 // decided holds the feature's decisions about a maintenance.
@@ -61,9 +60,8 @@ type Concern struct {
 
 // Feature has the maintenances of a controller.
 type Feature struct {
-	feature.Base
+	feature.Kept[api.MaintenanceSpec, decided]
 	env     *feature.Env
-	all     *resource.Collection[api.MaintenanceSpec, decided]
 	changed bool // since the last call of Changed
 	looking bool // Work is under way
 
@@ -74,26 +72,17 @@ type Feature struct {
 // New returns the feature without maintenances.
 func New(env *feature.Env) *Feature {
 	return &Feature{env: env, changed: true,
-		all: resource.NewCollection[api.MaintenanceSpec, decided](Kind.Record, env.Versions)}
+		Kept: feature.Keep[api.MaintenanceSpec, decided](env, Kind.Record)}
 }
-
-// Load implements feature.Feature.
-func (f *Feature) Load(r store.Record) (ok bool, err error) { return f.all.Load(r) }
-
-// Changes implements feature.Feature.
-func (f *Feature) Changes() []store.Op { return f.all.Changes() }
-
-// Records implements feature.Feature.
-func (f *Feature) Records() []store.Record { return f.all.Records() }
 
 // Fork implements feature.Feature.
 func (f *Feature) Fork() func(feature.Feature) {
 	looks := make(map[string]*Look)
-	for _, m := range f.all.All() {
+	for _, m := range f.All.All() {
 		looks[m.Name] = m.Decided.look
 	}
 	return func(to feature.Feature) {
-		for _, m := range to.(*Feature).all.All() {
+		for _, m := range to.(*Feature).All.All() {
 			m.Decided.look = looks[m.Name]
 		}
 	}
@@ -115,7 +104,7 @@ func holds(s *api.MaintenanceSpec, now time.Time) bool {
 // Held returns the objects that are to be drained now, each once.
 func (f *Feature) Held() (out []api.MaintenanceObject) {
 	now := f.env.Wall()
-	for _, m := range f.all.All() {
+	for _, m := range f.All.All() {
 		if !holds(&m.Spec, now) {
 			continue
 		}
@@ -163,7 +152,7 @@ func (f *Feature) Work() feature.Work {
 		return nil
 	}
 	var all []*item
-	for _, m := range f.all.All() {
+	for _, m := range f.All.All() {
 		look := m.Decided.look
 		if !m.Decided.Ended && (look == nil || look.losses != losses || look.jobs != generation) {
 			c := *m
@@ -183,7 +172,7 @@ func (f *Feature) Work() feature.Work {
 		return func() {
 			f.looking = false
 			for _, m := range all {
-				if now := f.all.Get(m.Name); now != nil && now.Version == m.Version {
+				if now := f.All.Get(m.Name); now != nil && now.Version == m.Version {
 					now.Decided.look = m.Decided.look
 				}
 			}
@@ -193,7 +182,7 @@ func (f *Feature) Work() feature.Work {
 
 // Tick implements feature.Feature.
 func (f *Feature) Tick() {
-	for _, m := range f.all.All() {
+	for _, m := range f.All.All() {
 		f.begin(m)
 	}
 }
@@ -203,11 +192,11 @@ func (f *Feature) begin(m *item) {
 	now, d := f.env.Wall(), &m.Decided
 	if over := !now.Before(m.Spec.Until); over && !d.Ended {
 		d.Ended, f.changed = true, true
-		f.all.Save(m.Name)
+		f.All.Save(m.Name)
 		f.env.Event(api.EventMaintenanceEnded, m.Name, "ended: what was drained is used again", nil)
 	} else if !over && !d.Begun && holds(&m.Spec, now) {
 		d.Begun, f.changed = true, true
-		f.all.Save(m.Name)
+		f.All.Save(m.Name)
 		f.env.Event(api.EventMaintenanceBegan, m.Name,
 			fmt.Sprintf("%d objects are drained", len(m.Spec.Objects)), nil)
 	}
@@ -215,7 +204,7 @@ func (f *Feature) begin(m *item) {
 
 // Next implements feature.Feature.
 func (f *Feature) Next() (at time.Duration, ok bool) {
-	for _, m := range f.all.All() {
+	for _, m := range f.All.All() {
 		next := m.Spec.Until
 		switch {
 		case m.Decided.Ended:
@@ -235,7 +224,7 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 // the job ends.
 func (f *Feature) Blocking(job string, version uint64, ends time.Time) (out []ready.Other) {
 	now := f.env.Wall()
-	for _, m := range f.all.All() {
+	for _, m := range f.All.All() {
 		drains := m.Spec.Drains()
 		if !now.Before(m.Spec.Until) || now.Before(drains) && (ends.IsZero() || !drains.Before(ends)) {
 			continue

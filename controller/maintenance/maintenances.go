@@ -13,7 +13,7 @@ import (
 
 // Maintenances returns the maintenances.
 func (f *Feature) Maintenances() resource.Resources[api.MaintenanceSpec, api.Maintenance] {
-	return resource.Written[api.MaintenanceSpec, decided, api.Maintenance]{All: f.all, Env: f.env,
+	return resource.Written[api.MaintenanceSpec, decided, api.Maintenance]{All: f.All, Env: f.env,
 		Decide: f.decide, View: f.view, Gone: f.gone, Changed: func() { f.changed = true }}
 }
 
@@ -35,9 +35,9 @@ func (f *Feature) decide(old, m *item, _ resource.Precondition) error {
 	case look.Why != "":
 		return &api.Error{Code: api.CodeUnavailable,
 			Message: "what would be drained is not known: " + look.Why}
-	case old == nil && f.all.Len() >= api.MaxMaintenances:
+	case old == nil && f.All.Len() >= api.MaxMaintenances:
 		return &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
-			"there are %d maintenances, and may be no more", f.all.Len())}
+			"there are %d maintenances, and may be no more", f.All.Len())}
 	}
 	if err := refusal(spec, look); err != nil {
 		return err

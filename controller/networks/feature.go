@@ -13,7 +13,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -27,34 +26,23 @@ type network = resource.Item[api.NetworkSpec, decided]
 
 // Feature has the networks of a controller.
 type Feature struct {
-	feature.Base
+	feature.Kept[api.NetworkSpec, decided]
 	env     *feature.Env
-	all     *resource.Collection[api.NetworkSpec, decided]
 	changed bool // since the last call of Take
 }
 
 // New returns the feature without networks.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, all: resource.NewCollection[api.NetworkSpec, decided](Kind.Record,
-		env.Versions)}
+	return &Feature{env: env, Kept: feature.Keep[api.NetworkSpec, decided](env, Kind.Record)}
 }
-
-// Load implements feature.Feature.
-func (f *Feature) Load(r store.Record) (ok bool, err error) { return f.all.Load(r) }
 
 // Start implements feature.Feature.
 func (f *Feature) Start() {
-	for _, n := range f.all.All() {
+	for _, n := range f.All.All() {
 		n.Decided.described = n.Spec.Snapshot()
 		f.changed = true
 	}
 }
-
-// Changes implements feature.Feature.
-func (f *Feature) Changes() []store.Op { return f.all.Changes() }
-
-// Records implements feature.Feature.
-func (f *Feature) Records() []store.Record { return f.all.Records() }
 
 // Take returns what all networks describe, in the order of their names; ok is false when
 // nothing has changed since the last call.
@@ -63,7 +51,7 @@ func (f *Feature) Take() (sources []topology.Source, ok bool) {
 		return nil, false
 	}
 	f.changed = false
-	for _, n := range f.all.All() {
+	for _, n := range f.All.All() {
 		sources = append(sources, topology.Source{Name: sourcePrefix + n.Name,
 			Snapshot: n.Decided.described})
 	}
@@ -72,7 +60,7 @@ func (f *Feature) Take() (sources []topology.Source, ok bool) {
 
 // Networks returns the networks.
 func (f *Feature) Networks() resource.Resources[api.NetworkSpec, api.Network] {
-	return resource.Written[api.NetworkSpec, decided, api.Network]{All: f.all, Env: f.env,
+	return resource.Written[api.NetworkSpec, decided, api.Network]{All: f.All, Env: f.env,
 		Decide: f.decide, View: f.view, Gone: f.gone, Changed: func() { f.changed = true }}
 }
 

@@ -83,9 +83,8 @@ type Post struct {
 
 // Feature has the notifications of a controller.
 type Feature struct {
-	feature.Base
+	feature.Kept[api.NotificationSpec, decided]
 	env     *feature.Env
-	all     *resource.Collection[api.NotificationSpec, decided]
 	live    map[string]*live
 	unsaved map[string]*message // records of messages; nil: it goes
 	causes  []api.Cause
@@ -96,7 +95,7 @@ type Feature struct {
 // New returns the feature without notifications.
 func New(env *feature.Env) *Feature {
 	return &Feature{env: env, live: make(map[string]*live), unsaved: make(map[string]*message),
-		all: resource.NewCollection[api.NotificationSpec, decided](Kind.Record, env.Versions)}
+		Kept: feature.Keep[api.NotificationSpec, decided](env, Kind.Record)}
 }
 
 // messages is what the keys of the records of messages begin with: the name of the notification and
@@ -113,7 +112,7 @@ func messageKey(name string, serial uint64) string {
 func (f *Feature) Load(r store.Record) (ok bool, err error) {
 	rest, ok := strings.CutPrefix(r.Key, messages)
 	if !ok {
-		return f.all.Load(r)
+		return f.All.Load(r)
 	}
 	var m message
 	if err := json.Unmarshal(r.Value, &m); err != nil {
@@ -128,7 +127,7 @@ func (f *Feature) Load(r store.Record) (ok bool, err error) {
 // Start implements feature.Feature.
 func (f *Feature) Start() {
 	for name, l := range f.live {
-		if f.all.Get(name) == nil { // of an earlier format
+		if f.All.Get(name) == nil { // of an earlier format
 			f.forget(name)
 			continue
 		}
@@ -138,7 +137,7 @@ func (f *Feature) Start() {
 
 // Changes implements feature.Feature.
 func (f *Feature) Changes() []store.Op {
-	out := f.all.Changes()
+	out := f.All.Changes()
 	for _, key := range slices.Sorted(maps.Keys(f.unsaved)) {
 		op := store.Op{Key: key}
 		if m := f.unsaved[key]; m != nil {
@@ -152,8 +151,8 @@ func (f *Feature) Changes() []store.Op {
 
 // Records implements feature.Feature.
 func (f *Feature) Records() []store.Record {
-	out := f.all.Records()
-	for _, n := range f.all.All() {
+	out := f.All.Records()
+	for _, n := range f.All.All() {
 		for _, m := range f.of(n.Name).queue {
 			out = append(out, store.Record{Key: messageKey(n.Name, m.Serial), Value: resource.Encode(m)})
 		}
@@ -192,7 +191,7 @@ func (f *Feature) SetCauses(all []api.Cause) {
 
 // Tick implements feature.Feature.
 func (f *Feature) Tick() {
-	for _, n := range f.all.All() {
+	for _, n := range f.All.All() {
 		l := f.of(n.Name)
 		for _, noticed := range l.noticed {
 			if f.env.Now >= f.due(n, noticed) {
@@ -220,7 +219,7 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 			at, ok = d, true
 		}
 	}
-	for _, n := range f.all.All() {
+	for _, n := range f.All.All() {
 		l := f.of(n.Name)
 		for _, noticed := range l.noticed {
 			sooner(f.due(n, noticed))
@@ -248,7 +247,7 @@ func (f *Feature) look() {
 	if !f.known {
 		return
 	}
-	for _, n := range f.all.All() {
+	for _, n := range f.All.All() {
 		if n.Decided.Secret != "" {
 			f.compare(n, f.of(n.Name))
 		}
@@ -313,7 +312,7 @@ func (f *Feature) compare(n *item, l *live) {
 		if c.what == api.EventCauseBegan && len(n.Decided.Told) >= api.MaxTold {
 			l.over[key] = true
 			n.Decided.Lost++
-			f.all.Save(n.Name)
+			f.All.Save(n.Name)
 			continue
 		}
 		delete(l.over, key)
@@ -345,7 +344,7 @@ func (f *Feature) enqueue(n *item, l *live, c change) {
 	}
 	l.queue = append(l.queue, m)
 	f.unsaved[messageKey(n.Name, m.Serial)] = m
-	f.all.Save(n.Name)
+	f.All.Save(n.Name)
 }
 
 // messageID returns the id of a message, unique among the messages of all controllers.
@@ -363,12 +362,12 @@ func (f *Feature) lose(n *item, l *live, at int) {
 func (f *Feature) remove(n *item, l *live, at int) {
 	f.unsaved[messageKey(n.Name, l.queue[at].Serial)] = nil
 	l.queue = slices.Delete(l.queue, at, at+1)
-	f.all.Save(n.Name)
+	f.All.Save(n.Name)
 }
 
 // Posts returns the messages to post now, at most one for each notification.
 func (f *Feature) Posts() (out []Post) {
-	for _, n := range f.all.All() {
+	for _, n := range f.All.All() {
 		l := f.of(n.Name)
 		if len(l.queue) == 0 || l.sending != "" || n.Decided.Secret == "" || f.env.Now < l.next {
 			continue
@@ -391,7 +390,7 @@ func (f *Feature) post(n *item, id string, body []byte) Post {
 // Posted reports the outcome of a posted message: failed says why the receiver has not accepted the
 // message, nil means accepted.
 func (f *Feature) Posted(name, id string, failed error) {
-	n, l := f.all.Get(name), f.live[name]
+	n, l := f.All.Get(name), f.live[name]
 	if n == nil || l == nil || l.sending != id {
 		return // it was deleted, or has another receiver by now
 	}
@@ -434,7 +433,7 @@ func pause(id string, failures int) time.Duration {
 
 // Test returns a message that tells a receiver of nothing.
 func (f *Feature) Test(name string) (Post, error) {
-	n, err := f.all.Find(name)
+	n, err := f.All.Find(name)
 	if err != nil {
 		return Post{}, err
 	}
@@ -452,7 +451,7 @@ func (f *Feature) Test(name string) (Post, error) {
 // Notifications returns the notifications. A spec without a secret keeps the secret that there is;
 // another receiver is told of everything from the beginning.
 func (f *Feature) Notifications() resource.Resources[api.NotificationSpec, api.Notification] {
-	return resource.Written[api.NotificationSpec, decided, api.Notification]{All: f.all, Env: f.env,
+	return resource.Written[api.NotificationSpec, decided, api.Notification]{All: f.All, Env: f.env,
 		Decide: f.decide, View: f.view, Gone: f.gone, Changed: f.look}
 }
 
@@ -461,7 +460,7 @@ func (f *Feature) decide(old, n *item, _ resource.Precondition) error {
 	if err := n.Spec.Validate(); err != nil {
 		return err
 	}
-	if old == nil && f.all.Len() >= api.MaxNotifications {
+	if old == nil && f.All.Len() >= api.MaxNotifications {
 		return &api.Error{Code: api.CodeLimit, Message: fmt.Sprintf(
 			"there are %d notifications: want at most that many", api.MaxNotifications)}
 	}

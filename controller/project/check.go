@@ -19,7 +19,7 @@ const mostForeign = 16
 // ([api.CodeLimit]). The core calls Check when it decides the write, for every writer. A resource
 // outside all projects may name things that no project has for itself.
 func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) error {
-	if f.all.Len() == 0 && pre.Sees == nil {
+	if f.All.Len() == 0 && pre.Sees == nil {
 		return nil
 	}
 	of := f.Of(name)
@@ -32,7 +32,7 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 	var theirs map[string]bool // hosts
 	if (kind == Jobs || kind == Leases) && of != "" {
 		theirs = make(map[string]bool)
-		for _, h := range f.all.Get(of).Spec.Hosts {
+		for _, h := range f.All.Get(of).Spec.Hosts {
 			theirs[h.Name] = true
 		}
 	}
@@ -57,7 +57,7 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 // MayUse reports whether the project of a group may use a host: the project has the host, or, for a
 // group outside all projects, no project has the host for itself.
 func (f *Feature) MayUse(group, host string) bool {
-	if f.all.Len() == 0 {
+	if f.All.Len() == 0 {
 		return true
 	}
 	return f.foreign(f.Of(group), &api.Named{Kind: api.ThingHost, Text: host},
@@ -87,11 +87,11 @@ func (f *Feature) foreign(of string, n *api.Named, pre resource.Precondition) st
 		}
 		return ""
 	}
-	if has, _ := f.has(&f.all.Get(of).Spec, n); has {
+	if has, _ := f.has(&f.All.Get(of).Spec, n); has {
 		return ""
 	}
 	owner := ""
-	for _, p := range f.all.All() {
+	for _, p := range f.All.All() {
 		if has, _ := f.has(&p.Spec, n); has {
 			owner = p.Name
 			break
@@ -117,7 +117,7 @@ func (f *Feature) want(of, owner string, pre resource.Precondition) string {
 // exclusive returns the project that has a thing for itself, or "". The project of a host also has
 // the port in front of the host.
 func (f *Feature) exclusive(n *api.Named) string {
-	for _, p := range f.all.All() {
+	for _, p := range f.All.All() {
 		if has, shared := f.has(&p.Spec, n); has && !shared {
 			return p.Name
 		}
@@ -137,7 +137,7 @@ func (f *Feature) exclusive(n *api.Named) string {
 func (f *Feature) reaches(of, policy string) bool {
 	ends, ok := f.ends[policy]
 	for _, end := range ends {
-		ok = ok && slices.ContainsFunc(f.all.Get(of).Spec.Ports,
+		ok = ok && slices.ContainsFunc(f.All.Get(of).Spec.Ports,
 			func(p api.ProjectPort) bool { return p.Switch == end })
 	}
 	return ok
@@ -166,7 +166,7 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 	if was != nil {
 		had = count([]*use{was})
 	}
-	p := &f.all.Get(of).Spec
+	p := &f.All.Get(of).Spec
 	for _, q := range []struct {
 		field, what      string
 		limit            *int
@@ -218,7 +218,7 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 // fits returns why a project may not have a spec: the spec takes a thing that another project has
 // for itself, or takes away a thing that a resource uses.
 func (f *Feature) fits(name string, spec *api.ProjectSpec) error {
-	if f.all.Get(name) == nil && f.all.Len() >= MaxProjects {
+	if f.All.Get(name) == nil && f.All.Len() >= MaxProjects {
 		return api.Refuse([]api.FieldError{{
 			Field: "name", Code: api.CodeLimit, Value: "one more", Want: fmt.Sprintf("at most %d projects",
 				MaxProjects), Limit: api.Limit(MaxProjects),
@@ -229,11 +229,11 @@ func (f *Feature) fits(name string, spec *api.ProjectSpec) error {
 		found = append(found, api.FieldError{Field: field, Code: api.CodeConflict, Value: value,
 			Want: want})
 	}
-	for _, o := range f.all.All() {
+	for _, o := range f.All.All() {
 		if o.Name == name {
 			continue
 		}
-		if f.all.Get(name) == nil && (api.Covers(o.Name, name) || api.Covers(name, o.Name)) {
+		if f.All.Get(name) == nil && (api.Covers(o.Name, name) || api.Covers(name, o.Name)) {
 			conflict("name", name, fmt.Sprintf("a name that is not within that of another project, as "+
 				"project %s", o.Name))
 		}

@@ -54,9 +54,8 @@ func (u *use) key() string { return u.kind + u.name }
 
 // Feature has the projects of a controller.
 type Feature struct {
-	feature.Base
+	feature.Kept[api.ProjectSpec, decided]
 	env     *feature.Env
-	all     *resource.Collection[api.ProjectSpec, decided]
 	uses    map[string]*use      // of what projects make, by kind and name
 	ends    map[string][2]string // the switches at the ends of SRv6 policies, by name
 	changed bool                 // since the last call of Take
@@ -72,14 +71,14 @@ type Feature struct {
 
 // New returns the feature without projects.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env, all: resource.NewCollection[api.ProjectSpec, decided](Kind.Record,
-		env.Versions), uses: make(map[string]*use), ends: make(map[string][2]string),
+	return &Feature{env: env, Kept: feature.Keep[api.ProjectSpec, decided](env, Kind.Record),
+		uses: make(map[string]*use), ends: make(map[string][2]string),
 		tenants: make(map[string]bool)}
 }
 
 // Changes implements feature.Feature.
 func (f *Feature) Changes() []store.Op {
-	out := f.all.Changes()
+	out := f.All.Changes()
 	if f.unsaved {
 		f.unsaved = false
 		out = append(out, store.Op{Key: migratedKey, Value: []byte("1")})
@@ -89,7 +88,7 @@ func (f *Feature) Changes() []store.Op {
 
 // Records implements feature.Feature.
 func (f *Feature) Records() []store.Record {
-	out := f.all.Records()
+	out := f.All.Records()
 	if f.migrated {
 		out = append(out, store.Record{Key: migratedKey, Value: []byte("1")})
 	}
@@ -108,8 +107,8 @@ func (f *Feature) Take() (ps *access.Projects, ok bool) {
 
 // Members returns the projects with their members.
 func (f *Feature) Members() *access.Projects {
-	specs := make(map[string]api.ProjectSpec, f.all.Len())
-	for _, p := range f.all.All() {
+	specs := make(map[string]api.ProjectSpec, f.All.Len())
+	for _, p := range f.All.All() {
 		specs[p.Name] = clone(p.Spec)
 	}
 	return access.NewProjects(specs)
@@ -119,7 +118,7 @@ func (f *Feature) Members() *access.Projects {
 func (f *Feature) Of(name string) string { return api.ProjectOf(name, f.known) }
 
 // known reports whether there is a project of a name.
-func (f *Feature) known(name string) bool { return f.all.Get(name) != nil }
+func (f *Feature) known(name string) bool { return f.All.Get(name) != nil }
 
 // Took notes what a resource names now; no spec: it was deleted.
 func (f *Feature) Took(kind, name string, spec any) {
@@ -166,7 +165,7 @@ func (f *Feature) of(project string) (out []*use) {
 // Projects returns the projects. A spec is refused that takes away what a resource uses, of the
 // project or of administrators.
 func (f *Feature) Projects() resource.Resources[api.ProjectSpec, api.Project] {
-	return resource.Written[api.ProjectSpec, decided, api.Project]{All: f.all, Env: f.env,
+	return resource.Written[api.ProjectSpec, decided, api.Project]{All: f.All, Env: f.env,
 		Decide: f.decide, View: f.view, Gone: f.gone, Changed: f.isolate}
 }
 
@@ -235,7 +234,7 @@ func (f *Feature) host(name string) *inventory.Host {
 func (f *Feature) isolate() {
 	f.changed = true
 	var isolated []plan.Isolated
-	for _, p := range f.all.All() {
+	for _, p := range f.All.All() {
 		if s := &p.Spec; s.Isolated {
 			isolated = append(isolated, plan.Isolated{
 				Name: p.Name, Hosts: slices.Clone(s.Hosts), Ports: slices.Clone(s.Ports),
@@ -291,7 +290,7 @@ func (f *Feature) view(p *project) api.Project {
 // LeaseTerms returns the spec of a project, and how many links a lease of it may hold beside the
 // others; nil: any number.
 func (f *Feature) LeaseTerms(name, lease string) (s api.ProjectSpec, links *int) {
-	s = f.all.Get(name).Spec
+	s = f.All.Get(name).Spec
 	if most := s.Quotas.LeaseLinks; most != nil {
 		used, _ := f.Leased(lease)
 		n := *most - f.count(f.of(name)).LeaseLinks + used

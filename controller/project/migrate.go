@@ -38,7 +38,7 @@ func (f *Feature) Load(r store.Record) (ok bool, err error) {
 		}
 		return false, nil
 	}
-	return f.all.Load(r)
+	return f.All.Load(r)
 }
 
 func (f *Feature) tenant(g api.Grant) {
@@ -82,7 +82,7 @@ func (f *Feature) Start() {
 				give(&spec, n, len(who) > 1)
 			}
 		}
-		f.all.Put(name, spec, f.env.Wall())
+		f.All.Put(name, spec, f.env.Wall())
 		f.notes = append(f.notes, fmt.Sprintf("project %s was made of tenant %s: %d resources, %d "+
 			"hosts, %d ports, %d proxy addresses, %d designated QPNs, slices %v, priorities %v",
 			name, name, resources, len(spec.Hosts), len(spec.Ports), len(spec.Proxies), len(spec.QPNs),

@@ -11,7 +11,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/store"
 )
 
 type item = resource.Item[api.SilenceSpec, decided]
@@ -23,32 +22,21 @@ type decided struct {
 
 // Feature has the silences of a controller.
 type Feature struct {
-	feature.Base
+	feature.Kept[api.SilenceSpec, decided]
 	env *feature.Env
-	all *resource.Collection[api.SilenceSpec, decided]
 }
 
 // New returns the feature without silences.
 func New(env *feature.Env) *Feature {
-	return &Feature{env: env,
-		all: resource.NewCollection[api.SilenceSpec, decided](Kind.Record, env.Versions)}
+	return &Feature{env: env, Kept: feature.Keep[api.SilenceSpec, decided](env, Kind.Record)}
 }
-
-// Load implements feature.Feature.
-func (f *Feature) Load(r store.Record) (ok bool, err error) { return f.all.Load(r) }
-
-// Changes implements feature.Feature.
-func (f *Feature) Changes() []store.Op { return f.all.Changes() }
-
-// Records implements feature.Feature.
-func (f *Feature) Records() []store.Record { return f.all.Records() }
 
 // Tick implements feature.Feature: silences whose time is over are deleted.
 func (f *Feature) Tick() {
 	now := f.env.Wall()
-	for _, s := range f.all.All() {
+	for _, s := range f.All.All() {
 		if !now.Before(s.Spec.Until) {
-			f.all.Delete(s.Name)
+			f.All.Delete(s.Name)
 			f.tell(s.Name, "over: "+s.Spec.Cause)
 		}
 	}
@@ -56,7 +44,7 @@ func (f *Feature) Tick() {
 
 // Next implements feature.Feature.
 func (f *Feature) Next() (at time.Duration, ok bool) {
-	for _, s := range f.all.All() {
+	for _, s := range f.All.All() {
 		if d := s.Spec.Until.Sub(f.env.Start); !ok || d < at {
 			at, ok = d, true
 		}
@@ -70,7 +58,7 @@ func (f *Feature) tell(name, message string) {
 
 // Silences returns the silences.
 func (f *Feature) Silences() resource.Resources[api.SilenceSpec, api.Silence] {
-	return resource.Written[api.SilenceSpec, decided, api.Silence]{All: f.all, Env: f.env,
+	return resource.Written[api.SilenceSpec, decided, api.Silence]{All: f.All, Env: f.env,
 		Decide: f.decide, View: view, Gone: f.gone}
 }
 
@@ -81,7 +69,7 @@ func (f *Feature) decide(old, s *item, pre resource.Precondition) error {
 	if err := s.Spec.Validate(f.env.Wall()); err != nil {
 		return err
 	}
-	if old == nil && f.all.Len() >= api.MaxSilences {
+	if old == nil && f.All.Len() >= api.MaxSilences {
 		return &api.Error{Code: api.CodeLimit,
 			Message: fmt.Sprintf("there are %d silences: want at most that many", api.MaxSilences)}
 	}

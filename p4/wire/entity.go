@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Entity returns the entity of P4Runtime around a message of one of its kinds, such as a table
-// entry. Entity panics on any other message: a fault of this program.
+// Entity wraps a message, for example a table entry, into an entity for P4Runtime. Entity panics
+// for a message without a place in entities.
 func Entity(m proto.Message) *p4v1.Entity {
 	switch m := m.(type) {
 	case *p4v1.ExternEntry:

@@ -6,8 +6,7 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// TestEntity: an entity of each kind of P4Runtime holds the message; any other message is a fault
-// of the program.
+// TestEntity: Entity wraps messages for every field of an entity, and panics for an action.
 func TestEntity(t *testing.T) {
 	kinds := new(p4v1.Entity).ProtoReflect().Descriptor().Oneofs().ByName("entity").Fields()
 	for i := range kinds.Len() {

@@ -25,7 +25,7 @@ import (
 )
 
 // wait is the longest wait for Slurm or the watch.
-const wait = time.Minute
+const wait = 5 * time.Minute
 
 // cluster is a slurmctld.
 type cluster struct {

@@ -1,4 +1,5 @@
-// Package worktree makes source trees of earlier commits, for tests and benchmarks beside these.
+// Package worktree makes source trees and programs of earlier commits, for tests and benchmarks
+// beside these.
 package worktree
 
 import (

@@ -75,8 +75,8 @@ func Earlier(root, commit, to string) (r Release, err error) {
 	return Build(tree, to, "-trimpath") // the next run finds what this one has compiled
 }
 
-// Changed returns a value as YAML without the fields that are zero or as in the defaults: an earlier
-// release may not know those.
+// Changed returns a value as YAML without the fields that are zero or as in the defaults: an
+// earlier release may not know those.
 func Changed(v, defaults any) ([]byte, error) {
 	var trees [2]any
 	for i, v := range []any{v, defaults} {

@@ -29,7 +29,8 @@ const (
 // neither of two installations takes a switch from the other without an operator, except once for
 // each connection that the holder lost.
 type rival struct {
-	// held reports that this installation holds the switch, seen that another one was primary last.
+	// held reports that this installation holds the switch, seen that another one was primary: it
+	// counts only while the switch is not held.
 	held, seen bool
 	begun      time.Time
 	backs      damping.Backoff // times that the session took the switch back
@@ -64,9 +65,6 @@ func (r *rival) back() {
 
 // hold notes that this installation holds the switch, or no longer.
 func (r *rival) hold(cfg *Config, held bool) {
-	if held {
-		r.seen = false
-	}
 	if r.held != held && cfg.Holds != nil {
 		cfg.Holds(held)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +22,7 @@ var errUnmet = errors.New("simulate: a job did not end, or an expectation does n
 
 func newSimulate(env environment) *cobra.Command {
 	var seed uint64
-	var output, sweep string
+	var output, sweep, page string
 	var at time.Duration
 	c := &cobra.Command{
 		Use:   "simulate SCENARIO.yaml",
@@ -54,6 +56,9 @@ at --at, and the output has the runs in which steps take longest.`,
 			s.Seed = seed
 		}
 		var events []simulate.Event
+		if sweep != "" && page != "" {
+			return usagef("--report is given with --sweep: want one of them")
+		}
 		if sweep != "" {
 			if events, err = s.Sweep(sweep, at); err != nil {
 				return usagef("--sweep %w", err)
@@ -62,7 +67,7 @@ at --at, and the output has the runs in which steps take longest.`,
 		lab.TuneMemory()
 		var r outcome
 		if sweep == "" {
-			r, err = simulate.Compare(cmd.Context(), s)
+			r, err = compared(cmd.Context(), s, page)
 		} else {
 			r, err = simulate.RunSweep(cmd.Context(), s, events)
 		}
@@ -82,6 +87,7 @@ at --at, and the output has the runs in which steps take longest.`,
 	f := c.Flags()
 	f.Uint64Var(&seed, "seed", 0, "seed in place of that of the scenario")
 	f.StringVar(&sweep, "sweep", "", "run once for each part: "+strings.Join(simulate.Sweeps(), ", "))
+	f.StringVar(&page, "report", "", "also write the report as a page of HTML to this file")
 	f.DurationVar(&at, "at", 0, "with --sweep: when the part fails or is drained")
 	f.StringVarP(&output, "output", "o", "table",
 		"form of the output: table, or json for lines of JSON")
@@ -95,6 +101,19 @@ type outcome interface {
 	Text(w io.Writer) error
 	JSON(w io.Writer) error
 	Holds() bool
+}
+
+// compared runs a scenario, and writes the page of its report to a file unless that is "".
+func compared(ctx context.Context, s *simulate.Scenario, page string) (*simulate.Report, error) {
+	r, err := simulate.Compare(ctx, s)
+	if err != nil || page == "" {
+		return r, err
+	}
+	var text bytes.Buffer
+	if err := r.HTML(&text); err != nil {
+		return nil, err
+	}
+	return r, os.WriteFile(page, text.Bytes(), 0o644)
 }
 
 // inFile puts the place in a file before each fault of the file's text.

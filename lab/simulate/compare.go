@@ -12,6 +12,7 @@ import (
 // A Report is a scenario's run beside a run of the same scenario without its events.
 type Report struct {
 	*Result
+	Without  []JobResult // the jobs of the run without events
 	Scenario *Scenario
 	Phases   []Phase   // of each job between events, in the order of jobs and times
 	Verdicts []Verdict // in the order of the scenario's expectations
@@ -66,6 +67,7 @@ func Compare(ctx context.Context, s *Scenario) (*Report, error) {
 	if without == nil {
 		without = r.Result
 	}
+	r.Without = without.Jobs
 	times := []time.Duration{0}
 	for _, e := range s.Events {
 		if e.At > times[len(times)-1] {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
@@ -22,48 +23,68 @@ func (s *Scenario) title() string {
 		s.Seed)
 }
 
-// Text writes a report as tables for people.
-func (r *Report) Text(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
-	line("%s", r.Scenario.title())
-	line("\nJOB\tRANKS\tSTEPS\tMEDIAN STEP\tLEAST\tPACKETS\tRESENT\tTRIMMED\tMARKED\tTIMEOUTS")
+// tables returns the tables of a report for people: rows of cells. The first row has the heads.
+func (r *Report) tables() (tables [][][]string) {
+	var rows [][]string
+	row := func(format string, args ...any) {
+		rows = append(rows, strings.Split(fmt.Sprintf(format, args...), "\t"))
+	}
+	end := func() { tables, rows = append(tables, rows), nil }
+	row("JOB\tRANKS\tSTEPS\tMEDIAN STEP\tLEAST\tPACKETS\tRESENT\tTRIMMED\tMARKED\tTIMEOUTS")
 	for _, j := range r.Jobs {
-		line("%s\t%d\t%d of %d\t%v\t%v\t%d\t%d\t%d\t%d\t%d", j.Name, j.Ranks, len(j.Steps), j.Want,
+		row("%s\t%d\t%d of %d\t%v\t%v\t%d\t%d\t%d\t%d\t%d", j.Name, j.Ranks, len(j.Steps), j.Want,
 			us(j.Median()), us(j.Least), j.Packets, j.Resent, j.Trimmed, j.Marked, j.Timeouts)
 	}
 	for _, j := range r.Jobs {
 		if j.Failed != "" {
-			line("%s did not end: %s", j.Name, j.Failed)
+			row("%s did not end: %s", j.Name, j.Failed)
 		}
 	}
+	end()
 	if len(r.Events) > 0 {
-		line("\nAT\tEVENT\tHOSTS TOLD\tLAST ONE AFTER\tEVS DENIED")
+		row("AT\tEVENT\tHOSTS TOLD\tLAST ONE AFTER\tEVS DENIED")
 		for _, e := range r.Events {
 			told := "-"
 			if e.Hosts > 0 {
 				told = us(e.Told).String()
 			}
-			line("%v\t%s\t%d\t%s\t%d", e.At, e.What, e.Hosts, told, e.Denied)
+			row("%v\t%s\t%d\t%s\t%d", e.At, e.What, e.Hosts, told, e.Denied)
 		}
-		line("\nJOB\tFROM\tTO\tSTEPS\tMEDIAN STEP\tLONGEST\tTHAN WITHOUT EVENTS")
+		end()
+		row("JOB\tFROM\tTO\tSTEPS\tMEDIAN STEP\tLONGEST\tTHAN WITHOUT EVENTS")
 		for _, p := range r.Phases {
-			line("%s\t%v\t%v\t%d\t%v\t%v\t%+.1f %%", p.Job, us(p.From), us(p.To), p.Steps, us(p.Median),
+			row("%s\t%v\t%v\t%d\t%v\t%v\t%+.1f %%", p.Job, us(p.From), us(p.To), p.Steps, us(p.Median),
 				us(p.Most), 100*p.Increase)
 		}
+		end()
 	}
-	line("\nLINKS\tMEAN USE\tBUSIEST\tLINK")
+	row("LINKS\tMEAN USE\tBUSIEST\tLINK")
 	for _, u := range r.Tiers {
 		name := fmt.Sprintf("T%d upwards", u.Tier)
 		if u.Tier < 0 {
 			name = "hosts"
 		}
-		line("%s\t%.1f %%\t%.1f %%\t%s", name, 100*u.Mean, 100*u.Most, u.Link)
+		row("%s\t%.1f %%\t%.1f %%\t%s", name, 100*u.Mean, 100*u.Most, u.Link)
 	}
+	end()
 	if len(r.Verdicts) > 0 {
-		line("\nEXPECTED OF\tHOLDS\tFOUND")
+		row("EXPECTED OF\tHOLDS\tFOUND")
 		for _, v := range r.Verdicts {
-			line("%s\t%s\t%s", v.Job, map[bool]string{true: "yes", false: "no"}[v.Holds], v.Why)
+			row("%s\t%s\t%s", v.Job, map[bool]string{true: "yes", false: "no"}[v.Holds], v.Why)
+		}
+		end()
+	}
+	return tables
+}
+
+// Text writes a report as tables for people.
+func (r *Report) Text(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, r.Scenario.title())
+	for _, rows := range r.tables() {
+		fmt.Fprintln(t)
+		for _, row := range rows {
+			fmt.Fprintln(t, strings.Join(row, "\t"))
 		}
 	}
 	return t.Flush()

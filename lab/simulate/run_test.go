@@ -65,7 +65,7 @@ func TestSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := errors.Join(r.Text(&out), r.JSON(&out)); err != nil {
+		if err := errors.Join(r.Text(&out), r.JSON(&out), r.HTML(&out)); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -125,6 +125,28 @@ expect: [{job: train, ends: 8ms}]
 	if r.Holds() || r.Verdicts[0].Holds || !strings.Contains(r.Jobs[0].Failed, "4 of 4 ranks") ||
 		r.Ended != 10*time.Millisecond {
 		t.Errorf("%+v, %+v, ended %v", r.Verdicts, r.Jobs[0].Failed, r.Ended)
+	}
+}
+
+// TestPage: the page of a report has every table of the text and a line for each run, and shows
+// texts as they are.
+func TestPage(t *testing.T) {
+	s, err := Parse([]byte(strings.Replace(small, "name: train", "name: <b>", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := JobResult{Name: s.Jobs[0].Name, Steps: []StepTime{{0, 2}, {2, 4}}}
+	r := &Report{Scenario: s, Without: []JobResult{j}, Result: &Result{Jobs: []JobResult{j},
+		Events: []EventResult{{At: 1, What: "fail plane 1"}}, Ended: 6}}
+	var page bytes.Buffer
+	if err := r.HTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{"<table>": len(r.tables()), "<polyline": 2, "<b>": 0,
+		"&lt;b&gt;": 2, "%!": 0, "fail plane 1": 2, "</html>": 1, ">" + s.title() + "<": 1} {
+		if n := strings.Count(page.String(), text); n != want {
+			t.Errorf("%q is %d times in the page, want %d:\n%s", text, n, want, page.String())
+		}
 	}
 }
 

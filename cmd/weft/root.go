@@ -51,8 +51,9 @@ func newRoot(env environment) *cobra.Command {
 RDMA multicast over SRv6, MRC fabrics, and lossless tenants (PFC over SRv6).
 
 "weft demo multicast", "weft demo mrc" and "weft demo pfc" show the three features, "weft demo
-job" shows two jobs on a fabric, and "weft demo figure" the figures of the specifications.
-"weft lab figure1" runs a whole network in this process.`)
+job" shows two jobs on a fabric, "weft demo blackhole" a link that loses packets unseen, and
+"weft demo figure" the figures of the specifications. "weft lab figure1" runs a whole network
+in this process, and "weft simulate" says what failures would do to jobs.`)
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var value *pflag.InvalidValueError

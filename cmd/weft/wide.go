@@ -164,7 +164,8 @@ func linkMore(l *api.Link) []any {
 			missing = fmt.Sprintf("%d of %d", c.Missing, c.Sent)
 		}
 		if c := t.Concluded; c != nil {
-			found = cmp.Or(c.Kind, "loses packets")
+			found = cmp.Or(c.Kind, "loses packets") + map[string]string{"one": ", this direction",
+				"other": ", the other direction", "both": ", both directions"}[c.Direction]
 		}
 	}
 	return []any{l.Version, s.FromPort, s.ToPort, probes, missing, found, clockTime(s.Until),

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weft-sdn/weft/api"
 )
 
 // TestWideTables: -o wide has the columns of the table, and to the right of these a cell under each
@@ -62,6 +64,22 @@ func TestWideTables(t *testing.T) {
 		cells, err := k.wide.cells(items[0])
 		if err != nil || len(cells) != len(k.wide.heading) {
 			t.Errorf("%s: %d cells under %d headings, %v", k.noun, len(cells), len(k.wide.heading), err)
+		}
+	}
+}
+
+// TestLinkConclusions: the wide table of links says what loses packets, and in which direction.
+func TestLinkConclusions(t *testing.T) {
+	for want, of := range map[string]api.LinkConclusion{
+		"blackHole, this direction": {Kind: "blackHole", Direction: "one"},
+		"grey, the other direction": {Kind: "grey", Direction: "other"},
+		"grey, both directions":     {Kind: "grey", Direction: "both"},
+		"loses packets":             {},
+	} {
+		var l api.Link
+		l.Status.Truth = &api.LinkTruth{Concluded: &of}
+		if row := linkMore(&l); !slices.Contains(row, any(want)) {
+			t.Errorf("%+v is shown as %v, want %s", of, row, want)
 		}
 	}
 }

@@ -118,15 +118,22 @@ func (l *Locator) best(open []observed) (Suspect, int32) {
 			same = append(same, int32(i))
 		}
 	}
-	sum := math.Exp(-gain[at]) // none
-	for i, g := range gain {
-		if !slices.Contains(same, int32(i)) {
-			sum += math.Exp(g - gain[at])
-		}
-	}
 	t := across[at]
 	rest := tally{sent: all.sent - t.sent, lost: all.lost - t.lost}
 	elsewhere := rest.lost / max(rest.sent, 1)
+	// A link that loses half of its packets is bad whatever links without a lossy path in common lose,
+	// such as the other direction of a dead link.
+	apart := func(i int32) bool {
+		return t.lost/t.sent-elsewhere >= 0.5 && !slices.ContainsFunc(open, func(e observed) bool {
+			return e.Lost > 0 && slices.Contains(e.links, i) && slices.Contains(e.links, at)
+		})
+	}
+	sum := math.Exp(-gain[at]) // none
+	for i, g := range gain {
+		if g > math.Inf(-1) && !slices.Contains(same, int32(i)) && !apart(int32(i)) {
+			sum += math.Exp(g - gain[at])
+		}
+	}
 	s := Suspect{Loss: t.lost/t.sent - elsewhere, Confidence: 1 / (1 + sum),
 		Sent: uint64(t.sent), Lost: uint64(t.lost), Paths: t.paths}
 	if s.Loss < l.cfg.MinLoss || s.Confidence < l.cfg.Confidence {

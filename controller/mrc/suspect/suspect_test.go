@@ -328,3 +328,28 @@ func TestLossOfLink(t *testing.T) {
 		t.Errorf("%+v, want a with 0.1 less 0.015, 2,000 of 20,000 on two paths", found)
 	}
 }
+
+// TestBothDirections: a link that is dead in both directions is named although either direction
+// explains the losses equally well: no path crosses both. A half of that loss is not enough.
+func TestBothDirections(t *testing.T) {
+	for loss, want := range map[uint64]int{100: 2, 49: 0} {
+		l := newLocator(t)
+		for _, path := range [][]topology.LinkID{{"a>x", "x>b"}, {"b>x", "x>a"}, {"a>y", "y>b"},
+			{"b>y", "y>a"}} {
+			n := Counts{Sent: 1000}
+			if slices.Contains(path, "a>x") || slices.Contains(path, "x>a") {
+				n.Lost = 10 * loss
+			}
+			l.Observe(0, l.Path(path), n)
+		}
+		found := l.Suspects(time.Second)
+		if len(found) != want {
+			t.Errorf("%d %% are lost, and the suspects are %+v, want %d", loss, found, want)
+		}
+		for _, s := range found {
+			if len(s.Links) != 2 || s.Confidence < 0.99 {
+				t.Errorf("%+v: want the two links of a path", s)
+			}
+		}
+	}
+}

@@ -390,3 +390,45 @@ func TestPathLeavesPort(t *testing.T) {
 	c.Tick(2 * time.Second)
 	path("R1 R2 R3")
 }
+
+// TestLinkOfPolicyReturns: a switch that was programmed anew while the link of an SRv6 policy was
+// away gets the segment list of the policy when the link is back.
+func TestLinkOfPolicyReturns(t *testing.T) {
+	two := func() *Core {
+		c, _ := programmedPFC(t)
+		if _, _, err := c.Tenants().Put("b", tenantSpec(2, 2, 12), resource.Precondition{}); err != nil {
+			t.Fatal(err)
+		}
+		c.obey()
+		return c
+	}
+	leave := func(c *Core) {
+		if err := c.Tenants().Delete("b", resource.Precondition{}); err != nil {
+			t.Fatal(err)
+		}
+		c.obey()
+	}
+	c, always := two(), two()
+	leave(always)
+	whole := c.Topology()
+	b := whole.Builder()
+	for _, l := range whole.Links {
+		if l.Local == "64512:R1" || l.Remote == "64512:R1" {
+			b.RemoveLink(l.ID)
+		}
+	}
+	c.SetTopology(b.Build())
+	c.obey()
+	leave(c)
+	for _, l := range whole.Links {
+		b.SetLink(*l)
+	}
+	c.SetTopology(b.Build())
+	for at := time.Duration(1); at < 20; at++ {
+		c.Tick(at * time.Second)
+		c.obey()
+	}
+	if all := c.written(always.held(), c.held()); len(all) > 0 {
+		t.Errorf("after the link has come back switches hold others: %q", all)
+	}
+}

@@ -74,6 +74,21 @@ func (w *work) slices() {
 		entry.Exact("dscp", entry.Uint(uint64(settings.DSCP)))))
 }
 
+// lacks reports whether entities leaves something out: the network has no such node now, or does
+// not say where a port leads.
+func lacks(n *plan.Network, sw *inventory.Switch, s *tunnel.Node) bool {
+	w := work{n: n, sw: sw, node: n.Node(sw.Name)}
+	return !s.Empty() && (w.node == nil ||
+		slices.ContainsFunc(s.Lists, func(l tunnel.List) bool {
+			_, ok := n.HopAt(sw, w.port(l.Port))
+			return l.Port != 0 && !ok
+		}) ||
+		slices.ContainsFunc(s.Routes, func(r tunnel.Route) bool {
+			_, ok := n.Behind(sw.Name, w.port(r.Port), r.Prefix)
+			return !ok
+		}))
+}
+
 var (
 	viaActions = [...]string{
 		p4.ActionVia0, p4.ActionVia1, p4.ActionVia2, p4.ActionVia3, p4.ActionVia4, p4.ActionVia5,

@@ -61,9 +61,9 @@ type Feature struct {
 	// found are the ports that switches report face a tenant, by switch; see orphan.go.
 	found map[string]map[uint32]uint16
 
-	// absent are nodes that changed while the topology had no such switch: they are looked at when the
-	// topology has changed.
-	absent map[topology.NodeID]bool
+	// partly are nodes that changed while the network had no such switch, or did not say where a port
+	// leads: they are looked at again when the network has changed.
+	partly map[topology.NodeID]bool
 
 	deleted []string // resources whose entries leave switches
 
@@ -77,7 +77,7 @@ func New(env *feature.Env) (*Feature, error) {
 	core, err := tunnel.New(config)
 	return &Feature{
 		env: env, core: core, config: config, inventory: env.Inventory(),
-		found: make(map[string]map[uint32]uint16), absent: make(map[topology.NodeID]bool),
+		found: make(map[string]map[uint32]uint16), partly: make(map[topology.NodeID]bool),
 		srv6Policies: resource.NewCollection[api.SRv6PolicySpec,
 			decided[api.SRv6PolicyStatus]](SRv6Kind.Record, env.Versions),
 		tenants: resource.NewCollection[api.TenantSpec, decided[api.TenantStatus]](TenantKind.Record,
@@ -169,10 +169,10 @@ func (f *Feature) replanPFC() {
 		}
 	}
 	f.core.SetTopology(f.env.Net.Snapshot)
-	for id := range f.absent {
+	for id := range f.partly {
 		f.core.Touch(id)
 	}
-	clear(f.absent)
+	clear(f.partly)
 	f.putWaiting()
 	f.stale = true
 }
@@ -287,13 +287,16 @@ func (f *Feature) Settle() bool {
 		for _, id := range r.Nodes {
 			sw, ok := f.env.Net.SwitchOf(id)
 			if !ok {
-				f.absent[id] = true
+				f.partly[id] = true
 				continue
 			}
-			if f.env.Switches.Exists(sw) && f.env.Inventory().Switch(sw).RunsP4() {
-				f.env.Want.Set(sw, owner, entities(f.env.Net, f.env.Inventory().Switch(sw), f.core.Node(id)),
-					nil)
+			if s := f.env.Inventory().Switch(sw); f.env.Switches.Exists(sw) && s.RunsP4() {
+				node := f.core.Node(id)
+				f.env.Want.Set(sw, owner, entities(f.env.Net, s, node), nil)
 				again, f.stale = true, true
+				if lacks(f.env.Net, s, node) {
+					f.partly[id] = true
+				}
 			}
 		}
 		for _, p := range r.Probes {

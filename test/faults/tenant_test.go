@@ -144,7 +144,8 @@ func (s *tenantStory) act() {
 	name, carried := fmt.Sprint("x", i), fmt.Sprint("x", i%2)
 	policy, tenant, network, told := s.policy(i), s.tenant(i%2), s.network(i), s.notification(name)
 	port, setting := s.port()
-	lossless := api.PFCPolicySpec{Tenant: carried, SRv6Policy: fmt.Sprint("x", s.rng.IntN(3))}
+	lossless := api.PFCPolicySpec{Tenant: carried, SRv6Policy: fmt.Sprint("x", s.rng.IntN(3)),
+		XOFF: 64 << 10} // else it follows from measured round trips, and another controller measures anew
 	s.ask(fmt.Sprintf("%d of %s", what, name), func(core *controller.Core) error {
 		switch what {
 		case 0, 1:

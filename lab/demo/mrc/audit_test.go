@@ -113,6 +113,9 @@ func (l *headers) class() byte { // of the outermost header
 	return h[0]<<4 | h[1]>>4
 }
 
+// own reports whether a packet is of a host to itself.
+func (l *headers) own() bool { return string(l.ip[8:24]) == string(l.ip[24:40]) }
+
 func (l *headers) ev() uint32  { return uint32(be16(l.udp))<<16 | uint32(be16(l.ip[2:])) }
 func (l *headers) psn() uint32 { return be24(l.bth[9:]) }
 func (l *headers) qpn() uint32 { return be24(l.bth[5:]) }
@@ -158,7 +161,7 @@ func (a *audit) common(wire *lab.Wire, l *headers) {
 	a.want(data || op == opACK || op == opRequest || op == opResponse || op == opSACK ||
 		op == opNACK || op == opProbe, l, wire, "an opcode of table 6-2")
 	a.want(cut || packet.CheckICRC(l.ip) == nil, l, wire, "ICRC")
-	a.want(data || op == opProbe || !cut && l.class()&3 == 0, l, wire,
+	a.want(data || op == opProbe || !cut && (l.own() || l.class()&3 == 0), l, wire,
 		"control packets are neither trimmed nor marked", l.class()&3)
 	a.want(be16(l.ip[4:]) == be16(l.udp[4:]) || op == opNACK, l, wire,
 		"IPv6 payload length, UDP length", be16(l.ip[4:]), be16(l.udp[4:]))
@@ -183,7 +186,7 @@ func (a *audit) host(wire *lab.Wire, frame []byte, l *headers) {
 	op, dscp, ecn := l.bth[0], l.class()>>2, l.class()&3
 	a.want(l.ip[7] == 64 && (l.outer == nil || l.outer[7] == 64), l, wire, "hop limit 64")
 	a.want((l.outer != nil) == a.mode.SRv6(), l, wire, "an outer header with SRv6, and no other mode")
-	a.want((l.srh != nil) == (a.mode == ev.ModeSRH && !a.near(wire, l)), l, wire,
+	a.want(l.own() || (l.srh != nil) == (a.mode == ev.ModeSRH && !a.near(wire, l)), l, wire,
 		"an SRH in mode usid-srh, but not to hosts of the same T0")
 	if l.outer != nil {
 		a.want(l.ip[0]<<4|l.ip[1]>>4 == l.class() && string(l.outer[8:24]) == string(l.ip[8:24]), l, wire,
@@ -224,6 +227,12 @@ func (a *audit) host(wire *lab.Wire, frame []byte, l *headers) {
 			p[:16])
 	case opRequest, opResponse:
 		a.counts["endpoint"]++
+		if l.own() {
+			a.counts["self-probe"]++
+			a.want(op == opRequest && ecn == 2 && dscp == contr, l, wire,
+				"a probe of the host to itself: control class, ECT", op, ecn, dscp)
+			ecn = 0
+		}
 		a.want(l.qpn() == 2 && ecn == 0 && l.psn()>>16 == 0, l, wire,
 			"endpoint operations are for queue pair 2, their identifier has 16 bits")
 	default:

@@ -30,6 +30,9 @@ func runVirtual(t *testing.T, o Options, seed uint64) (*Result, error) {
 	d.describe(v.control.MRC.Classes)
 	r, err := d.run(t.Context(), v)
 	a.done("data", "SACK", "ACK", "retransmission")
+	if o.Mode.SRv6() {
+		a.done("self-probe")
+	}
 	if o.Fabric.Hosts > 3 { // enough for an incast
 		a.done("NACK", "trimmed", "marked")
 	}

@@ -113,7 +113,7 @@ func compared(ctx context.Context, s *simulate.Scenario, page string) (*simulate
 	if err := r.HTML(&text); err != nil {
 		return nil, err
 	}
-	return r, os.WriteFile(page, text.Bytes(), 0o644)
+	return r, os.WriteFile(page, text.Bytes(), 0o600)
 }
 
 // inFile puts the place in a file before each fault of the file's text.

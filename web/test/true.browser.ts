@@ -372,10 +372,10 @@ test('links, hosts and switches have the charts of their ports', async () => {
 
 test('"drain" and a name in the search ask before they drain', async () => {
   const page = await at('events');
-  // Keys go to the search once it is there, as people type.
+  await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor();
   const drain = async () => {
     await page.keyboard.press('/');
-    await page.getByRole('combobox', { name: 'Search for' }).and(page.locator(':focus')).waitFor();
+    await page.getByRole('combobox', { name: 'Search for' }).waitFor();
     await page.keyboard.type('drain P1-T1-2');
     await page.getByRole('option', { name: 'drain P1-T1-2 switch' }).waitFor();
     await page.keyboard.press('Enter');
@@ -386,9 +386,7 @@ test('"drain" and a name in the search ask before they drain', async () => {
   await page.keyboard.press('Escape');
   await expect.poll(() => page.url()).toMatch(/#\/switches\/P1-T1-2$/);
   // On the same page it asks again.
-  await page.keyboard.press('/');
-  await page.keyboard.type('drain P1-T1-2');
-  await page.keyboard.press('Enter');
+  await drain();
   await dialog.waitFor();
 });
 

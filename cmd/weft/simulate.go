@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weft-sdn/weft/internal/strictyaml"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/lab/simulate"
 )
@@ -50,7 +48,7 @@ at --at, and the output has the runs in which steps take longest.`,
 		}
 		s, err := simulate.Parse(text)
 		if err != nil {
-			return &usageError{inFile(args[0], err)}
+			return &usageError{fileError(args[0], text, err)}
 		}
 		if cmd.Flags().Changed("seed") {
 			s.Seed = seed
@@ -114,17 +112,4 @@ func compared(ctx context.Context, s *simulate.Scenario, page string) (*simulate
 		return nil, err
 	}
 	return r, os.WriteFile(page, text.Bytes(), 0o600)
-}
-
-// inFile puts the place in a file before each fault of the file's text.
-func inFile(path string, err error) error {
-	var faults strictyaml.Faults
-	if !errors.As(err, &faults) {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	var lines []error
-	for _, f := range faults {
-		lines = append(lines, fmt.Errorf("%s:%d: %w", path, f.Line, f))
-	}
-	return errors.Join(lines...)
 }

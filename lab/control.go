@@ -483,22 +483,23 @@ func (c *Control) told(name string, m *p4v1.StreamMessageResponse) {
 	}
 }
 
-// Settled reports whether every switch has its entries, and every MRC host has applied its newest
-// state.
-func (c *Control) Settled() bool {
+// Programmed reports whether every switch has its entries and, with MRC, EVs have their meaning.
+func (c *Control) Programmed() bool {
 	for _, s := range c.core.Switches() {
 		if !s.Synced {
 			return false
 		}
 	}
-	if c.Paths == nil {
-		return true
-	}
+	return c.Paths == nil || c.Paths.core.Assignment() != nil
+}
+
+// Instructed reports whether there are MRC hosts, and all have applied their newest states.
+func (c *Control) Instructed() bool {
 	all := c.Paths.core.Hosts()
 	for _, h := range all {
 		if h.Set == 0 || h.Applied < h.Set {
 			return false
 		}
 	}
-	return c.Paths.core.Assignment() != nil && len(all) == len(c.World.mrc)
+	return len(all) > 0
 }

@@ -147,7 +147,7 @@ func (s *Scenario) fabric() (*lab.World, *lab.Control, error) {
 	if err := control.Start(); err != nil {
 		return nil, nil, err
 	}
-	if !w.Run(ready, control.Settled) {
+	if !w.Run(ready, func() bool { return control.Programmed() && control.Instructed() }) {
 		return nil, nil, fmt.Errorf("the fabric is not programmed within %v: %v, %v", ready,
 			control.Err(), control.Paths.Core().Failure())
 	}
@@ -249,12 +249,7 @@ func (k *worker) least() time.Duration {
 	}
 	longest := time.Duration(0)
 	for r, host := range k.job.hosts {
-		rate := uint64(0)
-		for _, l := range k.world.Network.Links {
-			if l.A == host || l.B == host {
-				rate += l.Rate
-			}
-		}
+		rate := k.world.Network.Congestion(host).Rate
 		bits := float64(max(out[r], in[r])) * 8
 		longest = max(longest, time.Duration(bits/float64(rate)/lab.PayloadShare*float64(time.Second)))
 	}

@@ -28,17 +28,6 @@ var planeFormats = []struct{ mode, hops string }{
 	{"usid-structured", "links"},
 }
 
-// instructed reports whether every host holds what the controller wants of it.
-func (s *planesStory) instructed() bool {
-	all := s.control.Paths.Core().Hosts()
-	for _, h := range all {
-		if h.Set == 0 || h.Applied < h.Set {
-			return false
-		}
-	}
-	return len(all) > 0
-}
-
 // newPlanes builds the fabric of a seed, programs it, and waits until all hold what they should.
 func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 	s := &planesStory{scenario: scenario{rng: rand.New(rand.NewPCG(seed, 2))}}
@@ -65,7 +54,7 @@ func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 	if err := s.control.Start(); err != nil {
 		return nil, err
 	}
-	if !s.world.Run(time.Second, func() bool { return s.connected() && s.instructed() }) {
+	if !s.world.Run(time.Second, func() bool { return s.connected() && s.control.Instructed() }) {
 		return s, fmt.Errorf("switches and hosts do not hold what they are to hold within a second: %v",
 			s.control.Err())
 	}

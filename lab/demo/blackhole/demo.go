@@ -276,18 +276,10 @@ func objectOf(s *api.Suspect) string {
 // ready reports whether every switch is programmed, every host knows its paths, and probes have
 // crossed every link.
 func (d *demo) ready() bool {
-	for _, s := range d.control.Core().Switches() {
-		if !s.Synced {
-			return false
-		}
+	if !d.control.Programmed() || !d.control.Instructed() {
+		return false
 	}
-	core := d.control.Paths.Core()
-	for _, h := range core.Hosts() {
-		if h.Set == 0 || h.Applied < h.Set {
-			return false
-		}
-	}
-	links := core.Links()
+	links := d.control.Paths.Core().Links()
 	for _, l := range links {
 		if t := l.Status.Truth; t == nil || t.Probes == nil || t.Probes.Passed == 0 {
 			return false
@@ -298,13 +290,10 @@ func (d *demo) ready() bool {
 
 // obeyed reports whether every host holds what the controller wants, and the link is denied.
 func (d *demo) obeyed() bool {
-	core := d.control.Paths.Core()
-	for _, h := range core.Hosts() {
-		if h.Applied < h.Set {
-			return false
-		}
+	if !d.control.Instructed() {
+		return false
 	}
-	for _, l := range core.Links() {
+	for _, l := range d.control.Paths.Core().Links() {
 		if l.Status.FromName == d.bad.From && l.Status.ToName == d.bad.To {
 			return l.Status.Denied
 		}

@@ -140,7 +140,7 @@ func (x *exchange) lose(lost lab.Loss, drain string) (told time.Duration, err er
 		err = x.run(capacityWait/10, nil)
 	}
 	if err == nil {
-		err = x.run(time.Second, func() bool { return instructed(x.control) })
+		err = x.run(time.Second, x.control.Instructed)
 	}
 	told = x.world.Now() - lostAt
 	if err == nil {

@@ -110,33 +110,12 @@ func start(c lab.ClosConfig, mode ev.Mode, l links, managed bool, seed uint64,
 		return nil, nil, err
 	}
 	if !w.Run(w.Now()+10*time.Second, func() bool {
-		return programmed(control) && (!managed || instructed(control))
+		return control.Programmed() && (!managed || control.Instructed())
 	}) {
 		return nil, nil, fmt.Errorf("the fabric is not ready within 10 s: %v, %v", control.Err(),
 			control.Paths.Core().Failure())
 	}
 	return w, control, control.Err()
-}
-
-// programmed reports whether every switch holds what it is to hold.
-func programmed(c *lab.Control) bool {
-	for _, s := range c.Core().Switches() {
-		if !s.Synced {
-			return false
-		}
-	}
-	return c.Paths.Core().Assignment() != nil
-}
-
-// instructed reports whether every host holds what the controller wants of it now.
-func instructed(c *lab.Control) bool {
-	all := c.Paths.Core().Hosts()
-	for _, h := range all {
-		if h.Set == 0 || h.Applied < h.Set {
-			return false
-		}
-	}
-	return len(all) > 0
 }
 
 // attachment is the leaves of a host by port.

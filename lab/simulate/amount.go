@@ -64,9 +64,6 @@ func (r *Rate) UnmarshalText(text []byte) error {
 	return err
 }
 
-// MarshalText implements encoding.TextMarshaler.
-func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
 func (r Rate) String() string { return rateUnits.format(uint64(r)) }
 
 // Wanted implements [strictyaml.Wanter].
@@ -78,8 +75,5 @@ func (s *Size) UnmarshalText(text []byte) error {
 	*s = Size(x)
 	return err
 }
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 func (s Size) String() string { return sizeUnits.format(uint64(s)) }

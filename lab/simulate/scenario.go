@@ -20,14 +20,14 @@ import (
 
 // A Scenario has a fabric, jobs on the fabric, events meanwhile, and expectations.
 type Scenario struct {
-	Network string        `yaml:"network,omitempty" json:"network" doc:"'clos', or a file of a lab ([labs.md](../labs.md)) whose hosts all have transport 'mrc'" default:"clos"`
-	Clos    Clos          `yaml:"clos,omitempty" json:"clos" doc:"of network 'clos'"`
-	Mode    string        `yaml:"mode,omitempty" json:"mode" doc:"how packets carry their path: 'ecmp', 'stev', 'usid-f3216', 'usid-f1616', 'usid-srh' or 'usid-structured'" default:"that of the network"`
-	Seed    uint64        `yaml:"seed,omitempty" json:"seed" doc:"of everything random: the same scenario with the same seed gives the same output" default:"1"`
-	Limit   time.Duration `yaml:"limit,omitempty" json:"-" doc:"the time of the fabric after which the run ends, whatever is left" default:"1m"`
-	Jobs    []Job         `yaml:"jobs" json:"-"`
-	Events  []Event       `yaml:"events,omitempty" json:"-"`
-	Expect  []Expectation `yaml:"expect,omitempty" json:"-"`
+	Network string        `yaml:"network,omitempty" doc:"'clos', or a file of a lab ([labs.md](../labs.md)) whose hosts all have transport 'mrc'" default:"clos"`
+	Clos    Clos          `yaml:"clos,omitempty" doc:"of network 'clos'"`
+	Mode    string        `yaml:"mode,omitempty" doc:"how packets carry their path: 'ecmp', 'stev', 'usid-f3216', 'usid-f1616', 'usid-srh' or 'usid-structured'" default:"that of the network"`
+	Seed    uint64        `yaml:"seed,omitempty" doc:"of everything random: the same scenario with the same seed gives the same output" default:"1"`
+	Limit   time.Duration `yaml:"limit,omitempty" doc:"the time of the fabric after which the run ends, whatever is left" default:"1m"`
+	Jobs    []Job         `yaml:"jobs"`
+	Events  []Event       `yaml:"events,omitempty"`
+	Expect  []Expectation `yaml:"expect,omitempty"`
 
 	network lab.Network
 	mode    ev.Mode
@@ -35,15 +35,15 @@ type Scenario struct {
 
 // Clos is a fabric of planes: see [lab.ClosConfig].
 type Clos struct {
-	Planes     int           `yaml:"planes,omitempty" json:"planes" doc:"planes; each host has a port in each" default:"2"`
-	Tiers      int           `yaml:"tiers,omitempty" json:"tiers" doc:"tiers of switches, 2 or 3" default:"2"`
-	Pods       int           `yaml:"pods,omitempty" json:"pods,omitempty" doc:"with three tiers: the T0s and T1s of a plane are spread over so many pods" default:"2"`
-	T0         int           `yaml:"t0,omitempty" json:"t0" doc:"T0 switches of a plane" default:"4"`
-	T1         int           `yaml:"t1,omitempty" json:"t1" doc:"T1 switches of a plane" default:"4"`
-	T2         int           `yaml:"t2,omitempty" json:"t2,omitempty" doc:"with three tiers: T2 switches of a plane" default:"as many as a T1 has T0s"`
-	HostsPerT0 int           `yaml:"hostsPerT0,omitempty" json:"hostsPerT0" doc:"hosts of a rack, named H1 and so on from rack to rack" default:"4"`
-	Rate       Rate          `yaml:"rate,omitempty" json:"rate" doc:"bits per second of every link, such as 400G" default:"100G"`
-	Delay      time.Duration `yaml:"delay,omitempty" json:"delay" doc:"of every link, one way" default:"1us"`
+	Planes     int           `yaml:"planes,omitempty" doc:"planes; each host has a port in each" default:"2"`
+	Tiers      int           `yaml:"tiers,omitempty" doc:"tiers of switches, 2 or 3" default:"2"`
+	Pods       int           `yaml:"pods,omitempty" doc:"with three tiers: the T0s and T1s of a plane are spread over so many pods" default:"2"`
+	T0         int           `yaml:"t0,omitempty" doc:"T0 switches of a plane" default:"4"`
+	T1         int           `yaml:"t1,omitempty" doc:"T1 switches of a plane" default:"4"`
+	T2         int           `yaml:"t2,omitempty" doc:"with three tiers: T2 switches of a plane" default:"as many as a T1 has T0s"`
+	HostsPerT0 int           `yaml:"hostsPerT0,omitempty" doc:"hosts of a rack, named H1 and so on from rack to rack" default:"4"`
+	Rate       Rate          `yaml:"rate,omitempty" doc:"bits per second of every link, such as 400G" default:"100G"`
+	Delay      time.Duration `yaml:"delay,omitempty" doc:"of every link, one way" default:"1us"`
 }
 
 // Job is steps of computing and communicating on some hosts, each of which is a rank.
@@ -85,10 +85,10 @@ type Event struct {
 
 // Expectation bounds the steps of a job.
 type Expectation struct {
-	Job          string          `yaml:"job" json:"job" doc:"name of a job" default:"required"`
-	StepIncrease *float64        `yaml:"stepIncrease,omitempty" json:"stepIncrease,omitempty" doc:"how much longer the median step may be than the median step of the same run without events: 0.1 is a tenth"`
-	Between      []time.Duration `yaml:"between,omitempty" json:"-" doc:"two times: 'stepIncrease' counts the steps that begin from the first time on and before the second" default:"all steps"`
-	Ends         time.Duration   `yaml:"ends,omitempty" json:"-" doc:"when the last step must have ended"`
+	Job          string          `yaml:"job" doc:"name of a job" default:"required"`
+	StepIncrease *float64        `yaml:"stepIncrease,omitempty" doc:"how much longer the median step may be than the median step of the same run without events: 0.1 is a tenth"`
+	Between      []time.Duration `yaml:"between,omitempty" doc:"two times: 'stepIncrease' counts the steps that begin from the first time on and before the second" default:"all steps"`
+	Ends         time.Duration   `yaml:"ends,omitempty" doc:"when the last step must have ended"`
 }
 
 // part is a link, a switch, a host or a plane of a fabric.

@@ -54,10 +54,9 @@ type numbered struct {
 
 // rank is where a rank is in its work.
 type rank struct {
-	step     int
-	sends    bool // it has computed
-	peers    int  // messages that it sends or receives in a step
-	computed time.Duration
+	step  int
+	sends bool // it has computed
+	peers int  // messages that it sends or receives in a step
 }
 
 // running is a step that some rank is in.
@@ -178,7 +177,7 @@ func (k *worker) enter(r int) {
 	number := at.step
 	k.step(number)
 	k.world.After(k.job.Step.Compute, func() {
-		at.sends, at.computed = true, k.world.Now()
+		at.sends = true
 		s := k.step(number)
 		for _, i := range k.mine[r] {
 			if s.waits[i] == 0 {

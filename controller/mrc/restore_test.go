@@ -279,13 +279,7 @@ func TestFirstRoundEnds(t *testing.T) {
 			}
 		}
 	}
-	w.core.Tick(0)
-	w.core.SetTopology(w.net.Build())
-	w.core.InSync()
-	for name := range w.made {
-		w.hello(name, hostapi.Version{Epoch: epoch - 1, Number: 1})
-	}
-	w.pump()
+	w.restarted()
 	w.run(9 * time.Second)
 	if len(w.sets) == len(w.made) {
 		w.run(0)
@@ -295,6 +289,17 @@ func TestFirstRoundEnds(t *testing.T) {
 		t.Errorf("%d hosts are told, want %d", len(w.sets), len(w.made))
 	}
 	w.check(never, none)
+}
+
+// restarted starts the core in the whole network, with hosts that hold a state of an earlier core.
+func (w *bed) restarted() {
+	w.core.Tick(0)
+	w.core.SetTopology(w.net.Build())
+	w.core.InSync()
+	for name := range w.made {
+		w.hello(name, hostapi.Version{Epoch: epoch - 1, Number: 1})
+	}
+	w.pump()
 }
 
 // TestFirstRoundWithRefusals: in the state of an earlier core, all hosts of a rack deny a port, and
@@ -307,13 +312,7 @@ func TestFirstRoundWithRefusals(t *testing.T) {
 		}
 		return 0
 	}
-	w.core.Tick(0)
-	w.core.SetTopology(w.net.Build())
-	w.core.InSync()
-	for name := range w.made {
-		w.hello(name, hostapi.Version{Epoch: epoch - 1, Number: 1})
-	}
-	w.pump()
+	w.restarted()
 	w.run(5 * time.Second)
 	if len(w.sets) != len(w.made) {
 		t.Errorf("%d hosts are told, want %d", len(w.sets), len(w.made))

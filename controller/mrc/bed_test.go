@@ -357,9 +357,8 @@ func crossed(route *ev.Route) [][]topology.LinkID {
 	return out
 }
 
-// check compares the denials of all states with what a walk of every EV through
-// the switches says: those are denied that cross something out, and no others.
-// It returns how many are.
+// check compares the denials of all states with what a walk of every EV through the switches says:
+// an EV must be denied exactly if it crosses a lost object. check returns the number of denied EVs.
 func (w *bed) check(out func(topology.LinkID) bool, gone func(topology.NodeID) bool) (denied int) {
 	w.t.Helper()
 	seen := map[*hostapi.Profile]bool{}
@@ -415,7 +414,7 @@ func hostAt(w *bed, a netip.Addr) string {
 	return ""
 }
 
-// allEVs are the EVs of a profile; of a generated one all that there can be.
+// allEVs returns the EVs of a profile; for a generated profile all possible EVs.
 func allEVs(p *hostapi.Profile, src, dst ev.Attachment) []hostapi.EV {
 	if p.Mode != hostapi.ModeGenerated {
 		evs := slices.Clone(p.EVs)

@@ -27,7 +27,7 @@ type Config struct {
 	// Start is the wall-clock time at which the core's time is 0: statuses and events have wall-clock
 	// times.
 	Start time.Time
-	// Switches is set where switches are told what is drained: what is drained awaits them too; see
+	// Switches is set if switches follow drains: a drain then waits for the switches too; see
 	// [Core.Drained] and [Core.Behind].
 	Switches bool
 	// Around is what surrounds the fabric; nil: jobs know neither the names of switches in the
@@ -49,7 +49,7 @@ func (c *Config) Validate() error {
 var (
 	// ErrConfig reports that a Config cannot be used.
 	ErrConfig = errors.New("mrc")
-	// ErrUnknownTarget reports that there is no such link, node, plane or port.
+	// ErrUnknownTarget reports an unknown link, node, plane or port.
 	ErrUnknownTarget = errors.New("no such target")
 	// ErrLastPath reports that a drain would take the last path between two hosts.
 	ErrLastPath = errors.New("last path")
@@ -58,8 +58,8 @@ var (
 // Core is the state machine. Its methods must not be called concurrently; all of
 // them are synchronous, and none blocks.
 //
-// The state is in parts that know little of each other. The core hands on what
-// changes in one to the others.
+// The state is in parts that know little of each other. The core hands changes of one part to the
+// other parts.
 type Core struct {
 	*env
 	cfg Config
@@ -225,9 +225,9 @@ func (c *Core) EVEvents(name string, m *hostapi.EVEvents) error {
 	return c.prover.EVEvents(h.Host, m)
 }
 
-// EVCounts records how many packets EVs carried, and how many of them were lost,
-// since the host started. What cannot be is an error, is counted and changes
-// nothing; the rest counts.
+// EVCounts records how many packets EVs carried, and how many of them were lost, since the host
+// started. Impossible counts are errors: the core counts each error, and applies the rest of the
+// message.
 func (c *Core) EVCounts(name string, m *hostapi.EVCounts) error {
 	h, err := c.hosts.find(name)
 	if err != nil {
@@ -339,7 +339,7 @@ func (c *Core) Counters() api.FabricCounters { return c.counters }
 // Failure returns why there is no fabric, or none of the present topology.
 func (c *Core) Failure() error { return c.state.Failure() }
 
-// env is what all parts of one core share.
+// env holds the state that all parts of one core share.
 type env struct {
 	start    time.Time     // the wall-clock time at which now is 0
 	now      time.Duration // of the present input
@@ -361,7 +361,7 @@ func (e *env) wall(at time.Duration) time.Time { return e.start.Add(at).UTC() }
 type Ready struct {
 	// Saves must be kept: they are what clients want. A Core alone has none.
 	Saves []store.Op
-	// Sets are what hosts are to hold, by host.
+	// Sets has the states that hosts should hold, by host.
 	Sets []Set
 	// Probes are to be made by hosts; the answers go to Core.ProbeResult.
 	Probes []Probe

@@ -97,7 +97,7 @@ func (k keeper) Change(
 	})
 }
 
-// desk serves the clients of a core. Errors that are a client's to know are *api.Error.
+// desk serves the clients of a core. Errors for clients are *api.Error.
 type desk struct {
 	core   *Core
 	wanted *wanted
@@ -158,8 +158,8 @@ func (d *desk) names(of string) (out []string) {
 	return out
 }
 
-// views implements kind.Handle for what clients read of a core. Clients that are members of
-// projects read none of its kinds: no query has Keep.
+// views implements kind.Handle for the read-only kinds of a core. Members of projects read none of
+// these kinds: no query has Keep.
 type views[S, V any] struct {
 	kind.Base[S, V]
 	*desk
@@ -450,8 +450,8 @@ func (h evHandle) Put(
 	return wholeProfile(p, &s), false, nil
 }
 
-// Delete implements kind.Handle: the profile is what the configuration has it be. Doing so twice is
-// no error.
+// Delete implements kind.Handle: the profile follows the configuration again. A second Delete is no
+// error.
 func (h evHandle) Delete(ctx context.Context, name string, pre resource.Precondition) error {
 	return h.by.Change(ctx, pre, func() (uint64, any) { return intentOf(h.wanted.profiles, name) },
 		func() error { return h.early(h.wanted.deleteProfile(name, pre)) })
@@ -515,7 +515,7 @@ var HostKind = kind.NewView[api.Host](kind.About{
 	Help:   "hosts of the MRC fabric, or of the inventory", Events: []string{"host"},
 })
 
-// drainable completes what is known of a kind that can be drained.
+// drainable completes the description of a kind that clients can drain.
 func drainable(a kind.About) kind.About {
 	a.Heading, a.Reads, a.Writes = kind.HeadingFabric, access.Read, access.Operate
 	a.Refusals, a.Needs, a.Plain = []int{503}, needs, !a.Whole
@@ -556,7 +556,7 @@ var NodeKind = kind.NewDrainable(drainable(kind.About{
 	Help:   "switches of the MRC fabric, or the nodes of the topology",
 }), func(n *api.Node) string { return string(n.ID) })
 
-// PlaneKind is the kind of planes, whose names are their numbers. The list has no pages, and is
+// PlaneKind describes planes; the name of a plane is its number. The list has no pages, and is
 // empty without an MRC fabric.
 var PlaneKind = kind.NewDrainable(drainable(kind.About{
 	Names: kind.Names{One: "plane", Noun: "plane", Nouns: "planes of the fabric"},
@@ -574,7 +574,7 @@ var SuspectKind = kind.NewNamed[api.Suspect](kind.About{
 		"The surest first, and after them those that are denied for it.",
 }, nil)
 
-// EVProbeKind is the kind of what probes of an EV have shown.
+// EVProbeKind describes the results of EV probes.
 var EVProbeKind = kind.NewNamed(kind.About{
 	Names:   kind.Names{One: "ev-probe", Noun: "EV probe"},
 	Heading: kind.HeadingFabric, Reads: access.Read, Verbs: kind.List, Needs: needs,

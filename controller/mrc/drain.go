@@ -379,9 +379,9 @@ func (c *Core) awaitAll(d *drain) {
 	c.drains.startLinger(d)
 }
 
-// ResumeDrain takes over what an earlier core had drained. It goes before
-// InSync, and the target need not be known yet; what is drained is so from the
-// first on, and nothing is refused.
+// ResumeDrain takes over what an earlier core had drained. Call ResumeDrain before InSync; the
+// target may still be unknown. The drain holds from the first state on, and ResumeDrain refuses
+// nothing.
 func (c *Core) ResumeDrain(t Target) {
 	c.drains.add(t, nil)
 	c.state.PortDrained(t.Host, t.Port)
@@ -545,7 +545,8 @@ func (l *losses) Unknown(o api.MaintenanceObject) string {
 	return ""
 }
 
-// attachments returns those of the racks of a need: of the first NIC of a rack that is attached.
+// attachments returns the attachments of the racks of a need: for each rack that of its first
+// attached NIC.
 func (l *losses) attachments(need *ready.Need) []ev.Attachment {
 	at := make([]ev.Attachment, len(need.Racks))
 	left := len(at)

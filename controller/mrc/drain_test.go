@@ -207,7 +207,7 @@ func TestDrainOfLinkThatIsDown(t *testing.T) {
 	w.check(never, none)
 }
 
-// TestBadTargets: what cannot be drained is an error that says why.
+// TestBadTargets: an impossible drain returns an error with the reason.
 func TestBadTargets(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	for _, c := range []struct {

@@ -73,7 +73,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestHintsShareStates: hosts of a rack that have the same hints have one state.
+// TestHintsShareStates: hosts of a rack with equal hints share one state.
 func TestHintsShareStates(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 4)
 	w.hinted = func(string) bool { return true }

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// host is a host that is attached, and what is known of it.
+// host is an attached host with its stream, state and reports.
 type host struct {
 	*prove.Host
 	sender *sender // nil before the first Hello
@@ -30,7 +30,7 @@ type host struct {
 type session struct {
 	foreign bool          // the host has the state of an earlier controller
 	hello   hostapi.Hello // the last
-	// queuePairs are those of applications, as the host has said on this stream.
+	// queuePairs has the queue pairs of applications that the host reported on this stream.
 	queuePairs hostapi.QueuePairs
 }
 
@@ -284,7 +284,7 @@ func (c *Core) Refused(name, reason string) error {
 	return nil
 }
 
-// holding is what a host was told, and what it holds.
+// holding has the state that the controller sent to a host, and the state that the host holds.
 type holding struct {
 	told    bool // something, ever
 	seq     uint64
@@ -314,7 +314,8 @@ func (s *hostSet) dirtyAll() {
 	}
 }
 
-// setHints sets the hints of the hosts of jobs: one that is in several has those of all.
+// setHints sets the hints of the hosts of jobs: a host in several jobs gets the hints of all these
+// jobs.
 func (s *hostSet) setHints(needs []*ready.Need) {
 	next := make(map[string]hostapi.QPHints)
 	for _, n := range needs {

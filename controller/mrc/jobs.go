@@ -21,12 +21,12 @@ import (
 // the configuration makes profiles for all pairs.
 type talk struct {
 	all bool // the configuration has profiles for all pairs
-	// needs are the needs of jobs that have not ended; nil: not known yet.
+	// needs of all jobs that have not ended; nil: still unknown.
 	needs   []*ready.Need
 	changed bool // profiles are to be made again
 
-	// pairs are the pairs of racks that the needs require; leaves are the leaves of racks that talk to
-	// another rack.
+	// pairs are the pairs of racks that the needs require; leaves has the leaves of racks with a peer
+	// in another rack.
 	pairs  map[*fabric.Rack]map[*fabric.Rack]bool
 	leaves map[topology.NodeID]bool
 }
@@ -396,7 +396,7 @@ type viewer struct {
 	paths *leasePaths
 	at    map[string]ev.Attachment // of all hosts; nil: to be read again
 	moved bool                     // links, hosts or their ports have changed since last
-	// losses are those of the fabric in from and of at; nil: to be made.
+	// losses of the fabric in from, by the attachments in at; nil: not computed yet.
 	losses *losses
 	held   []api.MaintenanceObjectState
 	other  bool // what does not follow from the fabric has changed since last

@@ -145,7 +145,7 @@ func TestLinksOfPaths(t *testing.T) {
 	}
 }
 
-// TestFilters: a filter keeps what it is for, and one that fits nothing nothing.
+// TestFilters: a filter keeps the matching items, also if no item matches.
 func TestFilters(t *testing.T) {
 	w := newBed(t, 1, func(c *Config) { c.MinActive = 4 }).clos(2, 3, 2, 2)
 	w.start()
@@ -248,7 +248,7 @@ func TestDistinctLeaves(t *testing.T) {
 	}
 }
 
-// TestWhyDegraded: a profile that is degraded has the first reason that fits.
+// TestWhyDegraded: a degraded profile has the first applicable reason.
 func TestWhyDegraded(t *testing.T) {
 	built, held := &ev.Built{}, &hostapi.Profile{Mode: hostapi.ModeExplicit, MinActive: 2}
 	for _, c := range []struct {

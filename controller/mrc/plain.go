@@ -106,7 +106,7 @@ func (h plainPorts) Get(ctx context.Context, name string) (api.HostPort, error) 
 	return api.HostPort{}, notFound("there is no host %q", t.Host)
 }
 
-// plainNetwork is what such a network is like now.
+// plainNetwork is the present state of a network without a fabric.
 type plainNetwork struct {
 	snap     *topology.Snapshot
 	inv      *inventory.Inventory

@@ -147,7 +147,7 @@ func (c *Core) hasLeaf(r *fabric.Rack, name string) bool {
 		func(leaf topology.NodeID) bool { return leaf != "" && c.isCalled(leaf, name) })
 }
 
-// Reasons of the conditions of EV profiles, beside those of package api.
+// Reasons for conditions of EV profiles, in addition to the reasons of package api.
 const (
 	reasonBuilt     = "Built"           // Accepted
 	reasonNoProfile = "NoProfile"       // not Accepted, Degraded: the pair has none

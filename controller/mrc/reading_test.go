@@ -142,8 +142,8 @@ func TestReadingInParts(t *testing.T) {
 	}
 }
 
-// TestWants: what maintenances want is drained, and views say how far that is, by the time of the
-// core. Older wants change nothing.
+// TestWants: the core drains the objects of maintenances, and views show the progress, by the time
+// of the core. Older wants change nothing.
 func TestWants(t *testing.T) {
 	b := newBed(t, 1, nil).clos(2, 2, 2, 2).start()
 	b.run(3 * time.Second)

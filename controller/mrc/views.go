@@ -219,7 +219,7 @@ func (c *Core) Link(id topology.LinkID) (api.Link, bool) {
 	return c.viewLink(c.state.Links().At(i)), true
 }
 
-// HostState is what a host is to hold, and how far it is.
+// HostState has the state that a host should hold, and the host's progress.
 type HostState struct {
 	fabric.Host
 	// Usable are the ports that peers may send to, Denied those that the host must
@@ -449,8 +449,7 @@ func bitNames(set uint32, names []bitName) []string {
 	return out
 }
 
-// A Page is a part of a list: of what comes after a key, the first so many. What
-// is not part of it is not copied.
+// A Page is a part of a list: the first items after a key. Only items of the page are copied.
 type Page struct {
 	After string // "" is the beginning
 	Limit int    // 0 is all
@@ -473,7 +472,7 @@ func (c *Core) Probes() []api.EVProbe {
 	return out
 }
 
-// ProbeKey is what EVs are ordered and continued by.
+// ProbeKey returns the key by which EV probes are ordered and paged.
 func ProbeKey(p *api.EVProbe) string { return p.Profile + " " + p.EV }
 
 // ProbePage returns probe results by profile and EV, and whether more follow. The key of a removed

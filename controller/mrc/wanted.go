@@ -14,9 +14,9 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// wanted is what clients want of a core: records that outlive it. Its methods are synchronous, as
-// the core's are. What they change the core learns when the store has it: what hosts are told is
-// made of what is kept. Until then no other change may be made, see busy.
+// wanted has the requests of clients to a core: records that outlive the core. Its methods are
+// synchronous, like the core's. The core learns a change when the store has it, because states of
+// hosts consist of stored records. Until then no other change is possible, see busy.
 type wanted struct {
 	core *Core
 	// pending applies requests to the core once the store has kept them under the number keeping; 0:
@@ -37,7 +37,7 @@ type wanted struct {
 	anew    bool
 }
 
-// target is what an administrative state is of, whose text names it.
+// target is the object of an administrative state; its text names the object.
 type target struct {
 	Of Target `json:"of"`
 }
@@ -122,7 +122,7 @@ func (w *wanted) holds() bool {
 // holdEvery is how often the drains for maintenances are looked at.
 const holdEvery = 500 * time.Millisecond
 
-// holdWanted drains what maintenances hold, when that is due.
+// holdWanted drains the objects of due maintenances.
 func (w *wanted) holdWanted() {
 	if !w.holds() || !w.anew && (len(w.wants.Held) == 0 || w.core.Now() < w.holding) {
 		return
@@ -279,7 +279,7 @@ func overrideOf(s api.EVProfileSpec) Override {
 	return Override{Mode: s.Mode.HostMode(), MaxEVs: s.MaxEVs, MinActive: s.MinActive, CC: s.CCProfile}
 }
 
-// profile is what is wanted of an EV profile, without its status.
+// profile returns the requested EV profile, without a status.
 func (w *wanted) profile(name string) api.EVProfile {
 	if x := w.profiles.Get(name); x != nil {
 		return evProfile(x)

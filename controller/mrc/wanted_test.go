@@ -342,8 +342,8 @@ func TestUseOfWhatHasGone(t *testing.T) {
 	}
 }
 
-// TestMostCCProfiles: there are as many CC profiles as a host holds; of these each may be changed
-// or replaced by another one.
+// TestMostCCProfiles: clients can create as many CC profiles as a host holds, and then still change
+// or replace each.
 func TestMostCCProfiles(t *testing.T) {
 	want, none := newBed(t, 1, nil).want(), resource.Precondition{}
 	put := func(i int, gamma float32) error {

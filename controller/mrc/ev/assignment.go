@@ -30,7 +30,8 @@ const (
 const firstDown = 1024
 
 // An Assignment gives each link of a fabric a number at its local switch, and each switch a uSID.
-// EVs are made of these numbers, and switches are programmed with them. It is immutable.
+// EVs consist of these numbers, and the controller programs switches with the same numbers. An
+// Assignment is immutable.
 type Assignment struct {
 	clos   *topology.Clos
 	snap   *topology.Snapshot
@@ -41,7 +42,7 @@ type Assignment struct {
 	uN     map[topology.NodeID]uint16
 	halves map[memberKey]*halves
 
-	// What NumberByOrder remembers, of links that are gone too.
+	// The numbers that NumberByOrder gave, also to links that are gone.
 	number map[topology.LinkID]uint16
 	held   map[held]bool
 }
@@ -132,7 +133,7 @@ func (a *Assignment) Node(id topology.NodeID) (usid uint16, ok bool) {
 	return usid, ok
 }
 
-// numberOf is the number of a link that has one.
+// numberOf returns the number of a numbered link.
 func (a *Assignment) numberOf(l *topology.Link) uint16 { return a.byLink[a.placeOf(l)] }
 
 // placeOf is the place of a link that paths use.

@@ -311,7 +311,7 @@ func TestUSIDsOfSwitches(t *testing.T) {
 	}
 }
 
-// Locators that are uSIDs of one block give block and uN.
+// Locators within one uSID block determine the block and each uN.
 func TestUNFromLocators(t *testing.T) {
 	f := leafSpine(1, 2, 2, 1)
 	locator := func(id topology.NodeID, prefix string) {

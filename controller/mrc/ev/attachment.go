@@ -12,7 +12,7 @@ import (
 // plane (section 11.5: port = plane). Hosts with the same attachment share profiles.
 type Attachment []topology.NodeID
 
-// Ports is the number of ports that are attached.
+// Ports returns the number of attached ports.
 func (at Attachment) Ports() int {
 	n := 0
 	for _, leaf := range at {

@@ -51,8 +51,8 @@ func Unlimited() hostapi.Capabilities {
 // Built is a profile and the paths of its EVs. It is immutable.
 type Built struct {
 	Pair Pair
-	// Profile is what hosts hold while nothing is lost. Its destinations, events
-	// and CC profile are for others to fill in, in a copy: see [Built.With].
+	// Profile is the profile that hosts hold while nothing is lost. [Built.With] returns a copy with
+	// destinations, events and CC profile.
 	Profile *hostapi.Profile
 
 	a *Assignment

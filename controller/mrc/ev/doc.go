@@ -10,8 +10,8 @@
 //	out, err := b.Under(clos.Lost(losses))            // and what a failure makes of it
 //
 // An [Assignment] gives every link a number at each of its ends: the value of a field in a
-// structured EV, or the uSID of an adjacency. Switches are programmed with these numbers, and EVs
-// are made of them.
+// structured EV, or the uSID of an adjacency. The controller programs switches with these numbers,
+// and EVs consist of them.
 //
 // All functions depend only on their inputs: there is no goroutine, clock, socket or logger here,
 // and results never change afterwards.

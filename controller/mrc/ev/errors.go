@@ -3,7 +3,7 @@ package ev
 import "errors"
 
 var (
-	// ErrMalformed reports that a value is outside what it may be.
+	// ErrMalformed reports a value outside its range.
 	ErrMalformed = errors.New("malformed")
 	// ErrNoRoom reports that something does not fit: a number a field, a path the
 	// containers, a profile a host.

@@ -126,7 +126,7 @@ func (f *Format) widths(n int) []uint8 {
 	return []uint8{16}
 }
 
-// fieldWidths are those of the fields and of the gaps between them.
+// fieldWidths returns the widths of the fields and of the gaps between fields.
 func (f *Format) fieldWidths() []uint8 {
 	fields := slices.Clone(f.Fields)
 	slices.SortFunc(fields, func(a, b packet.EVField) int { return a.Offset - b.Offset })

@@ -35,8 +35,9 @@ func commonBlock(m Mode, nodes []*topology.Node) netip.Prefix {
 	return block
 }
 
-// numberNodes gives each switch a uN. A switch whose locator is one uSID of the block gets this
-// uSID. Each other switch keeps its previous uN if still free, or else gets the lowest free uN.
+// numberNodes gives each switch a uN. If the locator of a switch is a uSID of the block, the switch
+// gets this uSID. Each other switch keeps its previous uN if still free, or else gets the lowest
+// free uN.
 func (a *Assignment) numberNodes(previous *Assignment) error {
 	owner := make(map[uint16]*topology.Node)
 	var fresh []*topology.Node

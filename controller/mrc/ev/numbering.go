@@ -49,7 +49,7 @@ func (n TierNumbers) usid(plane, index int) (usid uint16, ok bool) {
 	return n.Base | uint16(plane)<<n.PlaneShift | uint16(index)<<n.IndexShift, true
 }
 
-// parse returns plane and index of a uSID; ok is false when it is none of the tier.
+// parse returns plane and index of a uSID; ok is false for a uSID outside of the tier.
 func (n TierNumbers) parse(usid uint16) (plane, index int, ok bool) {
 	if usid&n.fixed() != n.Base {
 		return 0, 0, false

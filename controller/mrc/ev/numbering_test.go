@@ -237,7 +237,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%s has uN %#04x, want %#04x", id, got, usid)
 		}
 	}
-	// What is gone keeps its number, and another name changes nothing.
+	// A lost switch keeps its number, and a new name changes no number.
 	named(f, "leaf1-01", "P1-T0-1", 0)
 	again, err := Assign(f.clos(t), format, Numbers{Previous: first})
 	if err != nil {
@@ -284,7 +284,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestStructuredBlock: locators of all switches that are numbered so are their uNs.
+// TestStructuredBlock: locators that follow the numbering become the uNs of their switches.
 func TestStructuredBlock(t *testing.T) {
 	f := leafSpine(1, 2, 1, 1)
 	locators := map[topology.NodeID]uint16{"leaf1-01": 0x0403, "leaf1-02": 0x0404, "spine1-01": 0x4400}

@@ -19,7 +19,7 @@ type Switch struct {
 	// Up are the values of the field. A packet with another one is dropped and
 	// counted; none is 0.
 	Up []FieldValue
-	// USIDs are the switch's local ones, those of its hosts' ports apart.
+	// USIDs has the switch's local uSIDs, without those of host ports.
 	USIDs []LocalUSID
 }
 

@@ -30,7 +30,7 @@ func (t Template) Address(ev uint64) netip.Addr {
 	return netip.AddrFrom16(data)
 }
 
-// EV returns the EV of an address; ok is false when the template makes it of none.
+// EV returns the EV of an address; ok is false if the template makes the address from no EV.
 func (t Template) EV(a netip.Addr) (ev uint64, ok bool) {
 	octets, mask := a.As16(), t.Mask.As16()
 	at := 0

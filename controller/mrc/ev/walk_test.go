@@ -23,7 +23,7 @@ type modelSwitch struct {
 	Switch
 	// down are the switch's routes to the leaves below it.
 	down map[topology.NodeID][]*topology.Link
-	// adjacent are its routes to the uN of its neighbours.
+	// adjacent has the switch's routes to the uNs of its neighbours.
 	adjacent map[uint16][]*topology.Link
 }
 

@@ -21,7 +21,7 @@ import (
 // EVs may replace lost EVs. A follower has no profile to choose from, only the EVs that hosts hold,
 // and must not give hosts any EVs that the decider does not expect.
 //
-// It is good until the next input of its State.
+// A Denial is valid until the next input of its State.
 type Denial struct {
 	state *State
 	more  []topology.Losses

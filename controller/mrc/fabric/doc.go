@@ -22,5 +22,5 @@
 //	leafSet      leaves that are gone or held                leaf.go
 //	hostSet      hosts, their racks and their ports          host.go, hostport.go
 //
-// Every rule of what is denied is in denial.go.
+// denial.go has all rules of denials.
 package fabric

@@ -65,7 +65,7 @@ func (f *Fabric) Place(id topology.LinkID) (place int32, ok bool) {
 	return place, place >= 0
 }
 
-// Reverse returns the other direction of an edge, nil when there is none.
+// Reverse returns the opposite direction of an edge, or nil.
 func (f *Fabric) Reverse(e *Edge) *Edge {
 	if e.reverse < 0 {
 		return nil

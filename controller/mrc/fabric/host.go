@@ -19,7 +19,7 @@ import (
 type Host struct {
 	// Name is unique, and what the host calls itself.
 	Name string
-	// Address is the one of its queue pairs, in all planes.
+	// Address is the address of the host's queue pairs in all planes.
 	Address netip.Addr
 	// Prefixes are others that it is reached by.
 	Prefixes []netip.Prefix
@@ -32,7 +32,7 @@ type Host struct {
 	Rack string
 }
 
-// Same reports whether a host is attached, reached and called as another.
+// Same reports whether two hosts have equal addresses, prefixes, racks and attachments.
 func (h *Host) Same(o *Host) bool {
 	return h.Address == o.Address && h.Rack == o.Rack && slices.Equal(h.At, o.At) &&
 		slices.Equal(h.LeafPorts, o.LeafPorts) && slices.Equal(h.Prefixes, o.Prefixes)
@@ -64,7 +64,7 @@ func (h *Host) validate() error {
 	return nil
 }
 
-// Attached is a host that is attached, and the states of its ports. Its fields must not be changed.
+// Attached is an attached host with the states of its ports. Callers must not change its fields.
 type Attached struct {
 	Host
 	rack  *Rack
@@ -107,7 +107,7 @@ func (r *Rack) Leaf(port uint8) topology.NodeID {
 	return ""
 }
 
-// destinations are what the hosts of a rack are reached by.
+// destinations returns the prefixes that lead to the hosts of a rack.
 func (r *Rack) destinations() []netip.Prefix {
 	var out []netip.Prefix
 	for _, h := range r.hosts {

@@ -48,7 +48,7 @@ func (h *Attached) Port(n uint8) (s api.HostPortStatus, ok bool) {
 	return s, true
 }
 
-// Reports reports whether the host has said which of its ports are up.
+// Reports reports whether the host has reported the states of its ports.
 func (h *Attached) Reports() bool { return h.ports.upKnown }
 
 // Usable returns the ports that peers may send to.

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// leafSet holds the states of leaves that were missing or are drained: EVs from a leaf
-// to itself cross no link that could say so. One that is back is held as a link is.
+// leafSet holds the states of leaves that were missing or are drained: EVs from a leaf to itself
+// cross no link. A leaf that returns is held, like a link.
 type leafSet struct {
 	*env
 	restore *inventory.Restore

@@ -35,7 +35,7 @@ func (p Phase) String() string {
 	return [...]string{"up", "down", "held", "trying"}[p]
 }
 
-// Why a link is held that has not failed.
+// Reasons to hold a link that has not failed.
 const (
 	causeNew     = "new"
 	causeDrained = "was drained"
@@ -129,8 +129,8 @@ type Links struct {
 	suspects *inventory.Suspects
 	// probed reports whether hosts probe links before they are restored.
 	probed bool
-	// renewed is called with each link that goes out of use or comes back: what is
-	// known of its losses is of the past.
+	// renewed is called with each link that goes out of use or comes back: the evidence of its losses
+	// is outdated.
 	renewed func(topology.LinkID)
 
 	all     []Link             // by place in the fabric
@@ -252,7 +252,7 @@ func (s *Links) setPort(i int32, isDown bool) {
 	s.look(i)
 }
 
-// look moves a link after what is known of it has changed: present, portDown.
+// look moves a link after a change of present or portDown.
 func (s *Links) look(i int32) {
 	l := &s.all[i]
 	gone := !l.present || l.portDown
@@ -334,8 +334,7 @@ func (s *Links) Hasten(i int32, at time.Duration) {
 	}
 }
 
-// run moves links on whose time has come; with restoring, those that are ready are
-// used again.
+// run moves links on whose time has come; with restoring, run puts ready links back into use.
 func (s *Links) run(restoring bool) {
 	for _, i := range s.Waiting() {
 		l := &s.all[i]

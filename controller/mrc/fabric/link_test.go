@@ -122,8 +122,8 @@ func TestResultsOfProbes(t *testing.T) {
 	}
 }
 
-// TestBackInUse: a link back in use counts as proven. Its cause of denial and its missed results
-// are cleared.
+// TestBackInUse: a link back in use counts as proven, without a cause of denial and without missed
+// results.
 func TestBackInUse(t *testing.T) {
 	s, _ := newLinks(t)
 	s.enter(0, Held, "of the test")

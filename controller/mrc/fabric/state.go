@@ -15,7 +15,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// env is what the parts of one State share.
+// env holds the state that the parts of one State share.
 type env struct {
 	now     time.Duration      // of the present input
 	fabric  *Fabric            // nil before the first
@@ -52,7 +52,7 @@ type Drains interface {
 	Planes() []int
 }
 
-// Outside is what a State needs of its user. A function that is nil does nothing.
+// Outside has the functions that a State calls. A nil function does nothing.
 type Outside struct {
 	Drains Drains
 	// Event is called with what people may want to know.

@@ -403,7 +403,7 @@ func TestHostAtANewLeaf(t *testing.T) {
 	}
 }
 
-// TestPortStatus: what a host says of its ports counts for those that it has; port 0 there is not.
+// TestPortStatus: a host's report counts for existing ports alone; there is no port 0.
 func TestPortStatus(t *testing.T) {
 	s, _ := hostPair(t, &drains{}, twoPlanes())
 	h := s.Host("h1")

@@ -10,13 +10,13 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// A cell is what probes of an EV have shown.
+// A cell has the results of probes of one EV.
 type cell struct {
 	source, destination string // the host that probed last, and whom
 	ev                  hostapi.EV
 	at                  time.Duration
-	// sent and received count the probes. loss is the part of them that was lost, of 1: an
-	// average in which a probe weighs less the older it is.
+	// sent and received count the probes. loss is the lost share, 0 to 1: an average in which older
+	// probes weigh less.
 	sent, received uint64
 	loss           float64
 	// RTTs are of the last probes that were answered.

@@ -95,7 +95,7 @@ func (k counterKey) compare(o counterKey) int {
 	return cmp.Or(cmp.Compare(k.profile, o.profile), k.ev.Compare(o.ev))
 }
 
-// evidence is what a host has said of its EVs.
+// evidence has the reports of a host about its EVs.
 type evidence struct {
 	counts map[counterKey]counter
 	// older reports whether the host may have counted before this core knew it: the first

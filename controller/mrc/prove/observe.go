@@ -13,8 +13,8 @@ import (
 // assumedBad is how many lost packets an event ASSUMED_BAD stands for.
 const assumedBad = 3
 
-// EVEvents records EVs that a host found bad, or good again. What is wrong is an
-// error, is counted and changes nothing; the rest counts.
+// EVEvents records EVs that a host found bad, or good again. Invalid events are errors: EVEvents
+// counts each error, and applies the rest of the message.
 func (p *Prover) EVEvents(h *Host, m *hostapi.EVEvents) error {
 	p.Counters.LostEvents += m.Dropped
 	var wrong error
@@ -41,9 +41,9 @@ func (p *Prover) EVEvents(h *Host, m *hostapi.EVEvents) error {
 	return wrong
 }
 
-// EVCounts records how many packets EVs carried, and how many of them were lost,
-// since the host started. What cannot be is an error, is counted and changes
-// nothing; the rest counts.
+// EVCounts records how many packets EVs carried, and how many of them were lost, since the host
+// started. Impossible counts are errors: EVCounts counts each error, and applies the rest of the
+// message.
 func (p *Prover) EVCounts(h *Host, m *hostapi.EVCounts) error {
 	var wrong error
 	for _, n := range m.Counts {

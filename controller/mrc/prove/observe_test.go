@@ -149,7 +149,7 @@ func TestEVCounts(t *testing.T) {
 	if p.Moved(link); p.suspects.locator.Across(link) != (suspect.Counts{}) {
 		t.Error("evidence of a link that has moved is kept")
 	}
-	// Profiles are others: a host that has counted goes on, one that has not begins.
+	// The profiles change: a host with counts continues, a host without counts begins.
 	for _, c := range []struct {
 		older, counted bool
 		want           uint64

@@ -439,8 +439,8 @@ func TestPathsInTurn(t *testing.T) {
 	}
 }
 
-// TestPortsInTurn: of a host with several ports, each is probed in turn; one that is not attached
-// at both ends has no probes.
+// TestPortsInTurn: of a host with several ports, each is probed in turn; a port without attachment
+// at both ends gets no probes.
 func TestPortsInTurn(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	p.prober.tokens = 1000

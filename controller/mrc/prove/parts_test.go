@@ -164,7 +164,7 @@ func TestSuspectOfHost(t *testing.T) {
 	}
 }
 
-// TestHostsComeAndGo: the links of a host that is gone are not kept.
+// TestHostsComeAndGo: a removed host leaves no links behind.
 func TestHostsComeAndGo(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	h1, h3 := p.hosts["h1"], p.hosts["h3"]
@@ -173,7 +173,7 @@ func TestHostsComeAndGo(t *testing.T) {
 	if len(path) != 4 || p.named[path[0]].host != "h1" || p.named[path[3]].host != "h3" {
 		t.Fatalf("the path from h1 to h3 is %v, of which are known %v", path, p.named)
 	}
-	// Hosts of one rack are one at the far end: an EV does not name who receives.
+	// At the far end the hosts of one rack count as one host, because an EV names no receiver.
 	if back := p.ends(h3, h1.Rack(), 1, links); p.named[back[3]].host != "" {
 		t.Errorf("the path to the rack of h1 and h2 ends at %+v", p.named[back[3]])
 	}
@@ -274,7 +274,8 @@ func TestCountersGoDown(t *testing.T) {
 	}
 }
 
-// TestCloserLook: a host is found when its losses cannot be those of the others.
+// TestCloserLook: the prover names a host if the losses of its rack's other hosts cannot explain
+// its losses.
 func TestCloserLook(t *testing.T) {
 	for _, c := range []struct {
 		counts map[string]suspect.Counts

@@ -265,8 +265,8 @@ func (pr *prober) across(i int32, p *Profile, leaf topology.NodeID, tries *int) 
 	return path{}, false
 }
 
-// turn returns a host that can probe a profile by a port now. full says that
-// there is one, but no budget.
+// turn returns a host that can probe a profile by a port now. full reports that a host exists, but
+// no budget.
 func (pr *prober) turn(p *Profile, port uint8, count float64) (h *Host, full bool) {
 	hosts := p.from.hosts
 	for n := range hosts {
@@ -455,8 +455,7 @@ func (pr *prober) gone(h *Host) {
 	}
 }
 
-// renewed notes that the fabric is another: requests that are under way say nothing of
-// its links.
+// renewed notes a new fabric: pending requests are no evidence about its links.
 func (pr *prober) renewed() {
 	for _, p := range pr.pending {
 		p.links = nil

@@ -222,8 +222,8 @@ func TestBudgetOfHost(t *testing.T) {
 	}
 }
 
-// TestPeersOfProbes: hosts that are connected probe each other. Without such a host another is
-// probed, and its silence accuses no link; nor does that of a host which was removed.
+// TestPeersOfProbes: connected hosts probe each other. If no peer is connected, the probe goes to a
+// disconnected peer, whose silence accuses no link; nor does the silence of a removed host.
 func TestPeersOfProbes(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, back, sent := addProfiles(t, p)

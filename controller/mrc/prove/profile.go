@@ -61,7 +61,7 @@ type Profile struct {
 	carried suspect.Counts
 }
 
-// pathOf is what is known of the path of an EV.
+// pathOf describes the path of an EV.
 type pathOf struct {
 	links []topology.LinkID // nil: a switch chooses
 	id    map[string]suspect.PathID

@@ -13,9 +13,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Outside is what a Prover needs of its user.
+// Outside has the functions that a Prover calls.
 type Outside struct {
-	// Epoch is that of the versions of plans of self-probes.
+	// Epoch is the epoch in versions of self-probe plans.
 	Epoch uint64
 	// State is the fabric. The Prover denies its links, and advances links on trial.
 	State    *fabric.State
@@ -49,7 +49,7 @@ type Profiles interface {
 	Needed(leaves []topology.NodeID) bool
 }
 
-// env is what the parts of one Prover share.
+// env holds the state that the parts of one Prover share.
 type env struct {
 	Outside
 	now   time.Duration // of the present input
@@ -128,8 +128,8 @@ func (p *Prover) Renewed(before *fabric.Fabric) {
 	p.self.renewed()
 }
 
-// Moved drops the evidence about a link that goes out of use or comes back: what is known of its
-// losses is of the past.
+// Moved drops the evidence about a link that goes out of use or comes back: the evidence of its
+// losses is outdated.
 func (p *Prover) Moved(id topology.LinkID) {
 	p.suspects.locator.Forget(id)
 	p.self.moved(id)

@@ -21,7 +21,8 @@ const (
 	// selfWitnesses is how many hosts probe each link.
 	selfWitnesses = 3
 	// planWait is the pause after a host has come before plans are made, so that many hosts that
-	// connect at once make one plan. awayWait is the same for a host that has gone: it may come again.
+	// connect at once make one plan. awayWait is the pause after a host has gone, because the host may
+	// return.
 	planWait = 100 * time.Millisecond
 	awayWait = 2 * time.Second
 	// selfReport lies between two reports of a host's counters.
@@ -247,7 +248,7 @@ func (p *Prover) Leave() {
 	}
 }
 
-// Return has hosts probe what is drained no longer.
+// Return has hosts probe objects whose drain has ended.
 func (p *Prover) Return() { p.self.replan(planWait) }
 
 // StillProbes returns the number of the plan that a host has to acknowledge before its probes cross
@@ -295,7 +296,7 @@ func (s *selfProber) renewed() {
 	s.replan(0)
 }
 
-// forget forgets a host that is removed, and has it stop.
+// forget drops a removed host, and stops its probes.
 func (s *selfProber) forget(name string) {
 	if s.lastOf(name) > 0 {
 		s.give(name, nil)
@@ -357,8 +358,8 @@ func (p *Prover) SelfProbeCounts(h *Host, c *hostapi.SelfProbeCounts) error {
 	return nil
 }
 
-// judged takes the verdicts about self-probes that are in force. It denies what they accuse where
-// the configuration says so.
+// judged takes the verdicts about self-probes in force, and denies the accused links if the
+// configuration allows that.
 func (s *suspectSet) judged(found []selfprobe.Verdict) {
 	f, before := s.State.Fabric(), s.judgements
 	s.judgements = nil
@@ -382,7 +383,7 @@ func (s *suspectSet) judged(found []selfprobe.Verdict) {
 		}
 		s.judgements = append(s.judgements, x)
 	}
-	// What is denied is judged anew when it is in use again: until then it stays on the list.
+	// A denied link is judged anew when it is back in use; until then the link stays on the list.
 	for _, x := range before {
 		if !x.denied || slices.ContainsFunc(s.judgements, func(o accused) bool {
 			return o.verdict.Same(x.verdict)

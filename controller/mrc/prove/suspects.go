@@ -117,8 +117,8 @@ func (s *suspectSet) run() {
 		}
 		s.list = append(s.list, x)
 	}
-	// What is denied carries no packets that could accuse it: it stays on the
-	// list until it is in use again.
+	// A denied link carries no packets, so no evidence can accuse it: the link stays on the list until
+	// it is back in use.
 	for _, x := range before {
 		if i, ok := x.place(s.State.Fabric()); ok && x.denied && s.links.At(i).Phase() != fabric.Up {
 			s.list = append(s.list, x)

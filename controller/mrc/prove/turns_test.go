@@ -34,8 +34,8 @@ func addRack(t *testing.T, p *Prover, there *Profile) *Profile {
 	return x
 }
 
-// TestProfilesOfLinkInTurn: the profiles whose paths cross a link probe it in turn. One whose hosts
-// have a peer that is connected goes first.
+// TestProfilesOfLinkInTurn: the profiles whose paths cross a link probe it in turn. A profile with
+// a connected peer goes first.
 func TestProfilesOfLinkInTurn(t *testing.T) {
 	for name, want := range map[string]string{"": "h3 h4 h3 h4 ", "h3": "h4 h4 h4 h4 ",
 		"h4": "h3 h3 h3 h3 "} {

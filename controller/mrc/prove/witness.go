@@ -14,7 +14,7 @@ import (
 type witnesses struct {
 	window time.Duration
 	turn   time.Duration
-	// now has the reports of this window, before those of the last.
+	// now has the reports of this window, before the reports of the previous window.
 	now, before map[topology.LinkID]map[string]suspect.Counts
 }
 

@@ -32,7 +32,7 @@ type Follower struct {
 	hosts map[string]*followed
 	// made has the states of hosts under the present losses, and was those under the losses before.
 	made, was map[madeOf]*hostapi.State
-	// denial is of the present losses, and of its fabric; nil: there is none yet.
+	// denial of the present losses in the present fabric; nil: none yet.
 	denial *fabric.Denial
 	of     *fabric.Fabric
 }

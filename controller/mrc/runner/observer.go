@@ -7,8 +7,7 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// The methods below are those of hosts.Observer. What is wrong with what a host
-// says the core counts.
+// The methods below implement hosts.Observer. The core counts errors in reports of hosts.
 
 // Hello admits hosts of the inventory, even hosts attached to no known switch: these hosts get no
 // state yet.
@@ -39,7 +38,7 @@ func (r *Runner) welcome(host string) {
 	}
 }
 
-// Applied is a host that holds what it was sent.
+// Applied notes that a host holds the state that the controller sent.
 func (r *Runner) Applied(host string, _ hostapi.Version, refusals []hostapi.Refused) {
 	r.mu.Lock()
 	seq := r.seqs[host]
@@ -82,7 +81,7 @@ func (r *Runner) ProbeResult(host string, p *hostapi.ProbeResult) {
 	r.post(func() { _ = r.core.ProbeResult(host, p) })
 }
 
-// PortStatus is the ports of a host that are up.
+// PortStatus notes the ports of a host that are up.
 func (r *Runner) PortStatus(host string, up hostapi.PortMask) {
 	r.post(func() {
 		if w := r.waiting[host]; w != nil {
@@ -93,12 +92,12 @@ func (r *Runner) PortStatus(host string, up hostapi.PortMask) {
 	})
 }
 
-// QueuePairs is what applications have made on a host.
+// QueuePairs notes the queue pairs that applications have created on a host.
 func (r *Runner) QueuePairs(host string, q *hostapi.QueuePairs) {
 	r.post(func() { _ = r.core.QueuePairs(host, q) }) // one that is not attached has none
 }
 
-// SelfProbeCounts is what became of the probes of a host to itself.
+// SelfProbeCounts notes the results of a host's probes to itself.
 func (r *Runner) SelfProbeCounts(host string, c *hostapi.SelfProbeCounts) {
 	r.post(func() { _ = r.core.SelfProbeCounts(host, c) })
 }

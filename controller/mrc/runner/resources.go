@@ -59,7 +59,7 @@ func (r *Runner) Fabric(ctx context.Context) (f api.Fabric, err error) {
 	return f, err
 }
 
-// StreamCounts counts what became of the streams to hosts, and what they carried.
+// StreamCounts returns counts of streams to hosts: their ends and their messages.
 func (r *Runner) StreamCounts(ctx context.Context) (n mrc.StreamCounts, err error) {
 	err = r.ledger.Do(ctx, func() { n = r.streams.Counters() })
 	return n, err

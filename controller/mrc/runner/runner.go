@@ -162,8 +162,8 @@ func (r *Runner) Run(ctx context.Context, s Streams) error {
 // Failed is closed when a write to the store has failed.
 func (r *Runner) Failed() <-chan struct{} { return r.ledger.Failed() }
 
-// step takes what the core wants done, whose saves are kept under n. Hosts are told at once: what
-// they are told rests on what is kept.
+// step takes the tasks of the core; the store keeps their saves under n. Hosts get their states at
+// once, because states rest on stored records.
 func (r *Runner) step(n uint64) ledger.Step {
 	if w := r.wants.Load(); w != nil {
 		r.desk.SetWants(w)
@@ -197,7 +197,7 @@ func (r *Runner) set(s mrc.Set) {
 	}
 }
 
-// probe asks a host for probes. One that cannot be asked answers that it cannot.
+// probe asks a host for probes. If the stream refuses the request, the error becomes the result.
 func (r *Runner) probe(p mrc.Probe) {
 	if err := r.streams.Probe(p.Host, p.Request); err != nil {
 		_ = r.core.ProbeResult(p.Host, &hostapi.ProbeResult{ID: p.Request.ID, Err: plain.Error(err)})
@@ -235,8 +235,8 @@ func (r *Runner) SetWants(w *fabricview.Wants) {
 	r.ledger.Wake()
 }
 
-// SetPorts takes what a switch of the inventory reports of its ports; see [mrc.Core.SetPorts]. It
-// does not wait for what follows, and gives up when ctx ends.
+// SetPorts takes the port states that a switch of the inventory reports; see [mrc.Core.SetPorts].
+// SetPorts does not wait for the consequences, and gives up when ctx ends.
 func (r *Runner) SetPorts(ctx context.Context, sw string, p controller.PortStates) {
 	r.ledger.Post(ctx.Done(), func() { r.setPorts(sw, p) })
 }

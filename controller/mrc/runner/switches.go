@@ -109,8 +109,8 @@ func (r *Runner) count(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// countOnce reads what all have sent before what any has received: no packet
-// that came in between is missing then.
+// countOnce reads the sent packets of all switches before the received packets of any switch, so
+// that no packet in between looks lost.
 func (r *Runner) countOnce(ctx context.Context, snap *topology.Snapshot) error {
 	var switches map[string]topology.NodeID
 	numbers := make(map[topology.NodeID]map[uint32]uint32)

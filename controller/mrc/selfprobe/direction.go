@@ -81,9 +81,9 @@ func (p *planner) addTrip(s seat, leaf topology.NodeID, place int32, trip []int3
 	return nil
 }
 
-// roundTrip returns a trip from a leaf over a link up and back to the leaf that does not cross the
-// other direction of the link, nor other links that are looked at or avoided, and whose links all
-// have another direction; nil: there is none.
+// roundTrip returns a trip from a leaf over a link up and back to the leaf, or nil. The trip
+// crosses neither the opposite direction of the link nor other links that are examined or avoided;
+// each of its links has an opposite direction.
 func (p *planner) roundTrip(leaf topology.NodeID, place int32, looked []int32) []int32 {
 	trip, ok := p.climb(leaf, place)
 	bad := func(i int32) bool {
@@ -163,7 +163,8 @@ func (j *Judge) Look(links []int32) {
 	})
 }
 
-// Direct finds the direction of the link of a verdict, which stays until another one is as sure.
+// Direct finds the direction of the link of a verdict. The direction stays until a different
+// direction is as certain.
 func (j *Judge) Direct(v *Verdict) Direction {
 	w := j.directions[v.Link]
 	if w == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Kind is what is wrong with what a Verdict names.
+// Kind is the kind of fault that a Verdict names.
 type Kind uint8
 
 const (
@@ -28,8 +28,8 @@ func (k Kind) String() string { return [...]string{"", "blackHole", "grey"}[k] }
 // A Verdict names what loses probes. One of Link, Node and Host is set.
 type Verdict struct {
 	Kind Kind
-	// Link is the place of a link up; -1: it is no link. The probes cross both directions of it, so
-	// that either may lose them: Direction says which.
+	// Link is the place of a link up; -1: no link. Probes cross both directions of the link; Direction
+	// tells which direction loses them.
 	Link int32
 	Node topology.NodeID // a switch
 	Host string          // the cable of a host's port, or the port at either end
@@ -42,7 +42,7 @@ type Verdict struct {
 	Hosts        int    // that have lost some of them
 	// Single reports that one host alone can say so.
 	Single bool
-	// Direction of the Link, as probes of single directions say, of which Directions has the counts.
+	// Direction of the Link by probes of single directions; Directions has their counts.
 	Direction  Direction
 	Directions Directions
 }
@@ -140,8 +140,7 @@ type seatEvidence struct {
 type targetEvidence struct {
 	seat  *seatEvidence
 	climb []int32
-	// trip and asks are those of a target that crosses one direction alone of a link; else trip is
-	// empty.
+	// trip and asks of a target that crosses a single direction of a link; else trip is empty.
 	trip  []int32
 	asks  int32
 	last  hostapi.SelfProbeCount // as reported
@@ -196,8 +195,9 @@ func NewJudge() *Judge {
 		moved: make(map[int32]bool), directions: make(map[int32]*Directions)}
 }
 
-// SetPlan takes what hosts probe from now on, and the versions of the plans that they were sent.
-// Hosts whose version is the same keep their evidence. So do links, unless the fabric is another.
+// SetPlan takes the targets that hosts probe from now on, and the versions of their plans. Hosts
+// with an unchanged version keep their evidence. Links keep their evidence unless the fabric
+// changed.
 func (j *Judge) SetPlan(now time.Duration, f *fabric.Fabric, p *Plan,
 	sent map[string]*hostapi.SelfProbes) {
 	j.now = max(j.now, now)
@@ -300,8 +300,8 @@ func (j *Judge) forget(place int32) {
 	}
 }
 
-// Report takes what a host has counted. What is wrong is an error and changes nothing; counts of
-// another plan than the last are ignored without one.
+// Report takes the counts of a host. Invalid counts are an error and change nothing. Report ignores
+// counts of earlier plans without an error.
 func (j *Judge) Report(now time.Duration, host string, c *hostapi.SelfProbeCounts) error {
 	j.now = max(j.now, now)
 	h := j.hosts[host]
@@ -375,7 +375,8 @@ func (j *Judge) count(t *targetEvidence, n *hostapi.SelfProbeCount) {
 // toLeaf reports whether the leaf sends the probes of a target back.
 func (t *targetEvidence) toLeaf() bool { return len(t.climb)+len(t.trip) == 0 }
 
-// test returns the test of what a target is there for: a cable, or the last link of its climb.
+// test returns the test of the object that a target examines: a cable, or the last link of its
+// climb.
 func (t *targetEvidence) test(j *Judge) *test {
 	if len(t.climb) == 0 {
 		return &t.seat.test

@@ -25,8 +25,8 @@ type Target struct {
 	// Climb has the places of the links up from the leaf, which the probe descends by again; none:
 	// the leaf sends the probe back.
 	Climb []int32
-	// Trip has the places of all links, of a target that crosses one direction alone of the link whose
-	// direction has the place Asks; Climb is empty then.
+	// Trip has the places of all links of a target that crosses a single direction of a link, at the
+	// place Asks; Climb is then empty.
 	Trip []int32
 	Asks int32
 }

@@ -211,9 +211,9 @@ func TestPlanOfFew(t *testing.T) {
 	}
 }
 
-// TestPlanAvoids: nobody probes over a link that is avoided, nor by a port; other hosts take over
-// what the port probed and what was probed by the link, so that each other link keeps its three
-// hosts. A host that has nothing to do with it keeps its targets.
+// TestPlanAvoids: nobody probes over an avoided link or by an avoided port. Other hosts take over
+// these targets, so that each other link keeps its three hosts. Unconcerned hosts keep their
+// targets.
 func TestPlanAvoids(t *testing.T) {
 	for _, w := range []network{{t0: 4, t1: 4, hosts: 24}, {t0: 4, t1: 4, t2: 3, hosts: 24}} {
 		f, hosts := w.make(t, ev.ModeF3216, nil)

@@ -55,8 +55,8 @@ func (f *Feature) Removal(o reconcile.Owner) string {
 	return "its tree has changed"
 }
 
-// adoptable returns the index at which a group with a proxy address goes on: that of orphans with
-// this address. Of several it is the one with the highest epoch.
+// adoptable returns the index at which a group with a proxy address goes on: the index of orphans
+// with this address; of several, the index with the highest epoch.
 func (f *Feature) adoptable(proxy netip.Addr) (index uint16, ok bool) {
 	for _, o := range f.env.Switches.OrphanOwners() {
 		if o < 0 || f.byIndex[uint16(o)] != nil || f.epochs[uint16(o)] == lastEpoch ||

@@ -51,7 +51,7 @@ type connections struct {
 	source uint32          // the connection of the source, 0 for none
 	// sourceAt is the address of the present or last source, if any host may be the source.
 	sourceAt netip.Addr
-	// first is the first PSN of the source that is connected.
+	// first is the first PSN of the connected source.
 	first     uint32
 	reached   place // what the source has got to, as far as it was asked for
 	beginning bool  // first is being asked for
@@ -202,7 +202,7 @@ func (f *Feature) gotMessage(sw string, p entry.PacketIn) {
 	f.settleConnections(g)
 }
 
-// settleConnections sends what connections want sent, and takes what has happened to them.
+// settleConnections sends the messages of connections, and applies their events.
 func (f *Feature) settleConnections(g *group) {
 	if g.cm == nil {
 		return
@@ -448,7 +448,7 @@ func (f *Feature) begin(g *group, with func(psn, msn uint32, idle bool)) {
 			})
 			return
 		}
-		// Switches know of the packets of their epoch alone: where none has come, it is as it was.
+		// Switches know the packets of their epoch alone: without a packet nothing has changed.
 		idle := q.report.Complete
 		if n.LastPSN >= 0 {
 			g.reached = place{PSN: uint32(n.LastPSN), MSN: g.reached.MSN, Known: true}

@@ -410,7 +410,8 @@ func TestMissing(t *testing.T) {
 }
 
 // TestAskedAnew: after a change of the agreed parameters, the controller asks a listening host at
-// once, and then as often as before. This includes a host whose connection has just ended.
+// once, and then as often as before. The controller also asks a host whose connection has just
+// ended.
 func TestAskedAnew(t *testing.T) {
 	d := newDesk(t)
 	g, _ := d.listener(1)

@@ -22,7 +22,7 @@ import (
 
 const door = 4242 // the port of sources; receivers connect to the next one
 
-// ready is an underlay that has all that groups wait for.
+// ready is an underlay that satisfies all waits of groups.
 type ready struct{ feature.Underlay }
 
 func (ready) Settled() bool     { return true }

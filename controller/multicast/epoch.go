@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// lastEpoch is the highest there is. An index that has seen it can have no other.
+// lastEpoch is the highest epoch. After it an index can have no further epoch.
 const lastEpoch = math.MaxUint32
 
 func errNoEpoch(index uint16) *api.Error {

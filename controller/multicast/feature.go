@@ -232,7 +232,7 @@ func (f *Feature) Report() {
 	clear(f.status)
 }
 
-// validation is what the validation of a group's spec has to know.
+// validation returns the facts that the validation of a group's spec needs.
 func (f *Feature) validation(name string, pre resource.Precondition) api.GroupEnv {
 	return api.GroupEnv{
 		Limits: f.inv().Limits, Host: f.env.Net.HostName, Taken: f.env.Net.Taken,

@@ -76,7 +76,7 @@ func TestBetweenTrees(t *testing.T) {
 	}
 }
 
-// slow is an underlay that is not ready at one switch.
+// slow is an underlay with one switch that is not ready.
 type slow struct {
 	ready
 	sw string

@@ -77,7 +77,7 @@ func (f *Feature) OfJobs() (out []Made) {
 	return out
 }
 
-// Own makes a group of a job that of another one.
+// Own moves a job's group to another job.
 func (f *Feature) Own(name, job string) {
 	if g := f.groups[name]; g != nil && g.item != nil && g.job != job {
 		g.job = job
@@ -182,8 +182,7 @@ func (f *Feature) put(
 	return created, nil
 }
 
-// Delete implements resource.Resources. What the switches hold of the group leaves
-// them after that.
+// Delete implements resource.Resources. The switches lose the entries of the group afterwards.
 func (f groups) Delete(name string, pre resource.Precondition) error {
 	item, err := f.resources.CheckDelete(name, pre)
 	if err == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// TestMadeAgain: a group that is created again during its removal keeps its index. The controller
-// deletes the record of the removal.
+// TestMadeAgain: a group recreated during its removal keeps its index. The controller deletes the
+// record of the removal.
 func TestMadeAgain(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")
@@ -60,7 +60,7 @@ func TestMadeAgain(t *testing.T) {
 }
 
 // TestTokenOfSpec: writing the spec of a group without a token, or with the present token, changes
-// nothing. A different token changes the group. A group that is created again has no token.
+// nothing. A different token changes the group. A recreated group has no token.
 func TestTokenOfSpec(t *testing.T) {
 	d := newDesk(t)
 	g := d.group(1, func(s *api.MulticastGroupSpec) { s.Connect.Token = "sesame" })
@@ -99,8 +99,8 @@ func TestTokenOfSpec(t *testing.T) {
 	}
 }
 
-// TestOwn: a group of a job may be made another's, and is saved then; one that is not there, or
-// goes, stays as it is.
+// TestOwn: Own gives a job's group to another job, and saves the group; unknown and deleted groups
+// stay unchanged.
 func TestOwn(t *testing.T) {
 	d := newDesk(t)
 	spec := d.net.Spec(1, "s1", "r1")
@@ -206,8 +206,8 @@ func TestStillEvicted(t *testing.T) {
 	}
 }
 
-// TestWhoseGroup: a group is written by whom made it: a client, or the job that it is of. Clients
-// are given the name of a job that they may know.
+// TestWhoseGroup: only the creator of a group writes the group: a client, or a job. The refusal
+// names the job if the client may know the job.
 func TestWhoseGroup(t *testing.T) {
 	d := newDesk(t)
 	spec := d.net.Spec(1, "s1", "r1")

@@ -2,8 +2,8 @@ package multicast
 
 import "testing"
 
-// TestPathMTU: without a tree the MTU of neighbors is what is known; with one, the least of the
-// ports between switches.
+// TestPathMTU: without a tree the path MTU is the MTU of neighbors; with a tree, the least MTU of
+// the ports between switches.
 func TestPathMTU(t *testing.T) {
 	d := newDesk(t)
 	g := d.group(4, nil)

@@ -11,7 +11,7 @@ import (
 type phase uint8
 
 const (
-	// steady: every switch of the tree has what it needs, and nothing else.
+	// steady: every switch of the tree has exactly its entries.
 	steady phase = iota
 	// making: the controller adds the new entities beside the entities in use, without leading traffic
 	// into them.
@@ -23,7 +23,7 @@ const (
 	switching
 	// draining: packets on their way in the old tree arrive.
 	draining
-	// cleaning: what is left of the old tree is removed.
+	// cleaning: the controller removes the rest of the old tree.
 	cleaning
 )
 

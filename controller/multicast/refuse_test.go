@@ -316,7 +316,7 @@ func TestQueuePairOfListener(t *testing.T) {
 	}
 }
 
-// TestQueuePairIsFree: a queue pair whose connection has ended may be another group's.
+// TestQueuePairIsFree: a queue pair whose connection has ended is free for another group.
 func TestQueuePairIsFree(t *testing.T) {
 	d := newDesk(t)
 	a, b := d.group(1, nil), d.group(2, nil)

@@ -68,7 +68,7 @@ func TestGroupNamesWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestOneSwitchIsAway: one switch that is not connected is waited for.
+// TestOneSwitchIsAway: the group waits for one disconnected switch.
 func TestOneSwitchIsAway(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3", "r4")
@@ -227,7 +227,7 @@ func TestRecordKeepsATreeOnce(t *testing.T) {
 	}
 }
 
-// TestTimeOfConnections: connections have no time of zero, which means none.
+// TestTimeOfConnections: connections never have the time zero, which means no connection.
 func TestTimeOfConnections(t *testing.T) {
 	d := newDesk(t)
 	if d.env.Now = 0; d.now() <= 0 {

@@ -123,7 +123,7 @@ func (w *itemWork) responses() {
 		w.ofGroup())
 }
 
-// branch returns what a response of a branch is. Parameters are in order of their names.
+// branch returns the action for responses of a branch. Parameters are in order of their names.
 func (w *itemWork) branch(b *PlacedBranch, msn uint32) entry.Action {
 	index, epoch := entry.Number("branch", b.Index), entry.With("epoch", w.epoch)
 	offset, receiver := entry.Number("msn_offset", msn),

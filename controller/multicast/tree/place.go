@@ -518,8 +518,7 @@ func (w *placeWork) receiver(r *api.GroupReceiver) PlacedBranch {
 		Ingress: h.Ingress}
 }
 
-// number gives every branch of a node its index: the one it had, or else the
-// lowest that is free.
+// number gives every branch of a node its index: its previous index, or else the lowest free index.
 func (w *placeWork) number(p *Placement, node *PlacedNode) {
 	var used [256]bool
 	numbered := make([]bool, len(node.Branches))

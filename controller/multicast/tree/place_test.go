@@ -529,7 +529,7 @@ func TestNotAdjacent(t *testing.T) {
 	}
 }
 
-// TestSRHLimit: an SRH of just the octets that are allowed is allowed.
+// TestSRHLimit: an SRH of exactly the greatest length is allowed.
 func TestSRHLimit(t *testing.T) {
 	net := sample.Figure1()
 	spec := net.Spec(1, "s1", "r1", "r2", "r3")

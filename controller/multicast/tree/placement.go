@@ -31,7 +31,7 @@ type Placement struct {
 	NackHoldoff   time.Duration     `json:"nackHoldoff"`
 	Source        PlacedSource      `json:"source"`
 
-	// Cost is that of the tree when it was computed.
+	// Cost is the cost of the tree at its computation.
 	Cost uint64 `json:"cost"`
 	// Nodes has the switch of the source first, and parents before children.
 	Nodes []PlacedNode `json:"nodes"`
@@ -62,7 +62,7 @@ type PlacedNode struct {
 	// Upstream is the way to the parent, or to the source.
 	UpstreamPort     uint32 `json:"upstreamPort"`
 	UpstreamNeighbor uint16 `json:"upstreamNeighbor"`
-	// ParentSID is the End.DT6 SID of a parent that is not adjacent.
+	// ParentSID is the End.DT6 SID of a non-adjacent parent.
 	ParentSID netip.Addr `json:"parentSid,omitzero"`
 	// Branches are ordered by index.
 	Branches []PlacedBranch `json:"branches"`

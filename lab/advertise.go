@@ -23,8 +23,9 @@ func NodeID(s Switch) topology.NodeID {
 }
 
 // Topology returns the network in the form that people write: the switches, the links between them,
-// and the addresses of hosts with the switches at their links. Of hosts of RoCE it has those of
-// IPv6 alone: what they send by IPv4 is in IPv6 between switches. The network must be complete.
+// and the addresses of hosts with the switches at their links. RoCE hosts are listed by IPv6
+// addresses alone, because their IPv4 packets travel in IPv6 between switches. The network must be
+// complete.
 func (n *Network) Topology() *static.Topology {
 	t := &static.Topology{ASN: ASN}
 	place := map[string]int{}
@@ -96,7 +97,7 @@ func (w *World) Advertise(name string) (bgpls.Objects, error) {
 	return bgpls.Objects(a), nil
 }
 
-// objects is what the switches that are on say of themselves.
+// objects returns the advertisements of all running switches.
 func (w *World) objects() []bgpls.Objects {
 	var all []bgpls.Objects
 	for _, s := range w.Network.Switches {

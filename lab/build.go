@@ -11,8 +11,7 @@ import (
 type Options struct {
 	// Seed of everything random in the world: the same seed, the same run.
 	Seed uint64
-	// Cache shares compiled programs with other worlds; nil: that of all worlds without one of their
-	// own.
+	// Cache shares compiled programs with other worlds; nil: the default cache of all worlds.
 	Cache *p4rt.Cache
 	// Managed makes MRC hosts wait for a controller that configures their sending (nic.Config).
 	Managed bool

@@ -66,7 +66,7 @@ type Control struct {
 	core     *controller.Core
 	pipeline *southbound.Pipeline
 	sources
-	// life counts the controllers so far: what one of them has set going is not the next one's.
+	// life counts the controllers so far: the next controller ignores pending work of its predecessor.
 	life     int
 	up       bool
 	sessions map[string]*session

@@ -162,7 +162,7 @@ func TestFaultDirections(t *testing.T) {
 	}
 }
 
-// TestFaultErrors: what is wrong is named, with what would be right, and nothing changes.
+// TestFaultErrors: an error names the fault and the right value, and nothing changes.
 func TestFaultErrors(t *testing.T) {
 	w, err := NewWorld(Network{
 		Switches: []Switch{{Name: "A"}, {Name: "B"}, {Name: "C"}},

@@ -63,7 +63,7 @@ type Receiver struct {
 	Host   *HostNode
 	QP     *rc.QP
 	Memory []byte
-	// From is the first octet of the source's data that it should have.
+	// From is the first octet of the source's data that the receiver should have.
 	From int
 	// StartPSN is the PSN it began with.
 	StartPSN uint32

@@ -10,8 +10,8 @@ import (
 // countLinks has the core told what both ends of links have counted, repeatedly.
 func (p *PathControl) countLinks(every time.Duration) {
 	p.control.after(every, func() {
-		// What all have sent is read before what any has received: no packet that came in between
-		// is missing then.
+		// The sent packets of all ports are read before the received packets of any port, so that no
+		// packet in between looks lost.
 		sent := p.ports(p4.CounterPortTx)
 		p.control.after(p.control.Latencies.Write, func() {
 			received := p.ports(p4.CounterPortRx)

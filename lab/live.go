@@ -350,7 +350,7 @@ func (l *Live) Advertise(ctx context.Context) error {
 	return nil
 }
 
-// advertise has the speaker of a switch say what that is now.
+// advertise has the speaker of a switch advertise the switch's present state.
 func (l *Live) advertise(ctx context.Context, name string) error {
 	l.speaking.Lock()
 	defer l.speaking.Unlock()

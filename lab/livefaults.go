@@ -19,7 +19,8 @@ func (l *Live) Until(ctx context.Context, what string, done func(w *World) (bool
 	})
 }
 
-// Lose makes something fail. Switches that see it withdraw what is lost, as routers do.
+// Lose makes a link, port or node fail. Switches that notice withdraw the lost links, as routers
+// do.
 func (l *Live) Lose(ctx context.Context, loss Loss) error {
 	l.failing.Lock()
 	defer l.failing.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/weft-sdn/weft/host/verbs"
 )
 
-// A FlowConfig is octets that one MRC host writes to another.
+// A FlowConfig describes the octets that one MRC host writes to another host.
 type FlowConfig struct {
 	From, To string
 	Bytes    int
@@ -91,7 +91,7 @@ const (
 	meshRKey    = 0x1000 // likewise
 )
 
-// NewMesh makes the queue pairs and memory of flows. What is written is drawn by the world's seed.
+// NewMesh makes the queue pairs and memory of flows. The data is drawn by the world's seed.
 func (w *World) NewMesh(cfg MeshConfig) (*Mesh, error) {
 	m := &Mesh{world: w, message: cfg.Message, immediate: cfg.Immediate, repeat: cfg.Repeat}
 	if m.message == 0 {
@@ -354,7 +354,7 @@ func (m *Mesh) Done() bool {
 	return true
 }
 
-// Corrupt is the number of flows whose memory is not what was written.
+// Corrupt returns the number of flows with wrong octets in memory.
 func (m *Mesh) Corrupt() (flows int) {
 	for _, f := range m.Flows {
 		if m.Wrong(f) > 0 {

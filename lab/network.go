@@ -49,8 +49,8 @@ type Host struct {
 	MAC       packet.MAC `yaml:"-"` // of the first port: 02:00:00:01:h:l
 }
 
-// Receive is what a host of MRC has for packets that it receives. One that lacks something is
-// refused with a NACK, and sent again. See [nic.Intake].
+// Receive has the resources of an MRC host for received packets. The host refuses a packet without
+// resources by a NACK, and the sender repeats it. See [nic.Intake].
 type Receive struct {
 	// packets received out of order; default 0: any number. NACK NO_BITMAP
 	Bitmap int `yaml:"bitmap,omitempty"`

@@ -68,7 +68,8 @@ func TestPatienceEnds(t *testing.T) {
 	})
 }
 
-// TestProcessTimes: what this process does is seen where the system tells it.
+// TestProcessTimes: the processor time of this process is visible where the system reports
+// processor times.
 func TestProcessTimes(t *testing.T) {
 	ran, _ := processTimes()
 	if ran == 0 {

@@ -29,8 +29,8 @@ type pcapFile struct {
 	packets *pcap.Writer
 }
 
-// NewPcap makes the files of a world's links in a directory. Of several links between two nodes
-// there is one file.
+// NewPcap makes the files of a world's links in a directory. Several links between two nodes share
+// one file.
 func (w *World) NewPcap(dir string) (*Pcap, error) {
 	p := &Pcap{files: map[string]*pcapFile{}}
 	for _, l := range w.Network.Links {
@@ -88,7 +88,8 @@ func (p *Pcap) Sent(now time.Duration, w *Wire, frame []byte) {
 // Arrived implements Tap.
 func (p *Pcap) Arrived(time.Duration, *Wire, []byte) {}
 
-// Close writes what is left, and says what went wrong. The world must not send meanwhile.
+// Close writes the remaining frames, and returns the first error. The world must not send
+// meanwhile.
 func (p *Pcap) Close() error {
 	err := p.err
 	for name, f := range p.files {

@@ -44,8 +44,8 @@ func (n *SwitchNode) fits(port uint32, frame []byte, out bool) bool {
 	return false
 }
 
-// configure gives ports of the switch settings, all of them or none. Links go down and up with
-// their ends: the switches that then have something else to advertise are returned.
+// configure applies all settings to ports of the switch, or none. Links go down and up with their
+// ends: configure returns the switches whose advertisements change.
 func (n *SwitchNode) configure(changes []gnmi.Change) (witnesses []string, err error) {
 	for _, c := range changes {
 		if err := n.may(c); err != nil {

@@ -58,7 +58,7 @@ func (n *Network) AllToAllShares(losses ...Loss) (*Shares, error) {
 
 func (p pairing) String() string { return fmt.Sprint(p.from, " to ", p.to, " ", p.within) }
 
-// Of is the rate of the flow from one host to another.
+// Of returns the rate of the flow between two hosts.
 func (s *Shares) Of(from, to string) float64 {
 	return s.rates[pairing{s.class[from], s.class[to], s.rack[from] == s.rack[to]}]
 }
@@ -135,7 +135,7 @@ func (n *Network) sharing(losses []Loss) *sharing {
 	return m
 }
 
-// classify finds the nodes that are alike, by the links that are left.
+// classify groups equivalent nodes by the remaining links.
 func (m *sharing) classify(left []Link) {
 	n := m.n
 	ends := func(name string, host bool) string { // of the node's links, to hosts or to switches

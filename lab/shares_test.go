@@ -27,7 +27,7 @@ func TestAllToAllShares(t *testing.T) {
 		{"two tiers", two, nil, []flow{{"H1", "H2", 2. / 15}, {"H1", "H16", 2. / 15}}, 32},
 		// 7 links up for 48 flows that need 6.4.
 		{"two tiers, a T1", two, []Loss{t1}, []flow{{"H1", "H2", 2. / 15}, {"H1", "H16", 2. / 15}}, 32},
-		// 4 links up for 48 flows; 3 flows have what is left of the ports.
+		// 4 links up for 48 flows; 3 flows share the rest of the ports.
 		{"two tiers, a plane", two,
 			[]Loss{{Switches: []string{"P1-T0-1", "P1-T0-2", "P1-T0-3", "P1-T0-4"}}},
 			[]flow{{"H1", "H2", 1. / 15}, {"H1", "H16", 1. / 15}}, 16},

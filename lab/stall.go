@@ -37,7 +37,7 @@ func (m *Mesh) arrived() (octets uint64) {
 	return octets
 }
 
-// waiting reports what flows wait for that are not done.
+// waiting reports the unfinished flows, and what each waits for.
 func (m *Mesh) waiting() string {
 	const most = 3
 	var out []string

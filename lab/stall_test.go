@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestStall: traffic that stands still is an error that says what it waits for; slow traffic is
-// none.
+// TestStall: stalled traffic is an error with the reason of the wait; slow traffic is no error.
 func TestStall(t *testing.T) {
 	w, err := NewWorld(Clos(ClosConfig{Planes: 1, T0: 1, T1: 1, Hosts: 2, Rate: 1e9,
 		Delay: time.Microsecond}), Options{Seed: 1})

@@ -2,7 +2,7 @@ package lab
 
 import "time"
 
-// Faults are those of a wire in one direction. The zero value does nothing.
+// Faults describes the faults of a wire in one direction. The zero value has no faults.
 type Faults struct {
 	Loss      float64       // probability that a frame is lost
 	Delay     time.Duration // added to that of the wire

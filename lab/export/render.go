@@ -126,7 +126,7 @@ func (p *plan) Collectors() []string {
 // Cluster reports whether several controllers form an etcd.
 func (p *plan) Cluster() bool { return len(p.Controllers) > 1 }
 
-// MRCController is host:port of the stream of hosts of MRC.
+// MRCController returns HOST:PORT for the streams of MRC hosts.
 func (p *plan) MRCController() string {
 	return fmt.Sprintf("%v:%d", p.Controllers[0].Address, mrcPort)
 }
@@ -178,7 +178,7 @@ func difference(a, b map[string]any) map[string]any {
 	return out
 }
 
-// Kinds are the kinds of switches that a lab of Compose has: not BMv2's, and BMv2's.
+// Kinds returns the kinds of switches in a Compose lab: false for weft switch, true for BMv2.
 func (p *plan) Kinds() []bool { return []bool{false, true} }
 
 // PublishedPort is the port of the machine at which a controller's API is.

@@ -30,8 +30,8 @@ type Config struct {
 type Port struct {
 	Number uint32
 	Up     bool // whether there is a carrier
-	// Host is what is attached, with its Ethernet address: software hosts answer no neighbor
-	// solicitations. Invalid: a switch, which the kernel finds by itself.
+	// Host is the attached host; its Ethernet address is needed because software hosts answer no
+	// neighbor solicitations. Invalid: a switch, which the kernel finds by itself.
 	Host    netip.Addr
 	HostMAC packet.MAC
 	// Rate is how fast the link is, in bits a second, with preamble, check sequence and gap of

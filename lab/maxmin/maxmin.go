@@ -15,15 +15,15 @@ import (
 // ErrDemand: a demand cannot be met at any rate, or contains an unusable number.
 var ErrDemand = errors.New("invalid demand")
 
-// A Demand is flows that may use the same paths. By symmetry all of them get the same rate.
+// A Demand is a set of flows with the same paths. By symmetry all its flows get the same rate.
 type Demand struct {
 	Flows int // 1 or more
 	// links of each path, as indexes of capacities; a path without links is not limited by any
 	Paths [][]int
 }
 
-// Parts of the greatest capacity below which a difference of rates is none. The solver's own
-// tolerance is far below.
+// Rates are equal if they differ by less than these parts of the greatest capacity. The solver's
+// own tolerance is far below.
 const (
 	solverTolerance = 1e-10
 	tolerance       = 1e-6

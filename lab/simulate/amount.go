@@ -14,7 +14,7 @@ type Rate uint64
 // for a power of 1000: 64MiB.
 type Size uint64
 
-// units are suffixes, none of which ends another one before it.
+// units are suffixes in the order of matching: no suffix ends an earlier one.
 type units []struct {
 	suffix string
 	factor float64

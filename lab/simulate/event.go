@@ -16,7 +16,7 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// verb returns the one of fail, repair, drain and undrain that is given, with its object.
+// verb returns the given verb of fail, repair, drain and undrain, with its object.
 func (e *Event) verb() (verb, object string, one bool) {
 	given := 0
 	for _, x := range [][2]string{{"fail", e.Fail}, {"repair", e.Repair}, {"drain", e.Drain},

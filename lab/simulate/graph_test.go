@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestGraphs: after a collective every rank has what it is to have, and no rank sends what it does
-// not have yet: the data of a rank reaches others by messages that wait for the ones before.
+// TestGraphs: after a collective every rank has its result, and no rank sends data that has not
+// arrived: each message waits for the messages that bring its data.
 func TestGraphs(t *testing.T) {
 	for _, c := range Collectives() {
 		for _, n := range []int{1, 2, 3, 4, 7, 8, 16} {
@@ -82,8 +82,8 @@ func checkGraph(t *testing.T, c Collective, n, octets int) {
 	}
 }
 
-// TestTreesShare: a rank that is inside one of the two trees of an all-reduce is a leaf of the
-// other, so no rank sends much more than the others.
+// TestTreesShare: an inner rank of one tree of an all-reduce is a leaf of the other tree, so no
+// rank sends much more than the others.
 func TestTreesShare(t *testing.T) {
 	const n, octets = 16, 32 << 20
 	sent := make([]int, n)

@@ -67,8 +67,8 @@ type TierUse struct {
 const ready = 10 * time.Second
 
 // Run runs a complete scenario: first the fabric until the controller has programmed it, then the
-// jobs and the events until the jobs have ended or the limit is reached. It returns early with the
-// error of a ctx that has ended.
+// jobs and the events until the jobs have ended or the limit is reached. Run returns early with the
+// error of an ended ctx.
 func Run(ctx context.Context, s *Scenario) (*Result, error) {
 	w, control, err := s.fabric()
 	if err != nil {

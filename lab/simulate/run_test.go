@@ -50,7 +50,7 @@ func compare(t *testing.T, text string) *Report {
 	return r
 }
 
-// TestSame: the same scenario gives the same octets, and another seed other ones.
+// TestSame: equal scenarios give equal octets, and a different seed gives different octets.
 func TestSame(t *testing.T) {
 	long(t)
 	text := small + "events: [{at: 300us, fail: 'link P1-T0-1 P1-T1-1', loss: 0.2}]"

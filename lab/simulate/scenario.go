@@ -137,7 +137,7 @@ type checks struct {
 	faults *strictyaml.Faults
 }
 
-// bad notes that a field has a value where it should have another.
+// bad notes a field's wrong value, and the wanted value.
 func (c checks) bad(field string, value any, want string) {
 	*c.faults = append(*c.faults, strictyaml.Fault{Field: c.path + field, Value: fmt.Sprint(value),
 		Want: want})

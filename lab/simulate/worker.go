@@ -103,7 +103,7 @@ func newWorker(w *lab.World, j *Job, qpn *uint32) (*worker, error) {
 	return k, nil
 }
 
-// connect makes the queue pair from one rank to another, unless there is one.
+// connect makes the queue pair between two ranks, unless it exists.
 func (k *worker) connect(from, to int, qpn *uint32) error {
 	ends := [2]int{from, to}
 	if k.pairs[ends] != nil {

@@ -77,8 +77,8 @@ type demo struct {
 }
 
 // Run runs a Clos under all-to-all load in virtual time, has one direction of a link lose packets
-// with its ports up, and waits until hosts have found other paths. The error says what is not as it
-// should be.
+// with its ports up, and waits until hosts have found other paths. The error names a broken
+// expectation.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -262,7 +262,7 @@ func note(why string) string {
 	return " (" + why + ")"
 }
 
-// objectOf names what a suspect is, as wires are named.
+// objectOf names a suspect's object in the form of wire names.
 func objectOf(s *api.Suspect) string {
 	switch {
 	case s.Node != "":

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestBroken: a promise that does not hold is an error that says what was seen, with the result; so
-// is what keeps a figure from being shown, without one.
+// TestBroken: a broken promise is an error that says what was seen, with the result; a figure that
+// cannot be shown is an error without a result.
 func TestBroken(t *testing.T) {
 	var out strings.Builder
 	f := Figure{Name: "x", Where: "a draft", run: func(_ context.Context, s *sight) error {

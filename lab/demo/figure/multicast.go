@@ -331,7 +331,7 @@ func (t *tree) dropped(sw, reason string) (n uint64) {
 // forgedPort is the UDP source port of all packets that forge makes, and of no others.
 const forgedPort = 0xbad1
 
-// forge has a host send packets that are not its stack's.
+// forge has a host send packets past its stack.
 func (t *tree) forge(host string, count int, gap time.Duration, edit func(*packet.RoCE)) error {
 	p, err := t.forged(host, edit)
 	if err != nil {

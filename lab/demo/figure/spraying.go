@@ -20,7 +20,7 @@ import (
 // changes gathers the changes of a state, as "A to B".
 type changes map[string]int
 
-// check reports the changes that were seen: all of need, and of others only those in may.
+// check fails unless all changes of need were seen, and no further changes but those in may.
 func (c changes) check(s *sight, key string, need, may []string) {
 	var lacks, strange []string
 	for _, x := range need {

@@ -1,5 +1,5 @@
-// Package flow has what demos of MRC hosts have in common: queue pairs that write, and how fast
-// they were at any time.
+// Package flow is the common part of demos of MRC hosts: queue pairs that write, and their rates at
+// any time.
 package flow
 
 import (
@@ -17,7 +17,8 @@ type Stage interface {
 	// Until lets the network run until done, which is asked on the world's goroutine every now and
 	// then, reports true or fails.
 	Until(ctx context.Context, what string, done func(w *lab.World) (bool, error)) error
-	// Lose makes something fail. Switches that see it withdraw what is lost, as routers do.
+	// Lose makes a link, port or node fail. Switches that notice withdraw the lost links, as routers
+	// do.
 	Lose(ctx context.Context, l lab.Loss) error
 }
 
@@ -53,8 +54,8 @@ func Until(
 	})
 }
 
-// Corrupt returns how many octets in the memory of receivers are not what was written, of the flows
-// that have written all of it once: else what is missing would count.
+// Corrupt returns the number of wrong octets in the memory of receivers. It counts flows that have
+// written their whole memory once, since missing octets would count otherwise.
 func Corrupt(m *lab.Mesh) (octets int) {
 	for _, f := range m.Flows {
 		if f.Acknowledged() >= f.Bytes {

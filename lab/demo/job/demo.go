@@ -38,7 +38,7 @@ var (
 
 const (
 	drained = "P1-T1-2"
-	// works is a maintenance of it, which lasts so long.
+	// works is the name of a maintenance of that T1, and maintained its duration.
 	works      = "works"
 	maintained = 4 * time.Second
 	// victim is the host that dies: rank 2 of the ring.
@@ -84,8 +84,8 @@ type demo struct {
 	result Result
 }
 
-// Run runs two jobs on a fabric in real time, and prints what it does to o.Out. The error says what
-// is not as it should be.
+// Run runs two jobs on a fabric in real time, and prints what it does to o.Out. The error names a
+// broken expectation.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Out == nil {
 		o.Out = io.Discard

@@ -18,10 +18,10 @@ type Result struct {
 	ReadinessMs float64 `json:"readinessMs"`
 	// NoGoCause is why the fabric is not ready for a job of which a host has died.
 	NoGoCause string `json:"noGoCause"`
-	// OtherJobDipPct is by how much the goodput of the other job in the time after that is below
-	// the one in as long before.
+	// OtherJobDipPct is the drop of the other job's goodput after that, in percent of its goodput in
+	// an equal time before.
 	OtherJobDipPct float64 `json:"otherJobDipPct"`
-	// Corrupt is the number of octets in the receivers' memory that are not what was written.
+	// Corrupt is the number of wrong octets in the receivers' memory.
 	Corrupt  int     `json:"corrupt"`
 	Profiles int     `json:"profiles"` // EV profiles of pairs of racks
 	Groups   int     `json:"groups"`   // multicast groups that are programmed

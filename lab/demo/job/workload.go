@@ -43,8 +43,8 @@ func (j *workload) flows(bytes int) (flows []lab.FlowConfig) {
 	return flows
 }
 
-// begin starts the traffic: every queue pair writes the same memory again and again. One of a host
-// that dies ends, and the others go on.
+// begin starts the traffic: every queue pair writes the same memory again and again. A queue pair
+// of a dead host ends, and the others continue.
 func (j *workload) begin(w *lab.World) (err error) {
 	// Twice the bandwidth-delay product, so that a host fills its links with writes to a single peer.
 	c := w.Network.Congestion(j.ranks[0])

@@ -64,7 +64,7 @@ func newAudit(t *testing.T, w *lab.World, mode ev.Mode) *audit {
 		wrong: map[string]string{}, counts: map[string]int{}}
 }
 
-// done reports what was wrong, and that what should have been seen was.
+// done reports the faults found, and the expected packets that were not seen.
 func (a *audit) done(seen ...string) {
 	a.t.Helper()
 	for _, rule := range slices.Sorted(maps.Keys(a.wrong)) {
@@ -257,7 +257,7 @@ func (a *audit) near(wire *lab.Wire, l *headers) bool {
 	return false
 }
 
-// write is a WRITE of a mesh: what is at which address is known (tables 6-5 to 6-9).
+// write checks a WRITE of a mesh, whose data at each address is known (tables 6-5 to 6-9).
 func (a *audit) write(wire *lab.Wire, l *headers) {
 	a.counts["data"]++
 	meth, ts, reth := l.rest[:4], l.rest[4:8], l.rest[8:24]

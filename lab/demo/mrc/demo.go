@@ -74,8 +74,8 @@ const timeout = 10 * time.Minute
 // work.
 const liveSettle = 400 * time.Millisecond
 
-// Run runs a lab.Clos of MRC hosts in real time, and prints what it does to o.Out. The error says
-// what is not as it should be.
+// Run runs a lab.Clos of MRC hosts in real time, and prints what it does to o.Out. The error names
+// a broken expectation.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Fabric.Validate(); err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ type setback struct {
 	kept float64
 }
 
-// setbacks are what fails, in the order in which it does: those of them that leave every two hosts
-// a path.
+// setbacks returns the failures of the demo in their order, without failures that would leave two
+// hosts without a path.
 func (d *demo) setbacks(n *lab.Network) ([]*setback, error) {
 	plane, err := n.Plane(1)
 	if err != nil {

@@ -16,7 +16,7 @@ type Result struct {
 	Mode  string `json:"mode"`
 	Hosts int    `json:"hosts"`
 	Bytes int    `json:"bytes"` // written, in all phases
-	// Corrupt is the number of octets in the receivers' memory that are not what was written.
+	// Corrupt is the number of wrong octets in the receivers' memory.
 	Corrupt int `json:"corrupt"`
 	// Jain is Jain's index over the octets of the uplinks of a tier of a plane in the all-to-all,
 	// the least of all tiers and planes; ECMPJain the same with one entropy value a queue pair.
@@ -147,7 +147,7 @@ func (d *demo) print() {
 					kept = fmt.Sprintf("%.0f %%", 100*s.kept)
 				}
 				denied := fmt.Sprint(s.denied)
-				// nobody withdraws its links, as all that could are gone: hosts see their ports go
+				// nobody withdraws its links, because all its speakers are gone: hosts see their ports go
 				if s.port > 0 {
 					denied = fmt.Sprintf("all by port %d", s.port)
 				}

@@ -73,7 +73,7 @@ func (d *demo) play(ctx context.Context, setbacks []*setback) error {
 	return cmp.Or(err, d.review(context.WithoutCancel(ctx), p))
 }
 
-// spreadOf is traffic, and what the uplinks carried of it.
+// spreadOf runs traffic, and returns the shares of the uplinks.
 func (d *demo) spreadOf(ctx context.Context, name string, cfg lab.MeshConfig) (spread *lab.Spread,
 	err error) {
 	err = d.stage.Do(ctx, func(w *lab.World) error {

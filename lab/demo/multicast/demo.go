@@ -70,8 +70,8 @@ const (
 	timeout = 2 * time.Minute
 )
 
-// Run runs the draft's Figure 1 and sends one RoCEv2 write to five receivers. It prints what
-// it does to o.Out. The error says what is not as it should be.
+// Run runs the draft's Figure 1 and sends one RoCEv2 write to five receivers. It prints what it
+// does to o.Out. The error names a broken expectation.
 func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	o = o.withDefaults()
 	ctx, cancel := lab.Patience(ctx, timeout)

@@ -33,7 +33,7 @@ type Transfer struct {
 	Transfers int           // so many were there
 }
 
-// Packets returns the packets of a transfer, none of them sent twice.
+// Packets returns the number of packets of a transfer without retransmissions.
 func (t *Transfer) Packets() (packets uint64) {
 	for rest := len(t.Data); rest > 0; rest -= message {
 		pmtu := t.Hosts.QP.PMTU

@@ -59,7 +59,7 @@ type Result struct {
 	Seconds       float64 `json:"seconds"` // wall time
 }
 
-// Delay is that of the demo's WAN, one way.
+// Delay is the one-way delay of the demo's WAN.
 const Delay = 10 * time.Millisecond
 
 // The demo's network and traffic.
@@ -73,7 +73,7 @@ const (
 )
 
 // Run runs a network of the PFC draft twice: DC2 pauses a tenant, once without a PFC policy and
-// once with one. The error says what is not as it should be.
+// once with one. The error names a broken expectation.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -316,7 +316,7 @@ func (r *run) checkTunnels(tunnels []api.PFCTunnel) error {
 	return fmt.Errorf("demo: no tunnel {%s} among %+v", strings.Join(want, ", "), tunnels)
 }
 
-// segments are those of a tunnel, as the draft writes them.
+// segments returns the segments of a tunnel in the draft's notation.
 func segments(t api.PFCTunnel) []string {
 	list := make([]string, len(t.Segments))
 	for i, s := range t.Segments {

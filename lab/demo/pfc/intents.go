@@ -18,13 +18,13 @@ const (
 	losslessName = "lossless"
 )
 
-// The priorities of the tenants, of which the first is lossless.
+// The priorities of the tenants; the first tenant is lossless.
 const (
 	priorityA = 3
 	priorityB = 2
 )
 
-// intents are the resources of the demo: two tenants on one SRv6 policy, of which one is lossless.
+// intents are the resources of the demo: two tenants on one SRv6 policy, one of them lossless.
 type intents struct {
 	policy   api.SRv6PolicySpec
 	tenants  []tenant

@@ -51,7 +51,7 @@ func scopeOf(op *huma.Operation) (access.Scope, bool) {
 	return access.Scope(names[0]), true
 }
 
-// plainRoutes are the scopes of what is no operation of the document.
+// plainRoutes has the scopes of routes that are no operations of the document.
 var plainRoutes = map[string]access.Scope{
 	"/openapi.json": access.Self, "/openapi.yaml": access.Self, "/openapi-3.0.json": access.Self,
 	"/openapi-3.0.yaml": access.Self,
@@ -121,8 +121,8 @@ func (s *Server) unauthorized(c *exchange, err error) {
 	s.refuse(c, newProblem(codeUnauthorized, detail))
 }
 
-// forwardedPrincipal is who made a request that another controller has forwarded: that one signs
-// it.
+// forwardedPrincipal returns the principal of a request that another controller has forwarded and
+// signed.
 func (s *Server) forwardedPrincipal(c *exchange) (access.Principal, error) {
 	r := c.Request
 	f, err := s.cfg.Access.Signer.Verify(r.Context(), r.Header.Get(access.ForwardHeader), r.Method,
@@ -277,7 +277,8 @@ func (s *Server) record(c *exchange, op *huma.Operation, p *access.Principal, ca
 	}
 }
 
-// auditFirst records what has no transaction before it is done. An error says that it must not be.
+// auditFirst records an operation without a transaction before it begins. After an error the
+// operation must not begin.
 func (s *Server) auditFirst(ctx context.Context) error {
 	r, ok := audit.Of(ctx).Take()
 	if !ok {

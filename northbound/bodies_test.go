@@ -167,7 +167,7 @@ func costOf(
 	return best
 }
 
-// processorTime is what the process has used of processors so far.
+// processorTime returns the processor time of this process so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -176,8 +176,8 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// slack is what the bounds of processor time are multiplied by: the race detector and a machine
-// that has much to do make a request slower. What the bounds are for cost a thousand times as much.
+// slack multiplies the bounds of processor time, because the race detector and a busy machine make
+// requests slower. The attacks that the bounds prevent cost a thousand times as much.
 const slack = 12
 
 // Bounds of a request with the greatest body: without credentials, and of who may make it.
@@ -335,7 +335,7 @@ func TestWalksEnd(t *testing.T) {
 	}
 }
 
-// TestShapes: what the walk finds, beside what the scripts show of it.
+// TestShapes: the findings of the walk that the scripts do not show.
 func TestShapes(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	good := groupBody("g1", 1)
@@ -377,7 +377,7 @@ func TestShapes(t *testing.T) {
 	if len(f.Groups.Items) > 0 {
 		t.Fatal("something was changed")
 	}
-	// What is ignored does no harm, whatever it is; and names of any length may have escapes.
+	// Ignored values do no harm, and names of any length may have escapes.
 	for n, body := range []string{
 		strings.Replace(groupBody("g2", 2), `{"name"`,
 			`{"status":[[1,{"a":"}"}],"\"]"],"created":"2026-01-02T03:04:05Z","name"`, 1),
@@ -408,9 +408,9 @@ func FuzzShape(f *testing.F) {
 	})
 }
 
-// TestLongNames: a name that is too long for its resource is refused with the start of the name and
-// the bound of names, in the path of a PUT as in the body of a POST. Names that others give, as
-// those of hosts, may be longer.
+// TestLongNames: the API refuses a name that is too long for its resource, with the start of the
+// name and the bound, in the path of a PUT and in the body of a POST. Names that clients do not
+// choose, such as host names, may be longer.
 func TestLongNames(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	for n, want := range map[int]string{

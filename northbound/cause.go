@@ -54,8 +54,8 @@ func (s *Server) registerCauses() {
 	})
 }
 
-// causePage returns a page of causes, in the order in which they are. One that begins behind a
-// cause that is over cannot be told.
+// causePage returns a page of causes in their order. A page cannot begin behind a cause that has
+// ended.
 func causePage(in *PageParams, all []api.Cause) (*listOf[api.Cause], error) {
 	q, err := in.query()
 	if err != nil {

@@ -210,7 +210,7 @@ func (s *Server) registerMemberHealth() {
 	})
 }
 
-// registerControllers registers what any controller answers of all of them.
+// registerControllers registers the operations about controllers, which any controller answers.
 func (s *Server) registerControllers() {
 	const path = "/v1/controllers"
 	huma.Register(s.api, s.operation(huma.Operation{

@@ -99,13 +99,13 @@ func TestMemberForwards(t *testing.T) {
 		tag); w.Code != http.StatusNoContent {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	// The bounds of a request are not those of a stream.
+	// The time bounds of requests do not apply to streams.
 	time.Sleep(1500 * time.Millisecond)
 	events.Publish(api.Event{Seq: 9, Type: api.EventGroupChanged, Object: "g1", Time: epochStart})
 	if _, name, e := stream.next(); name != "group.changed" || e.Seq != 9 {
 		t.Errorf("%s %+v", name, e)
 	}
-	// A member that is one no more ends the streams that it forwarded.
+	// A former member ends the streams that it forwarded.
 	member.stop()
 	for stream.in.Scan() {
 	}
@@ -177,9 +177,9 @@ func TestMemberAnswers(t *testing.T) {
 	}
 }
 
-// TestForwardedRequest: the decider gets a request as the client made it, but for credentials: in
-// their place is who makes it, which the member signs. Its answer is the member's, with what it
-// says of another attempt.
+// TestForwardedRequest: the decider gets the client's request, with the principal, signed by the
+// member, in place of the credentials. The member returns the decider's answer, with its
+// Retry-After.
 func TestForwardedRequest(t *testing.T) {
 	var got *http.Request
 	decider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -243,7 +243,7 @@ func TestForwardedRequest(t *testing.T) {
 	}
 }
 
-// TestMemberLosesTheDecider: a change whose answer is lost may have happened; a reading just
+// TestMemberLosesTheDecider: a change whose answer is lost has an unknown outcome; a read has
 // failed.
 func TestMemberLosesTheDecider(t *testing.T) {
 	for name, lose := range map[string]func(http.ResponseWriter){

@@ -112,7 +112,7 @@ func (c *collection) registerAll() {
 	}
 }
 
-// registerKept registers the readings of what the store has all of.
+// registerKept registers the reads of a kind that the store holds whole.
 func (c *collection) registerKept() {
 	s := c.server
 	huma.Register(s.api, s.typed(huma.Operation{
@@ -300,7 +300,7 @@ func action[S any, V api.Intended](
 	}
 }
 
-// hidden returns a resource without what it tells of others.
+// hidden returns a resource without its facts about other projects.
 func hidden[V any](kinds []*kind.Kind, v V) V {
 	for _, k := range kinds {
 		if k.View == reflect.TypeFor[V]() {
@@ -310,7 +310,7 @@ func hidden[V any](kinds []*kind.Kind, v V) V {
 	return v
 }
 
-// mergeNote is what the document has about a PATCH.
+// mergeNote is the document's text about PATCH.
 const mergeNote = "A JSON merge patch (RFC 7396) of the resource. " +
 	"null sets a field back to its default; arrays are replaced whole."
 

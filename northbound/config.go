@@ -59,8 +59,8 @@ type Config struct {
 	Hosts []string
 	// TLS options; the zero value is plain text.
 	TLS TLSConfig
-	// Multipath is the controller of an MRC fabric. Default: none, and what is about
-	// one answers that none is configured.
+	// Multipath is the controller of an MRC fabric. Default: none; its operations then answer
+	// not_configured.
 	Multipath Multipath
 	// BGP is the BGP-LS speaker. Default: none, and there are no peers.
 	BGP BGP
@@ -90,7 +90,7 @@ type Config struct {
 	// Knows returns why a record of a form cannot be kept: some controller could not read it. Default:
 	// everything can.
 	Knows func(form string, value []byte) error
-	// Backup writes a snapshot of everything that is kept. Default: nothing is.
+	// Backup writes a snapshot of all stored records. Default: no backups.
 	Backup func(context.Context, io.Writer) error
 	// Dashboard answers GET and HEAD at / and below /assets/. Default: nothing is there.
 	Dashboard http.Handler
@@ -177,8 +177,8 @@ func (c Config) tlsConfig() (*tls.Config, error) {
 	return certificatesIfGiven(conf), nil
 }
 
-// certificatesIfGiven has clients show certificates if they have one. Health checks and people come
-// without; who shows one that no authority has signed is refused in the handshake.
+// certificatesIfGiven asks clients for a certificate without requiring one, because health checks
+// and people have none. The handshake refuses a certificate that no authority has signed.
 func certificatesIfGiven(conf *tls.Config) *tls.Config {
 	if conf == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDashboardIsOpen: the page asks for the token, so that it needs none itself; nothing else is
-// open.
+// TestDashboardIsOpen: the page asks for the token, so the page itself is open; everything else
+// needs credentials.
 func TestDashboardIsOpen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {

@@ -126,8 +126,8 @@ func (w *answering) begin() {
 	}
 }
 
-// router has an [http.ServeMux] find the route of a request before the first step. Unlike that, it
-// redirects nothing, has no HEAD that nobody registered, and hands on what has no route.
+// router has an [http.ServeMux] find the route of a request before the first step. Unlike ServeMux,
+// router redirects nothing, adds no HEAD, and hands on requests without a route.
 type router struct {
 	steps   []func(*exchange) // of every request, with a route or without
 	routes  map[string]route  // by path
@@ -136,7 +136,7 @@ type router struct {
 	other   func(*exchange) // answers a request to a path whose route has other methods
 }
 
-// route is a path, as "/v1/groups/:name", with what answers its methods.
+// route is a path, such as "/v1/groups/:name", with the handlers of its methods.
 type route struct {
 	name    string
 	methods map[string]func(*exchange)

@@ -15,7 +15,7 @@ import (
 
 var epochStart = northboundtest.Began
 
-// fakeController is northboundtest's, with what only these tests need.
+// fakeController extends the controller of northboundtest for these tests.
 type fakeController struct {
 	*northboundtest.Controller
 	panics  bool

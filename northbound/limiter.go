@@ -26,8 +26,8 @@ type Limits struct {
 	Connections, Strangers, PerClient int
 	// Requests of a principal under way, and event streams of a principal.
 	Requests, Streams int
-	// Rate is how many requests a second a principal may make; it may make as many as those of two
-	// seconds at once.
+	// Rate is the number of requests a second of a principal, who may make the requests of two seconds
+	// at once.
 	Rate float64
 }
 

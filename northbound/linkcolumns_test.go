@@ -54,7 +54,7 @@ func linksOf(c *api.LinkColumns) []api.Link {
 	return out
 }
 
-// TestLinkColumns: columns have all that the links have, whatever that is.
+// TestLinkColumns: columns have every value of the links.
 func TestLinkColumns(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))

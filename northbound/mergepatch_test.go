@@ -24,7 +24,7 @@ func TestMergePatchRFC7396(t *testing.T) {
 		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
 		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
 		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
-		// Numbers stay as they are, beyond what a float64 holds.
+		// Numbers beyond the precision of a float64 stay unchanged.
 		{`{"va":18446744073709551615}`, `{"x":18446744073709551614}`,
 			`{"va":18446744073709551615,"x":18446744073709551614}`},
 	} {

@@ -289,7 +289,7 @@ func (c *controllerCollector) lldp(ch chan<- prometheus.Metric) {
 	}
 }
 
-// neighbors reports messages of neighbor discovery, and what they have bound.
+// neighbors reports messages of neighbor discovery, and their bindings.
 func (c *controllerCollector) neighbors(ch chan<- prometheus.Metric) {
 	all, err := c.controller.FrameCounts(c.ctx)
 	if err != nil {

@@ -54,7 +54,7 @@ func (s *Server) identify(c *exchange) {
 	c.Next()
 }
 
-// request is what is known of a request in its context.
+// request has the facts about a request in its context.
 type request struct {
 	id        string
 	principal *access.Principal // nil before it is known
@@ -118,7 +118,7 @@ func (s *Server) observe(c *exchange) {
 	case route == "/healthz" || route == "/readyz" || route == "/metrics":
 		level = slog.LevelDebug // not ready is an answer, not an error
 	case status >= http.StatusInternalServerError && status != http.StatusNotImplemented:
-		// What the controller is not configured for (501) is no fault of it.
+		// An operation that is not configured (501) is no fault of the controller.
 		level = slog.LevelError
 	}
 	attrs := []slog.Attr{

@@ -23,7 +23,7 @@ type Multipath interface {
 	Kinds() []*kind.Kind
 	// Fabric returns the state of the fabric as a whole.
 	Fabric(ctx context.Context) (api.Fabric, error)
-	// StreamCounts counts what became of the streams to hosts, and what they carried.
+	// StreamCounts returns counts of streams to hosts: their ends and their messages.
 	StreamCounts(ctx context.Context) (mrc.StreamCounts, error)
 }
 

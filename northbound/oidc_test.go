@@ -22,8 +22,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// startProvider runs an OpenID Connect provider that is not this project's. Its users are ann, bob
-// and eve, whose passwords are "verysecure".
+// startProvider runs an OpenID Connect provider of another project. Its users ann, bob and eve have
+// the password "verysecure".
 func startProvider(t *testing.T) (issuer string) {
 	t.Helper()
 	users := make(map[string]storage.User)

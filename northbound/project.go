@@ -8,8 +8,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// projectHeader narrows a request to one project: whoever sends it acts as a member of that
-// project.
+// projectHeader narrows a request to one project: its sender acts as a member of that project.
 const projectHeader = "X-Weft-Project"
 
 // join gives a request's principal its projects, and narrows the principal to the project in the

@@ -13,7 +13,7 @@ import (
 // Arrays of answers are never null: what has no elements is an empty array, or absent.
 func init() { huma.DefaultArrayNullable = false }
 
-// schemaNames are the names of types that have none of their own.
+// schemaNames has names for types without a name.
 var schemaNames = map[reflect.Type]string{
 	reflect.TypeFor[api.MulticastGroupSpec]():   "GroupSpec",
 	reflect.TypeFor[api.MulticastGroupStatus](): "GroupStatus",

@@ -145,7 +145,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 	}
 }
 
-// TestPatchesMeet: a patch that is overtaken starts over on what is there then.
+// TestPatchesMeet: an overtaken patch starts over from the present resource.
 func TestPatchesMeet(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	if w := do(s, "POST", groupsPath, groupBody("g1", 1)); w.Code != 201 {
@@ -479,7 +479,7 @@ func TestEventStream(t *testing.T) {
 	if _, _, e := watch(t, base, "", gapID).next(); e.Seq != 4 {
 		t.Errorf("after the gap's own id comes %+v, want 4", e)
 	}
-	// So is one that knows another process, or the future, or nothing.
+	// A gap also answers ids of another process, of the future, and nonsense.
 	for _, id := range []string{"zzz-1", strings.Replace(ids[2], "-1", "-99", 1), "nonsense"} {
 		if _, name, _ := watch(t, base, "", id).next(); name != "gap" {
 			t.Errorf("%s: got %s, want gap", id, name)

@@ -19,7 +19,7 @@ const (
 	signInOperation = "sign-in"
 )
 
-// sessionAnswer is a session, with its cookie if it has one.
+// sessionAnswer is a session, with its cookie if any.
 type sessionAnswer struct {
 	SetCookie []http.Cookie `header:"Set-Cookie"`
 	Body      api.Session

@@ -177,7 +177,7 @@ func TestOpenSessions(t *testing.T) {
 	if ci := openSessions(t, s, ann)["ci"]; len(ci) != 0 {
 		t.Errorf("the token is revoked, and there is %+v", ci)
 	}
-	// What has ended by itself is listed no more.
+	// Expired sessions leave the list.
 	*now = now.Add(32 * time.Minute)
 	again := as("ann")
 	if left := openSessions(t, s, again); len(left) != 1 || len(left["ann"]) != 1 {
@@ -297,7 +297,7 @@ func TestGuessing(t *testing.T) {
 	if w := do(s, "POST", sessionPath, annSignsIn); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	// What it says of a user that is not there is the same.
+	// The answer for an unknown user is equal.
 	s, _ = newClockedServer(t)
 	a, b := do(s, "POST", sessionPath, wrong),
 		do(s, "POST", sessionPath, strings.Replace(wrong, "ann", "nobody", 1))

@@ -21,7 +21,7 @@ const (
 	consistencyStale        = "stale"
 )
 
-// staleNote is what the document says of readings that may be stale.
+// staleNote is the document's text about stale reads.
 const staleNote = "With consistency=stale, any controller answers by itself with what it has " +
 	"read of the store, also while no controller decides: " +
 	"version, spec and time of creation, and an empty status, which the store does not have. " +

@@ -166,7 +166,7 @@ func TestStale(t *testing.T) {
 			t.Errorf("%s: %+v", method, p)
 		}
 	}
-	// What there is not is no matter of who decides.
+	// A missing resource is missing whoever decides.
 	for _, path := range []string{groupsPath, groupsPath + "/g9", "/v1/switches"} {
 		p := problemIn(t, b.do("GET", path+"?consistency=eventual", ""), http.StatusUnprocessableEntity,
 			"invalid")

@@ -51,7 +51,7 @@ func TestStoreFails(t *testing.T) {
 			t.Errorf("%v: %+v, want %d %s, %q", c.err, p, c.status, c.code, c.say)
 		}
 	}
-	// What may have been kept is not refused, whatever its disk is like.
+	// A change with an unknown outcome is not reported as refused, whatever the state of the disk.
 	if p, ok := problemOf(fmt.Errorf("%w: %w", controller.ErrUnknown,
 		controller.ErrNoRoom)).(*api.Problem); !ok || p.Status != 504 {
 		t.Errorf("%v", p)
@@ -162,7 +162,7 @@ func (*fullCluster) Readiness() []api.ReadinessCheck {
 	return []api.ReadinessCheck{{Name: "disk", Message: "3 MiB free"}}
 }
 
-// failing is a controller that does not say what switches there are.
+// failing is a controller that fails to list its switches.
 type failing struct {
 	Controller
 	err error

@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/northbound/causes"
 )
 
-// takesFromJobs adds to a dry run what the write would take from jobs: what a part that goes out of
-// use is to them.
+// takesFromJobs adds to a dry run the losses of jobs: paths and ports that go out of use by the
+// write.
 func (s *Server) takesFromJobs(ctx context.Context, view any, t *resource.Trial) error {
 	if m, ok := view.(api.Maintenance); ok {
 		for i := range m.Status.Jobs {

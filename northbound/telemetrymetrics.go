@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/telemetry"
 )
 
-// telemetryCollector reads what became of the samples of counters.
+// telemetryCollector reports statistics of the telemetry store.
 type telemetryCollector struct{ store *telemetry.Store }
 
 // telemetryMetrics are in the order of the values that Collect reads.

@@ -93,7 +93,8 @@ func TestUnknownFilters(t *testing.T) {
 	}
 }
 
-// TestParametersOfKinds: parameters that a kind has as data are checked as all others are.
+// TestParametersOfKinds: parameters that a kind declares as data are checked like all other
+// parameters.
 func TestParametersOfKinds(t *testing.T) {
 	fabric, _ := newFabricServer(t, ev.ModeStructured)
 	long := strings.Repeat("x", 254)

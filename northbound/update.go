@@ -131,8 +131,8 @@ type patchable[D any] struct {
 	now func() (D, error)
 }
 
-// patch puts the result of a merge patch on what is there; put writes. Whatever is written in
-// between is not lost.
+// patch merges a patch with the present resource, and put writes the result. A write in between is
+// not lost.
 func patch[D, R any](
 	ctx context.Context, s *Server, in Patch, of *patchable[D],
 	put func(D, resource.Precondition) (R, error),
@@ -211,8 +211,8 @@ func (of *patchable[D]) patched(
 	return want, nil
 }
 
-// describePatch reports what the body of a PATCH is. huma, which would check it
-// against that, has not been told: its shape is checked once it is merged.
+// describePatch documents the body of a PATCH. huma does not validate the body: the server checks
+// the merged resource.
 func (s *Server) describePatch(path, of string, example any) {
 	body := s.api.OpenAPI().Paths[path].Patch.RequestBody
 	body.Description = "The parts to change."

@@ -15,7 +15,7 @@ import (
 
 func at(seconds int) time.Time { return time.Date(2026, 1, 1, 0, 0, seconds, 0, time.UTC) }
 
-// link returns one direction of a link that is up. change may alter the link.
+// link returns one direction of an up link. change may alter the link.
 func link(id string, change func(*api.Link)) api.Link {
 	from, to, _ := strings.Cut(id, "~")
 	node := func(end string) topology.NodeID {

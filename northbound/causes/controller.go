@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// checks has what a failed check of readiness is a sign of.
+// checks has the finding for each failed check of readiness.
 var checks = map[string]api.Finding{
 	"store": {
 		What:  "Changes are refused",
@@ -124,7 +124,7 @@ func (v *view) lostSpeakers() map[string]string {
 	return lost
 }
 
-// hostOf returns the host of HOST:PORT, "" where there is none.
+// hostOf returns the host of HOST:PORT, or "".
 func hostOf(address string) string {
 	if p, err := netip.ParseAddrPort(address); err == nil {
 		return p.Addr().String()
@@ -136,7 +136,7 @@ func hostOf(address string) string {
 	return host
 }
 
-// peerFindings are sessions that are lost, and peers that send what is malformed.
+// peerFindings returns findings for lost sessions, and for peers that send malformed messages.
 func (v *view) peerFindings() (out []finding) {
 	speakers := v.lostSpeakers()
 	var lost []string
@@ -238,7 +238,7 @@ func kept(p *api.BGPPeer) (f finding, ok bool) {
 	return f, true
 }
 
-// malformed is the finding of a peer that sends what is malformed.
+// malformed returns the finding for a peer that sends malformed messages.
 func malformed(p *api.BGPPeer) (f finding, ok bool) {
 	var counts []string
 	if p.MalformedNLRIs > 0 {

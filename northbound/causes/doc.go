@@ -8,5 +8,5 @@
 //	Steady    the same, in the places that they had                steady.go
 //	Watcher   looks again when something has changed               watcher.go
 //
-// All but Watcher are pure functions of what is known.
+// All but Watcher are pure functions of the known state.
 package causes

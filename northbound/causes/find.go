@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// mostFollows bounds what is listed of what follows from a cause.
+// mostFollows bounds the listed consequences of a cause.
 const mostFollows = 100
 
 // anywhere stands for all faults below services: what nothing else explains follows from these.
@@ -59,7 +59,7 @@ func Find(k *Known) []api.Cause {
 			if len(c.Follows) < mostFollows {
 				c.Follows = append(c.Follows, f.Finding)
 			}
-			// "Switches are being programmed" is of no one thing, and counts for none.
+			// "Switches are being programmed" concerns no single object, and counts for none.
 			if t := thing(&f.Finding); !counted[id][t] && f.Object != "switches" {
 				counted[id][t] = true
 				concern(c, f.Kind)
@@ -76,7 +76,7 @@ func Find(k *Known) []api.Cause {
 		if !ok {
 			continue
 		}
-		// Of several silences of a cause the one that ends last counts.
+		// Of several silences of a cause the last to end counts.
 		if c := &found[at]; c.Silence == nil || c.Silence.Spec.Until.Before(s.Spec.Until) {
 			c.Silence = s
 		}
@@ -134,13 +134,13 @@ func concern(c *api.Cause, kind string) {
 // thing names what a finding is about: two findings may be about the same thing.
 func thing(f *api.Finding) string { return f.Kind + " " + f.Object }
 
-// order is that of causes that nobody has seen yet.
+// order compares new causes.
 func order(a, b api.Cause) int {
 	return cmp.Or(cmp.Compare(rank(&a), rank(&b)), compareSince(a.Since, b.Since),
 		natural.Compare(a.ID, b.ID))
 }
 
-// rank is the first of what causes are ordered by: silent ones come last.
+// rank is the first sort key of causes: silenced causes come last.
 func rank(c *api.Cause) int {
 	all := []api.Severity{api.SeverityFault, api.SeverityWarning, api.SeverityWork}
 	if c.Silence != nil {

@@ -76,7 +76,7 @@ func (v *view) intentFindings() (out []finding) {
 }
 
 // unleased returns the finding for a lease that has lost its paths, or some of them to another
-// lease; false: it has what it wants, or has ended.
+// lease; false: the lease has its paths, or has ended.
 func (v *view) unleased(l *api.PathLease) (f finding, ok bool) {
 	c := l.Status.Conditions.Find(api.Accepted)
 	if c == nil || c.Status {

@@ -12,9 +12,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestOutOfUse: what a maintenance takes out of use explains what is down therefore: a cable, a
-// switch with all that it explains, a port of a host. Nothing of that is a fault. What is not among
-// its objects is.
+// TestOutOfUse: a maintenance explains the down state of its objects: a cable, a switch with its
+// consequences, a port of a host. None of these is a fault. A down object outside of the
+// maintenance is a fault.
 func TestOutOfUse(t *testing.T) {
 	cut := []api.Link{link("a,1~b,1", dead), link("b,1~a,1", dead)}
 	maintenance := func(

@@ -65,7 +65,7 @@ func onPart(kind api.PartKind, name string) []api.Part {
 	return []api.Part{{Kind: kind, Name: name}}
 }
 
-// view is what is known, with what several rules look up in it.
+// view is the known state, with indexes that several rules share.
 type view struct {
 	*Known
 	// lostNodes and lostNames are the switches that are not connected: names by node, and all.

@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// cable names a link by that of its directions which comes first.
+// cable names a link by the first of its two directions.
 func cable(id topology.LinkID) topology.LinkID {
 	from, to, ok := strings.Cut(string(id), "~")
 	if !ok {
@@ -372,8 +372,8 @@ func downAt(s *api.LinkStatus) string {
 	return fmt.Sprintf("The ports at %s are down.", strings.Join(ports, " and "))
 }
 
-// accuse has the words for a cable that loses packets; ok is false where it is known to be down for
-// another reason.
+// accuse returns the finding for a cable that loses packets; ok is false if another reason for the
+// loss is known.
 func accuse(w *wrong) (f api.Finding, ok bool) {
 	s := w.suspect
 	if s == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Repairs returns the causes that somebody has to repair or replace something for. What follows
-// from another cause needs no repair of its own.
+// Repairs returns the causes that need a repair or a replacement. Consequences of another cause
+// need no repair of their own.
 func Repairs(all []api.Cause) []api.Cause {
 	out := make([]api.Cause, 0, len(all))
 	for i := range all {
@@ -36,8 +36,8 @@ func (v *view) hostsAt(nodes ...topology.NodeID) []string {
 	return out
 }
 
-// repair returns what is to be repaired of a cable; nil: nothing is, because an operator or time
-// brings it back.
+// repair returns the repair of a cable; nil: none, because an operator or time brings the cable
+// back.
 func (v *view) repair(w *wrong) *api.Repair {
 	r := &api.Repair{Part: "cable"}
 	var ends []topology.NodeID

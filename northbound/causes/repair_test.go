@@ -8,9 +8,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestRepairs: each kind of fault names what is to be repaired with what says so, the hosts and the
-// jobs that it concerns; what an operator has drained, what comes back by itself, and what follows
-// from something else need no repair.
+// TestRepairs: each kind of fault names the part to repair, the evidence, and the hosts and jobs
+// concerned. Drained objects, objects that recover by themselves, and consequences need no repair.
 func TestRepairs(t *testing.T) {
 	link := func(from, to string, edit func(*api.LinkStatus)) api.Link {
 		l := api.Link{ID: topology.LinkID(from + ",1~" + to + ",1"), Status: api.LinkStatus{

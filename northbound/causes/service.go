@@ -88,8 +88,8 @@ func newBelow(v *view) below {
 	return b
 }
 
-// all returns the faults that explain what nothing closer explains: what is drained does where
-// there is nothing else.
+// all returns the faults that explain a symptom without a closer explanation; drains count if there
+// is no fault.
 func (b *below) all() []string {
 	places := make([]int, len(b.faults))
 	for i := range places {

@@ -87,10 +87,10 @@ func (v *view) switchFindings() (out []finding) {
 	return out
 }
 
-// installation is the id of the finding that another installation programs switches.
+// installation is the id of the finding "another installation programs switches".
 const installation = "installation"
 
-// foreign is the finding of the switches that another installation programs.
+// foreign returns the finding for switches that another installation programs.
 func (v *view) foreign(names []string) finding {
 	f := finding{Finding: api.Finding{
 		ID: installation, Kind: "switch", Object: "switches", Severity: api.SeverityFault,
@@ -117,7 +117,7 @@ func (v *view) foreign(names []string) finding {
 	return f
 }
 
-// ofSwitches has what conditions of switches mean, and what to do; %s is the name of the switch.
+// ofSwitches has meaning and remedy for conditions of switches; %s is the name of the switch.
 var ofSwitches = map[api.ConditionType]api.Finding{
 	api.Undescribed: {
 		What: "The topology lacks something of switch %s",

@@ -86,8 +86,8 @@ func (w *Watcher) Run(
 	}
 }
 
-// Causes returns the causes of now: those that a look found less than fresh ago, or of another
-// look. The result must not be changed. Errors are those of the look, and of ctx.
+// Causes returns the present causes: from a look less than fresh ago, else from a new look. Callers
+// must not change the result. Errors come from the look and from ctx.
 func (w *Watcher) Causes(ctx context.Context) ([]api.Cause, error) {
 	select {
 	case w.one <- struct{}{}:

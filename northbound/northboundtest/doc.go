@@ -1,3 +1,3 @@
-// Package northboundtest has what tests of the API and of its clients share: a
-// controller that programs nothing.
+// Package northboundtest has a controller that programs nothing, for tests of the API and of its
+// clients.
 package northboundtest

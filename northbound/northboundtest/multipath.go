@@ -20,9 +20,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Multipath is the core of an MRC fabric at a standstill: it decides as a controller does, and time
-// passes only when somebody says so. Its hosts obey at once, but for those that are stopped. See
-// [NewFabric] for what the fabric is.
+// Multipath is the core of an MRC fabric at a standstill: Multipath decides as a controller does,
+// and time passes only by a call. Its hosts obey at once, but for stopped hosts. [NewFabric]
+// describes the fabric.
 type Multipath struct {
 	kinds []*kind.Kind
 
@@ -249,7 +249,7 @@ func (m *Multipath) settle() {
 	}
 }
 
-// Kinds returns the kinds of resources: those of the core, as a controller offers them.
+// Kinds returns the kinds of the core, as a controller offers them.
 func (m *Multipath) Kinds() []*kind.Kind { return m.kinds }
 
 // Fabric returns the state of the fabric.

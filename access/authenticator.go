@@ -131,7 +131,7 @@ func (g *Authenticator) identify(r *http.Request) (Principal, error) {
 // clip bounds what of a client's text is sent back.
 func clip(s string) string { return s[:min(len(s), 64)] }
 
-// Token returns the principal of a token: one of the file, or one that the API has made.
+// Token returns the principal of a token: a token of the file, or a token that the API has made.
 func (g *Authenticator) Token(ctx context.Context, text string) (Principal, error) {
 	given := sha256.Sum256([]byte(text))
 	match := 0

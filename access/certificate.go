@@ -16,8 +16,9 @@ type CertificateRule struct {
 	api.Grant `yaml:",inline"`
 }
 
-// names returns the names that a certificate is for. A certificate with alternative names has no
-// other (RFC 9525, section 2). That of a client of "weft certs" also has its short name.
+// names returns the names that a certificate is for. If a certificate has alternative names, its
+// common name does not count (RFC 9525, section 2). A client certificate of "weft certs" also has
+// the client's short name.
 func names(c *x509.Certificate) []string {
 	out := slices.Concat(c.DNSNames, c.EmailAddresses)
 	if id, err := certs.IdentityOf(c); err == nil && id.Kind == certs.KindClient {

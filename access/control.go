@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Control is what a server needs of this package.
+// Control has the parts of this package that a server needs.
 type Control struct {
 	Authenticator *Authenticator
 	// Keeper is nil where another controller decides.

@@ -20,7 +20,7 @@ import (
 // ForwardHeader carries the principal of a request that one controller hands to another.
 const ForwardHeader = "X-Weft-Forwarded-Principal"
 
-// Forwarded is what a controller says of a request that it hands on.
+// Forwarded describes a request that a controller forwards.
 type Forwarded struct {
 	Principal Principal `json:"principal"`
 	// Remote is the address and port of the client.

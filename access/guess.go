@@ -102,7 +102,7 @@ func take(now time.Time, of []*rate.Limiter) error {
 	return nil
 }
 
-// budgets are budgets of one kind, each of which has a key.
+// budgets are budgets of one kind by key.
 type budgets struct {
 	burst int
 	pause time.Duration

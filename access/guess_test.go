@@ -108,7 +108,7 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 	if err := w.try("ann", goodPassword, "203.0.113.5"); !errors.Is(err, ErrTooMany) {
 		t.Errorf("40 addresses may guess more than one: %v", err)
 	}
-	// An address that is known for one user is a stranger for another.
+	// A known address of one user is a stranger for another user.
 	if err := w.try("ann", goodPassword, "203.0.113.6"); !errors.Is(err, ErrTooMany) {
 		t.Errorf("the home of bob is one of ann: %v", err)
 	}

@@ -16,7 +16,7 @@ type Projects struct {
 // NewProjects returns the projects of specs by name, which must not change any more.
 func NewProjects(specs map[string]api.ProjectSpec) *Projects { return &Projects{specs: specs} }
 
-// Has reports whether there is a project of a name.
+// Has reports whether a project exists.
 func (ps *Projects) Has(name string) bool {
 	if ps == nil {
 		return false
@@ -25,7 +25,7 @@ func (ps *Projects) Has(name string) bool {
 	return ok
 }
 
-// Of returns the project that a resource of a name is of; "": it is the administrators'.
+// Of returns the project of a resource by its name; "": the administrators'.
 func (ps *Projects) Of(name string) string { return api.ProjectOf(name, ps.Has) }
 
 // Requests returns the requests a second that a project has, 0 for no limit.

@@ -15,10 +15,10 @@ const (
 	Open Scope = "open"
 	// Self is what every principal may do: see who it is, and sign out.
 	Self Scope = "self"
-	// Read covers what there is to see of the network and its resources.
+	// Read covers the network and its resources.
 	Read Scope = "read"
 	// TenantRead and TenantWrite cover groups, tenants, PFC policies and, to read, projects. Members
-	// of projects have them for what is their projects'.
+	// of projects have both for their projects' resources.
 	TenantRead  Scope = "tenant:read"
 	TenantWrite Scope = "tenant:write"
 	// Operate covers drains.

@@ -105,7 +105,7 @@ type hasher struct {
 // that would come by itself after many: 40 wrong passwords took a gigabyte.
 const maxGarbage = 4
 
-// collect has the memory of hashes freed when there is much of it.
+// collect frees the memory of hashes once it is large.
 func (h *hasher) collect() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -164,7 +164,7 @@ func TestDefaultTimes(t *testing.T) {
 	}
 }
 
-// countedPuts is a store that counts what is put.
+// countedPuts is a store that counts its puts.
 type countedPuts struct {
 	store.Store
 	n int

@@ -107,8 +107,8 @@ func recordKey(chain string, seq uint64) string {
 	return fmt.Sprintf("%s%s/%016x", recordPrefix, chain, seq)
 }
 
-// decode returns the record that the store has. Its chain and number are those of its key: where
-// two records have changed keys, their hashes show it ([Verify]).
+// decode returns a record of the store. Chain and number come from its key: if two records have
+// changed keys, their hashes show that ([Verify]).
 func decode(r *store.Record) (out api.AuditRecord, err error) {
 	if err = json.Unmarshal(r.Value, &out); err == nil {
 		chain, seq, _ := strings.Cut(strings.TrimPrefix(r.Key, recordPrefix), "/")
@@ -121,8 +121,8 @@ func decode(r *store.Record) (out api.AuditRecord, err error) {
 	return out, nil
 }
 
-// Append returns the writes that keep records. They come before those of the changes that the
-// records are about: where a store takes effect in parts, no change is without its record.
+// Append returns the writes that keep records. These writes come before the writes of the recorded
+// changes, so that a store that takes effect in parts has no change without its record.
 func (c *Chain) Append(records ...api.AuditRecord) []store.Op {
 	var ops []store.Op
 	for _, r := range records {

@@ -67,7 +67,7 @@ func (e *Entry) Unchanged() {
 	e.unchanged = true
 }
 
-// Take returns the record, for the transaction of the change. It is false when there is nothing to
+// Take returns the record, for the transaction of the change. It is false without anything to
 // record.
 func (e *Entry) Take() (api.AuditRecord, bool) {
 	if e == nil {
@@ -103,7 +103,7 @@ func (e *Entry) Failed(status int, detail string) api.AuditRecord {
 // maxSpec is the longest spec that a record has, in octets.
 const maxSpec = 64 << 10
 
-// text is a spec as a record has it.
+// text returns a spec in the form of records.
 func text(spec any) json.RawMessage {
 	if spec == nil {
 		return nil

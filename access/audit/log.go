@@ -90,8 +90,8 @@ func (l *Log) room(client string, now time.Time) (suppressed uint64, ok bool) {
 	return suppressed, true
 }
 
-// allows takes from the budgets of a client and of all. Clients whose budgets are whole are
-// forgotten when there are many: once in clientEvery, since no budget becomes whole sooner. l.mu is
+// allows takes from the budgets of a client and of all. allows forgets clients with whole budgets
+// when there are many clients, once in clientEvery, because no budget becomes whole sooner. l.mu is
 // held.
 func (l *Log) allows(client string, now time.Time) bool {
 	c := l.clients[client]

@@ -29,7 +29,7 @@ func newNotaryBed(t *testing.T) *notaryBed {
 	return w
 }
 
-// restart has another notary, which knows what the store and the file say.
+// restart makes a new notary from the store and the file.
 func (w *notaryBed) restart() {
 	w.t.Helper()
 	var err error

@@ -87,8 +87,8 @@ func DefaultKeep() Keep { return Keep{Octets: 8 << 20, Age: 90 * 24 * time.Hour}
 // pruneAtOnce bounds the records that one transaction removes.
 const pruneAtOnce = 64
 
-// Prune removes the oldest records of each chain that exceed the bounds. Of what it removes it
-// keeps the newest number and hash.
+// Prune removes the oldest records of each chain that exceed the bounds. It keeps number and hash
+// of the newest removed record.
 func Prune(ctx context.Context, s store.Store, keep Keep, now time.Time) (removed int, err error) {
 	chains, err := Chains(ctx, s)
 	if err != nil {

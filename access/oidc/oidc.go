@@ -94,7 +94,7 @@ type discovery struct {
 	err   error         // why it failed; set before done is closed
 }
 
-// New returns a provider. It is asked for its configuration when it is needed first.
+// New returns a provider. The first use asks the provider for its configuration.
 func New(cfg Config) *Provider {
 	if cfg.RoleLifetime == 0 {
 		cfg.RoleLifetime = DefaultRoleLifetime

@@ -55,7 +55,7 @@ func (g Grant) Validate(at string) []FieldError {
 	return out
 }
 
-// Way is how a principal has shown who it is.
+// Way is the way in which a principal signed in.
 type Way string
 
 // The ways.
@@ -92,7 +92,7 @@ type SessionProject struct {
 	Role ProjectRole `json:"role" enum:"viewer,editor" doc:"What it may do there."`
 }
 
-// OpenSession is a session that has not ended, as a list has it: nothing in it lets anybody in.
+// OpenSession is the list entry of a session that has not ended. It has no secrets.
 type OpenSession struct {
 	ID   string `json:"id" doc:"Id of the session, the part of it that is no secret."`
 	Name string `json:"name" doc:"Whose it is: the name of the user or token."`

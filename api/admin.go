@@ -14,7 +14,7 @@ type Admin struct {
 	Spec    AdminSpec `json:"spec"`
 }
 
-// AdminSpec is the spec of everything that can be drained.
+// AdminSpec is the spec of all drainable objects.
 type AdminSpec struct {
 	Admin AdminState `json:"admin" enum:"up,drained" doc:"drained: it is not to be used, and nothing is lost on the way there. up, the default: it is."`
 }

@@ -13,7 +13,7 @@ type Severity string
 const (
 	SeverityFault   Severity = "fault"
 	SeverityWarning Severity = "warning"
-	// SeverityWork is what an operator has taken out of use.
+	// SeverityWork: an operator has taken the object out of use.
 	SeverityWork Severity = "work"
 )
 

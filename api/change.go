@@ -7,7 +7,7 @@ type SwitchChange struct {
 	Updates []EntityUpdate `json:"updates" doc:"In an order in which they can be made."`
 }
 
-// EntityUpdate is one change of what a switch holds.
+// EntityUpdate is one update of a switch's entities.
 type EntityUpdate struct {
 	// Type is insert, modify or delete.
 	Type string `json:"type" enum:"insert,modify,delete"`

@@ -23,7 +23,7 @@ type Controller struct {
 	Streams  int      `json:"streams" doc:"Streams of hosts that it serves."`
 	// Lag is the age of the store's last answer.
 	Lag Duration `json:"lag" doc:"Time since the store last confirmed its lease; 0 for a controller alone."`
-	// Alarm is what is wrong with it, which all are to know.
+	// Alarm is a fault of the controller that all controllers should know.
 	Alarm string `json:"alarm,omitempty" doc:"What is wrong with it, as its disk, or who does not reach it: another controller decides, if there is one without an alarm that as many reach."`
 	// Reason and Message say why it is missing.
 	Reason  string `json:"reason,omitempty" enum:"unreachable,certificate,cluster,replaced,disk,clock" doc:"Of one that is missing. unreachable: it does not answer, or answers and does not take part; certificate: one of the two refuses the other's certificate; cluster: it has the data of another etcd; replaced: it was replaced, and has not started since; disk: its disk is full or fails; clock: the clocks of the two machines differ."`
@@ -64,6 +64,6 @@ const (
 	RoleMember ControllerRole = "member"
 	// RoleUnreachable is the role of a controller that does not answer.
 	RoleUnreachable ControllerRole = "unreachable"
-	// RoleMissing is the role of a controller that is expected, and not there.
+	// RoleMissing is the role of an expected controller that is absent.
 	RoleMissing ControllerRole = "missing"
 )

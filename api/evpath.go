@@ -30,7 +30,7 @@ type EVPacket struct {
 	LastUSID    string     `json:"lastUsid,omitempty" doc:"The last uSID, for the last leaf."`
 }
 
-// EVHop is one step of the path of an EV.
+// EVHop is one hop of an EV's path.
 type EVHop struct {
 	By    string   `json:"by" enum:"field,uN,uA,route" doc:"What the switch goes by: field (of a structured EV), uN, uA, or route (to the destination address)."`
 	Value uint32   `json:"value" format:"uint32" doc:"Value of the field, or the uSID; 0 with a route."`

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// EVProbe is what probes of an EV have shown.
+// EVProbe has the results of probes of an EV.
 type EVProbe struct {
 	Profile     string    `json:"profile"`
 	EV          string    `json:"ev" doc:"Value in hexadecimal and port."`

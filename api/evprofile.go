@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// EVProfileSpec overrides the configuration for one EV profile; what is left out
-// is as the configuration says.
+// EVProfileSpec overrides the configuration for one EV profile; the configuration decides on fields
+// left out.
 type EVProfileSpec struct {
 	// Mode is who makes the EVs. Default: generated where the fabric is regular and
 	// the hosts can, explicit elsewhere; the device's own in mode ecmp.

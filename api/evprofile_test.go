@@ -61,7 +61,7 @@ func checkRefusal(t *testing.T, err error, want string) {
 	}
 }
 
-// TestEVModes: the names are those of mrc_ctl.h, as hosts have them.
+// TestEVModes: modes have the names of mrc_ctl.h, as in the host API.
 func TestEVModes(t *testing.T) {
 	for mode, want := range map[EVMode]hostapi.Mode{
 		EVModeAuto: hostapi.ModeAuto, EVModeExplicit: hostapi.ModeExplicit,

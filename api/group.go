@@ -98,8 +98,8 @@ type GroupConnect struct {
 	AtLeast uint16 `json:"atLeast,omitempty" names:"-" minimum:"1" doc:"How many receivers the source waits for, beside all of spec.receivers. Default 1."`
 	// MTU is the path MTU, in octets of payload. Default 4096.
 	MTU uint16 `json:"mtu,omitempty" names:"-" enum:"256,512,1024,2048,4096" doc:"Largest path MTU, in octets of payload. A queue pair with a larger one, or than the ports of the tree carry, is refused. Default 4096."`
-	// Token is what an application has to have in its private data; "" for none. The controller keeps
-	// it apart from the spec.
+	// Token is the secret in the private data of applications; "" for none. The controller keeps it
+	// apart from the spec.
 	Token string `json:"token,omitempty" names:"-" writeOnly:"true" maxLength:"32" doc:"What applications need in their private data, 1 to 32 octets. It is never read back: a write without one keeps the one that there is."`
 }
 

@@ -56,7 +56,7 @@ type QPHints struct {
 	NumRemoteRecvPeers uint32 `json:"numRemoteRecvPeers" format:"uint32" maximum:"16777216" doc:"Peers that send to it."`
 }
 
-// QPHintsOf returns hints as clients have them, nil for none.
+// QPHintsOf returns hints in the form of the REST API, nil for none.
 func QPHintsOf(h hostapi.QPHints) *QPHints {
 	if h == (hostapi.QPHints{}) {
 		return nil

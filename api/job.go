@@ -319,7 +319,7 @@ func (c *JobCommunicator) Members(n int) ([]int, error) {
 	return out, nil
 }
 
-// JobEnv is what the validation of a job has to know.
+// JobEnv has the facts that the validation of a job needs.
 type JobEnv struct {
 	// Expand returns the names of a list of hosts, of at most some.
 	Expand func(list string, most int) ([]string, error)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// MaxJobMulticast bounds the queue pairs of the multicast groups of a communicator: ranks, in each
-// of as many groups as it has.
+// MaxJobMulticast bounds the queue pairs of the multicast groups of a communicator: its ranks times
+// its groups.
 const MaxJobMulticast = 65536
 
 // JobMulticast defines the multicast groups that carry a communicator's data: one group for a

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// MaxJobNICs bounds the NICs that [JobRacks] has one by one.
+// MaxJobNICs bounds the NICs that [JobRacks] lists one by one.
 const MaxJobNICs = 4096
 
 // JobRacks has the ranks of a job by rack, with what each has left.

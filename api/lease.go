@@ -57,7 +57,7 @@ type LeasePair struct {
 	To   string `json:"to" minLength:"1" maxLength:"253" names:"host" doc:"Name of the NIC that receives."`
 }
 
-// LeaseDisjointness is what the paths of one pair must not have in common.
+// LeaseDisjointness names the objects that paths of one pair must not share.
 type LeaseDisjointness string
 
 // The kinds of disjointness.

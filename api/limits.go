@@ -1,7 +1,7 @@
 package api
 
-// GroupLimits are what a network of switches can hold. They are declared in the
-// API, and what exceeds them is refused.
+// GroupLimits are what a network of switches can hold. The API shows these limits, and refuses
+// groups that exceed them.
 type GroupLimits struct {
 	// Groups of a controller; every switch numbers them alike. At most 1,024.
 	Groups int `json:"groups" yaml:"groups" doc:"Groups of the controller."`

@@ -39,8 +39,8 @@ type LinkStatus struct {
 	Drains    []Drain         `json:"drains,omitempty" doc:"What takes it out of use: a drain of the link, of a node at its end, or of its plane."`
 }
 
-// LinkTruth is what counters and probes say about one direction of a link, and what the controller
-// concluded.
+// LinkTruth has the evidence of counters and probes about one direction of a link, and the
+// controller's conclusion.
 type LinkTruth struct {
 	Counters  *LinkCounters   `json:"counters,omitempty" doc:"Counters of the ports at its ends; absent: none were read."`
 	Probes    *LinkProbes     `json:"probes,omitempty" doc:"Probes of hosts to themselves, which cross both directions; absent: no host was asked."`

@@ -52,7 +52,7 @@ type MaintenanceObject struct {
 	Port  uint8           `json:"port,omitempty" maximum:"31" doc:"Port of the host, from 1."`
 }
 
-// String returns what it is, as drains have it.
+// String returns kind and name, in the form of drains.
 func (o MaintenanceObject) String() string {
 	switch {
 	case o.Link != "":
@@ -65,7 +65,7 @@ func (o MaintenanceObject) String() string {
 	return fmt.Sprintf("host %s port %d", o.Host, o.Port)
 }
 
-// kinds counts the kinds of things that it is.
+// kinds returns the number of kinds set; one is right.
 func (o MaintenanceObject) kinds() (n int) {
 	for _, is := range [...]bool{o.Link != "", o.Node != "", o.Plane != 0,
 		o.Host != "" || o.Port != 0} {

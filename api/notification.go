@@ -73,7 +73,7 @@ type CauseMessage struct {
 	Data      CauseNotice `json:"data" doc:"The cause as it was then."`
 }
 
-// CauseNotice is a cause as a webhook has it: as GET /v1/causes, with ten of what follows at most.
+// CauseNotice is a cause in a webhook: as in GET /v1/causes, with at most ten consequences.
 type CauseNotice struct {
 	Cause
 	Link string `json:"link,omitempty" doc:"The dashboard, where the configuration has its URL (api.url)."`

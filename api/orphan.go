@@ -32,7 +32,7 @@ type Orphan struct {
 	Connected bool `json:"connected" doc:"The switch is connected. A deletion while it is not is carried out when it is back."`
 }
 
-// OrphanDeletion is what became of a deletion of orphans.
+// OrphanDeletion is the outcome of a deletion of orphans.
 type OrphanDeletion struct {
 	Deleted []string `json:"deleted" doc:"Names of the orphans, which leave their switch now."`
 	// Changes are of a dry run only.

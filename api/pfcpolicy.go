@@ -147,7 +147,7 @@ const (
 	TunnelDown    TunnelState = "down"
 )
 
-// Reasons of the conditions of PFC policies, beside those of groups.
+// Reasons for conditions of PFC policies, in addition to the reasons of groups.
 const (
 	// Degraded: in a cycle of queues that wait for each other
 	ReasonDeadlock   = "DeadlockRisk"

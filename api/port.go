@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Port is a port of a switch: what a client wants of it, and what the switch reports.
+// Port is a port of a switch: the client's settings, and the switch's reports.
 type Port struct {
 	Name    string     `json:"name" doc:"Name of the switch, a slash, and the P4Runtime port."`
 	Version uint64     `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: no client has written the spec."`
@@ -109,7 +109,7 @@ type PortStatus struct {
 	Drift      *PortDrift `json:"drift,omitempty" doc:"The last time that the switch reported something else than the spec had been written to."`
 }
 
-// PortDamping is the state of a port that has failed.
+// PortDamping is the back-off of a failed port.
 type PortDamping struct {
 	Out      bool      `json:"out" doc:"Trees, tunnels and routes do not use the link of the port."`
 	Failures int       `json:"failures" doc:"Failures without a calm (ports.calm) between them."`

@@ -108,8 +108,8 @@ var (
 	ErrLastPath = &Error{Code: CodeLastPath}
 )
 
-// Refuse returns the error of some field errors, nil for none. Its code is that
-// of the fields when they agree, and CodeInvalid otherwise.
+// Refuse returns the error of some field errors, nil for none. Its code is the common code of the
+// fields, else CodeInvalid.
 func Refuse(fields []FieldError) error {
 	if len(fields) == 0 {
 		return nil

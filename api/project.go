@@ -24,8 +24,8 @@ type Project struct {
 // Intent implements [Intended].
 func (r Project) Intent() (version uint64, spec any) { return r.Version, r.Spec }
 
-// ProjectSpec defines who is in a project and what it has. A thing that is not shared has one
-// project.
+// ProjectSpec has members, things and quotas of a project. A thing that is not shared belongs to
+// one project.
 type ProjectSpec struct {
 	Members    []ProjectMember   `json:"members,omitempty" maxItems:"1024" doc:"Who may use what is the project's."`
 	Hosts      []ProjectHost     `json:"hosts,omitempty" maxItems:"16384" doc:"Hosts whose queue pairs its groups may use, and that its jobs may run on."`
@@ -118,7 +118,7 @@ type ProjectPriority struct {
 	Shared   bool  `json:"shared,omitempty" doc:"Other projects that say so too may have it, and administrators may use it."`
 }
 
-// ProjectStatus is what a project uses, and what is left.
+// ProjectStatus has the usage of a project, and the remaining quota.
 type ProjectStatus struct {
 	Conditions Conditions     `json:"conditions,omitempty" doc:"Accepted."`
 	Resources  []string       `json:"resources,omitempty" doc:"What it has made: multicast-groups/, tenants/, pfc-policies/, jobs/ or leases/ and the name."`
@@ -192,7 +192,7 @@ func ProjectOf(name string, known func(project string) bool) string {
 	return ""
 }
 
-// ProjectEnv is what the validation of a project has to know.
+// ProjectEnv has the facts that the validation of a project needs.
 type ProjectEnv struct {
 	MaxSlice uint32
 	Host     func(name string) bool

@@ -3,7 +3,7 @@ package api
 import "github.com/weft-sdn/weft/api/hostapi"
 
 // The questions that a controller answers about a resource, and the actions that it carries out on
-// one, beside reading and writing it. Each names the kind that has it, and its answer.
+// one, beside reading and writing it. Each names its kind and its answer.
 type (
 	// ResetGroup gives a multicast group a new epoch. The answer is the MulticastGroup.
 	ResetGroup struct{}

@@ -2,8 +2,7 @@ package api
 
 import "time"
 
-// AdminRequest is what clients send of something that can be drained: all of it, as
-// they got it, or just the spec.
+// AdminRequest is a client's request for a drainable object: the whole document, or the spec alone.
 type AdminRequest struct {
 	Version uint64    `json:"version,omitempty" doc:"The version it has to have, as If-Match. 0 is any."`
 	Spec    AdminSpec `json:"spec"`

@@ -114,7 +114,7 @@ const (
 	// Unsupported: the system or the hardware of the switch cannot do something that it should, or
 	// does something else.
 	Unsupported ConditionType = "Unsupported"
-	// Undescribed: what is known of the topology lacks something of the switch.
+	// Undescribed: the known topology lacks a part of the switch.
 	Undescribed ConditionType = "Undescribed"
 	// Contested: another installation programs the switch.
 	Contested ConditionType = "Contested"

@@ -72,7 +72,7 @@ type ModelPort struct {
 	Settings  PortSpec     `json:"settings" doc:"What clients want of the port; a field that is absent is left as it is."`
 }
 
-// ModelClass is what the packets of a DSCP are.
+// ModelClass is the class of the packets of a DSCP.
 type ModelClass struct {
 	DSCP     uint8  `json:"dscp" doc:"Of the outermost header."`
 	Name     string `json:"name" doc:"Name of the class in OCP MRC 1.0, section 7.5.3."`
@@ -97,7 +97,7 @@ type ModelECN struct {
 	MaxOctets  uint64 `json:"maxOctets" doc:"The same in octets, with packets of the largest size."`
 }
 
-// ModelTrimming is what becomes of a packet that is trimmed.
+// ModelTrimming describes trimmed packets.
 type ModelTrimming struct {
 	Octets      uint16 `json:"octets" doc:"What is left, from the Ethernet header on."`
 	DSCP        uint8  `json:"dscp" doc:"DSCP of what is trimmed at a port to the fabric."`

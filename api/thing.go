@@ -42,7 +42,7 @@ type Named struct {
 	Number  uint64
 }
 
-// Value is the thing as the spec has it.
+// Value returns the thing in the form of the spec.
 func (n *Named) Value() string {
 	switch n.Kind {
 	case ThingHost, ThingProxy:

@@ -276,8 +276,7 @@ func Status(err error) int {
 	return 0
 }
 
-// problem reads a refusal. One that is not a problem document keeps its first
-// line as detail.
+// problem reads a refusal. A refusal without a problem document has its first line as detail.
 func problem(resp *http.Response) *api.Problem {
 	// what came before an error still says something
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblem))

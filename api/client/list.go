@@ -12,8 +12,8 @@ const pageSize = "1000"
 // Items are the members of a list, as the server wrote them.
 type Items struct {
 	Items []json.RawMessage `json:"items"`
-	// Stale is that of the oldest page; nil: all of them have every change that was acknowledged
-	// before.
+	// Stale is the staleness of the oldest page; nil: all pages have every change acknowledged before
+	// the read.
 	Stale *Stale `json:"-"`
 }
 

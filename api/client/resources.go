@@ -13,7 +13,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// View is the resources of one kind as T. A kind that clients write is a [Resources].
+// View is the resources of one kind as T. Kinds that clients write are [Resources].
 type View[T any] struct {
 	client *Client
 	path   string
@@ -121,8 +121,8 @@ func (c *Client) CCProfiles() Resources[api.CCProfileSpec, api.CCProfile] {
 	return resources[api.CCProfileSpec, api.CCProfile](c, "cc-profiles")
 }
 
-// EVProfiles returns the EV profiles. They exist by themselves: Create is refused, and Delete
-// removes what a client has written of one.
+// EVProfiles returns the EV profiles. EV profiles exist by themselves: the controller refuses
+// Create, and Delete removes the client's spec.
 func (c *Client) EVProfiles() Resources[api.EVProfileSpec, api.EVProfile] {
 	return resources[api.EVProfileSpec, api.EVProfile](c, "ev-profiles")
 }
@@ -151,8 +151,8 @@ func (c *Client) HostPorts(host string) Resources[api.AdminSpec, api.HostPort] {
 // Ports returns the ports of all switches, by switch and number.
 func (c *Client) Ports() View[api.Port] { return view[api.Port](c, "ports") }
 
-// SwitchPorts returns the ports of a switch, by number. They exist by themselves: Create is
-// refused, and Delete removes what a client has written of one.
+// SwitchPorts returns the ports of a switch, by number. Ports exist by themselves: the controller
+// refuses Create, and Delete removes the client's spec.
 func (c *Client) SwitchPorts(sw string) Resources[api.PortSpec, api.Port] {
 	return resources[api.PortSpec, api.Port](c, "switches", sw, "ports")
 }
@@ -279,7 +279,7 @@ type Write struct {
 	// Version is the required version of the resource (If-Match), 0 for any version. A mismatch is a
 	// problem with [api.CodeVersion].
 	Version uint64
-	// Absent demands that no one has written the resource (If-None-Match).
+	// Absent demands that no client has written the resource (If-None-Match).
 	Absent bool
 	// DryRun makes the controller check and plan the change without making the change. The returned
 	// resource lists the changes to switches.

@@ -66,7 +66,7 @@ func (p *SelfProbes) validate() *FieldError {
 	return nil
 }
 
-// SelfProbeCounts is what became of self-probes, of the targets with news.
+// SelfProbeCounts has the results of self-probes for targets with news.
 type SelfProbeCounts struct {
 	Version Version // of the plan
 	Counts  []SelfProbeCount

@@ -34,7 +34,7 @@ func (b *bgpFlags) register(f *pflag.FlagSet) {
 		"autonomous system of the BGP-LS peers (default that of the first node)")
 }
 
-// given returns the first of the flags that is set, "" for none.
+// given returns the first set flag, "" for none.
 func (b *bgpFlags) given() string {
 	switch {
 	case len(b.peers) > 0:

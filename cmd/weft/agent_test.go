@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAgentFlags: what is wrong with the flags of "weft agent" is named with what would be right.
+// TestAgentFlags: errors about flags of "weft agent" name the flag and the right value.
 func TestAgentFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                            `--backend: "", want pathfile or seg6`,

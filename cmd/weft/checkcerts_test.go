@@ -13,8 +13,8 @@ import (
 )
 
 // TestCheckCertificates: --check refuses certificates that connections would refuse: expired, not
-// valid yet, with the key of another one, signed by another authority, not for a server and a
-// client, of a host, or of another machine.
+// yet valid, with a wrong key, of a foreign authority, not for server and client, of a host, or of
+// another machine.
 func TestCheckCertificates(t *testing.T) {
 	ours, theirs := certstest.New(t), certstest.New(t)
 	good := certs.Identity{Kind: certs.KindController, Name: "c1"}

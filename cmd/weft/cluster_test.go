@@ -337,8 +337,8 @@ func TestCluster(t *testing.T) {
 	traffic.more("after kill -9")
 	w.run(first)
 
-	// A decider that is paused beyond its lease: another one decides, and what it decides stands
-	// after the first wakes up.
+	// A decider paused beyond its lease: another controller decides, and its decisions stand after the
+	// first one wakes up.
 	if err := second.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

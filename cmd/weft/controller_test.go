@@ -135,7 +135,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestDefaultExamples: what the built-in configuration has as comments can be used instead.
+// TestDefaultExamples: the commented examples of the built-in configuration are valid.
 func TestDefaultExamples(t *testing.T) {
 	text := regexp.MustCompile(`(?m)^#(switches:|- |bgp:)`).ReplaceAllString(
 		strings.Replace(string(defaultConfig), "switches: []\n", "", 1), "$1")

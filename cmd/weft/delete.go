@@ -128,7 +128,7 @@ func (d *deleter) byName(ctx context.Context, k *kind, names []string) error {
 	return d.run(ctx, all)
 }
 
-// run deletes resources in turn. One that is refused does not stop the others.
+// run deletes resources in turn. A refusal does not stop the remaining deletions.
 func (d *deleter) run(ctx context.Context, all []applied) error {
 	c, err := d.conn.open(d.env)
 	if err != nil {

@@ -37,7 +37,7 @@ type kind struct {
 
 // shown is what only the command line knows of a kind.
 type shown struct {
-	// key is the field for the name in a list. Documents of apply have "name" in place of any other.
+	// key is the field for the name in a list. Documents of apply always have "name".
 	key string
 	// table shows resources a row each, and detail one of them; nil: as the table does.
 	table  func(w io.Writer, items []json.RawMessage) error
@@ -116,7 +116,7 @@ func detail[T any](show func(w io.Writer, t *T) error) func(io.Writer, json.RawM
 	}
 }
 
-// documentOf returns the type of a document whose spec has a type, or of a list of them.
+// documentOf returns the document type, or the list type, for the type of a spec.
 func documentOf(spec reflect.Type) reflect.Type {
 	var fields []reflect.StructField
 	for f := range reflect.TypeFor[resource[any]]().Fields() {
@@ -131,7 +131,7 @@ func documentOf(spec reflect.Type) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// kinds are the kinds of resources; that of a document without one is the first.
+// kinds are the kinds of resources; a document without a kind has the first.
 var kinds = []*kind{
 	show(kindNamed("multicast-group"), shown{
 		key: "name", table: rows(groupTable), detail: detail(groupDetail), waits: true,
@@ -278,7 +278,7 @@ func ofEach(parent *cobra.Command, names completer, short string, has func(k *ki
 // isWritten reports whether clients write resources of a kind.
 func (k *kind) isWritten() bool { return k.document != nil }
 
-// aliases are other names of the commands for one: that of documents.
+// aliases returns further names of the commands for one resource: the kind's name in documents.
 func (k *kind) aliases() []string {
 	if k.name == "" || k.name == k.noun {
 		return nil

@@ -156,7 +156,7 @@ func (c *fileFields) add(path string, typ reflect.Type, v reflect.Value, told bo
 	}
 }
 
-// byDefault returns the default of a field: that of the code, or else that of the field's tag.
+// byDefault returns the default of a field: from the code, or else from the field's tag.
 func (c *fileFields) byDefault(at string, f reflect.StructField, v reflect.Value) string {
 	if d, ok := c.elsewhere[at]; ok {
 		v = reflect.ValueOf(d)

@@ -17,7 +17,7 @@ type load interface {
 	Step() (arrived uint64, err error)
 	// Drain ends it, and reports whether nothing is under way any more.
 	Drain() (done bool, err error)
-	// Check returns what became of it that must not.
+	// Check returns an error if the traffic broke a promise.
 	Check() error
 }
 

@@ -79,8 +79,8 @@ func words(line string) (out []string) {
 // passing matches lines that only a slow machine shows.
 var passing = regexp.MustCompile(`(?m)^ *The machine had too much to do.*$`)
 
-// volatile is what differs from run to run: times, the epochs and ids that are made of them,
-// TCP ports, and what a drain still waits for.
+// volatile matches text that differs from run to run: times, epochs and ids made of times, TCP
+// ports, and the pending objects of drains.
 var volatile = regexp.MustCompile(
 	`[0-9]+(\.[0-9]+)?(ms|µs|s)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z` +
 		`|epoch("\s*:\s*| |=)[0-9]+|urn:weft:request:[0-9a-f]+|(?m:^id: \S+)|"seq":[0-9]+|"updates":[0-9]+` +
@@ -216,7 +216,7 @@ func (s *shell) run(c documentedCommand) {
 	if s.stream != nil {
 		out += s.stream.text()
 	}
-	// What only reads may come before what it shows.
+	// A command that only reads may run before its result is there.
 	reads := args[1] == "get" || args[1] == "trace" || args[0] == "curl" && len(args) == 2
 	for end := time.Now().Add(patience); (reads || s.stream != nil) &&
 		differs(out, c.output, figures) != "" && time.Now().Before(end); {

@@ -19,7 +19,7 @@ import (
 // archive. Elsewhere Go takes the version from the tag of the repository or of the module.
 var version string
 
-// built is what "weft version" says of this program.
+// built is the answer of "weft version".
 type built struct {
 	Version string `json:"version"`
 	// Commit is the full hash; empty in builds without a repository.

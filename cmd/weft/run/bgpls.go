@@ -75,7 +75,7 @@ func (a *Advertisement) run(ctx context.Context, changed <-chan struct{},
 type Speaker struct {
 	Sessions
 	Log *slog.Logger
-	// Objects returns what is advertised, as it is now; asked on each SIGHUP.
+	// Objects returns the present advertisements; called on each SIGHUP.
 	Objects func() ([]*bgpls.Objects, error)
 }
 

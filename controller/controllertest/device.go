@@ -1,6 +1,6 @@
-// Package controllertest has a switch without packets for the tests of whatever
-// uses the controller: it holds what it is told to hold, refuses what a
-// P4Runtime server refuses, and can be made to fail.
+// Package controllertest has a switch without packets for the tests of whatever uses the
+// controller: it holds the entities written to it, refuses what a P4Runtime server refuses, and can
+// be made to fail.
 package controllertest
 
 import (

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Kind is what a certificate says its holder is. Kinds can be combined into a set.
+// Kind is the kind of a certificate's holder. Kinds can be combined into a set.
 type Kind uint8
 
 // The kinds. In a certificate, each is the host of a URI: see [Identity].

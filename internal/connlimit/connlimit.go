@@ -272,7 +272,7 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// clientOf is whose connection one from an address is.
+// clientOf returns the prefix that counts as one client, for an address.
 func clientOf(a net.Addr) netip.Prefix {
 	if a == nil {
 		return netip.Prefix{}

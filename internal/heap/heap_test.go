@@ -13,7 +13,7 @@ type item struct{ at, number int }
 
 func before(a, b *item) bool { return a.at < b.at || a.at == b.at && a.number < b.number }
 
-// TestOrder: what leaves is what a sorted list has first, whatever comes and goes.
+// TestOrder: the heap always pops the first item of an equal sorted list.
 func TestOrder(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -19,8 +19,8 @@ type Core interface {
 	Next() (at time.Duration, ok bool)
 }
 
-// A Loop is the way to the goroutine that owns a core. Its methods may be called from any other
-// one; before Run they wait for it.
+// A Loop is the way to the goroutine that owns a core. Any other goroutine may call its methods;
+// before Run they wait for Run.
 type Loop struct {
 	start time.Time
 	calls chan call

@@ -39,7 +39,7 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// Conn is a connection as one end knows it.
+// Conn is one end's view of a connection.
 type Conn struct {
 	LocalID  uint32     `json:"localId"`
 	RemoteID uint32     `json:"remoteId,omitempty"` // 0: not known

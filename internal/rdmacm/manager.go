@@ -244,7 +244,7 @@ func (m *Manager) leave(now time.Duration, c *Conn) {
 	m.keep(now, c, c.TID+1, cm.DREQ{LocalID: c.LocalID, RemoteID: c.RemoteID, QPN: c.PeerQPN})
 }
 
-// Tick repeats what is not answered, and ends what has waited for long enough.
+// Tick repeats unanswered messages, and ends connections whose retries are used up.
 func (m *Manager) Tick(now time.Duration) {
 	if len(m.conns) == 0 {
 		return

@@ -194,8 +194,8 @@ var references = []struct{ table, field, to string }{
 	{"BUFFER_PROFILE", "pool", "BUFFER_POOL"},
 }
 
-// ofPorts are tables whose keys begin with the name of a port. Other interfaces, such as port
-// channels, count as there.
+// ofPorts are tables whose keys begin with a port name. Other interfaces, such as port channels,
+// count as existing.
 var ofPorts = []string{"BUFFER_QUEUE", "INTERFACE", "PORT_QOS_MAP", "QUEUE"}
 
 // check returns which reference leads nowhere.

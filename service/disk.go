@@ -65,7 +65,7 @@ func (o *Options) wrong() string {
 	return ""
 }
 
-// checks say whether changes are kept: the store and, where there is one, its disk.
+// checks returns the readiness checks of the store and, if it has one, its disk.
 func (o *Options) checks() []api.ReadinessCheck {
 	kept := api.ReadinessCheck{Name: "store", OK: true}
 	if err := o.API.Writable(); err != nil {

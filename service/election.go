@@ -17,7 +17,7 @@ const electionKey = "election"
 
 // electionRecord is who the controller of a store is.
 type electionRecord struct {
-	// Identity distinguishes its election ids from those of others; never 0.
+	// Identity distinguishes the election ids of this installation; never 0.
 	Identity uint32 `json:"identity"`
 	// Generation counts the starts, and the decisions on owners of switches.
 	Generation uint32 `json:"generation"`

@@ -67,7 +67,7 @@ const planesTimeout = 500 * time.Millisecond
 // askTimeout bounds a question to another controller.
 const askTimeout = time.Second
 
-// startMember starts a controller that is one of several.
+// startMember starts one of several controllers.
 func (s *Service) startMember(ctx context.Context, group *errgroup.Group, o *Options,
 	pipeline *southbound.Pipeline) error {
 	shared, ok := o.Store.(store.Shared)
@@ -356,7 +356,7 @@ func (m *member) face() error {
 	return nil
 }
 
-// changed takes what the controller knows of the others.
+// changed takes a new view of the other controllers.
 func (m *member) changed(old, now cluster.View) {
 	m.seen.follow(old, now, time.Now())
 	m.sessions.follow(now)

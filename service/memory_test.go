@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestMemory: the least of what the machine has and what control groups allow counts.
+// TestMemory: the lesser of the machine's memory and the control groups' limits counts.
 func TestMemory(t *testing.T) {
 	for _, c := range []struct {
 		files map[string]string
@@ -91,7 +91,7 @@ func TestGiveBack(t *testing.T) {
 	})
 }
 
-// TestUsed: the memory of this process counts what is allocated, and garbage as unused.
+// TestUsed: the memory of this process counts allocated objects, and garbage as unused.
 func TestUsed(t *testing.T) {
 	const size = 32 << 20
 	runtime.GC()

@@ -117,7 +117,7 @@ func (l *life) ping(ctx context.Context, m Member) {
 	}
 }
 
-// attempts are those to reach one controller so far. Times are since the first one.
+// attempts are the attempts so far to reach one controller. Times count from the first attempt.
 type attempts struct {
 	ttl      time.Duration
 	known    bool
@@ -156,7 +156,7 @@ func (w *attempts) tried(began, ended time.Duration, err error) (news bool) {
 	return w.fault != fault || w.known != known
 }
 
-// to returns what a controller says of another one; false: it says nothing.
+// to returns a controller's report about another controller; false: no report.
 func (m *Member) to(o *Member) (Reach, bool) {
 	if r, ok := m.Reaches[o.Name]; ok && r.Instance == o.Instance {
 		return r, true

@@ -141,7 +141,7 @@ func TestBMv2(t *testing.T) {
 	}
 }
 
-// readBack compares what the switch holds with what it should.
+// readBack compares the switch's entities with the wanted entities.
 func readBack(t *testing.T, s *Session, want []entry.Entity) entry.Contents {
 	t.Helper()
 	contents, err := s.ReadAll(t.Context())

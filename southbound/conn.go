@@ -328,7 +328,7 @@ func (s *Session) lead(c *conn) error {
 			b.Waiting = primary == codes.AlreadyExists
 			b.Foreign = b.Waiting && !c.own().sameController(highest)
 			pause, may := s.rival.met(c.cfg, b.Foreign, !b.Waiting, ready)
-			// No id is above the highest one that there is.
+			// No id is above the highest possible id.
 			back := b.Foreign && may && c.own().above(highest).Compare(highest) > 0
 			id, claims := c.claims(highest, primary, anyway || back)
 			if claims && pause > 0 && !due {

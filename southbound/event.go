@@ -42,7 +42,7 @@ type Backup struct {
 	// Waiting reports that this controller does not take part in the election as long as the other
 	// controller is primary (ClaimVacant).
 	Waiting bool
-	// Foreign reports that the client that is primary is of another installation.
+	// Foreign reports that the primary client belongs to another installation.
 	Foreign bool
 	// Pause is the time until this controller claims the switch by itself: to take the switch back
 	// (Foreign), or because another installation may come back (Vacant). 0: it does not claim.
@@ -57,7 +57,7 @@ func (b Backup) Err() error {
 	return errors.New(b.String())
 }
 
-// foreignError is the text of a Backup that is Foreign.
+// foreignError is the error text of a Foreign Backup.
 type foreignError string
 
 func (e foreignError) Error() string { return string(e) }
@@ -128,8 +128,8 @@ type Ports struct {
 	Ignored uint64
 }
 
-// Neighbors are what a switch hears by LLDP of its own, by interface: all of them, whenever they
-// are others than before.
+// Neighbors are what a switch hears by LLDP of its own, by interface: all neighbors, sent on every
+// change.
 type Neighbors map[string]Neighbor
 
 // Neighbor describes a switch's neighbor at an interface, as the neighbor announced itself (IEEE

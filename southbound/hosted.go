@@ -153,8 +153,8 @@ func unavailable(err error) error {
 }
 
 // change carries out a request that changes the switch. do gets a context that ends when this
-// controller must stop, as bound says, and not with the one who asked: later requests wait until it
-// is known what became of this request.
+// controller must stop, as bound says, and not with the caller: later requests wait for the outcome
+// of this request.
 func (h *Hosted) change(ctx context.Context, from place, timeout time.Duration, bound Bound,
 	do func(context.Context, *conn) error) error {
 	leave, err := h.gate.Enter(ctx, from.term, from.connection)

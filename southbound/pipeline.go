@@ -63,9 +63,9 @@ func (p *Pipeline) Cookie() uint64 { return p.cookie }
 func (p *Pipeline) Schema() *Schema { return p.schema }
 
 // ensurePipeline installs the configured pipeline unless the switch reports that it runs it
-// already, and reports whether it did. One that takes the place of another waits for its turn, and
-// keeps what fits where the switch can; else installing clears the switch. programmed, when not
-// nil, has to be called, also after an error.
+// already, and reports whether it did. A replacement of another pipeline waits for its turn, and
+// keeps fitting state if the switch can; else the installation clears the switch. programmed, when
+// not nil, has to be called, also after an error.
 func (c *conn) ensurePipeline(ctx context.Context) (
 	pushed bool, programmed func(context.Context), err error,
 ) {

@@ -167,8 +167,8 @@ func (t *TableInfo) holds(k entry.Kind) bool {
 	return len(t.Fields) > 0
 }
 
-// patterns returns what a ReadRequest holds to read everything of a kind.
-// Objects that have ids are named one by one: BMv2's server knows few wildcards.
+// patterns returns the entities of a ReadRequest for all objects of a kind. It lists objects with
+// ids one by one, because BMv2's server knows few wildcards.
 func (s *Schema) patterns(k entry.Kind) []*p4v1.Entity {
 	var out []*p4v1.Entity
 	switch k {

@@ -251,8 +251,8 @@ func TestRelayBound(t *testing.T) {
 	})
 }
 
-// TestRelayInstalls: the decider installs the pipeline by way of an owner that has none. A switch
-// may take longer for it than a lease that is renewed, and a decider that connects again waits.
+// TestRelayInstalls: the decider installs the pipeline by way of an owner that has none. The
+// installation may outlast a renewed lease, and a decider that reconnects waits.
 func TestRelayInstalls(t *testing.T) {
 	f := newFakeSwitch(t)
 	o := newOwner(t, f, func(c *Config) { c.Pipeline = nil })

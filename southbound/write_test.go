@@ -83,8 +83,8 @@ func wantAccepted(t *testing.T) func([]entry.Refusal, error) {
 	}
 }
 
-// TestReadPassesOver: a controller cannot change what the program made, and has
-// no names for what another program left.
+// TestReadPassesOver: a controller cannot change entries of the program itself, and has no names
+// for entries that another program left.
 func TestReadPassesOver(t *testing.T) {
 	f := newFakeSwitch(t)
 	s, _ := ready(t, f)

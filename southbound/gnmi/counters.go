@@ -246,7 +246,7 @@ func (t *Traffic) complete() {
 	}
 }
 
-// next begins the next sample. keep leaves the counts of this one in it.
+// next begins the next sample. keep leaves the counts of the present sample in it.
 func (g *gathering) next(keep bool) {
 	g.pending = false
 	clear(g.set)

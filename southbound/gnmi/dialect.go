@@ -235,5 +235,5 @@ func (d *Dialect) encoding(c *gpb.CapabilityResponse) gpb.Encoding {
 	return gpb.Encoding_JSON_IETF
 }
 
-// local is a name without that of its module.
+// local returns a name without its module prefix.
 func local(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }

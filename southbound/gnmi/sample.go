@@ -12,8 +12,8 @@ const Priorities = 8
 // totals since an unknown start. A switch may reset the counts, and an interface of 32 bits may
 // wrap.
 type Sample struct {
-	// Switch is the name of the switch in the inventory, Port the P4Runtime port; 0: it is of no port,
-	// and has SIDs alone.
+	// Switch is the name of the switch in the inventory, Port the P4Runtime port; 0: 0: no port, the
+	// sample has SIDs alone.
 	Switch string
 	Port   uint32
 	// Interface is the name that the switch gives the port.

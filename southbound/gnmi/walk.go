@@ -92,7 +92,7 @@ func (w *walk) document(at *node, v vars, value any, depth int) {
 	}
 }
 
-// documentOf returns the JSON document that a value is; ok is false for one that is a scalar.
+// documentOf returns the JSON document of a value; ok is false for a scalar.
 func documentOf(v *gpb.TypedValue) (document any, ok bool) {
 	var text []byte
 	switch v := v.GetValue().(type) {

@@ -73,7 +73,7 @@ type Watcher struct {
 	asked   asked
 }
 
-// asked is what is known of the switch's answers.
+// asked has the switch's answers so far.
 type asked struct {
 	dialect  *Dialect
 	encoding gpb.Encoding

@@ -51,9 +51,8 @@ type Config struct {
 	Fence func() error
 }
 
-// TLSConfig names PEM files, all of them or none. They are read again when they change. A host's
-// certificate has its name as weft://host/NAME; without such a URI as a DNS name, and without any
-// as the common name.
+// TLSConfig names PEM files, all of them or none. Changed files are read again. A host's
+// certificate names the host by weft://host/NAME, else by a DNS name, else by the common name.
 type TLSConfig certs.Server
 
 // DefaultConfig returns the defaults, without an epoch.

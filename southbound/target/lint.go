@@ -73,7 +73,7 @@ type Severity string
 
 // Severities.
 const (
-	// Cannot: the device has no form of it, and its configuration lacks it.
+	// Cannot: the device lacks the feature, and its configuration leaves the feature out.
 	Cannot Severity = "cannot"
 	// Wrong: the configuration has it, and the device does something else.
 	Wrong Severity = "wrong"

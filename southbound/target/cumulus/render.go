@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/target"
 )
 
-// name is that of the locator, and what names of profiles begin with.
+// name is the locator's name, and the prefix of profile names.
 const name = "weft"
 
 // Render returns the commands of a device, without what it cannot hold.

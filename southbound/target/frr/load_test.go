@@ -20,7 +20,7 @@ const models = "../../../controller/plan/node/testdata"
 // daemons of FRR, where Debian and FRR's own packages have them: each knows commands of its own.
 const daemons = "/usr/lib/frr"
 
-// TestFRRLoads: the FRR that is installed takes what is made for its version.
+// TestFRRLoads: the installed FRR accepts the configuration rendered for its version.
 func TestFRRLoads(t *testing.T) {
 	staticd := filepath.Join(daemons, "staticd")
 	out, err := exec.CommandContext(t.Context(), staticd, "--version").Output()

@@ -23,7 +23,7 @@ import (
 // own is the name of Weft's rows in tables with named rows.
 const own = "weft"
 
-// trimProfile is the buffer profile of queues whose packets are trimmed.
+// trimProfile is the buffer profile of queues with trimming.
 const trimProfile = own + "_trim"
 
 // lossyPool is the buffer pool of lossy egress queues, by its name in the templates of SONiC.
@@ -70,7 +70,7 @@ func number[N uint8 | uint16 | uint32 | uint64 | int](name string, n N) Field {
 }
 
 // interfaces makes the ports routed, and sets what clients want of them. A port whose link has
-// advertised addresses has these from its switch; others route by their link-local address.
+// advertised addresses gets these; other ports route by their link-local address.
 func (w *work) interfaces() {
 	var ports, interfaces []Row
 	for i := range w.m.Ports {

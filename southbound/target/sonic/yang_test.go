@@ -38,7 +38,7 @@ func TestYANG(t *testing.T) {
 				t.Errorf("%s, symmetric %t: %v", name, symmetric, err)
 			}
 		}
-		// What the modules refuse shows that they are asked.
+		// A refusal shows that the modules judge at all.
 		if modules.Judge(t, &d, &m, sonic.Table{Name: "SRV6_MY_SIDS", Rows: []sonic.Row{
 			{Key: "other|fc00::/48", Fields: []sonic.Field{{Name: "action", Value: "uN"}}}}}) == nil {
 			t.Errorf("%s: a SID without its locator is taken", name)

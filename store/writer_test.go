@@ -145,7 +145,7 @@ func TestWriterEnds(t *testing.T) {
 	}
 }
 
-// TestWriterFenced: a writer whose store is another process's by now ends.
+// TestWriterFenced: a writer ends when another process owns its store.
 func TestWriterFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(storetest.Faulty)

@@ -192,7 +192,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestCompacted: a watch of revisions that are forgotten says so.
+// TestCompacted: a watch of compacted revisions returns an error.
 func TestCompacted(t *testing.T) {
 	s := open(t, Config{Dir: t.TempDir()})
 	defer closed(t, s)

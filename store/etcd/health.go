@@ -52,7 +52,7 @@ func (h *health) run(ctx context.Context, client *clientv3.Client, key string) {
 		_, err := client.Get(asked, key, clientv3.WithCountOnly())
 		var refused error
 		if err == nil {
-			// One that says no status refuses when it is asked.
+			// A member without a status refuses the request.
 			if status, failed := client.Status(asked, ""); failed == nil {
 				refused = refusedFor(status.Errors)
 			}

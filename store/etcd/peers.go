@@ -317,7 +317,7 @@ func rootCause(err error) string {
 	return err.Error()
 }
 
-// ask returns the members that one of them knows.
+// ask returns the members that one member knows.
 func ask(ctx context.Context, c *http.Client, at url.URL) (cluster uint64, members []Member,
 	err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -186,7 +186,7 @@ func (p *process) listen() {
 	}
 }
 
-// maxLine is the longest line of the log that is read.
+// maxLine is the longest log line read.
 const maxLine = 1 << 20
 
 // readLog forwards the server's log, and remembers messages that explain the server's end.

@@ -162,7 +162,7 @@ func await(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// TestKnockLeavesTheConfig: the configuration of TLS is that of others too.
+// TestKnockLeavesTheConfig: other users of the TLS configuration see no change.
 func TestKnockLeavesTheConfig(t *testing.T) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if err := knock(t.Context(), "127.0.0.1:1", conf); err == nil {

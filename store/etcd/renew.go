@@ -38,8 +38,8 @@ func (c *Config) begin() error {
 	return nil
 }
 
-// renew writes all that etcd has on the disk again, and syncs it. No server may run. It may be
-// called again when it has failed.
+// renew writes all files of etcd again, and syncs them. No server may run. After a failure renew
+// may run again.
 func (c *Config) renew() error {
 	err := filepath.WalkDir(filepath.Join(c.Dir, "etcd"), func(path string, d fs.DirEntry,
 		err error) error {

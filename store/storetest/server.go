@@ -199,7 +199,7 @@ func (c *Client) Guarded(key string, revision int64) store.Store {
 	return handle{client: c, key: key, revision: revision}
 }
 
-// handle is the store as one client uses it; without a key its writes are not guarded.
+// handle is one client's access to the store; without a key its writes are unguarded.
 type handle struct {
 	client   *Client
 	key      string

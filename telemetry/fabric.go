@@ -33,7 +33,7 @@ type Sums struct {
 	at     time.Time
 }
 
-// sum is what ports did so far, as counters.
+// sum has the total counters of ports.
 type sum struct {
 	octets [2]float64 // offered and delivered
 	lost   float64

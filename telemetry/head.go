@@ -49,7 +49,8 @@ func (h *head) set(column, place int, v code) {
 	h.slab[int(at)+place] = v
 }
 
-// gaps marks places of a column as gaps: those at which its object has other values, a bit each.
+// gaps marks places of a column as gaps: places with values in other columns of the object, a bit
+// each.
 func (h *head) gaps(column int, present ...uint64) {
 	for i, word := range present {
 		for ; word != 0; word &= word - 1 {

@@ -51,7 +51,7 @@ const (
 	Number           = "1"
 )
 
-// Metric is a value that objects of a kind have.
+// Metric is a metric of a kind's objects.
 type Metric struct {
 	// Name and Unit are those of the API.
 	Name, Unit string

@@ -483,7 +483,7 @@ func (s *shard) expire(st *Store, now int64) {
 	}
 	share := st.share(len(s.objects))
 	for len(s.minutes)+len(s.hours) > 0 && s.kept > share {
-		// Seconds go first, as long as there are minutes instead of them.
+		// Segments of seconds go first, down to one, then segments of minutes.
 		if len(s.minutes) > 1 || len(s.hours) == 0 {
 			s.minutes = drop(s.minutes)
 		} else {

@@ -13,8 +13,8 @@ import (
 
 // Config bounds a Store.
 type Config struct {
-	// Memory is how many octets objects and values may take, positive. Objects come first: those for
-	// which there is no room are not kept, and counted. Then the oldest values go.
+	// Memory is how many octets objects and values may take, positive. Objects come first: objects
+	// without room are counted and not kept. Then the oldest values go.
 	Memory int64
 }
 
@@ -41,10 +41,9 @@ type stats struct {
 	samples, late, gaps, restarts, evicted, refused atomic.Uint64
 }
 
-// Stats count what became of samples, and what is kept.
+// Stats counts accepted and dropped samples, and the kept history.
 type Stats struct {
-	// Objects are those with values. Octets is what they take at most, with the segments that are
-	// kept.
+	// Objects counts objects with values. Octets bounds their memory, with kept segments.
 	Objects, Octets int64
 	// Samples counts the samples of ports, and the readings, taken by the store; Late counts those
 	// that came after a newer sample. Gaps counts objects with samples too far apart for a rate,

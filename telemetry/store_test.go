@@ -85,7 +85,7 @@ func (b *bed) want(got []float64, want ...float64) {
 
 var gap = math.NaN()
 
-// TestRates: the rate of a second is what was counted in it; the first sample has none.
+// TestRates: the rate of a second is the growth of the counter in it; the first sample has no rate.
 func TestRates(t *testing.T) {
 	b := newBed(t)
 	b.report(0)
@@ -176,8 +176,7 @@ func TestRestartOfPort(t *testing.T) {
 	b.want(read(Queue, "s1/1/3", "packets"), 1, gap, 2)
 }
 
-// TestGap: no rate is made over a time without samples; seconds of which one sample is missing have
-// the mean.
+// TestGap: a time without samples has no rate; seconds around one missing sample have the mean.
 func TestGap(t *testing.T) {
 	b := newBed(t)
 	b.report(0)
@@ -366,7 +365,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestUnknown: what is not there is an error that names what is.
+// TestUnknown: an unknown name is an error that lists the known names.
 func TestUnknown(t *testing.T) {
 	b := newBed(t)
 	b.report(0)

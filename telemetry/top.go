@@ -18,9 +18,9 @@ const Utilization = "utilization"
 // MaxOver is the longest time that Top and Means look at.
 const MaxOver = fineKept * time.Second
 
-// Top returns the objects of a kind with the greatest values of a metric in the last time over,
-// those without one left out, and the unit. Values are means of rates, and the greatest of gauges.
-// The error is ErrUnknown, with the metrics that there are.
+// Top returns the objects of a kind with the greatest values of a metric in the last time over, and
+// the unit; objects without a value are left out. Values are means of rates, and maxima of gauges.
+// The error is ErrUnknown, with the known metrics.
 func (st *Store) Top(k Kind, metric string, over time.Duration, limit int,
 	now time.Time) (top []api.TopItem, unit string, err error) {
 	var m mask

@@ -65,8 +65,7 @@ type Exporter struct {
 	failing  bool
 }
 
-// New returns an exporter, which connects when it exports. Errors are those of files that cannot be
-// used.
+// New returns an exporter, which connects at its first export. It returns errors of unusable files.
 func New(cfg Config) (*Exporter, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

@@ -54,8 +54,8 @@ type Peer struct {
 	Heard bool
 	// Sessions counts those that were established.
 	Sessions uint64
-	// Updates counts the UPDATE messages of all sessions; NLRIs are what the
-	// topology has of the peer.
+	// Updates counts the UPDATE messages of all sessions; NLRIs counts the peer's NLRIs in the
+	// topology.
 	Updates uint64
 	NLRIs   PeerNLRIs
 	// UnplacedSIDs counts SIDs of nodes that no peer describes, of NLRIs.

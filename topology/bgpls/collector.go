@@ -58,7 +58,7 @@ func (c *collector) removePeer(k peerKey) {
 }
 
 // tick does what is due: it ends the waiting for End-of-RIB markers, and reports faults. It returns
-// when it has to be called again.
+// the time of the next call.
 func (c *collector) tick(now time.Time, timeout time.Duration) (next time.Time, ok bool) {
 	for k, since := range c.syncing {
 		switch end := since.Add(timeout); {

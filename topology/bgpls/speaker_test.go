@@ -281,8 +281,8 @@ func TestSessionLoss(t *testing.T) {
 	}
 }
 
-// The collector may be the one that listens, in the same autonomous system;
-// and what one peer says does not reach the others.
+// The collector may listen, in the same autonomous system; and advertisements of one peer do not
+// reach other peers.
 func TestPassiveCollector(t *testing.T) {
 	t.Parallel()
 	hub := netip.MustParseAddr("127.0.1.100")

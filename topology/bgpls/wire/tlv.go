@@ -73,7 +73,7 @@ func nextTLV(b []byte) (typ uint16, value, rest []byte, err error) {
 	return typ, b[:n], b[n:], nil
 }
 
-// appendTLV appends a TLV whose value is what value appends.
+// appendTLV appends a TLV; value appends its value.
 func appendTLV(b []byte, typ uint16, value func(b []byte) []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, typ)
 	b = append(b, 0, 0)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/connect"
 	"github.com/weft-sdn/weft/controller/discovery"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/job"
@@ -46,7 +47,9 @@ func (c *Core) compose() (err error) {
 	c.neighbors.Reserved = c.multicast.IsProxy
 	c.neighbors.PortMTU = c.ports.MTU
 	c.projects = project.New(&c.env)
-	c.multicast.PortMTU, c.multicast.MayUse = c.ports.MTU, c.projects.MayUse
+	c.multicast.PortMTU = c.ports.MTU
+	connections := connect.New(&c.env, c.multicast)
+	connections.MayUse = c.projects.MayUse
 	c.jobs = job.New(&c.env)
 	c.jobs.MakeGroups(jobGroups{c})
 	c.leases = leases.New(&c.env)
@@ -69,8 +72,9 @@ func (c *Core) compose() (err error) {
 	c.leases.Running = c.runningJobs
 	c.silences = silence.New(&c.env)
 	c.told = notification.New(&c.env)
-	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, c.pfc, c.orphans, c.networks,
-		c.discovery, c.neighbors, c.projects, c.jobs, c.leases, c.maintenances, c.silences, c.told}
+	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, connections, c.pfc,
+		c.orphans, c.networks, c.discovery, c.neighbors, c.projects, c.jobs, c.leases, c.maintenances,
+		c.silences, c.told}
 	return nil
 }
 

@@ -2,13 +2,14 @@ package multicast
 
 import (
 	"net/netip"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/connect"
 	"github.com/weft-sdn/weft/controller/internal/sample"
+	"github.com/weft-sdn/weft/controller/multicast/member"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/packet/cm"
@@ -80,8 +81,8 @@ func TestConnectionEvents(t *testing.T) {
 		Reason: cm.ConsumerReject})
 	check("a host refuses the answer", text(api.EventConnectionRefused, "receiver", "r3",
 		": by the host: "+cm.ConsumerReject.String()))
-	if len(g.receivers) != 0 {
-		t.Errorf("it has refused, and receives: %v", g.receivers)
+	if len(g.Receivers) != 0 {
+		t.Errorf("it has refused, and receives: %v", g.Receivers)
 	}
 	d.asks(g, call{host: "r4", qpn: 61, port: door + 1})
 	d.pass(5 * time.Minute)
@@ -168,11 +169,9 @@ func TestRefusedAnew(t *testing.T) {
 			}
 			d.asks(g, call{host: "r1", qpn: 50, port: port, req: token("sesame")})
 			d.heard("r1")
-			if len(g.refused) != 0 {
-				t.Errorf("port %d, life %d: taken, and refused for %v", port, i, g.refused)
-			}
-			g.cm.Disconnect(d.now(), d.conns(g, "r1")[0].LocalID)
-			d.settleConnections(g)
+			c := d.conns(g, "r1")[0]
+			d.says(g, call{host: "r1"}, cm.REJ{LocalID: c.RemoteID, RemoteID: c.LocalID, Of: cm.OfREP,
+				Reason: cm.ConsumerReject})
 			d.pass(2 * time.Second) // over TimeWait
 			d.heard("r1")
 			d.happened()
@@ -202,54 +201,16 @@ func TestReceiverBeginsAnew(t *testing.T) {
 		if c := d.conns(g, "r3"); len(c) != 2 || c[0].State != rdmacm.Leaving {
 			t.Errorf("source sends %v: connections %+v", sends, c)
 		}
-		if _, late := g.late[d.net.Address("r3")]; late != sends {
-			t.Errorf("source sends %v: late %v", sends, late)
-		}
 		if !sends {
 			d.accepted(g, "r3", id)
+			continue
 		}
-	}
-}
-
-// TestLeft: the end of a connection removes the source, the receiver or the late receiver with this
-// connection, and no other connection of the host. The tree changes for a source and for a
-// receiver.
-func TestLeft(t *testing.T) {
-	d := newDesk(t)
-	a := d.net.Address("r1")
-	other := d.net.Address("r3")
-	for _, c := range []struct {
-		id                    uint32
-		of                    netip.Addr
-		moved                 bool
-		source                uint32
-		receives, late, other bool
-	}{
-		{1, a, true, 0, true, true, true},
-		{2, a, true, 1, false, true, true},
-		{3, a, false, 1, true, false, true},
-		{4, a, false, 1, true, true, true},
-		{4, other, true, 1, true, true, false},
-		{2, other, false, 1, true, true, true},
-	} {
-		g := newGroup("g", 1)
-		g.source = 1
-		g.receivers = map[netip.Addr]joined{a: {Conn: 2}, other: {Conn: 4}}
-		g.late = map[netip.Addr]*lateJoin{a: {conn: 3}}
-		moved := d.left(g, &rdmacm.Conn{LocalID: c.id, Peer: c.of})
-		_, receives := g.receivers[a]
-		_, others := g.receivers[other]
-		if moved != c.moved || g.source != c.source || receives != c.receives || others != c.other ||
-			(g.late[a] != nil) != c.late {
-			t.Errorf("connection %d of %v: moved %v, source %d, receivers %v, late %v", c.id, c.of, moved,
-				g.source, g.receivers, g.late)
+		if m := d.heard("r3"); !slices.ContainsFunc(m, func(m cm.Message) bool {
+			wait, ok := m.(cm.MRA)
+			return ok && wait.RemoteID == id
+		}) {
+			t.Errorf("source sends: told %+v, want MRA", m)
 		}
-	}
-	g := newGroup("g", 1)
-	g.receivers = map[netip.Addr]joined{a: {Conn: 2}}
-	g.late = map[netip.Addr]*lateJoin{a: {conn: 2}} // it is in the tree, and not answered yet
-	if !d.left(g, &rdmacm.Conn{LocalID: 2, Peer: a}) || len(g.late) != 0 || len(g.receivers) != 0 {
-		t.Errorf("late and in the tree: late %v, receivers %v", g.late, g.receivers)
 	}
 }
 
@@ -272,13 +233,14 @@ func TestOffer(t *testing.T) {
 		{"r2", memoryOf(22, 0x20, 200), 11, 200},
 		{"r4", cm.REQ{}, 11, 0},
 	} {
+		epoch := g.latest().Epoch
 		id := d.asks(g, call{host: c.host, qpn: 50, port: door + 1, req: c.req})
-		d.accepted(g, c.host, id)
+		rep := d.accepted(g, c.host, id)
 		d.carry()
-		want := cm.Offer{MTU: cm.MTU4096, BaseVA: 0x1000, Epoch: g.latest().Epoch, RKey: c.rkey,
+		want := cm.Offer{MTU: cm.MTU4096, BaseVA: 0x1000, Epoch: epoch, RKey: c.rkey,
 			Length: c.most}
-		if got := d.offer(g); got != want {
-			t.Errorf("with %s: %+v, want %+v", c.host, got, want)
+		if got, _, err := cm.ParseOffer(rep.Private[:]); got != want || err != nil {
+			t.Errorf("with %s: %+v, %v, want %+v", c.host, got, err, want)
 		}
 		_, b := g.latest().FindReceiver(d.net.Address(c.host))
 		m, _, _ := cm.ParseJoin(c.req.Private[:cm.JoinLen])
@@ -286,57 +248,6 @@ func TestOffer(t *testing.T) {
 			m.HasMemory && *b.Receiver.VA != m.VA {
 			t.Errorf("%s is in the tree as %+v, wants %+v", c.host, b, m)
 		}
-	}
-}
-
-// TestGuests are the receivers that the spec does not name, in order.
-func TestGuests(t *testing.T) {
-	a := func(i byte) netip.Addr { return netip.AddrFrom16([16]byte{0x20, 15: i}) }
-	g := newGroup("g", 1)
-	g.receivers = make(map[netip.Addr]joined)
-	for i := range byte(9) {
-		g.receivers[a(i)] = joined{}
-	}
-	spec := &api.MulticastGroupSpec{Receivers: []api.GroupReceiver{{Address: a(4)}, {Address: a(20)}}}
-	want := []netip.Addr{a(0), a(1), a(2), a(3), a(5), a(6), a(7), a(8)}
-	if got := g.guests(spec); !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// TestConnectionStatus: clients see the connections of a group with the source first and the others
-// by address, without requests that a host has not answered yet, and the PSN offset of the one by
-// which a receiver is in the group.
-func TestConnectionStatus(t *testing.T) {
-	g := newGroup("g", 1)
-	if got := g.connectionStatus(); got != nil {
-		t.Errorf("a group that connects none: %v", got)
-	}
-	d := newDesk(t)
-	g = d.group(1, nil)
-	a := func(host string) netip.Addr { return d.net.Address(host) }
-	for _, c := range []rdmacm.Conn{
-		{LocalID: 1, Peer: a("r4"), State: rdmacm.Established, Active: true, Port: door, PeerQPN: 44,
-			PeerPSN: 500},
-		{LocalID: 2, Peer: a("r3"), State: rdmacm.Asking, Active: true, Port: door},
-		{LocalID: 3, Peer: a("r1"), State: rdmacm.TimeWait, Port: door + 1, PeerQPN: 11, PeerPSN: 600},
-		{LocalID: 4, Peer: a("r1"), State: rdmacm.Replied, Port: door + 1, PeerQPN: 12, PeerPSN: 600},
-		{LocalID: 5, Peer: a("s1"), State: rdmacm.Established, Port: door, PeerQPN: 10, PeerPSN: 9},
-		{LocalID: 6, Peer: a("r2"), State: rdmacm.Asked, Port: door + 1, PeerQPN: 22, PeerPSN: 8},
-	} {
-		g.cm.Load(d.now(), c)
-	}
-	g.receivers = map[netip.Addr]joined{a("r4"): {Conn: 1, PSN: 1000}, a("r1"): {Conn: 4, PSN: 100}}
-	want := []api.GroupConnection{
-		{Address: a("s1"), Role: api.RoleSource, State: "established", QPN: 10},
-		{Address: a("r1"), Role: api.RoleReceiver, State: "time wait", QPN: 11},
-		{Address: a("r1"), Role: api.RoleReceiver, State: "replied", QPN: 12, PSNOffset: 500},
-		{Address: a("r2"), Role: api.RoleReceiver, State: "asked", QPN: 22},
-		{Address: a("r4"), Role: api.RoleReceiver, State: "established", QPN: 44, Listens: true,
-			PSNOffset: 1<<24 - 500},
-	}
-	if got := g.connectionStatus(); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v,\nwant %+v", got, want)
 	}
 }
 
@@ -372,7 +283,7 @@ func TestSpecLeavesConnections(t *testing.T) {
 		d.put(g, func(s *api.MulticastGroupSpec) { c.change(d, s) })
 		for _, host := range []string{"r1", "r3"} {
 			_, b := g.latest().FindReceiver(d.net.Address(host))
-			_, receives := g.receivers[d.net.Address(host)]
+			_, receives := g.Receivers[d.net.Address(host)]
 			want := slices.Contains(c.stay, host)
 			named := g.item.Spec.HasReceiver(d.net.Address(host))
 			if receives != want || (b != nil) != (want || named && receives) {
@@ -387,25 +298,9 @@ func TestSpecLeavesConnections(t *testing.T) {
 				t.Errorf("%s: %s is disconnected %v", what, host, left)
 			}
 		}
-		if (g.source != 0) != c.source {
-			t.Errorf("%s: the source is connection %d", what, g.source)
+		if (g.Source != 0) != c.source {
+			t.Errorf("%s: the source is connection %d", what, g.Source)
 		}
-	}
-}
-
-// TestMissing: missing lists the receivers of the spec without a connection, apart from evicted
-// receivers.
-func TestMissing(t *testing.T) {
-	d := newDesk(t)
-	g := d.group(1, func(s *api.MulticastGroupSpec) {
-		for i := range 3 {
-			s.Receivers = append(s.Receivers, api.GroupReceiver{Address: sample.HostAddress(2 + i)})
-		}
-	})
-	g.receivers[sample.HostAddress(2)] = joined{}
-	g.evicted[sample.HostAddress(3)] = true
-	if got := g.missing(); !slices.Equal(got, []string{sample.HostAddress(4).String()}) {
-		t.Errorf("%q", got)
 	}
 }
 
@@ -476,23 +371,27 @@ func TestResume(t *testing.T) {
 		{rdmacm.Conn{Peer: r3, State: rdmacm.Replied, Port: door + 1}, false, true, false, false, true},
 	} {
 		c.conn.LocalID = uint32(100 + i)
-		g.cm, g.source, g.first = nil, 0, 7777
-		g.kept, g.receivers = []rdmacm.Conn{c.conn}, nil
+		g.Hosts = member.Hosts{First: 7777, Connections: []rdmacm.Conn{c.conn}}
 		if c.receives {
-			g.receivers = map[netip.Addr]joined{c.conn.Peer: {Conn: c.conn.LocalID}}
+			g.Receivers = map[netip.Addr]member.Joined{c.conn.Peer: {Conn: c.conn.LocalID}}
 		}
 		if c.source {
-			g.source = c.conn.LocalID
+			g.Source = c.conn.LocalID
 		}
-		d.startConnections(g)
-		_, stays := g.receivers[c.conn.Peer]
-		if begins := g.first == 1000; begins != c.begins || (g.late[c.conn.Peer] != nil) != c.late ||
-			stays != c.stays || len(g.kept) != 0 {
-			t.Errorf("case %d: begins %v, late %v, receivers %v, kept %v", i, begins, g.late, g.receivers,
-				g.kept)
+		d.hosts = connect.New(d.env, d.Feature)
+		d.renewed.add(g.index)
+		d.Settle()
+		_, stays := g.Receivers[c.conn.Peer]
+		if begins := g.First == 1000; begins != c.begins || stays != c.stays {
+			t.Errorf("case %d: begins %v, receivers %v", i, begins, g.Receivers)
 		}
-		if got, ok := g.cm.Conn(c.conn.LocalID); !ok || got.Peer != c.conn.Peer {
+		if got, ok := g.Conn(c.conn.LocalID); !ok || got.Peer != c.conn.Peer {
 			t.Errorf("case %d: the connection is lost", i)
+		}
+		g.SourceAt = d.net.Address("s1")
+		d.pass(time.Second)
+		if _, joins := g.Receivers[c.conn.Peer]; joins != c.late && !c.stays {
+			t.Errorf("case %d: a second later receivers %v", i, g.Receivers)
 		}
 	}
 }
@@ -507,7 +406,7 @@ func TestSourceWaitsForWhereItIs(t *testing.T) {
 	d.state = silent
 	id := d.asks(g, call{host: "s1", qpn: 71, port: door, req: cm.REQ{CAGUID: 8}})
 	d.pass(5 * time.Second)
-	if g.phase != steady || !d.complete(g) {
+	if g.phase != steady || !d.settled(g) {
 		t.Fatalf("the tree is not ready: %v", g.phase)
 	}
 	for _, m := range d.heard("s1") {
@@ -522,6 +421,12 @@ func TestSourceWaitsForWhereItIs(t *testing.T) {
 	}
 }
 
+// admit has the source of a group be answered, if the tree is ready.
+func (d *desk) admit(g *group) {
+	d.renewed.add(g.index)
+	d.hosts.Settle()
+}
+
 // TestSourceIsAdmitted: the controller answers a source when the start position is known, the tree
 // is for the source's queue pair and carries all connected and awaited receivers, and all switches
 // hold the tree.
@@ -530,11 +435,10 @@ func TestSourceIsAdmitted(t *testing.T) {
 		change func(*desk, *group)
 		want   bool
 	}{
-		"all is there":                   {func(*desk, *group) {}, true},
-		"where it begins is being found": {func(_ *desk, g *group) { g.beginning = true }, false},
-		"the tree changes":               {func(_ *desk, g *group) { g.phase = draining }, false},
+		"all is there":     {func(*desk, *group) {}, true},
+		"the tree changes": {func(_ *desk, g *group) { g.phase = draining }, false},
 		"a receiver of the spec is away": {func(d *desk, g *group) {
-			delete(g.receivers,
+			delete(g.Receivers,
 				d.net.Address("r1"))
 		}, false},
 		"fewer than it waits for": {func(_ *desk, g *group) { g.item.Spec.Connect.AtLeast = 3 },
@@ -549,20 +453,20 @@ func TestSourceIsAdmitted(t *testing.T) {
 		}, false},
 		"one that the tree does not have": {func(d *desk,
 			g *group) {
-			g.receivers[d.net.Address("r4")] = joined{}
+			g.Receivers[d.net.Address("r4")] = member.Joined{}
 		}, false},
 		"one of these that is evicted": {func(d *desk, g *group) {
-			g.receivers[d.net.Address("r4")] = joined{}
+			g.Receivers[d.net.Address("r4")] = member.Joined{}
 			g.evicted[d.net.Address("r4")] = true
 		}, true},
 		"a switch is away": {func(d *desk, _ *group) { d.away("n1") }, false},
 		"a switch is busy": {func(d *desk, g *group) { d.busy("n1", g) }, false},
 		"it is answered already": {func(d *desk, g *group) {
-			d.admitSource(g)
+			d.admit(g)
 			d.carry()
 			d.heard("s1")
 		}, false},
-		"it has gone": {func(_ *desk, g *group) { g.source = 0 }, false},
+		"it has gone": {func(_ *desk, g *group) { g.Source = 0 }, false},
 	} {
 		d := newDesk(t)
 		g := d.group(1, func(s *api.MulticastGroupSpec) {
@@ -589,7 +493,7 @@ func TestSourceIsAdmitted(t *testing.T) {
 		}
 		g.phase = steady
 		c.change(d, g)
-		d.admitSource(g)
+		d.admit(g)
 		answered := false
 		for _, task := range d.events.Tasks(0, 0) {
 			for _, p := range task.Packets {
@@ -603,15 +507,15 @@ func TestSourceIsAdmitted(t *testing.T) {
 			answered = answered || ok
 			if ok && (rep.QPN != g.item.Spec.DesignatedQPN || rep.StartingPSN != 1000 ||
 				rep.RNRRetryCount != 7 ||
-				rep.CAGUID != guid(g.item.Spec.ProxyAddress) || rep.Failover != cm.FailoverUnsupported) {
+				rep.CAGUID == 0 || rep.Failover != cm.FailoverUnsupported) {
 				t.Errorf("%s: %+v", what, rep)
 			}
 		}
 		if answered != c.want {
 			t.Errorf("%s: answered %v", what, answered)
 		}
-		if g.sourceAt.IsValid() {
-			t.Errorf("%s: the source of the spec is kept as one that came: %v", what, g.sourceAt)
+		if g.SourceAt.IsValid() {
+			t.Errorf("%s: the source of the spec is kept as one that came: %v", what, g.SourceAt)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/connect"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/internal/sample"
 	"github.com/weft-sdn/weft/controller/inventory"
@@ -22,7 +23,15 @@ import (
 
 const door = 4242 // the port of sources; receivers connect to the next one
 
-// ready is an underlay that satisfies all waits of groups.
+// Pauses of package connect.
+const (
+	redial   = 5 * time.Second
+	soon     = 10 * time.Millisecond
+	lateGap  = 100 * time.Millisecond
+	lateWait = 10 * time.Second
+)
+
+// ready is an underlay that has all that groups wait for.
 type ready struct{ feature.Underlay }
 
 func (ready) Settled() bool     { return true }
@@ -33,6 +42,7 @@ func (ready) Ready(string) bool { return true }
 type desk struct {
 	*testing.T
 	*Feature
+	hosts  *connect.Feature
 	events reconcile.Events
 	net    *sample.Net
 	sent   map[netip.Addr][]cm.Message // to hosts, since they were looked at
@@ -62,6 +72,7 @@ func newDesk(t *testing.T) *desk {
 		Feature: New(&feature.Env{Start: start, Want: want, Switches: state, Underlay: ready{},
 			Versions: resource.NewVersions("versions"),
 			Net:      plan.NewNetwork(net.Topology.Build(), &net.Inventory)})}
+	d.hosts = connect.New(d.env, d.Feature)
 	names := make(map[string]bool)
 	for i := range net.Inventory.Switches {
 		names[net.Inventory.Switches[i].Name] = true
@@ -74,6 +85,36 @@ func newDesk(t *testing.T) *desk {
 	}
 	d.carry()
 	return d
+}
+
+// SwitchEvent is that of both features, like the methods below.
+func (d *desk) SwitchEvent(sw string, e feature.SwitchEvent) {
+	d.Feature.SwitchEvent(sw, e)
+	d.hosts.SwitchEvent(sw, e)
+}
+
+func (d *desk) Settle() bool {
+	more := d.Feature.Settle()
+	return d.hosts.Settle() || more
+}
+
+func (d *desk) Tick() {
+	d.Feature.Tick()
+	d.hosts.Tick()
+}
+
+func (d *desk) Next() (time.Duration, bool) {
+	at, ok := d.Feature.Next()
+	if t, also := d.hosts.Next(); also && (!ok || t < at) {
+		return t, true
+	}
+	return at, ok
+}
+
+// settled reports whether nothing of a group is under way.
+func (d *desk) settled(g *group) bool {
+	_, _, settled := grown{d.Feature, g}.Now()
+	return settled
 }
 
 // carry makes the switches take the wanted entities, and send the requested packets.
@@ -291,7 +332,7 @@ func (d *desk) joins(g *group, host string, qpn uint32) (cm.REP, uint32) {
 
 // conns are the connections of a host with a group.
 func (d *desk) conns(g *group, host string) []rdmacm.Conn {
-	return slices.DeleteFunc(g.cm.Conns(), func(c rdmacm.Conn) bool {
+	return slices.DeleteFunc(slices.Clone(g.Connections), func(c rdmacm.Conn) bool {
 		return c.Peer != d.net.Address(host)
 	})
 }
@@ -308,6 +349,7 @@ func (d *desk) put(g *group, change func(*api.MulticastGroupSpec)) api.Multicast
 	if err != nil {
 		d.Fatal(err)
 	}
+	d.Settle()
 	return r
 }
 

@@ -24,9 +24,7 @@ import (
 type Feature struct {
 	feature.Base
 	env *feature.Env
-	// MayUse reports whether the project of a group may use a host, and PortMTU returns the largest
-	// IPv6 packet of a port, 0: unknown. Both may be nil.
-	MayUse  func(group, host string) bool
+	// PortMTU returns the largest IPv6 packet of a port, 0: unknown. It may be nil.
 	PortMTU func(sw string, port uint32) uint32
 
 	timers    timers.Timers
@@ -42,6 +40,7 @@ type Feature struct {
 	check   indexes         // groups whose phase may be over
 	status  indexes         // groups whose status may have changed
 	raised  indexes         // indices whose epoch must be saved
+	renewed indexes         // groups of [member.Groups.Renewed]
 	unsaved map[string]bool // groups whose record of being removed must be written or deleted
 
 	pairs map[api.QueuePair][]*group // who has a queue pair; see pairs.go
@@ -63,7 +62,7 @@ func New(env *feature.Env) *Feature {
 		groups: make(map[string]*group), byIndex: make(map[uint16]*group),
 		epochs: make(map[uint16]uint32),
 		asked:  make(map[branchKey][]*query), polls: make(map[pollKey]bool),
-		check: make(indexes), status: make(indexes), raised: make(indexes),
+		check: make(indexes), status: make(indexes), raised: make(indexes), renewed: make(indexes),
 		unsaved: make(map[string]bool),
 		pairs:   make(map[api.QueuePair][]*group), on: make(map[string]map[uint16]bool),
 	}
@@ -78,7 +77,7 @@ func (f *Feature) Start() {
 		f.takePairs(g)
 		f.apply(g)
 		f.watchStalls(g)
-		f.startConnections(g)
+		f.renewed.add(g.index)
 	}
 }
 
@@ -138,8 +137,6 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 			f.windowOpened(sw, *e.PacketIn)
 		case entry.StateAnswer:
 			f.answered(sw, *e.PacketIn)
-		case entry.Connect:
-			f.gotMessage(sw, *e.PacketIn)
 		}
 	}
 }
@@ -209,9 +206,7 @@ func (f *Feature) Settle() (more bool) {
 		if g := f.byIndex[i]; g != nil {
 			f.advance(g)
 		}
-		if g := f.byIndex[i]; g != nil && g.cm != nil {
-			f.admitSource(g)
-		}
+		f.renewed.add(i)
 	}
 	return len(f.check) > 0
 }

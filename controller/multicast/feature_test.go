@@ -14,8 +14,6 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/internal/rdmacm"
-	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/packet/cm"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -102,7 +100,7 @@ func TestUnaskedMessages(t *testing.T) {
 	for what, at := range map[string]uint16{"of no group": 99, "of a group that goes": gone.index,
 		"of a group of typed queue pairs": typed.index, "that is no frame": g.index} {
 		d.arrives("n1", entry.PacketIn{Reason: entry.Connect, Group: at, Payload: []byte{1}})
-		if d.carry(); len(d.sent) != 0 || len(g.cm.Conns()) != 0 {
+		if d.carry(); len(d.sent) != 0 || len(g.Connections) != 0 {
 			t.Errorf("a message %s is answered: %v", what, d.sent)
 		}
 	}
@@ -272,37 +270,6 @@ func TestConnectEntities(t *testing.T) {
 	}
 }
 
-// TestFrames: messages to hosts come from the proxy address, at the port of the host, with a source
-// port of the group and PSNs in order.
-func TestFrames(t *testing.T) {
-	d := newDesk(t)
-	g := d.group(5, nil)
-	h := d.env.Net.Host(d.net.Address("r1"))
-	for i := range uint32(3) {
-		if i == 2 {
-			g.psn = packet.PSNMask
-		}
-		d.sendMessage(g, rdmacm.Packet{To: h.Address, MAD: cm.MAD{TID: 9, Message: cm.RTU{LocalID: 3}}})
-		tasks := d.events.Tasks(0, 0)
-		if len(tasks) != 1 || tasks[0].Switch != "n1" || len(tasks[0].Packets) != 1 {
-			t.Fatalf("%+v", tasks)
-		}
-		out := tasks[0].Packets[0]
-		f, _, err := cm.ParseFrame(out.Payload)
-		psn := []uint32{0, 1, packet.PSNMask}[i]
-		if err != nil || out.Op != entry.Send || uint32(out.Port) != h.Hop.Port || f.PSN != psn ||
-			f.IPv6.Src != g.item.Spec.ProxyAddress || f.IPv6.Dst != h.Address || f.IPv6.HopLimit != 64 ||
-			f.SrcPort != 0xC000|g.index || f.SourceQPN != cm.GSI || f.PKey != packet.DefaultPKey ||
-			f.Ethernet.Dst != packet.MAC(h.MAC) || f.Ethernet.Src != packet.MAC(h.At.MAC) ||
-			f.MAD.TID != 9 || f.MAD.Message != (cm.RTU{LocalID: 3}) {
-			t.Errorf("message %d: port %d, %+v, error %v", i, out.Port, f, err)
-		}
-	}
-	if g.psn != 0 {
-		t.Errorf("PSN %d after the last", g.psn)
-	}
-}
-
 // TestFirstID: connection ids start from the time, so a controller that has lost its records uses
 // new ids.
 func TestFirstID(t *testing.T) {
@@ -328,7 +295,7 @@ func TestQuietConnections(t *testing.T) {
 	d.joins(g, "r1", 50)
 	d.writes()
 	clear(d.status)
-	d.settleConnections(g)
+	d.admit(g)
 	if d.saved(g) || len(d.status) != 0 {
 		t.Error("a group without news is written")
 	}
@@ -364,7 +331,7 @@ func TestListenersOnce(t *testing.T) {
 	r := &g.item.Spec.Receivers[0]
 	r.Address = netip.MustParseAddr("2001:db8:9::9")
 	d.pass(3 * redial)
-	for _, c := range g.cm.Conns() {
+	for _, c := range g.Connections {
 		if c.Peer == r.Address {
 			t.Errorf("a host that is not there: %+v", c)
 		}

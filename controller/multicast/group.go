@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/multicast/member"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/internal/rdmacm"
 )
 
 // group is a multicast group: the decisions of the controller about the resource, and their
@@ -26,9 +26,8 @@ type group struct {
 	evicted map[netip.Addr]bool
 
 	change
-	connections
-	token string        // of spec.connect, which has none
-	kept  []rdmacm.Conn // connections of a record, until there is a manager
+	member.Hosts        // that are connected
+	token        string // of spec.connect, which has none
 	// queued is the target that waits for switching to end.
 	queued *tree.Placement
 	// drained is when draining ends.
@@ -140,7 +139,7 @@ func (f *Feature) newPlacement(
 func (f *Feature) wanted(
 	g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool,
 ) tree.Request {
-	spec, without = g.filled(spec, without)
+	spec, without = g.Fill(spec, without)
 	r := tree.Request{Name: g.name, Group: g.index, Spec: spec, Without: without, Previous: g.latest(),
 		Reset: reset}
 	r.Epoch = f.nextEpoch(g.index, r.Previous)

@@ -150,12 +150,8 @@ func (f *Feature) put(
 	if err != nil {
 		return false, err
 	}
-	anew := g.cm != nil && reconnects(&item.Spec, &spec)
 	if token != "" || spec.Connect == nil || created {
 		g.token = token
-	}
-	if anew {
-		f.endConnections(g)
 	}
 	item = f.resources.Put(name, spec, f.env.Wall())
 	item.Decided = g
@@ -174,11 +170,7 @@ func (f *Feature) put(
 	f.aim(g, p)
 	f.takePairs(g)
 	f.watchStalls(g)
-	f.startConnections(g)
-	if f.leaveMissing(g) || anew {
-		f.place(g, false)
-	}
-	f.settleConnections(g)
+	f.renewed.add(g.index)
 	return created, nil
 }
 
@@ -199,7 +191,7 @@ func (f groups) Delete(name string, pre resource.Precondition) error {
 // delete deletes a group.
 func (f *Feature) delete(g *group) {
 	name := g.name
-	f.endConnections(g)
+	f.renewed.add(g.index)
 	f.resources.Delete(name)
 	g.item, g.job = nil, ""
 	f.disown(g)

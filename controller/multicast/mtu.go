@@ -1,9 +1,6 @@
 package multicast
 
 import (
-	"net/netip"
-
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/packet/cm"
@@ -25,25 +22,6 @@ func (f *Feature) groupMTU(g *group, t *tree.Placement) cm.MTU {
 		m++
 	}
 	return m
-}
-
-// treeWith returns the tree of a group with one more host, or the present tree if no tree reaches
-// the host.
-func (f *Feature) treeWith(g *group, a netip.Addr, isSource bool) *tree.Placement {
-	spec, without := g.filled(&g.item.Spec, g.evicted)
-	switch {
-	case isSource:
-		spec.Source.Address = a
-	case !spec.HasReceiver(a):
-		spec.Receivers = append(spec.Receivers, api.GroupReceiver{Address: a})
-	}
-	delete(without, a)
-	p, err := tree.Place(f.env.Net, tree.Request{Name: g.name, Group: g.index, Spec: spec,
-		Without: without, Previous: g.latest(), Epoch: 1})
-	if err != nil {
-		return g.latest()
-	}
-	return p
 }
 
 // pathMTU returns the largest IPv6 packet that the links of a tree carry, 0: unknown.

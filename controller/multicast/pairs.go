@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/internal/rdmacm"
 )
 
 // A queue pair belongs to one group, as the queue pair of the source or of a receiver, until the
@@ -67,16 +66,12 @@ func (g *group) specPairs() []api.QueuePair {
 	if g.item == nil {
 		return nil
 	}
-	s, _ := g.filled(&g.item.Spec, nil)
+	s, _ := g.Fill(&g.item.Spec, nil)
 	out := []api.QueuePair{{Address: s.Source.Address, QPN: s.Source.QPN}}
 	for i := range s.Receivers {
 		out = append(out, api.QueuePair{Address: s.Receivers[i].Address, QPN: s.Receivers[i].QPN})
 	}
-	for _, c := range g.conns() { // also of those that wait for a source, or for its pause
-		if c.State != rdmacm.Leaving && c.State != rdmacm.TimeWait {
-			out = append(out, api.QueuePair{Address: c.Peer, QPN: c.PeerQPN})
-		}
-	}
+	out = append(out, g.Pairs()...)
 	return slices.DeleteFunc(out, func(p api.QueuePair) bool { return p.QPN == 0 })
 }
 

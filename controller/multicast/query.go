@@ -5,8 +5,10 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/multicast/member"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
@@ -88,6 +90,52 @@ func (f *Feature) askNode(
 		}
 	}
 	return node
+}
+
+// askGap is the pause before a group is asked again whose switch of the source does not answer.
+const askGap = 100 * time.Millisecond
+
+// where is [member.Tree.Where] of a group.
+func (f *Feature) where(g *group, with func(psn, msn uint32, idle bool)) {
+	if g.installed == nil || len(g.installed.Nodes[0].Branches) == 0 {
+		with(g.item.Spec.InitialPSN, 0, true)
+		return
+	}
+	f.ask(g, whole, func(q *query) {
+		if g.item == nil {
+			return
+		}
+		n := q.report.Nodes[0]
+		if !n.Answered { // the switch may be away
+			f.timers.Set(f.env.Now+askGap, func() {
+				if g.item != nil {
+					f.where(g, with)
+				}
+			})
+			return
+		}
+		// Switches know of the packets of their epoch alone: where none has come, it is as it was.
+		idle := q.report.Complete
+		if n.LastPSN >= 0 {
+			g.Reached = member.Place{PSN: uint32(n.LastPSN), MSN: g.Reached.MSN, Known: true}
+			for _, b := range n.Branches {
+				idle = idle && (!b.Valid || uint32(b.EPSN) == g.Reached.PSN)
+			}
+			known := false
+			for _, n := range q.report.Nodes {
+				for _, b := range n.Branches {
+					if b.Valid && (!known || (b.MSN-g.Reached.MSN)&maxPSN >= 1<<23) {
+						g.Reached.MSN, known = b.MSN, true
+					}
+				}
+			}
+		}
+		psn, msn := g.item.Spec.InitialPSN, uint32(0)
+		if g.Reached.Known {
+			psn, msn = g.Reached.PSN, g.Reached.MSN
+		}
+		with(psn, msn, idle)
+	})
 }
 
 // answered takes the answer to a STATE packet-out, for all who asked.

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/multicast/member"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
+
+type place = member.Place
 
 // TestWhereTheSourceIs: the position of a group is the last PSN that the switch of the source
 // knows, and the lowest MSN that branches report, modulo 2^24. The group is idle when all branches
@@ -54,7 +57,7 @@ func TestWhereTheSourceIs(t *testing.T) {
 		d := newDesk(t)
 		psn, idle := uint32(last), true
 		g := d.sending(&psn, &idle)
-		g.reached = c.before
+		g.Reached = c.before
 		reports := []report{c.root, c.middle, c.leaf}
 		d.state = func(sw string, _ entry.PacketOut) (in entry.PacketIn, answers bool) {
 			i := slices.Index(g.target.Switches(), sw)
@@ -63,7 +66,7 @@ func TestWhereTheSourceIs(t *testing.T) {
 				LastKnown: i == 0 && c.last, LastPSN: last}, true
 		}
 		found := false
-		d.begin(g, func(psn, msn uint32, idle bool) {
+		d.where(g, func(psn, msn uint32, idle bool) {
 			found = true
 			if psn != c.psn || msn != c.msn || idle != c.idle {
 				t.Errorf("%s: PSN %d, MSN %d, idle %v; want %d, %d, %v", what, psn, msn, idle, c.psn, c.msn,
@@ -89,21 +92,21 @@ func TestSourceIsAskedAgain(t *testing.T) {
 	}
 	var got []bool
 	d.asked = 0
-	d.begin(g, func(_, _ uint32, idle bool) { got = append(got, idle) })
-	d.pass(3*(d.inv().Intervals.StateTimeout.D()+lateGap) - 1)
+	d.where(g, func(_, _ uint32, idle bool) { got = append(got, idle) })
+	d.pass(3*(d.inv().Intervals.StateTimeout.D()+askGap) - 1)
 	if len(got) != 0 || d.asked != 3*len(g.target.Nodes) {
 		t.Errorf("the switch of the source does not answer: %v after %d questions", got, d.asked)
 	}
 	silent = ""
-	d.pass(d.inv().Intervals.StateTimeout.D() + lateGap)
+	d.pass(d.inv().Intervals.StateTimeout.D() + askGap)
 	silent = g.target.Nodes[1].Switch
-	d.begin(g, func(_, _ uint32, idle bool) { got = append(got, idle) })
+	d.where(g, func(_, _ uint32, idle bool) { got = append(got, idle) })
 	d.pass(2 * d.inv().Intervals.StateTimeout.D())
 	if !slices.Equal(got, []bool{true, false}) {
 		t.Errorf("idle %v, want true and, where a switch does not answer, false", got)
 	}
 	silent = g.target.Nodes[0].Switch
-	d.begin(g, func(_, _ uint32, _ bool) { t.Error("a group that was deleted is answered") })
+	d.where(g, func(_, _ uint32, _ bool) { t.Error("a group that was deleted is answered") })
 	g.item = nil
 	d.pass(time.Minute)
 }
@@ -114,9 +117,9 @@ func TestSourceAtZero(t *testing.T) {
 		d := newDesk(t)
 		idle := true
 		g := d.sending(&last, &idle)
-		g.reached = place{PSN: maxPSN - 1, Known: true}
+		g.Reached = place{PSN: maxPSN - 1, Known: true}
 		var got []uint32
-		d.begin(g, func(psn, _ uint32, idle bool) {
+		d.where(g, func(psn, _ uint32, idle bool) {
 			if got = append(got, psn); !idle {
 				t.Errorf("PSN %d: not idle", last)
 			}
@@ -139,46 +142,9 @@ func TestNotBegun(t *testing.T) {
 		}
 		d.asked = 0
 		found := false
-		d.begin(g, func(psn, msn uint32, idle bool) { found = psn == 1000 && msn == 0 && idle })
+		d.where(g, func(psn, msn uint32, idle bool) { found = psn == 1000 && msn == 0 && idle })
 		if d.carry(); !found || d.asked != 0 {
 			t.Errorf("no tree %v: found %v, %d questions", none, found, d.asked)
 		}
-	}
-}
-
-// TestLateIsInTheTree: a late receiver is in the last complete tree if the tree has the receiver's
-// queue pair and start position.
-func TestLateIsInTheTree(t *testing.T) {
-	d := newDesk(t)
-	last, idle := uint32(1234), true
-	g := d.sending(&last, &idle)
-	a := d.net.Address("r3")
-	was := g.receivers[a]
-	tree := g.installed
-	for what, c := range map[string]struct {
-		change func()
-		want   bool
-	}{
-		"as it is": {func() {}, true},
-		"another begin": {func() { g.receivers[a] = joined{Conn: was.Conn, PSN: was.PSN + 1} },
-			false},
-		"no connection": {func() {
-			g.receivers[a] = joined{Conn: was.Conn + 99,
-				PSN: was.PSN}
-		}, false},
-		"another's queue pair": {func() { g.receivers[a] = joined{Conn: g.source, PSN: was.PSN} },
-			false},
-		"no tree that is in use": {func() { g.installed = nil }, false},
-		"a tree without the host": {func() {
-			g.receivers[d.net.Address("r1")] = was
-			a = d.net.Address("r1")
-		}, false},
-	} {
-		c.change()
-		if got := g.hasIn(a); got != c.want {
-			t.Errorf("%s: %v", what, got)
-		}
-		a = d.net.Address("r3")
-		g.receivers[a], g.installed = was, tree
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/multicast/member"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/resource"
-	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/store"
 )
 
@@ -36,31 +36,23 @@ type treeRecord struct {
 	Index   uint16       `json:"index"`
 	Job     string       `json:"job,omitempty"`
 	Evicted []netip.Addr `json:"evicted,omitempty"`
-	// Of spec.connect.
-	Connections []rdmacm.Conn         `json:"connections,omitempty"`
-	Source      uint32                `json:"source,omitempty"`
-	SourceAt    netip.Addr            `json:"sourceAt,omitzero"`
-	Reached     place                 `json:"reached,omitzero"`
-	First       uint32                `json:"first,omitempty"`
-	Token       string                `json:"token,omitempty"`
-	Receivers   map[netip.Addr]joined `json:"receivers,omitempty"`
-	Adopted     bool                  `json:"adopted,omitempty"`
-	Phase       phase                 `json:"phase"`
-	Placements  []*tree.Placement     `json:"placements"`
-	Target      int                   `json:"target"`
-	Queued      int                   `json:"queued"`
-	Resp        int                   `json:"resp"`
-	Data        int                   `json:"data"`
-	OldResp     int                   `json:"oldResp"`
-	OldData     int                   `json:"oldData"`
+	member.Hosts
+	Token      string            `json:"token,omitempty"`
+	Adopted    bool              `json:"adopted,omitempty"`
+	Phase      phase             `json:"phase"`
+	Placements []*tree.Placement `json:"placements"`
+	Target     int               `json:"target"`
+	Queued     int               `json:"queued"`
+	Resp       int               `json:"resp"`
+	Data       int               `json:"data"`
+	OldResp    int               `json:"oldResp"`
+	OldData    int               `json:"oldData"`
 }
 
 // MarshalJSON implements json.Marshaler.
 func (g *group) MarshalJSON() ([]byte, error) {
 	r := treeRecord{Index: g.index, Phase: g.phase, Evicted: g.evictedList(), Adopted: g.adopted,
-		Job: g.job, Connections: g.conns(), Source: g.source, First: g.first,
-		Receivers: g.receivers, SourceAt: g.sourceAt, Token: g.token,
-		Reached: g.reached}
+		Job: g.job, Hosts: g.Hosts, Token: g.token}
 	put := func(p *tree.Placement) int {
 		if p == nil {
 			return -1
@@ -87,8 +79,7 @@ func (g *group) UnmarshalJSON(b []byte) error {
 	}
 	*g = *newGroup("", r.Index)
 	g.phase, g.adopted, g.loaded, g.job = r.Phase, r.Adopted, true, r.Job
-	g.kept, g.source, g.first, g.receivers = r.Connections, r.Source, r.First, r.Receivers
-	g.sourceAt, g.token, g.reached = r.SourceAt, r.Token, r.Reached
+	g.Hosts, g.token = r.Hosts, r.Token
 	for _, a := range r.Evicted {
 		g.evicted[a] = true
 	}

@@ -52,7 +52,7 @@ func TestRefusals(t *testing.T) {
 	}
 	taken := sample.QPN(9) + 1
 	foreign := func(d *desk) {
-		d.MayUse = func(group, host string) bool { return group == "a" && host != "r2" }
+		d.hosts.MayUse = func(group, host string) bool { return group == "a" && host != "r2" }
 	}
 	narrow := func(d *desk) { // n4, which is between n6 and n1 carry less
 		d.PortMTU = func(sw string, _ uint32) uint32 {
@@ -152,8 +152,8 @@ func TestRefusals(t *testing.T) {
 				if c.info != 0 && (r.InfoLen != 1 || cm.MTU(r.Info[0]) != c.info) {
 					t.Errorf("additional information %d of %d octets, want %v", r.Info[0], r.InfoLen, c.info)
 				}
-				if n := len(d.conns(g, c.bad.host)); n != was || len(g.receivers) != 0 {
-					t.Errorf("%d connections, receivers %v", n, g.receivers)
+				if n := len(d.conns(g, c.bad.host)); n != was || len(g.Receivers) != 0 {
+					t.Errorf("%d connections, receivers %v", n, g.Receivers)
 				}
 			}
 			events, _ := d.env.Take()
@@ -215,8 +215,8 @@ func TestWrongPort(t *testing.T) {
 		t.Errorf("disconnected by a neighbor: %+v", c)
 	}
 	d.says(g, call{host: "r1"}, cm.DREQ{LocalID: id, RemoteID: rep.LocalID, QPN: rep.QPN})
-	if len(g.receivers) != 0 {
-		t.Errorf("receivers %v", g.receivers)
+	if len(g.Receivers) != 0 {
+		t.Errorf("receivers %v", g.Receivers)
 	}
 	if events, _ := d.env.Take(); slices.ContainsFunc(events, func(e api.Event) bool {
 		return e.Type == api.EventConnectionRefused
@@ -243,20 +243,20 @@ func TestStalePair(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	d.says(g, call{host: "r1"}, cm.DREP{LocalID: id, RemoteID: rep.LocalID})
-	if len(g.receivers) != 0 {
-		t.Errorf("receivers %v", g.receivers)
+	if len(g.Receivers) != 0 {
+		t.Errorf("receivers %v", g.Receivers)
 	}
 	_, id = d.joins(g, "r1", 50)
 	// The same communication id with another transaction id means that the host has restarted.
 	d.asks(g, call{host: "r1", qpn: 51, port: door + 1, req: cm.REQ{LocalID: id}, tid: 99})
-	if r, _ := d.refusal("r1"); r.Reason != cm.StaleConnection || len(g.receivers) != 0 {
-		t.Errorf("%v, receivers %v", r.Reason, g.receivers)
+	if r, _ := d.refusal("r1"); r.Reason != cm.StaleConnection || len(g.Receivers) != 0 {
+		t.Errorf("%v, receivers %v", r.Reason, g.Receivers)
 	}
 	d.joins(g, "r1", 50)
 	id = d.asks(g, call{host: "r1", qpn: 50, port: door + 1, req: cm.REQ{CAGUID: 8}})
 	d.accepted(g, "r1", id)
 	a := d.net.Address("r1")
-	if c, ok := g.cm.Conn(g.receivers[a].Conn); !ok || c.RemoteID != id || len(g.receivers) != 1 {
+	if c, ok := g.Conn(g.Receivers[a].Conn); !ok || c.RemoteID != id || len(g.Receivers) != 1 {
 		t.Errorf("begun anew: %+v", c)
 	}
 	up := slices.DeleteFunc(d.conns(g, "r1"), func(c rdmacm.Conn) bool {
@@ -297,12 +297,12 @@ func TestQueuePairOfListener(t *testing.T) {
 	d := newDesk(t)
 	d.joins(d.group(1, nil), "r1", 50)
 	b, req := d.listener(2)
-	tid := b.cm.Conns()[0].TID
+	tid := b.Connections[0].TID
 	rep := cm.REP{LocalID: 9, RemoteID: req.LocalID, QPN: 50, CAGUID: 7}
 	d.says(b, call{host: "r1", tid: tid}, rep)
 	if r, text := d.refusal("r1"); r.Reason != cm.ConsumerReject || r.Of != cm.OfREP ||
-		!strings.Contains(text, "belongs to another group") || len(b.receivers) != 0 {
-		t.Errorf("%v of %v, %q, receivers %v", r.Reason, r.Of, text, b.receivers)
+		!strings.Contains(text, "belongs to another group") || len(b.Receivers) != 0 {
+		t.Errorf("%v of %v, %q, receivers %v", r.Reason, r.Of, text, b.Receivers)
 	}
 	d.pass(2 * redial) // it is asked again
 	req, ok := d.heard("r1")[0].(cm.REQ)
@@ -310,9 +310,9 @@ func TestQueuePairOfListener(t *testing.T) {
 		t.Fatal("the listener is not asked again")
 	}
 	rep.RemoteID, rep.QPN = req.LocalID, 51
-	d.says(b, call{host: "r1", tid: b.cm.Conns()[0].TID}, rep)
-	if _, ok := d.heard("r1")[0].(cm.RTU); !ok || len(b.receivers) != 1 {
-		t.Errorf("another queue pair: receivers %v", b.receivers)
+	d.says(b, call{host: "r1", tid: b.Connections[0].TID}, rep)
+	if _, ok := d.heard("r1")[0].(cm.RTU); !ok || len(b.Receivers) != 1 {
+		t.Errorf("another queue pair: receivers %v", b.Receivers)
 	}
 }
 

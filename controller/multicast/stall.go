@@ -144,7 +144,7 @@ func (f *Feature) evict(g *group) {
 	for i := range g.probe.receivers {
 		r := &g.probe.receivers[i]
 		if r.seen < 2 || f.env.Now-r.since < after || g.evicted[r.Address] ||
-			len(g.evicted)+1 >= len(g.item.Spec.Receivers)+len(g.guests(&g.item.Spec)) {
+			len(g.evicted)+1 >= len(g.item.Spec.Receivers)+len(g.Guests(&g.item.Spec)) {
 			continue
 		}
 		g.evicted[r.Address] = true

@@ -46,34 +46,6 @@ func TestStallInterval(t *testing.T) {
 	}
 }
 
-// TestReconnects: applications must connect again when the agreed parameters change.
-func TestReconnects(t *testing.T) {
-	one := func() *api.MulticastGroupSpec {
-		return &api.MulticastGroupSpec{ProxyAddress: netip.MustParseAddr("2001:db8::1"), DesignatedQPN: 7,
-			InitialPSN: 9, Connect: &api.GroupConnect{Port: 4000, MTU: 1024, AtLeast: 1}}
-	}
-	for i, c := range []struct {
-		change func(*api.MulticastGroupSpec)
-		want   bool
-	}{
-		{func(*api.MulticastGroupSpec) {}, false},
-		{func(s *api.MulticastGroupSpec) { s.Connect.AtLeast = 2 }, false},
-		{func(s *api.MulticastGroupSpec) { s.Connect = nil }, true},
-		{func(s *api.MulticastGroupSpec) { s.Connect.Port++ }, true},
-		{func(s *api.MulticastGroupSpec) { s.Connect.MTU = 4096 }, true},
-		{func(s *api.MulticastGroupSpec) { s.Connect.Source = api.SourceAny }, true},
-		{func(s *api.MulticastGroupSpec) { s.ProxyAddress = s.ProxyAddress.Next() }, true},
-		{func(s *api.MulticastGroupSpec) { s.DesignatedQPN++ }, true},
-		{func(s *api.MulticastGroupSpec) { s.InitialPSN++ }, true},
-	} {
-		s := one()
-		c.change(s)
-		if got, back := reconnects(one(), s), reconnects(s, one()); got != c.want || back != c.want {
-			t.Errorf("change %d: %v, and back %v; want %v", i, got, back, c.want)
-		}
-	}
-}
-
 // TestStallIsOfOneReceiver: a receiver that falls back to the former position of another receiver
 // does not inherit the stall time of the other receiver.
 func TestStallIsOfOneReceiver(t *testing.T) {

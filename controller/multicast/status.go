@@ -27,8 +27,8 @@ func (f *Feature) updateStatus(g *group) {
 	offline, unfinished := f.obstacles(g)
 	installed := g.queued == nil && (g.phase == draining || g.phase == cleaning ||
 		g.phase == steady) && len(offline) == 0 && !unfinished
-	s.Connections = g.connectionStatus()
-	spec, _ := g.filled(&g.item.Spec, nil)
+	s.Connections = g.Status(&g.item.Spec)
+	spec, _ := g.Fill(&g.item.Spec, nil)
 	for i := range spec.Receivers {
 		r := api.ReceiverStatus{Address: spec.Receivers[i].Address}
 		if n, b := p.FindReceiver(r.Address); n != nil {
@@ -100,6 +100,10 @@ func (f *Feature) degraded(g *group, s *api.MulticastGroupStatus, offline []stri
 	for _, a := range s.EvictedReceivers {
 		evicted = append(evicted, a.String())
 	}
+	var missing []string
+	if g.item.Spec.Connect != nil {
+		missing = g.Missing(&g.item.Spec, g.evicted)
+	}
 	switch {
 	case g.planErr != nil:
 		s.Set(api.Degraded, true, feature.Reason(g.planErr.Code), g.planErr.Error(), now)
@@ -114,8 +118,8 @@ func (f *Feature) degraded(g *group, s *api.MulticastGroupStatus, offline []stri
 		s.Set(api.Degraded, true, api.ReasonDisconnected, feature.Names(offline), now)
 	case len(stalled) > 0:
 		s.Set(api.Degraded, true, api.ReasonReceiverStalled, feature.Names(stalled), now)
-	case g.cm != nil && len(g.missing()) > 0:
-		s.Set(api.Degraded, true, api.ReasonNotConnected, feature.Names(g.missing()), now)
+	case len(missing) > 0:
+		s.Set(api.Degraded, true, api.ReasonNotConnected, feature.Names(missing), now)
 	case len(evicted) > 0:
 		s.Set(api.Degraded, true, api.ReasonReceiversEvicted, feature.Names(evicted), now)
 	default:

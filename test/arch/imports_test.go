@@ -90,6 +90,7 @@ var open = []string{"api/hostapi", "clients/scheduler", "host/hostrun", "host/mr
 var onlyIn = map[string][]string{
 	"controller/underlay":  {"controller"},
 	"controller/multicast": {"controller"},
+	"controller/connect":   {"controller"},
 	"controller/pfc":       {"controller"},
 	"controller/orphan":    {"controller"},
 	"controller/port":      {"controller"},
@@ -104,12 +105,14 @@ var onlyIn = map[string][]string{
 	"controller/discovery":    {"controller", "northbound", "northbound/northboundtest"},
 	"controller/neighbor":     {"controller", "northbound", "northbound/northboundtest"},
 
-	"controller/multicast/tree": {"controller/multicast", "test/bench"},
-	"controller/pfc/tunnel":     {"controller/pfc", "controller/inventory", "test/bench"},
+	"controller/multicast/tree": {"controller/connect", "controller/multicast",
+		"controller/multicast/member", "test/bench"},
+	"controller/multicast/member": {"controller/connect", "controller/multicast"},
+	"controller/pfc/tunnel":       {"controller/pfc", "controller/inventory", "test/bench"},
 
 	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
-		"controller/pfc", "controller/orphan", "controller/port", "controller/networks",
-		"controller/discovery", "controller/neighbor", "controller/project", "controller/job",
+		"controller/connect", "controller/pfc", "controller/orphan", "controller/port",
+		"controller/networks", "controller/discovery", "controller/neighbor", "controller/project", "controller/job",
 		"controller/leases",
 		"controller/maintenance", "controller/silence", "controller/notification"},
 }

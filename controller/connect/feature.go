@@ -1,0 +1,186 @@
+package connect
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/feature"
+	"github.com/weft-sdn/weft/controller/multicast/member"
+	"github.com/weft-sdn/weft/internal/rdmacm"
+	"github.com/weft-sdn/weft/internal/timers"
+)
+
+// Feature connects the hosts of multicast groups.
+type Feature struct {
+	feature.Base
+	env    *feature.Env
+	groups member.Groups
+	// MayUse reports whether the project of a group may use a host. It may be nil.
+	MayUse func(group, host string) bool
+
+	timers   timers.Timers
+	sessions map[uint16]*session // of groups with spec.connect, by index
+	moved    bool                // a tree follows from the present input
+}
+
+// New returns the feature for groups.
+func New(env *feature.Env, groups member.Groups) *Feature {
+	return &Feature{env: env, groups: groups, sessions: make(map[uint16]*session)}
+}
+
+// session is RDMA CM for a group, from the spec that begins it to one that needs other connections.
+type session struct {
+	*Feature
+	member.Group
+	agreed    api.MulticastGroupSpec // that connections rest on
+	version   uint64                 // of agreed
+	cm        *rdmacm.Manager
+	beginning bool // the first PSN of the source is being asked for
+	// late holds receivers that joined after the source and may have missed packets.
+	late    map[netip.Addr]*lateJoin
+	refused map[netip.Addr]string
+	psn     uint32 // of frames
+}
+
+// Tick implements feature.Feature.
+func (f *Feature) Tick() { f.timers.Run(f.env.Now) }
+
+// Next implements feature.Feature.
+func (f *Feature) Next() (at time.Duration, ok bool) { return f.timers.Next() }
+
+// Settle implements feature.Feature: sessions follow the specs and the trees of their groups.
+func (f *Feature) Settle() (more bool) {
+	for _, i := range f.groups.Renewed() {
+		f.follow(i)
+	}
+	more, f.moved = f.moved, false
+	return more
+}
+
+// follow begins, continues or ends the session of a group.
+func (f *Feature) follow(index uint16) {
+	g, ok := f.groups.Group(index)
+	connects := ok && g.Spec != nil && g.Spec.Connect != nil
+	s := f.sessions[index]
+	moved := false
+	if s != nil && (!connects || g.Spec != s.Spec || reconnects(&s.agreed, g.Spec)) {
+		s.end()
+		s, moved = nil, ok && g.Spec != nil
+	}
+	if connects && s == nil {
+		s = f.begin(g)
+	}
+	if connects && s.version != g.Version {
+		s.version, s.agreed = g.Version, g.Spec.Clone()
+		moved = s.leaveMissing() || moved
+	}
+	if moved {
+		f.moved = true
+		g.Changed(true)
+	}
+	if connects {
+		s.settle()
+	}
+}
+
+// begin starts RDMA CM for a group, with the connections that an earlier controller had.
+func (f *Feature) begin(g member.Group) *session {
+	s := &session{Feature: f, Group: g, agreed: g.Spec.Clone(), version: g.Version,
+		cm:   rdmacm.New(rdmacm.Config{First: uint32(f.env.Wall().Unix()) << 6}),
+		late: make(map[netip.Addr]*lateJoin), refused: make(map[netip.Addr]string)}
+	f.sessions[g.Index] = s
+	if s.Receivers == nil {
+		s.Receivers = make(map[netip.Addr]member.Joined)
+	}
+	for _, c := range s.Connections {
+		s.cm.Load(s.now(), c)
+	}
+	s.resume()
+	s.dial()
+	return s
+}
+
+// resume continues with the connections that an earlier controller has not answered.
+func (s *session) resume() {
+	for _, c := range s.cm.Conns() {
+		switch {
+		case c.State != rdmacm.Asked && c.State != rdmacm.Answered:
+		case c.LocalID == s.Source:
+			s.beginSource()
+		default:
+			if s.Receivers[c.Peer].Conn == c.LocalID {
+				delete(s.Receivers, c.Peer) // it may have missed something
+			}
+			s.joinLate(&c)
+		}
+	}
+}
+
+// end disconnects all hosts of a group.
+func (s *session) end() {
+	delete(s.sessions, s.Index)
+	for _, c := range s.cm.Conns() {
+		s.cm.Disconnect(s.now(), c.LocalID)
+	}
+	packets, _ := s.cm.Take()
+	for _, p := range packets {
+		s.send(p)
+	}
+	*s.Hosts = member.Hosts{}
+}
+
+// alive reports whether a session has not ended.
+func (s *session) alive() bool { return s.sessions[s.Index] == s }
+
+// after calls a function of a session at a time, unless the session has ended.
+func (s *session) after(at time.Duration, do func()) {
+	s.timers.Set(at, func() {
+		if s.alive() {
+			do()
+		}
+	})
+}
+
+// now is a time above 0, as package rdmacm wants it.
+func (f *Feature) now() time.Duration { return f.env.Now + 1 }
+
+// reconnects reports whether applications must connect anew after a change of the spec.
+func reconnects(old, spec *api.MulticastGroupSpec) bool {
+	return spec.Connect == nil || old.Connect == nil ||
+		old.Connect.Port != spec.Connect.Port || old.Connect.MTU != spec.Connect.MTU ||
+		old.Connect.Source != spec.Connect.Source ||
+		old.ProxyAddress != spec.ProxyAddress || old.DesignatedQPN != spec.DesignatedQPN ||
+		old.InitialPSN != spec.InitialPSN
+}
+
+// leaveMissing ends the connections of those that the spec has no more. It reports whether the tree
+// follows.
+func (s *session) leaveMissing() (moved bool) {
+	for _, c := range s.cm.Conns() {
+		stays := s.Spec.Connect.Admits(c.Peer) || s.Spec.HasReceiver(c.Peer)
+		if c.LocalID == s.Source {
+			stays = s.Spec.Connect.Source == api.SourceAny || c.Peer == s.Spec.Source.Address
+		}
+		if !stays {
+			s.cm.Disconnect(s.now(), c.LocalID)
+			moved = s.left(&c) || moved
+		}
+	}
+	return moved
+}
+
+// startOver ends the connections of receivers that the last source had, another host: they connect
+// to the new one.
+func (s *session) startOver() {
+	if !s.SourceAt.IsValid() {
+		return
+	}
+	for _, a := range slices.SortedFunc(maps.Keys(s.Receivers), netip.Addr.Compare) {
+		s.cm.Disconnect(s.now(), s.Receivers[a].Conn)
+	}
+	clear(s.Receivers)
+	s.StartOver()
+}

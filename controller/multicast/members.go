@@ -1,0 +1,138 @@
+package multicast
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/multicast/member"
+	"github.com/weft-sdn/weft/controller/multicast/tree"
+	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/packet/cm"
+	"github.com/weft-sdn/weft/southbound/entry"
+)
+
+// Renewed implements member.Groups.
+func (f *Feature) Renewed() []uint16 {
+	out := slices.Sorted(maps.Keys(f.renewed))
+	clear(f.renewed)
+	return out
+}
+
+// Group implements member.Groups.
+func (f *Feature) Group(index uint16) (member.Group, bool) {
+	g := f.byIndex[index]
+	if g == nil {
+		return member.Group{}, false
+	}
+	m := member.Group{Name: g.name, Index: index, Token: g.token, Hosts: &g.Hosts,
+		Evicted: g.evicted, Tree: grown{f, g}}
+	if g.item != nil {
+		m.Spec, m.Version = &g.item.Spec, g.item.Version
+	}
+	return m, true
+}
+
+// grown is the tree of a group. It implements member.Tree.
+type grown struct {
+	f *Feature
+	g *group
+}
+
+// Changed implements member.Tree.
+func (t grown) Changed(moved bool) {
+	if moved {
+		t.f.place(t.g, false)
+	}
+	t.f.status.add(t.g.index)
+	t.f.takePairs(t.g)
+	t.f.save(t.g)
+}
+
+// Now implements member.Tree.
+func (t grown) Now() (latest, installed *tree.Placement, settled bool) {
+	settled = t.g.phase == steady && t.g.target != nil
+	if settled {
+		offline, unfinished := t.f.obstacles(t.g)
+		settled = len(offline) == 0 && !unfinished
+	}
+	return t.g.latest(), t.g.installed, settled
+}
+
+// MTU implements member.Tree.
+func (t grown) MTU(spec *api.MulticastGroupSpec, without map[netip.Addr]bool) cm.MTU {
+	p := t.g.latest()
+	if spec != nil {
+		with, err := tree.Place(t.f.env.Net, tree.Request{Name: t.g.name, Group: t.g.index, Spec: spec,
+			Without: without, Previous: p, Epoch: 1})
+		if err == nil { // otherwise no tree reaches all of them
+			p = with
+		}
+	}
+	return t.f.groupMTU(t.g, p)
+}
+
+// Taken implements member.Tree.
+func (t grown) Taken(p api.QueuePair) bool {
+	return slices.ContainsFunc(t.f.pairs[p], func(o *group) bool { return o != t.g })
+}
+
+// Where implements member.Tree.
+func (t grown) Where(with func(psn, msn uint32, idle bool)) { t.f.where(t.g, with) }
+
+// StartOver implements member.Tree.
+func (t grown) StartOver() { t.g.Reached, t.g.installed = member.Place{}, nil }
+
+// anyAddress returns the prefix of all hosts in the family of an address.
+func anyAddress(of netip.Addr) netip.Prefix {
+	if of.Is4() {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
+}
+
+// from are the addresses that may connect to a group with spec.connect.
+func (g *group) from() (out []netip.Prefix) {
+	spec := &g.item.Spec
+	one := func(a netip.Addr) { out = append(out, netip.PrefixFrom(a, a.BitLen())) }
+	if spec.Connect.Source == api.SourceAny {
+		return []netip.Prefix{anyAddress(spec.ProxyAddress)}
+	}
+	one(spec.Source.Address)
+	for i := range spec.Receivers {
+		one(spec.Receivers[i].Address)
+	}
+	return append(out, spec.Connect.Receivers...)
+}
+
+// connectEntities returns the entities that a switch needs to let hosts connect.
+func (f *Feature) connectEntities(g *group, sw string) (out []entry.Entity) {
+	if g.item == nil || g.item.Spec.Connect == nil {
+		return nil
+	}
+	for _, p := range g.from() {
+		if slices.ContainsFunc(f.env.Net.HostsAt(sw),
+			func(a plan.Attachment) bool { return p.Contains(a.Host.Address) }) {
+			out = append(out, tree.Connect(g.index, g.item.Spec.ProxyAddress, p))
+		}
+	}
+	return out
+}
+
+// connectSwitches returns the switches with connectEntities, one entry for each host that may
+// connect.
+func (f *Feature) connectSwitches(g *group) (out []string) {
+	if g.item == nil || g.item.Spec.Connect == nil {
+		return nil
+	}
+	from := g.from()
+	for i := range f.inv().Hosts {
+		h := f.env.Net.Host(f.inv().Hosts[i].Address)
+		if h != nil && h.At != nil && h.At.RunsP4() && slices.ContainsFunc(from,
+			func(p netip.Prefix) bool { return p.Contains(h.Address) }) {
+			out = append(out, h.Switch)
+		}
+	}
+	return out
+}

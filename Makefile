@@ -90,7 +90,7 @@ image:
 	bin/tools/image bin/image/weft.tar $(IMAGE) bin/image/linux_*
 	$(DOCKER) load -q -i bin/image/weft.tar
 
-# What people install, into bin/release: archives with the static program, deb and rpm, SBOMs, the image,
+# What people install, into bin/release: archives with the static program (and weft-dl, which opens libraries), deb and rpm, SBOMs, the image,
 # the source and checksums. It takes Go modules and nothing else from outside. PLATFORMS=linux/amd64 makes those of
 # one platform.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
@@ -99,7 +99,8 @@ release:
 	@$(TOOLS) ./image github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod github.com/goreleaser/nfpm/v2/cmd/nfpm
 	@for p in $(PLATFORMS); do \
 		echo "make release: $$p"; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} $(STATIC) -o bin/release/$${p%/*}_$${p#*/}/weft ./cmd/weft || exit 1; done
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(STATIC) -o bin/release/$${p%/*}_$${p#*/}/weft ./cmd/weft || exit 1; \
+		[ $${p%/*} != linux ] || GOOS=linux GOARCH=$${p#*/} $(STATIC) -o bin/release/linux_$${p#*/}/weft-dl ./cmd/weft-dl || exit 1; done
 	@$(NOTICE) ../.. ../../bin/release/share/copyright
 	@$(STATIC) -o bin/release/share/weft ./cmd/weft
 	@cd bin/release/share && ./weft man man && gzip -9n man/* && for s in bash fish; do ./weft completion $$s >weft.$$s; done && \

@@ -65,7 +65,7 @@ func main() {
 func modules(dir string) ([]part, error) {
 	dirs := make(map[string]string)
 	cmd := exec.Command("go", "list", "-deps", "-f",
-		`{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}`, "./cmd/weft")
+		`{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}`, "./cmd/weft", "./cmd/weft-dl")
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
 	out, err := cmd.Output()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/host/agent"
+	"github.com/weft-sdn/weft/host/clib"
 	"github.com/weft-sdn/weft/host/device"
+	"github.com/weft-sdn/weft/host/mrchost"
 )
 
 // watchPorts is how often "weft agent" looks whether its ports are up.
@@ -23,93 +26,151 @@ const watchPorts = 200 * time.Millisecond
 
 // hostAgent is the flags of "weft agent".
 type hostAgent struct {
-	env     environment
-	log     logging
-	cfg     agent.Config
-	backend string
+	env        environment
+	log        logging
+	name       string
+	controller mrchost.Controller
+	backend    string
 
 	file, address        string // of pathfile
 	interfaces, gateways []string
 	socket               string
+
+	program, device, ids string // of mrc_ctl
+	libraries            []string
+	selfProbes           bool
+	probePort            uint16
+	macs                 string
 }
 
 func newAgent(env environment) *cobra.Command {
-	a := &hostAgent{env: env, cfg: agent.DefaultConfig()}
+	a := &hostAgent{env: env}
 	c := &cobra.Command{
 		Use: "agent", Short: "Have the NIC or the kernel of a host follow a controller",
 		Long: `Keeps a stream to the controller, and has a back end use the paths that the controller
 wants (docs/agent.md):
 
-  pathfile  writes the JSON file from which NICs load their paths
-  seg6      makes routes of Linux that encapsulate in SRv6; it needs CAP_NET_ADMIN
+  mrc_ctl    configures a NIC by the library of its vendor; it needs CAP_NET_ADMIN
+  pathfile   writes the JSON file from which NICs load their paths
+  seg6       makes routes of Linux that encapsulate in SRv6; it needs CAP_NET_ADMIN
+  simulator  is a NIC in software without programs, for tests; it needs CAP_NET_RAW
 
+  weft agent --name h1 --controller 192.0.2.1:9400 -i eth0,eth1 --backend mrc_ctl \
+    --library libibverbs.so.1,libmrc.so
   weft agent --name h1 --controller 192.0.2.1:9400 -i eth0,eth1 --backend pathfile \
     --path-file /run/weft/paths.json --address 2001:db8:1:1::1
   weft agent --name h1 --controller 192.0.2.1:9400 -i eth0,eth1 --backend seg6 \
     --gateway fe80::1,fe80::1
 
-The interfaces are the ports of the host in the order of the planes of the inventory.`,
+The interfaces are the ports of the host in the order of the planes of the inventory. With
+--self-probes the host probes its links through its switches, for which it needs CAP_NET_RAW.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd) },
 	}
 	f := c.Flags()
-	f.StringVar(&a.cfg.Name, "name", "", "name of the host in the controller's inventory")
-	f.StringVar(&a.cfg.Controller, "controller", "", "host:port of the controller's stream")
-	f.StringVar(&a.cfg.TLS.CAFile, "controller-ca", "",
-		"PEM file with the authorities of the controller's certificate; without it: plain text")
-	f.StringVar(&a.cfg.TLS.CertFile, "controller-cert", "",
-		"PEM file with the host's certificate for the controller")
-	f.StringVar(&a.cfg.TLS.KeyFile, "controller-key", "", "PEM file with its key")
-	f.StringVar(&a.cfg.TLS.ServerName, "controller-name", "",
-		"name in the controller's certificate (default the host of --controller)")
-	f.StringVar(&a.backend, "backend", "", "what uses the paths: pathfile or seg6")
+	f.StringVar(&a.name, "name", "", "name of the host in the controller's inventory")
+	streamFlags(f, &a.controller, "")
+	f.StringVar(&a.backend, "backend", "",
+		"what uses the paths: mrc_ctl, pathfile, seg6 or simulator")
 	f.StringSliceVarP(&a.interfaces, "interface", "i", nil, "network interfaces, one a port")
 	f.StringSliceVar(&a.gateways, "gateway", nil,
 		"seg6: address of the switch behind each interface")
 	f.StringVar(&a.file, "path-file", "", "pathfile: the file")
-	f.StringVar(&a.address, "address", "", "pathfile: IPv6 address of the host's queue pairs")
+	f.StringVar(&a.address, "address", "",
+		"pathfile, simulator, --self-probes: IPv6 address of the host's queue pairs")
+	f.StringSliceVar(&a.libraries, "library", []string{"libibverbs.so.1", "libmrc.so"},
+		"mrc_ctl: files of the vendor's library, those that others need first")
+	f.StringVar(&a.program, "library-program", "weft-dl",
+		"mrc_ctl: program that opens the library, in a process of its own")
+	f.StringVar(&a.device, "device", "", "mrc_ctl: RDMA device (default the first that has MRC)")
+	f.StringVar(&a.ids, "ids", "/run/weft-agent/ids.json",
+		"mrc_ctl: file that keeps the numbers of profiles in the NIC over an end of the agent")
+	f.BoolVar(&a.selfProbes, "self-probes", false,
+		"probe the links of the host as the controller plans; needs CAP_NET_RAW")
+	f.Uint16Var(&a.probePort, "self-probe-port", 4793, "UDP port of these probes, not that of MRC")
+	f.StringVar(&a.macs, "gateway-mac", "",
+		"--self-probes, simulator: Ethernet address of the switch behind each port, with commas "+
+			"(default: that of the router that advertises itself)")
 	f.StringVar(&a.socket, "socket", "",
 		"Unix socket at which applications ask for the paths to an address (default: none)")
 	a.log.register(c, "info")
 	return c
 }
 
-// open returns the back end of the flags. The error names the flag.
-func (a *hostAgent) open() (device.Backend, error) {
+// open returns the endpoint of the flags, the ids of profiles in it if it has any, and what runs
+// beside it. The error names the flag.
+func (a *hostAgent) open(log *slog.Logger) (*backend, error) {
+	wrong := func(format string, args ...any) (*backend, error) {
+		return nil, &usageError{fmt.Errorf("agent: "+format, args...)}
+	}
 	if len(a.interfaces) == 0 || len(a.interfaces) > hostapi.MaxPort {
-		return nil, &usageError{fmt.Errorf("agent: --interface has %d names, want 1 to %d",
-			len(a.interfaces), hostapi.MaxPort)}
+		return wrong("--interface has %d names, want 1 to %d", len(a.interfaces), hostapi.MaxPort)
+	}
+	if a.address == "" && (a.selfProbes || a.backend == "simulator" || a.backend == "pathfile") {
+		return wrong("--address is missing: want the IPv6 address of the host's queue pairs")
+	}
+	var address netip.Addr
+	if err := read("address", a.address, &address); err != nil {
+		return wrong("%w", err)
 	}
 	switch a.backend {
 	case "pathfile":
-		f := &device.PathFile{File: a.file, Have: len(a.interfaces)}
 		if a.file == "" {
-			return nil, &usageError{errors.New("agent: --path-file is missing: want the name of a file")}
+			return wrong("--path-file is missing: want the name of a file")
 		}
 		if len(a.interfaces) > device.MaxFilePorts {
-			return nil, &usageError{fmt.Errorf("agent: --interface has %d names, want at most %d with "+
-				"--backend pathfile", len(a.interfaces), device.MaxFilePorts)}
+			return wrong("--interface has %d names, want at most %d with --backend pathfile",
+				len(a.interfaces), device.MaxFilePorts)
 		}
-		if err := read("address", a.address, &f.Source); err != nil {
-			return nil, &usageError{fmt.Errorf("agent: %w", err)}
-		}
-		return f, nil
+		f := &device.PathFile{File: a.file, Have: len(a.interfaces), Source: address}
+		return &backend{endpoint: device.Endpoint(f)}, nil
 	case "seg6":
 		if len(a.gateways) != len(a.interfaces) {
-			return nil, &usageError{fmt.Errorf("agent: --gateway has %d addresses, want %d, one for each "+
-				"--interface", len(a.gateways), len(a.interfaces))}
+			return wrong("--gateway has %d addresses, want %d, one for each --interface", len(a.gateways),
+				len(a.interfaces))
 		}
 		var hops []device.Hop
 		for i, text := range a.gateways {
 			gateway, err := netip.ParseAddr(text)
 			if err != nil || !gateway.Is6() {
-				return nil, &usageError{fmt.Errorf("agent: --gateway: %.80q, want an IPv6 address", text)}
+				return wrong("--gateway: %.80q, want an IPv6 address", text)
 			}
 			hops = append(hops, device.Hop{Interface: a.interfaces[i], Gateway: gateway})
 		}
-		return device.NewSeg6(hops)
+		s, err := device.NewSeg6(hops)
+		if err != nil {
+			return nil, err
+		}
+		return &backend{endpoint: device.Endpoint(s), close: s.Close}, nil
+	case "mrc_ctl":
+		lib, err := clib.Start(a.program, a.libraries...)
+		if err != nil {
+			return nil, err
+		}
+		d, err := device.NewControl(lib, a.device, a.ids, log)
+		if err == nil && d.Capabilities().Ports.Len() != len(a.interfaces) {
+			err = &usageError{fmt.Errorf("agent: --interface has %d names, want %d, one for each port of "+
+				"the RDMA device", len(a.interfaces), d.Capabilities().Ports.Len())}
+		}
+		if err != nil {
+			return nil, errors.Join(err, lib.Close())
+		}
+		return &backend{endpoint: d, ids: d.IDs, report: d.Report, watch: func() error {
+			return errors.Join(d.Watch(), lib.Wait())
+		}, close: lib.Close}, nil
+	case "simulator":
+		return &backend{}, nil
 	}
-	return nil, &usageError{fmt.Errorf("agent: --backend: %.80q, want pathfile or seg6", a.backend)}
+	return wrong("--backend: %.80q, want mrc_ctl, pathfile, seg6 or simulator", a.backend)
+}
+
+// backend is what follows the controller.
+type backend struct {
+	endpoint agent.Endpoint                               // nil: a NIC in software
+	ids      func(profile, cc string) (evID, ccID uint64) // nil: none
+	report   func(device.Reporter)                        // nil: it sees nothing
+	watch    func() error                                 // until it fails
+	close    func() error
 }
 
 func (a *hostAgent) run(cmd *cobra.Command) (err error) {
@@ -117,51 +178,110 @@ func (a *hostAgent) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	a.cfg.Log, a.cfg.Software = log, "weft agent, "+a.backend
-	a.cfg.TLS.Enabled = a.cfg.TLS.CAFile+a.cfg.TLS.CertFile != ""
-	if err := a.cfg.Validate(); err != nil {
+	stream := a.controller.Agent(a.name)
+	stream.Log, stream.Software = log, "weft agent, "+a.backend
+	if err := stream.Validate(); err != nil {
 		return &usageError{err}
 	}
-	backend, err := a.open()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, backend.Close()) }()
-	d := device.Endpoint(backend)
-	host, err := agent.New(a.cfg, d)
+	b, err := a.open(log)
 	if err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(cmd.Context())
-	if a.socket != "" {
-		l, err := net.Listen("unix", a.socket)
-		if err != nil {
-			return fmt.Errorf("agent: --socket: %w", err)
-		}
-		server := &http.Server{Handler: device.Handler(d), ReadHeaderTimeout: 10 * time.Second}
+	if b.close != nil {
 		g.Go(func() error {
-			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				return fmt.Errorf("agent: --socket: %w", err)
+			<-ctx.Done()
+			return b.close()
+		})
+	}
+	if b.watch != nil {
+		g.Go(func() error {
+			if err := b.watch(); ctx.Err() == nil {
+				return err
 			}
 			return nil
 		})
-		g.Go(func() error {
-			<-ctx.Done()
-			return server.Close()
-		})
 	}
-	g.Go(func() error { return host.Run(ctx) })
-	g.Go(func() error { return a.watch(ctx, host) })
-	log.Info("agent is up", "host", a.cfg.Name, "backend", a.backend,
+	connected := func(host *agent.Agent) {
+		if b.report != nil {
+			b.report(host)
+		}
+		if a.socket != "" {
+			a.serve(ctx, g, device.Handler(func() *hostapi.State {
+				_, s := host.Held()
+				return s
+			}, b.ids))
+		}
+	}
+	log.Info("agent is up", "host", a.name, "backend", a.backend,
 		"interfaces", strings.Join(a.interfaces, ","))
+	if b.endpoint == nil || a.selfProbes {
+		g.Go(func() error { return a.probing(ctx, b.endpoint, connected, log) })
+		return g.Wait()
+	}
+	host, err := agent.New(stream, b.endpoint)
+	if err == nil {
+		connected(host)
+		g.Go(func() error { return host.Run(ctx) })
+	}
+	g.Go(func() error { return errors.Join(err, a.watch(ctx, host)) })
 	return g.Wait()
+}
+
+// serve answers applications until ctx ends.
+func (a *hostAgent) serve(ctx context.Context, g *errgroup.Group, h http.Handler) {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	g.Go(func() error {
+		l, err := net.Listen("unix", a.socket)
+		if err == nil {
+			err = server.Serve(l)
+		}
+		if !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("agent: --socket: %w", err)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		return server.Close()
+	})
+}
+
+// probing runs a NIC in software, beside a device or alone.
+func (a *hostAgent) probing(ctx context.Context, d agent.Endpoint, connected func(*agent.Agent),
+	log *slog.Logger) error {
+	cfg := mrchost.Default()
+	cfg.Name, cfg.Controller, cfg.Probes = a.name, &a.controller, true
+	if d != nil {
+		cfg.Wire.UDPPort, cfg.PortUpdates = &a.probePort, false
+	}
+	wires := wiring{interfaces: strings.Join(a.interfaces, ","), gateways: a.macs}
+	err := read("address", a.address, &cfg.Address)
+	if err == nil {
+		cfg.Ports, err = wires.ports()
+	}
+	if err == nil {
+		err = cfg.Complete()
+	}
+	if err != nil {
+		return &usageError{fmt.Errorf("agent: %w", err)}
+	}
+	links, err := openLinks(&cfg, log)
+	if err != nil {
+		return err
+	}
+	_, err = mrchost.Run(ctx, &cfg, links, mrchost.Options{Log: log, Device: d, Connected: connected})
+	if ctx.Err() != nil && !errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 // watch reports which ports are up to the controller until ctx ends. A missing one is down.
 func (a *hostAgent) watch(ctx context.Context, host *agent.Agent) error {
 	tick := time.NewTicker(watchPorts)
 	defer tick.Stop()
-	for {
+	for host != nil {
 		var up hostapi.PortMask
 		for i, name := range a.interfaces {
 			if l, err := net.InterfaceByName(name); err == nil && l.Flags&net.FlagRunning != 0 {
@@ -175,4 +295,5 @@ func (a *hostAgent) watch(ctx context.Context, host *agent.Agent) error {
 		case <-tick.C:
 		}
 	}
+	return nil
 }

@@ -40,18 +40,23 @@ type mrcFlags struct {
 	no struct{ dynamicMPR, trimNACK, serviceTime, trim, tseth bool }
 }
 
+// streamFlags adds the flags of the stream from the controller.
+func streamFlags(f *pflag.FlagSet, c *mrchost.Controller, kind string) {
+	f.StringVar(&c.Address, "controller", "",
+		kind+"host:port of the controller that supplies entropy values")
+	f.StringVar(&c.CA, "controller-ca", "",
+		kind+"PEM file with the authorities of the controller's certificate")
+	f.StringVar(&c.Cert, "controller-cert", "",
+		kind+"PEM file with the host's certificate for the controller")
+	f.StringVar(&c.Key, "controller-key", "", kind+"PEM file with its key")
+	f.StringVar(&c.ServerName, "controller-name", "",
+		kind+"name in the controller's certificate (default the host of --controller)")
+}
+
 // register adds the flags to those of the command.
 func (m *nicFlags) register(to *pflag.FlagSet) {
 	f := pflag.NewFlagSet("mrc", pflag.ContinueOnError)
-	f.StringVar(&m.controller.Address, "controller", "",
-		"mrc: host:port of the controller that supplies entropy values")
-	f.StringVar(&m.controller.CA, "controller-ca", "",
-		"mrc: PEM file with the authorities of the controller's certificate")
-	f.StringVar(&m.controller.Cert, "controller-cert", "",
-		"mrc: PEM file with the host's certificate for the controller")
-	f.StringVar(&m.controller.Key, "controller-key", "", "mrc: PEM file with its key")
-	f.StringVar(&m.controller.ServerName, "controller-name", "",
-		"mrc: name in the controller's certificate (default the host of --controller)")
+	streamFlags(f, &m.controller, "mrc: ")
 	f.StringVar(&m.controller.State, "controller-state", "",
 		"mrc: file that keeps what the controller has configured, for the next start")
 	f.DurationVar(&m.rtt, "rtt", mrchost.Default().RTT.D(),

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/host/agent"
@@ -19,8 +18,6 @@ type Backend interface {
 	// Apply has the device use paths in place of those before: all of them or, with an error, none.
 	// An error that is a *hostapi.FieldError names what the device cannot take.
 	Apply(paths []Path) error
-	// Close ends the use of the device; what it holds stays.
-	Close() error
 }
 
 // Path defines the EVs by which packets to a destination may leave: outer IPv6 destinations (the
@@ -75,15 +72,28 @@ func by(evs []hostapi.EV, ports hostapi.PortMask, onePeer bool) []hostapi.EV {
 	})
 }
 
-// Device is a Backend as the endpoint of an agent, with the last paths.
-type Device struct {
-	backend Backend
-	mu      sync.Mutex
-	paths   []Path
+// PathTo returns what a state says of an address; ok is false if no profile serves it.
+func PathTo(s *hostapi.State, a netip.Addr) (best Path, ok bool) {
+	one := *s
+	p := s.ProfileTo(a)
+	if p == nil {
+		return Path{}, false
+	}
+	one.Profiles = []*hostapi.Profile{p}
+	paths, err := Paths(&one)
+	for _, p := range paths {
+		if p.Destination.Contains(a) && (!ok || p.Destination.Bits() > best.Destination.Bits()) {
+			best, ok = p, true
+		}
+	}
+	return best, ok && err == nil
 }
 
+// Device is a Backend as the endpoint of an agent.
+type Device struct{ backend Backend }
+
 // Endpoint returns the endpoint of a backend.
-func Endpoint(b Backend) *Device { return &Device{backend: b} }
+func Endpoint(b Backend) *Device { return &Device{b} }
 
 // Capabilities implements [agent.Endpoint]: explicit profiles of SRv6 without events, counters,
 // probes and congestion control.
@@ -106,25 +116,7 @@ func (d *Device) Apply(c agent.Change) error {
 	if err != nil {
 		return err
 	}
-	if err := d.backend.Apply(paths); err != nil {
-		return err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.paths = paths
-	return nil
-}
-
-// To returns the paths to a destination: those of the longest prefix that contains it.
-func (d *Device) To(a netip.Addr) (best Path, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, p := range d.paths {
-		if p.Destination.Contains(a) && (!ok || p.Destination.Bits() > best.Destination.Bits()) {
-			best, ok = p, true
-		}
-	}
-	return best, ok
+	return d.backend.Apply(paths)
 }
 
 // Probe implements [agent.Endpoint]: no controller asks for one.

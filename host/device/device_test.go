@@ -161,24 +161,26 @@ func TestPathFile(t *testing.T) {
 
 // TestSocket: an application learns the paths to an address.
 func TestSocket(t *testing.T) {
-	d := Endpoint(&PathFile{File: filepath.Join(t.TempDir(), "x"), Source: netip.MustParseAddr("::1"),
-		Have: 4})
-	if err := d.Apply(agent.Change{To: state(t)}); err != nil {
-		t.Fatal(err)
-	}
+	held := state(t)
+	held.Hints = hostapi.QPHints{QPsPerPeer: 2, SendPeers: 3}
+	h := Handler(func() *hostapi.State { return held }, func(profile, _ string) (uint64, uint64) {
+		return uint64(len(profile)), 0
+	})
 	for to, want := range map[string]struct {
 		status int
 		body   string
 	}{
-		"2001:db8:1::7": {200, `{"destination":"2001:db8:1::7/128",` +
+		"paths?to=2001:db8:1::7": {200, `{"destination":"2001:db8:1::7/128",` +
 			`"evs":[{"outer":"fcbb:bbbb:1:9::","port":1}]}`},
-		"2001:db8:1::8": {200, `{"destination":"2001:db8:1::/64",` +
+		"paths?to=2001:db8:1::8": {200, `{"destination":"2001:db8:1::/64",` +
 			`"evs":[{"outer":"fcbb:bbbb:1:9::","port":1},{"outer":"fcbb:bbbb:2:9::","port":2}]}`},
-		"2001:db8:9::1": {404, "to: 2001:db8:9::1: the controller has no paths there"},
-		"x":             {400, `to: "x", want an address`},
+		"profiles?to=2001:db8:1::7": {200, `{"profile":"near","evProfileId":4,"ccProfileId":0,` +
+			`"numQpsPerPeer":2,"numSendPeers":3,"numRemoteRecvPeers":0}`},
+		"paths?to=2001:db8:9::1": {404, "to: 2001:db8:9::1: the controller has no paths there"},
+		"paths?to=x":             {400, `to: "x", want an address`},
 	} {
 		w := httptest.NewRecorder()
-		Handler(d).ServeHTTP(w, httptest.NewRequest("GET", "/v1/paths?to="+to, nil))
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/v1/"+to, nil))
 		if body := strings.TrimSpace(w.Body.String()); w.Code != want.status || body != want.body {
 			t.Errorf("%s: %d %s, want %d %s", to, w.Code, body, want.status, want.body)
 		}

@@ -55,9 +55,6 @@ func (f *PathFile) Apply(paths []Path) error {
 	return wholefile.Put(f.File, text)
 }
 
-// Close implements Backend.
-func (f *PathFile) Close() error { return nil }
-
 // Encode returns the file for paths. A destination of one address is named by it, others by their
 // prefix. The error is a *hostapi.FieldError.
 func (f *PathFile) Encode(paths []Path) ([]byte, error) {

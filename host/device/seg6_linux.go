@@ -62,7 +62,7 @@ func (s *Seg6) Ports() (mask hostapi.PortMask) {
 	return mask
 }
 
-// Close implements Backend.
+// Close ends the use of the kernel; the routes stay.
 func (s *Seg6) Close() error {
 	s.handle.Close()
 	return nil

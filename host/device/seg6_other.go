@@ -29,5 +29,5 @@ func (*Seg6) Ports() hostapi.PortMask { return 0 }
 // Apply implements Backend.
 func (*Seg6) Apply([]Path) error { return errNoSeg6 }
 
-// Close implements Backend.
+// Close does nothing.
 func (*Seg6) Close() error { return nil }

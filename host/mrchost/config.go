@@ -26,6 +26,9 @@ const Transport = "mrc"
 
 // Config describes a host of MRC and what it should do. Start from Default.
 type Config struct {
+	// Probes has the host do without queue pairs and applications: it answers and sends probes.
+	Probes bool `yaml:"-"`
+
 	Transport string     `yaml:"transport" doc:"'mrc'" default:"required"`
 	Name      string     `yaml:"name" doc:"name in the report, and in the controller's inventory" default:"the first interface"`
 	Address   netip.Addr `yaml:"address" doc:"IPv6 or IPv4 address of all ports; the kernel must not have it" default:"required"`
@@ -141,7 +144,7 @@ func (c *Config) Complete() error {
 	if c.Linger < 0 {
 		fault("linger", "is %v: want 0 or more", c.Linger)
 	}
-	if len(c.QueuePairs) == 0 && c.Applications == nil {
+	if len(c.QueuePairs) == 0 && c.Applications == nil && !c.Probes {
 		fault("queuePairs", "none: want at least one, or applications")
 	}
 	if c.Applications != nil {
@@ -225,8 +228,8 @@ func (c *Config) completeWrites() error {
 	return errors.Join(faults...)
 }
 
-// agent is the configuration of the stream.
-func (c *Controller) agent(name string) agent.Config {
+// Agent returns the configuration of the stream of a host with this name.
+func (c *Controller) Agent(name string) agent.Config {
 	a := agent.DefaultConfig()
 	a.Name, a.Controller = name, c.Address
 	if c.CA != "" || c.Cert != "" || c.Key != "" || c.ServerName != "" {
@@ -255,7 +258,7 @@ func (c *Controller) check(name string) error {
 	if err := stateFile("controller.state", c.State); err != nil {
 		return err
 	}
-	a := c.agent(name)
+	a := c.Agent(name)
 	if err := a.Validate(); err != nil {
 		return hostrun.Fault("controller", "%v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/host/agent"
 	"github.com/weft-sdn/weft/host/hostrun"
 	"github.com/weft-sdn/weft/host/mrc"
@@ -30,6 +31,11 @@ type Options struct {
 	Progress hostrun.Progress  // nil: nobody is told
 	Log      *slog.Logger      // nil: nowhere
 	Dial     []grpc.DialOption // of the stream, for tests
+	// Device, if not nil, follows the controller in place of the NIC, which only makes the probes of
+	// the host to itself.
+	Device agent.Endpoint
+	// Connected, if not nil, is told the agent of the stream before it runs.
+	Connected func(*agent.Agent)
 }
 
 // lastWordsTime is for what there is to say to the controller at the end.
@@ -160,9 +166,12 @@ func (r *runner) connect(o Options) (heard <-chan struct{}, hangUp func(), err e
 	if r.cfg.Controller == nil {
 		return nil, func() {}, nil
 	}
-	cfg := r.cfg.Controller.agent(r.cfg.Name)
+	cfg := r.cfg.Controller.Agent(r.cfg.Name)
 	cfg.Log, cfg.DialOptions = o.Log, o.Dial
 	endpoint := agent.Serialized(r.nic, r.do)
+	if o.Device != nil {
+		endpoint = beside{o.Device, endpoint.(agent.SelfProber)}
+	}
 	if path := r.cfg.Controller.State; path != "" {
 		cfg.Version, cfg.State = restore(path, endpoint, o.Log)
 		cfg.Keep = keeper(path)
@@ -171,7 +180,9 @@ func (r *runner) connect(o Options) (heard <-chan struct{}, hangUp func(), err e
 	if err != nil {
 		return nil, func() {}, fmt.Errorf("%w: controller: %w", hostrun.ErrConfig, err)
 	}
-	r.agent = a
+	if r.agent = a; o.Connected != nil {
+		o.Connected(a)
+	}
 	r.nic.Report(a)
 	r.looping = true
 	ctx, cancel := context.WithCancel(context.Background())
@@ -184,6 +195,19 @@ func (r *runner) connect(o Options) (heard <-chan struct{}, hangUp func(), err e
 		cancel()
 		<-ended
 	}, nil
+}
+
+// beside is a device whose host is probed by another.
+type beside struct {
+	agent.Endpoint
+	agent.SelfProber
+}
+
+// Capabilities are those of the device, and self-probes.
+func (b beside) Capabilities() hostapi.Capabilities {
+	c := b.Endpoint.Capabilities()
+	c.SelfProbes = true
+	return c
 }
 
 // lastWords lets the controller hear what there is to say, for a while at most.

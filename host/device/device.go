@@ -64,7 +64,7 @@ func Paths(s *hostapi.State) (out []Path, err error) {
 
 // by returns the EVs by some ports; those as they are of a destination that is no one peer.
 func by(evs []hostapi.EV, ports hostapi.PortMask, onePeer bool) []hostapi.EV {
-	if !onePeer {
+	if !onePeer || ports == ^hostapi.PortMask(1) {
 		return evs
 	}
 	return slices.DeleteFunc(slices.Clone(evs), func(v hostapi.EV) bool {

@@ -55,54 +55,82 @@ func (f *PathFile) Apply(paths []Path) error {
 	return wholefile.Put(f.File, text)
 }
 
-// Encode returns the file for paths. A destination of one address is named by it, others by their
-// prefix. The error is a *hostapi.FieldError.
-func (f *PathFile) Encode(paths []Path) ([]byte, error) {
-	to := make(map[string][]Template, len(paths))
-	for _, p := range paths {
-		name := p.Destination.String()
-		if p.Destination.IsSingleIP() {
-			name = p.Destination.Addr().String()
-		}
-		to[name] = []Template{}
-		for port := 1; port <= f.Have; port++ {
-			var values []netip.Addr
-			for _, v := range p.EVs {
-				if int(v.Port) == port {
-					values = append(values, outer(v))
-				}
-			}
-			to[name] = append(to[name], templates(port, values)...)
-		}
+// Encode returns the file for paths. Destinations are single addresses or prefixes; neighbors with
+// the same EVs share the prefix that they have in common, unless there are longer and shorter
+// prefixes among them: an address that the controller knows nothing of may be in it. The error is a
+// *hostapi.FieldError.
+func (f *PathFile) Encode(paths []Path) (text []byte, err error) {
+	rows := make([]row, len(paths))
+	single := true
+	for i, p := range paths {
 		for _, v := range p.EVs {
 			if v.Port == 0 || int(v.Port) > f.Have {
 				return nil, noPort(v, f.Have)
 			}
 		}
+		rows[i].to = p.Destination
+		if i > 0 && slices.Equal(p.EVs, paths[i-1].EVs) {
+			rows[i].templates = rows[i-1].templates
+		} else if rows[i].templates, err = json.Marshal(templates(p.EVs)); err != nil {
+			return nil, err
+		}
+		single = single && p.Destination.IsSingleIP() && p.Destination.Addr().Is6()
 	}
-	return json.Marshal(map[netip.Addr]map[string][]Template{f.Source: to})
+	if single {
+		rows = merged(rows)
+	}
+	to := make(map[string]json.RawMessage, len(rows))
+	for _, r := range rows {
+		name := r.to.String()
+		if r.to.IsSingleIP() {
+			name = r.to.Addr().String()
+		}
+		to[name] = r.templates
+	}
+	return json.Marshal(map[netip.Addr]map[string]json.RawMessage{f.Source: to})
 }
 
-// templates returns templates for the values of a port: one, unless they differ in more bits than a
-// selector has.
-func templates(port int, values []netip.Addr) (out []Template) {
-	for len(values) > 0 {
-		first, mask := wide(values[0]), uint128{}
+// row is a destination of the file.
+type row struct {
+	to        netip.Prefix
+	templates json.RawMessage
+}
+
+// merged returns a row for each longest run of addresses, in their order, that have equal templates
+// and a prefix without any other address of the rows.
+func merged(rows []row) []row {
+	if len(rows) < 2 {
+		return rows
+	}
+	common := wide(rows[0].to.Addr()).xor(wide(rows[len(rows)-1].to.Addr())).leadingZeros()
+	same := func(r row) bool { return string(r.templates) == string(rows[0].templates) }
+	if !slices.ContainsFunc(rows, func(r row) bool { return !same(r) }) {
+		return []row{{netip.PrefixFrom(rows[0].to.Addr(), common).Masked(), rows[0].templates}}
+	}
+	half := slices.IndexFunc(rows, func(r row) bool { return wide(r.to.Addr()).bit(127-common) == 1 })
+	return append(merged(rows[:half]), merged(rows[half:])...)
+}
+
+// templates returns templates for EVs: one, unless they differ in more bits than a selector has.
+func templates(evs []hostapi.EV) []Template {
+	out := []Template{}
+	for len(evs) > 0 {
+		first, mask := wide(outer(evs[0])), uint128{}
 		n := 1
-		for ; n < len(values); n++ {
-			next := mask.or(first.xor(wide(values[n])))
+		for ; n < len(evs); n++ {
+			next := mask.or(first.xor(wide(outer(evs[n]))))
 			if next.ones() > maxWidth {
 				break
 			}
 			mask = next
 		}
-		t := Template{Plane: port - 1, Data: first.without(mask).addr(), Mask: mask.addr(),
+		t := Template{Plane: int(evs[0].Port) - 1, Data: first.without(mask).addr(), Mask: mask.addr(),
 			PSMask: (1<<mask.ones() - 1) << portBits}
-		for _, v := range values[:n] {
-			t.PSList = append(t.PSList, mask.extract(wide(v))<<portBits|uint32(port-1))
+		for _, v := range evs[:n] {
+			t.PSList = append(t.PSList, mask.extract(wide(outer(v)))<<portBits|uint32(v.Port-1))
 		}
 		slices.Sort(t.PSList)
-		out, values = append(out, t), values[n:]
+		out, evs = append(out, t), evs[n:]
 	}
 	return out
 }
@@ -144,6 +172,14 @@ func (u uint128) without(v uint128) uint128 { return uint128{u.hi &^ v.hi, u.lo 
 
 // ones returns the number of one bits.
 func (u uint128) ones() int { return bits.OnesCount64(u.hi) + bits.OnesCount64(u.lo) }
+
+// leadingZeros returns the number of zero bits before the first one bit.
+func (u uint128) leadingZeros() int {
+	if u.hi == 0 {
+		return 64 + bits.LeadingZeros64(u.lo)
+	}
+	return bits.LeadingZeros64(u.hi)
+}
 
 // bit returns bit i, from the least significant.
 func (u uint128) bit(i int) uint64 {

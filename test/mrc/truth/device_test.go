@@ -55,8 +55,9 @@ func TestPathFilesOfAFabric(t *testing.T) {
 						want = append(want, v)
 					}
 				}
-				for i := range file[h.address][peer.address.String()] {
-					evs, err := file[h.address][peer.address.String()][i].EVs()
+				templates := row(t, file[h.address], peer.address)
+				for i := range templates {
+					evs, err := templates[i].EVs()
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -93,7 +94,31 @@ func TestPathFilesOfAFabric(t *testing.T) {
 	if pairs < 2*12*11 {
 		t.Errorf("%d pairs, want all of 12 hosts twice", pairs)
 	}
+	// A rack is a row of four templates at most, one for the EVs of all planes as a rule.
+	if octets > 12*400 {
+		t.Errorf("%d octets in the largest file, want 400 at most for each destination", octets)
+	}
 	t.Logf("%d pairs, %d octets in the largest file", pairs, octets)
+}
+
+// row returns the templates of the longest prefix of a file that has an address.
+func row(t *testing.T, file map[string][]device.Template, a netip.Addr) (best []device.Template) {
+	t.Helper()
+	longest := -1
+	for name, templates := range file {
+		p, err := netip.ParsePrefix(name)
+		if err != nil {
+			one, err := netip.ParseAddr(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p = netip.PrefixFrom(one, 128)
+		}
+		if p.Contains(a) && p.Bits() > longest {
+			best, longest = templates, p.Bits()
+		}
+	}
+	return best
 }
 
 // apply gives a device the state of a host.

@@ -24,7 +24,7 @@ var dist embed.FS
 // policy is the Content-Security-Policy of the dashboard: its own files, the API of the server that
 // it came from, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
-	"connect-src 'self'; " +
+	"font-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for " +
 	"'script'; trusted-types 'none'"
 
@@ -32,7 +32,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // machine.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".woff2": "font/woff2",
 }
 
 // file is a file of the dashboard.

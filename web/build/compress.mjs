@@ -8,7 +8,7 @@ import { sourcesDigest } from './sources.mjs';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
-const limit = 300_000;
+const limit = 600_000;
 let total = 0;
 for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true })) {
   if (!entry.isFile()) continue;

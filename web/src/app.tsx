@@ -16,11 +16,12 @@ import {
 import { Badge } from './components/badge';
 import { Dialog } from './components/dialog';
 import { To } from './components/link';
+import { Brand, Rail } from './components/rail';
 import { Search } from './components/search';
 import { Empty, Failure, Loading } from './components/states';
 import { formatAge, formatTime } from './domain/format';
 import { natural } from './domain/natural';
-import { heads, pages, related, type Page } from './domain/pages';
+import { pages, related, type Page } from './domain/pages';
 import { views } from './pages';
 import { useLive } from './store/live';
 import { useNow } from './store/now';
@@ -56,9 +57,7 @@ export function App() {
       {page?.name !== 'wall' && (
         <>
           <header className="top">
-            <To path={['overview']} className="name">
-              Weft
-            </To>
+            <Brand />
             <button
               type="button"
               className="open"
@@ -83,18 +82,7 @@ export function App() {
               {session && session.way !== 'none' && session.name && <User of={session} />}
             </div>
           </header>
-          <nav aria-label="Pages" id="pages" className={`rail ${shown}`}>
-            {heads(allowed).map(([group, of]) => (
-              <div key={group} role="group" aria-label={group || undefined}>
-                {group && <span aria-hidden="true">{group}</span>}
-                {of.map((p) => (
-                  <To key={p.name} path={[p.name]} current={p === page || p.name === page?.under}>
-                    {p.title}
-                  </To>
-                ))}
-              </div>
-            ))}
-          </nav>
+          <Rail of={allowed} page={page} className={shown} />
         </>
       )}
       <main id="main" tabIndex={-1} className={page?.name}>

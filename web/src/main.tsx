@@ -6,6 +6,7 @@ import { currentSession, readSession, subscribe } from './api/session';
 import { App } from './app';
 import { startLive } from './store/live';
 import { applyTheme } from './store/theme';
+import './font.css';
 import './style.css';
 import './charts.css';
 

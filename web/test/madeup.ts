@@ -12,6 +12,7 @@ const types: Record<string, string> = {
   js: 'text/javascript',
   css: 'text/css',
   svg: 'image/svg+xml',
+  woff2: 'font/woff2',
 };
 const since = '2026-01-02T03:04:05Z';
 

@@ -24,8 +24,9 @@ import (
 )
 
 // allowed are the licences that go together with Apache-2.0, MIT and BSD: they ask for a notice.
+// OFL-1.1 is that of typefaces, which may be part of any program that does not sell them alone.
 var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-2-Clause-Views", "BSD-3-Clause",
-	"BSL-1.0", "CC0-1.0", "ISC", "MIT", "MIT-0", "Unlicense", "Zlib"}
+	"BSL-1.0", "CC0-1.0", "ISC", "MIT", "MIT-0", "OFL-1.1", "Unlicense", "Zlib"}
 
 // licenceFile matches the names of files with licences and notices.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|copyright)([-_.].*)?$`)

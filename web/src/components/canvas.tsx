@@ -130,6 +130,9 @@ export function Canvas({
     setWidth(box.clientWidth);
     return () => watch.disconnect();
   }, []);
+  // The typeface may come after the first picture.
+  const [typed, setTyped] = useState(document.fonts.status === 'loaded');
+  useEffect(() => void document.fonts.ready.then(() => setTyped(true)), []);
   useEffect(() => {
     const at = canvas.current!;
     if (width === 0) return;
@@ -137,7 +140,7 @@ export function Canvas({
     return () => cancelAnimationFrame(frame);
     // draw is made anew with each render; what it depends on is in inputs.
     // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [width, height, dark, view, ...inputs]);
+  }, [width, height, dark, view, typed, ...inputs]);
   useEffect(() => {
     // React listens to the wheel passively, and then the page would zoom too.
     const at = canvas.current!;

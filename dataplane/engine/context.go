@@ -52,6 +52,7 @@ type Context struct {
 
 	paths    *paths // nil: every packet runs the program
 	recalled *Frame // of the packet whose path is looked for
+	kept     *slots // of the packet that waited and was made last
 }
 
 // New returns a Context without a program.

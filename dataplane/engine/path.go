@@ -36,6 +36,7 @@ type Path struct {
 	counts  []tally
 	keeps   []uint16 // slots that the next pass finds as its first ones
 	pure    []bool   // of keeps: whether nothing but arguments of actions makes the slot
+	late    []pathOp // what makes the next slots, from maxKept on: only who needs a slot computes it
 	outcome outcome
 
 	group    uint16 // pathGroup

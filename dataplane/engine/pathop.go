@@ -83,6 +83,19 @@ type cases struct{ of map[uint64]*Path }
 
 func (t *takes) of(s *slots) uint64 { return s[t.slot&(maxSlots-1)] >> (t.shift & 63) & t.mask }
 
+// run computes the slot of an operation that needs nothing but slots and the received frame.
+func (o *pathOp) run(s *slots, f *Frame) {
+	switch o.code {
+	case opLoad:
+		s[o.to&(maxSlots-1)] = binary.BigEndian.Uint64(f.b[o.k:]) >> (o.a.shift & 63) & o.a.mask
+	case opChoose:
+		y := o.b.of(s)
+		s[o.to&(maxSlots-1)] = y ^ (o.a.of(s)^y)&-(s[o.k&(maxSlots-1)]&1)
+	default:
+		s[o.to&(maxSlots-1)] = o.compute(o.a.of(s), o.b.of(s)|o.k)
+	}
+}
+
 // compute returns the value of an operation that asks nothing and reads no register.
 func (o *pathOp) compute(x, y uint64) uint64 {
 	switch o.code {
@@ -172,10 +185,6 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 			crc, c.paths.buf = p.sums[o.k].of(f, s[:], c.paths.buf)
 			s[o.to&(maxSlots-1)] = uint64(crc)
 			continue
-		case opChoose:
-			y := o.b.of(s)
-			s[o.to&(maxSlots-1)] = y ^ (o.a.of(s)^y)&-(s[o.k&(maxSlots-1)]&1)
-			continue
 		case opEq:
 			ok = o.a.of(s) == o.b.of(s)|o.k
 		case opNe:
@@ -188,8 +197,14 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 		case opSub:
 			s[o.to&(maxSlots-1)] = o.a.of(s) - (o.b.of(s) | o.k)
 			continue
+		case opMove, opOr:
+			s[o.to&(maxSlots-1)] = o.a.of(s) | o.b.of(s) | o.k
+			continue
+		case opShl:
+			s[o.to&(maxSlots-1)] = o.a.of(s) << (o.b.of(s) | o.k)
+			continue
 		default:
-			s[o.to&(maxSlots-1)] = o.compute(o.a.of(s), o.b.of(s)|o.k)
+			o.run(s, f)
 			continue
 		}
 		if !ok {

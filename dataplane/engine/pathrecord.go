@@ -26,6 +26,7 @@ type recorder struct {
 	last int   // octets that calculations have looked at
 
 	computed computed
+	carried  map[int]int // slots, by their numbers in the next pass
 
 	time    val     // at which the frame was received
 	at      *asking // the condition that is asked for
@@ -70,15 +71,12 @@ func (r *recorder) begin(x *paths, root []byte) {
 			}
 		}
 	}
-	var kept []uint64
-	var pure []bool
-	if r.from != nil {
-		kept, pure = r.c.kept, r.from.pure
-		if s := r.from.state; s != nil {
-			unpatch(r.src, s.frame, s.slots)
-		}
+	r.carried = map[int]int{}
+	r.computed.reset()
+	if p := r.from; p != nil {
+		unpatch(r.src, p.state.frame, p.state.slots)
+		r.inherit(p)
 	}
-	r.computed.reset(kept, pure)
 	r.last, r.at, r.time, r.args, r.long = 0, nil, val{}, nil, false
 }
 
@@ -337,18 +335,65 @@ func (r *recorder) again(list *fieldList, length int) {
 // keep takes slots along with the packet into the next pass, and renumbers them for that pass.
 func (r *recorder) keep(patches []slotPatch) {
 	for i := range patches {
-		n := uint16(patches[i].slot)
-		r.computeSlot(patches[i].slot)
-		at := slices.Index(r.path.keeps, n)
-		if at < 0 {
-			if at = len(r.path.keeps); at == maxKept {
-				r.lose()
-				return
-			}
-			r.path.keeps = append(r.path.keeps, n)
-			r.path.pure = append(r.path.pure, r.computed.pure[n])
+		patches[i].slot = r.carry(patches[i].slot)
+	}
+}
+
+// carry returns the number that a slot has in the next pass. The packet keeps what only this pass
+// knows (registers, arguments of actions, sums); all else is computed of that by whom needs it.
+func (r *recorder) carry(n int) int {
+	if at, ok := r.carried[n]; ok {
+		return at
+	}
+	p, s := r.path, &r.computed
+	o := s.defs[n]
+	var at int
+	switch {
+	case o.code == opLoad:
+	case s.done[n], o.code == opRead, o.code == opTime, o.code == opSum:
+		r.computeSlot(n)
+		if at = len(p.keeps); at == maxKept {
+			r.lose()
+			return 0
 		}
-		patches[i].slot = at
+		p.keeps, p.pure = append(p.keeps, uint16(n)), append(p.pure, s.pure[n])
+		r.carried[n] = at
+		return at
+	default:
+		for _, t := range []*takes{&o.a, &o.b} {
+			if t.mask != 0 {
+				t.slot = uint16(r.carry(int(t.slot)))
+			}
+		}
+		if o.code == opChoose {
+			o.k = uint64(r.carry(int(o.k)))
+		}
+	}
+	if at = maxKept + len(p.late); at == maxSlots {
+		r.lose()
+		return 0
+	}
+	o.to = uint16(at)
+	p.late, r.carried[n] = append(p.late, o), at
+	return at
+}
+
+// inherit defines the slots that the pass before has left.
+func (r *recorder) inherit(p *Path) {
+	s := &r.computed
+	copy(s.now[:], r.c.kept[:maxKept+len(p.late)])
+	for i := range maxKept {
+		o, pure := pathOp{code: opRead}, i < len(p.pure) && p.pure[i]
+		if pure {
+			o.code = opArg
+		}
+		s.define(o, true, pure)
+	}
+	for _, o := range p.late {
+		n := len(s.defs)
+		s.define(o, false, r.isPure(&o))
+		o.to = 0
+		s.slots[o] = n
 	}
 }
 
@@ -365,7 +410,8 @@ func (r *recorder) end() {
 		p.outcome, p.ops = pathPlain, p.ops[:longOps]
 	}
 	if p.outcome == pathPlain {
-		p.state, p.out, p.counts, p.stores, p.keeps, p.pure = nil, nil, nil, nil, nil, nil
+		p.state, p.out, p.counts, p.stores = nil, nil, nil, nil
+		p.keeps, p.pure, p.late = nil, nil, nil
 	}
 	for at := 0; at < len(r.root); at += 8 {
 		off := min(at, len(r.root)-8)

@@ -46,20 +46,12 @@ type cellKey struct {
 	index    uint64
 }
 
-// reset begins a pass with the slots that the pass before has kept.
-func (s *computed) reset(kept []uint64, pure []bool) {
+// reset begins a pass.
+func (s *computed) reset() {
 	s.defs, s.done, s.pure, s.settled = s.defs[:0], s.done[:0], s.pure[:0], s.settled[:0]
-	for i := range kept {
-		o := pathOp{code: opRead}
-		if pure[i] {
-			o.code = opArg
-		}
-		s.define(o, true, pure[i])
-	}
 	if s.now == nil {
 		s.now = new(slots)
 	}
-	copy(s.now[:], kept)
 	s.slots, s.known = map[pathOp]int{}, map[takes]bool{}
 	s.asked, s.cells = map[pathOp]bool{}, map[cellKey]val{}
 }

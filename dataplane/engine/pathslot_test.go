@@ -99,7 +99,10 @@ func (b *pathBench) begin() {
 	for i := range b.c.paths.varied {
 		b.c.paths.varied[i] = !b.pure
 	}
-	b.r.computed.reset(b.kept[0], slices.Repeat([]bool{b.pure}, len(b.kept[0])))
+	b.r.computed.reset()
+	b.c.kept = new(slots)
+	copy(b.c.kept[:], b.kept[0])
+	b.r.inherit(&Path{pure: slices.Repeat([]bool{b.pure}, len(b.kept[0]))})
 }
 
 // follow walks the path with the second packet; false: it has none.

@@ -133,13 +133,13 @@ func (c *Context) make(p *PHV) {
 	path := p.path
 	s := path.state
 	c.recalled = p.frame
-	c.kept = append(c.kept[:0], p.kept...)
+	kept := c.keepsOf(p)
 	var carry func(to, from []byte)
 	if t := c.code(); t != nil && path.outcome != pathAgain && !c.armed() {
 		carry = t.Carry
 	}
 	c.copyFrom(&s.phv, &c.st.prog.layout, carry)
-	fill(c.data, s.frame, s.slots, p.frame, p.kept)
+	fill(c.data, s.frame, s.slots, p.frame, kept[:])
 	c.Length, c.IngressLen, c.Trunc = p.Length, p.IngressLen, Whole
 	c.Port, c.Arrived = p.Port, p.Arrived
 	if s.timed {
@@ -147,7 +147,7 @@ func (c *Context) make(p *PHV) {
 	}
 	if path.outcome == pathAgain {
 		f := c.newFrame()
-		f.b = path.out.append(f.b, p.frame, p.kept)
+		f.b = path.out.append(f.b, p.frame, kept[:])
 		c.frame = f
 	} else {
 		c.setStd(&c.st.prog.std.instanceType, s.instance)
@@ -155,6 +155,18 @@ func (c *Context) make(p *PHV) {
 		c.frame.refs++
 	}
 	c.Release(p)
+}
+
+// keepsOf returns all slots that the pass before has left to a packet that waits.
+func (c *Context) keepsOf(p *PHV) *slots {
+	if c.kept == nil {
+		c.kept = new(slots)
+	}
+	copy(c.kept[:], p.kept)
+	for i := range p.path.late {
+		p.path.late[i].run(c.kept, p.frame)
+	}
+	return c.kept
 }
 
 // SetPaths has packets follow the paths of others, or not: a switch of a program begins with them.

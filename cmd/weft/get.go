@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api/client"
+	known "github.com/weft-sdn/weft/controller/kind"
 )
 
 // viewer is what the commands that show something share.
@@ -93,7 +94,7 @@ func staleFlag(cmd *cobra.Command, k *kind, follow *bool,
 	var stale bool
 	if k.Creates {
 		cmd.Flags().BoolVar(&stale, "stale", false,
-			"what the controller has read of the store: also without one that decides, maybe out of date, "+
+			"the controller's copy of the store: also while no controller decides, maybe out of date, "+
 				"without status")
 	}
 	return func() (url.Values, error) {
@@ -115,12 +116,12 @@ func staleFlag(cmd *cobra.Command, k *kind, follow *bool,
 
 func newGet(env environment) *cobra.Command {
 	v := &viewer{env: env}
-	get := family("get", "Show resources and state", `Shows the network, the switches and what is in them, multicast groups, and the hosts,
+	get := family("get", "Show resources and state", `Shows the network, switches, tables and counters, multicast groups, and the hosts,
 EV profiles and links of an MRC fabric.
 -o wide adds columns to a table. -o json and -o yaml print the answer of the API, which
 "weft apply" accepts. -w follows a list
-or a resource: it shows changes until it is interrupted. --stale asks a controller for what
-it has read of the store, where none decides.`)
+or a resource: it shows changes until it is interrupted. --stale asks a controller for its copy of
+the store, while no controller decides.`)
 	v.conn.register(get)
 	v.output.register(get)
 	names := completer{env, &v.conn}
@@ -141,25 +142,25 @@ it has read of the store, where none decides.`)
 	}
 	groups, switches := []completion{names.of("groups")}, []completion{names.of("switches")}
 	addTopology(v, add)
-	add("tree NAME", "The tree of a multicast group", 1, groups,
+	add("tree NAME", "Show the tree of a multicast group", 1, groups,
 		func(ctx context.Context, args []string) error {
 			return object(ctx, v, groupPath(args[0])+"/tree", treeTable)
 		})
-	add("state NAME", "The state of a multicast group's branches, read from the switches", 1, groups,
+	add("state NAME", "Show the state of a group's branches, read from the switches", 1, groups,
 		func(ctx context.Context, args []string) error {
 			return object(ctx, v, groupPath(args[0])+"/state", stateTable)
 		})
-	add("readiness JOB", "Whether the fabric is ready for a job, and what is in the way", 1,
+	add("readiness JOB", "Show whether the fabric is ready for a job, and what is in the way", 1,
 		[]completion{names.of("jobs")}, func(ctx context.Context, args []string) error {
 			return object(ctx, v, client.Path("v1", "jobs", args[0], "readiness"), readinessTable)
 		})
-	add("causes", "What is wrong in the network, why, since when, and what to do", 0, nil,
+	add("causes", "List the causes of faults, with start, meaning and remedy", 0, nil,
 		func(ctx context.Context, _ []string) error {
 			return list(ctx, v, client.Path("v1", "causes"), nil, causeTable)
 		})
 	var asCSV bool
-	repairs := add("repairs", "What has to be repaired or replaced, what says so, and whom it "+
-		"concerns", 0, nil, func(ctx context.Context, _ []string) error {
+	repairs := add("repairs", "List the cables, optics and switches to repair, with evidence, hosts "+
+		"and jobs", 0, nil, func(ctx context.Context, _ []string) error {
 		table := repairTable
 		if asCSV {
 			table = repairCSV
@@ -167,16 +168,16 @@ it has read of the store, where none decides.`)
 		return list(ctx, v, client.Path("v1", "repairs"), nil, table)
 	})
 	repairs.Flags().BoolVar(&asCSV, "csv", false, "print CSV (RFC 4180) in place of the table")
-	add("tables SWITCH", "The tables of a switch", 1, switches,
+	add("tables SWITCH", "List the tables of a switch", 1, switches,
 		func(ctx context.Context, args []string) error {
 			return list(ctx, v, switchPath(args[0], "tables"), nil, tableTable)
 		})
-	add("entries SWITCH TABLE", "The entries of a table, read back from the switch", 2,
+	add("entries SWITCH TABLE", "List the entries of a table, read back from the switch", 2,
 		append(switches, names.tables), func(ctx context.Context, args []string) error {
 			return list(ctx, v, entriesPath(args[0], args[1]), nil, entryTable)
 		})
 	var counter string
-	counters := add("counters SWITCH", "The counters of a switch that have counted something", 1,
+	counters := add("counters SWITCH", "List the counters of a switch above zero", 1,
 		switches, func(ctx context.Context, args []string) error {
 			query := url.Values{}
 			if counter != "" {
@@ -186,7 +187,7 @@ it has read of the store, where none decides.`)
 		})
 	counters.Flags().StringVar(&counter, "counter", "", "only this counter")
 	flagValues(counters, "counter", names.counters)
-	add("gnmi SWITCH", "What a switch answers by gNMI, and what it says otherwise than the "+
+	add("gnmi SWITCH", "Show the gNMI capabilities of a switch, and where its reports contradict the "+
 		"configuration or BGP-LS", 1, switches, func(ctx context.Context, args []string) error {
 		return object(ctx, v, switchPath(args[0], "gnmi"), gnmiDetail)
 	})
@@ -202,7 +203,7 @@ func (v *viewer) getAll(k *kind, names completer) *cobra.Command {
 	var follow bool
 	var query func() (url.Values, error)
 	c := &cobra.Command{
-		Use: k.plural, Short: "The " + k.Help, Aliases: k.aliasesOfAll(), Args: arguments(0, 0),
+		Use: k.plural, Short: "List " + k.Help, Aliases: k.aliasesOfAll(), Args: arguments(0, 0),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asked, err := query()
@@ -229,7 +230,8 @@ func (v *viewer) getOne(k *kind, names completer) *cobra.Command {
 	var follow bool
 	var query func() (url.Values, error)
 	c := &cobra.Command{
-		Use: k.noun + " NAME", Short: "One of the " + k.Help, Aliases: k.aliases(), Args: arguments(1, 1),
+		Use: k.noun + " NAME", Short: "Show " + known.Article(k.Noun), Aliases: k.aliases(),
+		Args:              arguments(1, 1),
 		ValidArgsFunction: inTurn(names.of(k.plural)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asked, err := query()

@@ -204,15 +204,15 @@ var kinds = []*kind{
 	show(kindNamed("orphan"), shown{
 		key: "name", table: rows(orphanTable), detail: detail(orphanDetail), whole: "switch",
 	}),
-	show(viewed[api.BGPPeer]("bgp-peer", "BGP-LS peers and their sessions"), shown{
+	show(viewed[api.BGPPeer]("bgp-peer", "BGP-LS peer", "BGP-LS peers and their sessions"), shown{
 		key: "name", table: rows(peerTable), detail: detail(peerDetail),
 	}),
-	show(viewed[api.Certificate]("certificate",
+	show(viewed[api.Certificate]("certificate", "certificate",
 		"certificates of the controller that answers, and their ends"), shown{
 		key: "name", table: rows(certificateTable),
 		wide: wider(certificateMore, "SUBJECT", "ISSUER", "SERIAL", "FROM", "SEEN"),
 	}),
-	show(viewed[api.Controller]("controller", "controllers that share the store"), shown{
+	show(viewed[api.Controller]("controller", "controller", "controllers that share the store"), shown{
 		key: "name", table: rows(controllerTable),
 		wide: wider(controllerMore, "TERM", "PEERS", "HOST API", "SWITCH NAMES", "CLOCK",
 			"LAST CONTACT"),
@@ -230,8 +230,8 @@ func kindNamed(one string) *known.Kind {
 }
 
 // viewed returns a kind that the API has for itself, to read.
-func viewed[V any](one, help string) *known.Kind {
-	return known.NewView[V](known.About{Names: known.Names{One: one, Noun: one}, Help: help,
+func viewed[V any](one, noun, help string) *known.Kind {
+	return known.NewView[V](known.About{Names: known.Names{One: one, Noun: noun}, Help: help,
 		Events: []string{one}})
 }
 

@@ -86,7 +86,7 @@ func addHistory(v *viewer, add addFunc) {
 	var metrics []string
 	var since, until, step string
 	c := add("history KIND NAME",
-		"What a port, queue, group, EV profile, tunnel or the fabric did in the last 24 hours", 2,
+		"Show the last 24 hours of a port, queue, group, EV profile, tunnel or the fabric", 2,
 		[]completion{fixed(measuredNames(false))}, func(ctx context.Context, args []string) error {
 			query := url.Values{"kind": {args[0]}, "name": {args[1]}}
 			for name, value := range map[string]string{"since": since, "until": until, "step": step} {

@@ -89,7 +89,7 @@ bgp: {listen: "127.0.0.1:0", asn: 64512, routerId: 10.0.0.254}
 }
 
 // TestDefaults: a controller without a file starts, says where its data, dashboard and API are, and
-// how to add a switch. Each thing that stops a first start is one line that says what to do.
+// how to add a switch. Each obstacle of a first start is one line with the remedy.
 func TestDefaults(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	dir := t.TempDir()

@@ -280,10 +280,10 @@ func TestFullDisk(t *testing.T) {
 	second.kill()
 }
 
-// TestThreeFull: of three controllers that form an etcd, one whose disk fills hands the lead to
-// another, and stops no change. Without its reserve it takes no part, and comes back by itself when
-// there is room. When two disks fill, all refuse changes. Three that fill together stay, say so,
-// and go on by themselves when there is room.
+// TestThreeFull: of three controllers that form an etcd, a controller with a full disk hands the
+// lead on, and stops no change. Without its reserve this controller leaves the etcd, and returns by
+// itself once the disk has room. With two full disks all controllers refuse changes. With three
+// full disks all stay, report the disks, and continue by themselves once there is room.
 func TestThreeFull(t *testing.T) {
 	disks := newDisks(t, 3, 192) // each controller has one of its own
 	w := newOwnTeam(t, disks...)

@@ -46,7 +46,8 @@ func serve(t *testing.T, config string) *loopback {
 	return l
 }
 
-// write writes the file by another host, reads its report, and checks what the first one saved.
+// write writes the file from the second host, reads the report, and checks the file that the first
+// host saved.
 func (l *loopback) write(report any, args ...string) {
 	l.t.Helper()
 	var out, errs strings.Builder

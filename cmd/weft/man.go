@@ -31,7 +31,7 @@ is called man1.`,
 }
 
 // keepIndents indents by four spaces the blocks that the texts of commands indent by two. The pages
-// are made from Markdown, which changes no line of a block that is indented by four.
+// come from Markdown, which leaves lines with an indent of four unchanged.
 func keepIndents(c *cobra.Command) {
 	lines := strings.Split(c.Long, "\n")
 	for i, line := range lines {

@@ -36,10 +36,9 @@ func (p *process) lossless(name, tenant string, switches int) (*api.PFCPolicy, *
 	return policy, t
 }
 
-// TestRestartPFC: a controller that was killed goes on with SRv6 policies, tenants and PFC policies
-// where it was: the VRF and the tunnels are the same, no switch is written to, packets of the
-// tenant that are sent all the time arrive, and there are no orphans. What was deleted does not
-// come back.
+// TestRestartPFC: a killed controller continues with its SRv6 policies, tenants and PFC policies:
+// VRF and tunnels stay, the controller writes to no switch, all packets of the tenant arrive, and
+// no orphans appear. Deleted resources stay deleted.
 func TestRestartPFC(t *testing.T) {
 	d := deployNetwork(t, lab.PFCNetwork(200*time.Microsecond, 1e9), nil)
 	site := func(sw, host string) api.TenantSite {

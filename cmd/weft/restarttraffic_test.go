@@ -179,7 +179,8 @@ func (s tenantStream) Check() error {
 	return nil
 }
 
-// TestTrafficIsSeen: a packet that is lost is noticed, or the tests of restarts prove nothing.
+// TestTrafficIsSeen: the load notices a lost packet; otherwise the tests of restarts would prove
+// nothing.
 func TestTrafficIsSeen(t *testing.T) {
 	d := deploy(t)
 	before := d.lost()

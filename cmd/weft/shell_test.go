@@ -87,8 +87,8 @@ var volatile = regexp.MustCompile(
 		`|127\.1\.0\.[0-9]+:[0-9]+|"port":[0-9]{4,5}\b` +
 		`|"drained":(true|false)(,"awaits":\[[^]]*\])?\}`)
 
-// number is a number, but not the one within a name, or what a table has where nothing could be
-// measured: on a machine that is too slow, a demo may go on before there is a figure.
+// number matches a number outside of names, or the dash of a table for a missing measurement: on a
+// slow machine a demo may continue before a figure is there.
 var number = regexp.MustCompile(`\b[0-9]+(\.[0-9]+)?( %| ms)?|(?m: -( |$))`)
 
 // bare returns output without volatile parts and whitespace; with figures, all numbers become

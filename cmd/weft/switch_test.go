@@ -134,8 +134,8 @@ func TestSwitchMetrics(t *testing.T) {
 	}
 }
 
-// TestSwitchOfScripts: what Mininet scripts pass to simple_switch_grpc starts the
-// switch, and what has no effect is said once.
+// TestSwitchOfScripts: the flags that Mininet scripts pass to simple_switch_grpc start the switch,
+// which names flags without effect once.
 func TestSwitchOfScripts(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	dir := t.TempDir()

@@ -70,7 +70,7 @@ func rowsOf(table string) []string {
 	return strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 }
 
-// tableOf is the table of a kind in the format that is asked for.
+// tableOf returns the table of a kind for the requested format.
 func (v *viewer) tableOf(k *kind) func(io.Writer, []json.RawMessage) error {
 	if v.output == formatWide {
 		return k.wideTable
@@ -78,7 +78,7 @@ func (v *viewer) tableOf(k *kind) func(io.Writer, []json.RawMessage) error {
 	return k.table
 }
 
-// showOf shows one resource of a kind in the format that is asked for: -o wide has its row.
+// showOf returns the view of one resource for the requested format: -o wide shows its row.
 func (v *viewer) showOf(k *kind) func(io.Writer, json.RawMessage) error {
 	if v.output == formatWide && k.wide != nil {
 		return func(w io.Writer, item json.RawMessage) error {

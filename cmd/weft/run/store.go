@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/store/etcd"
 )
 
-// Store is a store that a controller runs on, and what ends its use.
+// Store is the store of a controller, with the function that closes it.
 type Store struct {
 	store.Store
 	durable *etcd.Store // nil: in memory

@@ -77,7 +77,7 @@ type Switch struct {
 
 	Advertise *Advertisement // by BGP-LS; nil: nothing
 
-	// ConfigDB is a file that keeps the configuration of a kernel, "" for none.
+	// ConfigDB is the file for the configuration of a kernel, "" for none.
 	ConfigDB string
 }
 

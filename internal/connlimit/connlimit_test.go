@@ -118,8 +118,8 @@ func TestStrangersMakeRoom(t *testing.T) {
 	})
 }
 
-// TestHeld: a stranger on whose connection a change is under way makes no room, by none of the
-// bounds: who is idle does, and where nobody is, the new one is refused.
+// TestHeld: no bound closes a stranger's connection with a change under way: an idle stranger makes
+// room, and without an idle stranger the new connection is refused.
 func TestHeld(t *testing.T) {
 	for why, limits := range map[Reason]Limits{
 		Strangers: {Connections: 9, Strangers: 2, PerClient: 9},
@@ -191,7 +191,7 @@ func TestPerClient(t *testing.T) {
 		}
 		w.dial("[2001:db8:0:1::1]:7")
 		w.check(4, 4, slices.Repeat([]Reason{PerClient}, 8)...)
-		// Those of a client that is known do not give way, to itself neither.
+		// Connections of a known client stay open, also for that client's new connections.
 		a, b := w.dial("198.51.100.1:1"), w.dial("198.51.100.1:2")
 		a.Trust()
 		b.Trust()

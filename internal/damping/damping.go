@@ -1,4 +1,4 @@
-// Package damping says when something that failed may be used again, so that what flaps causes few
+// Package damping computes when a failed object may be used again, so that flapping causes few
 // changes.
 package damping
 

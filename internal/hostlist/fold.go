@@ -85,8 +85,8 @@ func single(name string) pattern {
 	return p
 }
 
-// join appends the names of an item to those of p, when that takes nothing but another number in
-// the list at. The numbers before it must not vary, or the order would be another.
+// join appends the names of an item to the names of p, if one more number in the list at suffices.
+// The lists before at must have one number each, or the order would change.
 func (p *pattern) join(next *pattern, at int) bool {
 	if at < 0 || p.texts[len(p.texts)-1] != "" || !slices.Equal(p.texts, next.texts) {
 		return false

@@ -94,8 +94,8 @@ func (l *Loop) take(k call, done []chan struct{}) []chan struct{} {
 	}
 }
 
-// Do has something done, and returns when what follows from it has been flushed. The error is
-// ctx's, or ErrEnded.
+// Do runs f with the core, and returns after the flush of its consequences. The error is ctx's, or
+// ErrEnded.
 func (l *Loop) Do(ctx context.Context, f func()) error {
 	k := call{do: f, done: make(chan struct{})}
 	select {

@@ -15,7 +15,7 @@ type Writer struct {
 	header [16]byte // of the frame that is being written
 }
 
-// NewWriter writes the header of a file whose frames have at most so many octets.
+// NewWriter writes the file header; frames have at most the given number of octets.
 func NewWriter(w io.Writer, octets uint32) (*Writer, error) {
 	header := binary.LittleEndian.AppendUint32(nil, 0xa1b23c4d) // stamps in nanoseconds
 	header = binary.LittleEndian.AppendUint16(header, 2)        // version 2.4

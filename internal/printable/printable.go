@@ -67,8 +67,8 @@ func appendUnit(b []byte, unit rune) []byte {
 }
 
 // A Writer passes text on with everything escaped that does not print, but for line breaks and
-// tabs. It is the last before a terminal: what others wrote and stands within a line is to be
-// escaped by [Text] before, as it may hold line breaks. It may be used by several goroutines.
+// tabs. A Writer is the last step before a terminal. Escape foreign text within a line by [Text]
+// first, because foreign text may contain line breaks. Several goroutines may use a Writer.
 type Writer struct {
 	mu   sync.Mutex
 	to   io.Writer

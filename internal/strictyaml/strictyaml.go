@@ -26,8 +26,8 @@ func recovered(err *error) {
 	}
 }
 
-// Parse returns the documents of a text. Errors come from the library, with their place; errors for
-// a text that is too long or too deep, or whose aliases expand too far, have the same form.
+// Parse returns the documents of a text. Errors of the library have their place; errors for texts
+// that are too long, too deep, or expand too many aliases have the same form.
 func Parse(text []byte) (file *ast.File, err error) {
 	defer recovered(&err)
 	if len(text) > maxText {

@@ -351,8 +351,8 @@ func (b *denialBed) setLink(i int, up bool) {
 	}
 }
 
-// crossesDown reports whether an EV of a host's port crosses a link that has been down for as long
-// as that.
+// crossesDown reports whether an EV of a host's port crosses a link that has been down for at least
+// the given time.
 func (b *denialBed) crossesDown(from, to *inventory.Host, p *hostapi.Profile, v hostapi.EV,
 	since time.Duration) bool {
 	wire, err := p.Expand(v)

@@ -80,7 +80,7 @@ func (o *Options) checks() []api.ReadinessCheck {
 	return out
 }
 
-// watchDisk publishes what happens to the disk of a controller that is alone, until ctx ends.
+// watchDisk publishes disk events of a single controller until ctx ends.
 func (s *Service) watchDisk(ctx context.Context, o *Options) {
 	var was *cluster.Alarm
 	ticker := time.NewTicker(diskLook)

@@ -147,7 +147,7 @@ func (p *planner) startMultipath(ctx context.Context, o *Options, s store.Store,
 	return nil
 }
 
-// errWrite ends a planner that has decided something which the store may not have.
+// errWrite ends a planner with a decision that the store may lack.
 var errWrite = errors.New("a write to the store failed, and what was decided may not be kept")
 
 // failed waits until a write of the planner fails, and returns false when ctx ends before.

@@ -16,7 +16,7 @@ import (
 	"github.com/weft-sdn/weft/service/cluster"
 )
 
-// pingPath is the path by which controllers prove to each other that they accept connections.
+// pingPath is the HTTP path by which controllers check each other's listeners.
 const pingPath = "/cluster/ping"
 
 // ping opens a new connection to another controller, like a client's request after a fault, and

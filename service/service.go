@@ -42,9 +42,9 @@ type Options struct {
 	Inventory inventory.Inventory
 	// Store keeps resources and decisions; nil: in memory, for as long as the process lives.
 	Store store.Store
-	// Election is the P4Runtime election id, with which this controller takes part in the election
-	// of every switch at once. Default: an id that grows with each start on the store, and a switch
-	// is left to another controller that is primary.
+	// Election is the P4Runtime election id, with which this controller takes part in the election of
+	// every switch at once. Default: an id that grows with each start on the store; the controller
+	// then leaves a switch to a primary controller of another installation.
 	Election southbound.ElectionID
 	// Pipeline is the P4 program of the switches. Default: that of this release.
 	Pipeline *southbound.Pipeline

@@ -45,7 +45,7 @@ func (t *Tenure) Check() error {
 	return nil
 }
 
-// Bound returns a context that ends when the holder must stop, as far as that is known now.
+// Bound returns a context that ends when the holder must stop, by present knowledge.
 func (t *Tenure) Bound(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	if err := t.Check(); err != nil {
 		return nil, nil, err

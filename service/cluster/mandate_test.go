@@ -137,8 +137,8 @@ func TestUnevenFor(t *testing.T) {
 	})
 }
 
-// TestBetterOff: a controller with an alarm yields to another controller that is present, stays and
-// has no alarm.
+// TestBetterOff: a controller with an alarm yields to a present controller without an alarm that
+// stays.
 func TestBetterOff(t *testing.T) {
 	self, alarm := Member{Name: "c1", Alarm: &Alarm{Message: "slow"}}, &Alarm{}
 	for _, c := range []struct {

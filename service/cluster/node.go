@@ -40,8 +40,8 @@ type Config struct {
 	// Alarm, when not nil, returns the fault of this controller that all controllers must know; nil:
 	// no fault.
 	Alarm func() *Alarm
-	// Ping, when not nil, reports why another controller is not reached now, or does not do what this
-	// one asks, in words that stay the same while the reason does.
+	// Ping, when not nil, reports why another controller cannot be reached, or refuses this
+	// controller's requests. Equal reasons have equal words.
 	Ping func(ctx context.Context, m Member) error
 	// Changed, when not nil, receives the old and the new view when this controller's knowledge of the
 	// cluster has changed. Changed must not block.
@@ -120,7 +120,7 @@ func New(c Config) *Node {
 	return &Node{cfg: c, changed: make(chan struct{})}
 }
 
-// View returns what the controller knows, and a channel that is closed when that changes.
+// View returns the controller's present view, and a channel that closes at the next change.
 func (n *Node) View() (View, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -199,7 +199,7 @@ func TestUnevenIsSaid(t *testing.T) {
 	})
 }
 
-// TestSameName: of two controllers of one name the second waits for the first one's end.
+// TestSameName: of two controllers with one name the second waits for the end of the first.
 func TestSameName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBed(t, 1, 1)

@@ -164,8 +164,8 @@ func (m *Member) to(o *Member) (Reach, bool) {
 	return Reach{}, false // or of an earlier controller of that name
 }
 
-// Lost returns why a controller does not reach another one, as it says itself; "": it does, or does
-// not know.
+// Lost returns a controller's own reason for not reaching another controller; "": it reaches that
+// controller, or does not know.
 func (m *Member) Lost(o Member) string {
 	r, _ := m.to(&o)
 	return r.Fault

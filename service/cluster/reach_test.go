@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// TestUnreachedDecider: a decider gives up within two TTLs although it has the store, if the others
-// do not reach it, if it does not reach them, or if the others refuse it. The controller does not
-// take the lead again when it is back. All controllers know what the decider and the others
-// reported about each other.
+// TestUnreachedDecider: a decider with the store gives up within two TTLs if the other controllers
+// do not reach it, if it does not reach them, or if they refuse it. After its return the controller
+// does not take the lead again. All controllers know what the decider and the others reported about
+// each other.
 func TestUnreachedDecider(t *testing.T) {
 	expired := errors.New("its certificate expired")
 	for name, c := range map[string]struct {

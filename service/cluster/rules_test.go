@@ -121,8 +121,8 @@ func connected(names string, but ...string) []Member {
 	return out
 }
 
-// TestServed: a decider serves when it and the controllers that it reaches, and that reach it as
-// far as known, are more than half of all.
+// TestServed: a decider serves if it and the controllers with reach in both directions, as far as
+// known, are more than half of all.
 func TestServed(t *testing.T) {
 	for _, c := range []struct {
 		names string
@@ -149,8 +149,8 @@ func TestServed(t *testing.T) {
 	}
 }
 
-// TestBetter: a controller is better that more reach for certain than may reach this one, or, with
-// an alarm here and none there, as many.
+// TestBetter: a candidate is better if more controllers certainly reach it than may reach this
+// controller; if only this controller has an alarm, as many suffice.
 func TestBetter(t *testing.T) {
 	const reached = "controller b and 2 others reach each other, and this one and 1"
 	for _, c := range []struct{ names, but, want string }{

@@ -45,7 +45,7 @@ type Member struct {
 	Leaving bool `json:"leaving,omitempty"`
 	// Alarm describes a fault of the controller that all must know of; nil: there is none.
 	Alarm *Alarm `json:"alarm,omitempty"`
-	// Reaches reports, by name, which other controllers this controller can reach, as far as known.
+	// Reaches has this controller's known reach to other controllers, by name.
 	Reaches map[string]Reach `json:"reaches,omitempty"`
 
 	// Instance distinguishes a controller from an earlier controller of the same name: the store's

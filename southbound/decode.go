@@ -11,10 +11,9 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Decode returns e by name and in canonical form. An id that the pipeline does
-// not have is [ErrUnknownName]; what is not well formed is [ErrMalformed]. The
-// entity is nil for what this package does not represent (meters, registers,
-// value sets, one-shot action sets) and for a default action that is not set.
+// Decode returns e by name and in canonical form. An unknown id is [ErrUnknownName], a malformed
+// entity [ErrMalformed]. The result is nil for kinds outside of this package (meters, registers,
+// value sets, one-shot action sets) and for an unset default action.
 func (s *Schema) Decode(e *p4v1.Entity) (entry.Entity, error) {
 	switch e := e.GetEntity().(type) {
 	case *p4v1.Entity_TableEntry:

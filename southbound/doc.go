@@ -11,12 +11,11 @@
 //	…
 //	defer s.Close()
 //
-// Package entry is the model of what a switch holds, by the names of the P4
-// program. This package encodes it as P4Runtime messages, and decodes what a
-// switch reports into canonical form (P4Runtime spec §8.4), so that what was
-// written and what is read back compare equal whatever form the switch reports
-// them in. A [Client] does so over any [Transport]: over the gRPC of a Session,
-// or by calls into an embedded switch ([Direct]). The protobuf types stop here.
+// Package entry is the model of a switch's entities, by the names of the P4 program. This package
+// encodes entities as P4Runtime messages, and decodes a switch's reports into canonical form
+// (P4Runtime spec §8.4), so that written and read entities compare equal. A [Client] does so over
+// any [Transport]: over the gRPC of a Session, or by calls into an embedded switch ([Direct]). The
+// protobuf types stop here.
 //
 // The package does not decide what a switch should hold, does not retry a
 // write, and keeps no copy of a switch's tables: those are the business of

@@ -33,8 +33,8 @@ type Ready struct {
 type Backup struct {
 	// Own is the election id of this controller.
 	Own ElectionID
-	// Highest is the highest election id that the switch has ever taken, also from a
-	// controller that has gone; zero when the switch refused a write before it said so.
+	// Highest is the highest election id that the switch has ever taken, also from a controller that
+	// has gone; zero if the switch refused a write before it reported the id.
 	Highest ElectionID
 	// Vacant reports that no controller is primary: the switch waits for an election id
 	// of Highest at least.
@@ -49,7 +49,7 @@ type Backup struct {
 	Pause time.Duration
 }
 
-// Err returns String as an error, which wraps ErrForeign when that is the reason.
+// Err returns String as an error, which wraps ErrForeign for a foreign primary.
 func (b Backup) Err() error {
 	if b.Foreign {
 		return foreignError(b.String())

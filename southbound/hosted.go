@@ -225,8 +225,8 @@ func (h *Hosted) write(ctx context.Context, from place,
 }
 
 // setPipeline carries out a SetForwardingPipelineConfigRequest, as write does. A switch may take
-// longer for it than what is left of the lease, which is renewed meanwhile. The switch would carry
-// out a request that nobody waits for, and so clear what it holds at some later time.
+// longer than the rest of the lease, which is renewed meanwhile. setPipeline waits, because the
+// switch would carry out an abandoned request later, and then clear its entities.
 func (h *Hosted) setPipeline(ctx context.Context, from place,
 	req *p4v1.SetForwardingPipelineConfigRequest) (out *p4v1.SetForwardingPipelineConfigResponse,
 	err error) {

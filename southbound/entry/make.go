@@ -9,8 +9,8 @@ func Number[T ~uint8 | ~uint16 | ~uint32 | ~uint64](name string, v T) Param {
 
 func Address(name string, a netip.Addr) Param { return With(name, Addr(a)) }
 
-// LPM returns the match on a prefix, of IPv4 on that of IPv4-mapped addresses, and none at all when
-// it is everything.
+// LPM returns the match on a prefix; for IPv4 on the prefix of IPv4-mapped addresses, and for ::/0
+// no match.
 func LPM(field string, p netip.Prefix) Match {
 	if p.Addr().Is4() {
 		return Match{Field: field, Kind: MatchLPM, Value: Addr(p.Masked().Addr()),

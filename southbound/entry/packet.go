@@ -9,8 +9,7 @@ type Op uint8
 const (
 	// Send sends the payload out of a port.
 	Send Op = 0
-	// Poll ends a CNP window that is over, and sends the ACK that has become
-	// due.
+	// Poll ends an expired CNP window, and sends a due ACK.
 	Poll Op = 1
 	// State asks for the state of a branch, which a packet-in answers.
 	State Op = 2

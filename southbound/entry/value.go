@@ -76,8 +76,7 @@ func (v Value) Uint64() (uint64, bool) {
 	return n, true
 }
 
-// Addr6 returns the number as an IPv6 address, and false when there is none or
-// it exceeds 128 bits.
+// Addr6 returns the number as an IPv6 address, and false without a number or beyond 128 bits.
 func (v Value) Addr6() (netip.Addr, bool) {
 	var b [16]byte
 	if len(v) == 0 || len(v) > len(b) {
@@ -87,8 +86,7 @@ func (v Value) Addr6() (netip.Addr, bool) {
 	return netip.AddrFrom16(b), true
 }
 
-// MAC returns the number as an Ethernet address, and false when there is none
-// or it exceeds 48 bits.
+// MAC returns the number as an Ethernet address, and false without a number or beyond 48 bits.
 func (v Value) MAC() (m [6]byte, ok bool) {
 	if len(v) == 0 || len(v) > len(m) {
 		return m, false
@@ -117,9 +115,9 @@ func (v Value) String() string {
 	return "0x" + s
 }
 
-// text writes a value of the field or parameter of a name: numbers up to 64
-// bits in decimal, wider ones as IPv6 addresses, and those of 33 to 48 bits
-// whose name ends in "_addr" as Ethernet addresses.
+// text writes a value of the field or parameter of a name: numbers up to 64 bits in decimal, wider
+// numbers as IPv6 addresses, and numbers of 33 to 48 bits with a name in "_addr" as Ethernet
+// addresses.
 func text(name string, v Value) string {
 	if len(v) > 8 {
 		if a, ok := v.Addr6(); ok {

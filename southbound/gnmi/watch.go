@@ -116,8 +116,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// refused reports whether a switch that was asked for the states of its ports has none to tell:
-// asking again soon is of no use.
+// refused reports whether a switch does not support port states, so that a repeated request is
+// useless for a while.
 func refused(err error) bool {
 	switch status.Code(err) {
 	case codes.Unimplemented, codes.InvalidArgument, codes.NotFound, codes.PermissionDenied,

@@ -100,8 +100,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestFallback checks that a target which does not take everything is asked for each path alone, in
-// the modes of the dialect, and that the report says what came of it.
+// TestFallback: a target that refuses a subscription is asked for each path alone, in the modes of
+// the dialect, and the report has the outcome.
 func TestFallback(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unimplemented, codes.InvalidArgument} {
 		x := &target{takes: func(path string, mode gpb.SubscriptionMode) error {

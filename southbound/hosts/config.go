@@ -20,8 +20,8 @@ type Config struct {
 	Software string
 	// MaxHosts is how many hosts are known at a time, connected or not. Default 131,072.
 	MaxHosts int
-	// MaxStrangers is how many connections there may be on which no host has said hello. More are
-	// refused; each of these ends within two HelloTimeouts unless a host says hello. Default 1,024.
+	// MaxStrangers bounds the connections without a Hello of a host. Further connections are refused;
+	// each connection without a Hello ends within two HelloTimeouts. Default 1,024.
 	MaxStrangers int
 	// MaxEvents and MaxCounts are elements in one message of a host. Default 1,024 and 8,192.
 	MaxEvents, MaxCounts int

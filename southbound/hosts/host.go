@@ -112,7 +112,7 @@ func (h *Host) Next(now time.Time) (u *hostapi.Update, wake time.Time) {
 			delete(h.refused, key)
 		}
 	}
-	// Every turn refuses another profile, or another part of a profile, or is the last turn.
+	// Every turn refuses one more profile or part of a profile, or is the last turn.
 	for range 2*(len(h.desired.Profiles)+len(h.desired.CC)) + 2 {
 		target := h.target()
 		if target == nil || h.held.state != nil && target == h.held.state {

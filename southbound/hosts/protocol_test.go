@@ -249,8 +249,8 @@ func TestBadHosts(t *testing.T) {
 
 func make3[T any](x T) []T { return []T{x, x, x} }
 
-// TestWhyAStreamEnded: the note of a host that has gone tells a lost stream from an ended one, and
-// has no error of gRPC.
+// TestWhyAStreamEnded: the note about a gone host distinguishes a lost stream from an ended stream,
+// without a gRPC error.
 func TestWhyAStreamEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for want, end := range map[error]func(c *client) error{

@@ -104,8 +104,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// door accepts connections. One on which no host has said hello yet makes no room for another: of
-// many hosts that connect at once, some are served at a time.
+// door accepts connections. A connection without a Hello makes no room for a new connection: the
+// server serves some of many simultaneous hosts at a time.
 type door struct{ net.Listener }
 
 // Accept implements [net.Listener].

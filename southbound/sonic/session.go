@@ -17,8 +17,8 @@ import (
 
 // Config defines how to reach a switch and how to treat it.
 type Config struct {
-	// Config is that of every switch; PortOf must be set. What is of P4Runtime in it means nothing
-	// here, and NoPortState leaves the states and counters of ports alone.
+	// Config is the common configuration of switches; PortOf must be set. Its P4Runtime fields have no
+	// meaning here, and NoPortState turns off port states and counters.
 	southbound.Config
 	// ApplyTime is how long the switch may take from CONFIG_DB to APPL_DB. Default 5 s.
 	ApplyTime time.Duration

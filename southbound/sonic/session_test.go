@@ -608,8 +608,8 @@ func TestNeighbors(t *testing.T) {
 	})
 }
 
-// TestSIDCounters: the counters of SIDs come with those of ports, once the switch has SIDs, and a
-// stream that the switch has refused until then costs the others nothing.
+// TestSIDCounters: SID counters arrive with port counters once the switch has SIDs; the stream that
+// the switch refused until then does not disturb other streams.
 func TestSIDCounters(t *testing.T) {
 	on(t, func(b *bed) {
 		want := func(what string, all map[netip.Prefix]gnmi.SID) {
@@ -671,8 +671,8 @@ func TestRowNames(t *testing.T) {
 	})
 }
 
-// TestRouteOfVRF: a route of another VRF than the default one counts as held without a look at
-// APPL_DB, whose table has the routes of the default VRF.
+// TestRouteOfVRF: a route outside of the default VRF counts as held without a look at APPL_DB,
+// whose table has routes of the default VRF alone.
 func TestRouteOfVRF(t *testing.T) {
 	on(t, func(b *bed) {
 		red := entry.RowOf("STATIC_ROUTE", "Vrf-red|fcbb:bbbb:31::/48",

@@ -1,7 +1,7 @@
 // Package sonictest has a SONiC switch for tests: the databases of package sonicdb, with daemons
-// that bring local SIDs and routes from CONFIG_DB to APPL_DB, and that do wrong what those of
-// August 2026 do: names of ports and SIDs that counters go by are read once, and a Set may answer
-// an error and take effect.
+// that copy local SIDs and routes from CONFIG_DB to APPL_DB, with the faults of August 2026: the
+// daemons read names of ports and SIDs with counters once, and a Set may take effect and return an
+// error.
 package sonictest
 
 import (
@@ -51,7 +51,7 @@ type Warts struct {
 	CannotTrim bool
 }
 
-// New returns a switch with ports, which are up, named as given, and with rows that are not Weft's.
+// New returns a switch with the named ports, all up, and with rows of its own.
 func New(interfaces ...string) *Switch {
 	ports, states := make(Table), make(Table)
 	for i, name := range interfaces {

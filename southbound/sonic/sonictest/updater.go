@@ -40,7 +40,7 @@ func Updater(release string) sonicdb.Updater {
 	}
 }
 
-// change is one JSON Patch operation on the path from one state of a table to another.
+// change is one JSON Patch operation between two states of a table.
 type change struct {
 	op   string
 	path []string // table, row and field, as far as the operation goes

@@ -12,9 +12,9 @@ const (
 	awaitPause = 200 * time.Millisecond
 )
 
-// Await calls f again while it returns [ErrUnavailable], as that of a store whose leader changes,
-// for half a minute; failed gets the first such error. f may be called again after a write whose
-// outcome is unknown. A disk without room does not go away by waiting.
+// Await repeats f while f returns [ErrUnavailable], as during a change of the store's leader, for
+// half a minute; failed gets the first such error. Await may repeat f after a write with an unknown
+// outcome. Await does not wait for room on a disk.
 func Await(ctx context.Context, failed func(error), f func() error) error {
 	for begun, told := time.Now(), false; ; {
 		err := f()

@@ -42,8 +42,8 @@ func (s *slowStore) List(ctx context.Context, prefix string) ([]store.Record, in
 	return records, revision, err
 }
 
-// TestShadow: a shadow has what the store had at a moment that it names, keeps it while the store
-// does not answer, and reads nothing again that has not changed.
+// TestShadow: a shadow has the store's content at a named revision, keeps the content while the
+// store does not answer, and reads only changed records again.
 func TestShadow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

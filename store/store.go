@@ -1,5 +1,5 @@
-// Package store keeps the controller's records: what clients want, and what
-// the controller has decided and must remember across restarts.
+// Package store keeps the controller's records: the specs of clients, and decisions of the
+// controller that must survive restarts.
 //
 // A [Store] is a small part of what etcd offers: keys in one order, a revision
 // that grows with every change, conditional writes, and a watch that starts
@@ -119,9 +119,9 @@ type Op struct {
 // reserveKey marks the context of what may take from the reserve of a store.
 type reserveKey struct{}
 
-// WithReserve returns a context whose writes a store also takes when its disk is nearly full, from
-// what it holds back for them: it is for what keeps controllers and their network going, and not
-// for what clients ask.
+// WithReserve returns a context whose writes a store also takes when its disk is nearly full, by
+// its reserve. The reserve is for writes that keep controllers and their network running, not for
+// requests of clients.
 func WithReserve(ctx context.Context) context.Context {
 	return context.WithValue(ctx, reserveKey{}, true)
 }

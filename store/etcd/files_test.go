@@ -89,8 +89,8 @@ func TestOtherMachines(t *testing.T) {
 	}
 }
 
-// TestWhyTheServerEnded: the reason is the server's own word, or what it has broken down with: on
-// data that are damaged, unless the disk or the network is to blame or it has run before.
+// TestWhyTheServerEnded: the reason is the server's own message, or the error that broke it:
+// damaged data, unless the disk or the network failed, or the server has run before.
 func TestWhyTheServerEnded(t *testing.T) {
 	exit := errors.New("exit status 2")
 	full := "write: " + unix.ENOSPC.Error()

@@ -47,8 +47,8 @@ func answering(get func(context.Context) error, of func() ([]string, error)) *cl
 	return &clientv3.Client{KV: kv{get: get}, Maintenance: status{of: of}}
 }
 
-// TestHealth: an etcd is asked once a healthPause, has healthTimeout to answer, and is what its
-// last answer says.
+// TestHealth: the health check asks an etcd once a healthPause, waits healthTimeout, and reports
+// the last answer.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		other := errors.New("other")

@@ -19,7 +19,7 @@ type core struct {
 	fields  []zapcore.Field
 }
 
-// removal is part of etcd's message when the other members have removed this member. etcd then
+// removal is a part of etcd's message after the other members have removed this member. etcd then
 // stops without an error.
 const removal = "data-dir used by this member must be removed"
 

@@ -158,8 +158,8 @@ func initial(e *embed.Config) (*content, error) {
 		empty: true, fresh: true}, nil
 }
 
-// join reports how a member starts: with the others for the first time, in place of a member whose
-// data was lost, or with its own data, which must be the data that the others expect.
+// join reports how a member starts: for the first time together with the others, in place of a
+// member with lost data, or with its own data, which must match the expectation of the others.
 func (p *Peers) join(ctx context.Context, has *content) (state string, err error) {
 	if len(p.Members) == 1 {
 		return embed.ClusterStateFlagNew, nil

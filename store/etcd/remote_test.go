@@ -91,8 +91,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// TestDefaultLimits: an etcd with the limits that one has by default takes what is written at once,
-// however many records or octets that are, and a record of a MiB.
+// TestDefaultLimits: an etcd with default limits takes writes of any number of records and octets
+// at once, and a record of a MiB.
 func TestDefaultLimits(t *testing.T) {
 	_, endpoint := serveEtcd(t)
 	s := connect(t, Remote{Endpoints: []string{endpoint}})

@@ -294,8 +294,8 @@ func (s *Store) Guarded(key string, revision int64) store.Store {
 	return &g
 }
 
-// writable returns why nothing more can be kept. What frees room is always allowed, with the small
-// records that a deletion leaves, and so is what may take from the reserve.
+// writable returns the reason for refusing a write. Writes that free room are always allowed, with
+// the small records of a deletion, and so are writes with the reserve.
 func (s *Store) writable(ctx context.Context, ops ...clientv3.Op) error {
 	if s.free == nil || store.MayUseReserve(ctx) || !slices.ContainsFunc(ops, clientv3.Op.IsPut) ||
 		slices.ContainsFunc(ops, clientv3.Op.IsDelete) {

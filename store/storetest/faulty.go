@@ -35,8 +35,8 @@ func (f *Faulty) Hang() {
 	})
 }
 
-// Answer has a function make every write from now on, by apply, and say what came of it: it may do
-// so late, twice or not at all, and say something else. nil: writes are made.
+// Answer sets a function that carries out every later write by apply, and returns the outcome: the
+// function may call apply late, twice or never, and may return a wrong outcome. nil: plain writes.
 func (f *Faulty) Answer(answer func(ctx context.Context, apply func() error) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

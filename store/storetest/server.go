@@ -390,7 +390,7 @@ func (l *tenancy) expire(early bool) {
 	}
 	l.over = true
 	for key, revision := range l.keys {
-		// Another process has written the key since, so the key belongs to that process's lease.
+		// Since then another process has written the key, which belongs to that process's lease.
 		_, _ = s.records.Delete(context.Background(), key, revision)
 	}
 }

@@ -34,10 +34,9 @@ type ClosRequest struct {
 	// Tiers sets the tier of nodes for which the tier differs from the distance in links to the
 	// nearest leaf, for example if a leaf connects to the top of the fabric.
 	Tiers map[NodeID]int
-	// MaxTiers is the number of tiers that the fabric is built with, 2 at least
-	// when there is a path from leaf to leaf; 0: as many as there seem to be. A
-	// switch that has lost its links down then is in no tier, instead of above
-	// the top.
+	// MaxTiers is the number of tiers that the fabric is built with, at least 2 with paths from leaf
+	// to leaf; 0: the number that the links show. With MaxTiers a switch without links down is in no
+	// tier, instead of above the top.
 	MaxTiers int
 	Planes   PlaneRule
 	// Previous is what was seen before, if anything: the nodes it knows keep

@@ -330,8 +330,8 @@ func TestClosPlanesByAdminGroup(t *testing.T) {
 
 func first(a, _ LinkID) LinkID { return a }
 
-// A switch that has lost all its leaves does not rise above those it hangs on,
-// and a plane that is torn does not become two, for who remembers.
+// With the previous view a switch without leaves does not rise above its neighbors, and a divided
+// plane does not become two planes.
 func TestClosRemembers(t *testing.T) {
 	w, edges := clos(2, 2, 2, 2)
 	before := mustClos(t, w.Build(), ClosRequest{Leaves: edges})

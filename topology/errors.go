@@ -13,8 +13,7 @@ var (
 	// ErrBranchLimit reports that a node can be reached, but only by way of nodes
 	// that have no branch left.
 	ErrBranchLimit = errors.New("no branch left on the way to the node")
-	// ErrNotLeaf reports that paths were asked of a node that is no leaf, or not
-	// one in the plane.
+	// ErrNotLeaf reports a request for paths of a node that is no leaf of the plane.
 	ErrNotLeaf = errors.New("node is not a leaf in the plane")
 	// ErrTooManyPaths reports that a fabric has more paths than a limit.
 	ErrTooManyPaths = errors.New("too many paths")

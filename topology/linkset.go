@@ -23,8 +23,8 @@ type linkSet struct {
 type linkIndex struct {
 	links []*Link // in order
 	seed  maphash.Seed
-	// slots have the places of links, from 1; 0 is empty. A link is at the first free slot from that
-	// of its hash on. Their number is a power of two, and at least a third are empty.
+	// slots has the places of links, from 1; 0 is empty. A link is at the first free slot from its
+	// hash on. The number of slots is a power of two; at least a third are empty.
 	slots []uint32
 }
 
@@ -90,7 +90,7 @@ func (s *linkSet) own() {
 	s.shared = false
 }
 
-// all returns the links in any order, of which there are at most most.
+// all returns the links in any order, and an upper bound of their number.
 func (s *linkSet) all() (links iter.Seq[*Link], most int) {
 	return func(yield func(*Link) bool) {
 		for _, l := range s.changed {

@@ -80,8 +80,8 @@ func linksBetween(links []*Link, nodes int, local, remote []int32) (starts, oppo
 	}
 	opposite = make([]int32, len(starts))
 	starts = append(starts, int32(len(links)))
-	// Groups come in the order of their local node, and those of each node in the order of their
-	// remote one: who looks for the one that runs back passes what comes before it once.
+	// Groups are ordered by local node, then by remote node, so that the search for opposite groups
+	// passes each group once.
 	for g := range opposite {
 		opposite[g] = -1
 		i := starts[g]

@@ -132,8 +132,8 @@ func (p PathSet) Even() bool {
 	return true
 }
 
-// Straight reports whether the paths are those of a regular plane of two tiers: path i goes up by
-// ascent i of the source leaf, and down by ascent i of the destination's.
+// Straight reports whether path i goes up by ascent i of the source leaf and down by ascent i of
+// the destination leaf, as in a regular plane of two tiers.
 func (p PathSet) Straight() bool {
 	if p.hops != 2 || !p.s.single || !p.d.single {
 		return false

@@ -66,7 +66,7 @@ func (c *climb) up(v int32) bool {
 	return slices.ContainsFunc(c.rank.choices(v), c.by)
 }
 
-// by finds the link above a node whose upper end is that of e.
+// by tries e as the link above a node, and reports whether its upper end leads to the tree.
 func (c *climb) by(e edge) bool {
 	u := e.node
 	if c.failed[u] {

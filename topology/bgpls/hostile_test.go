@@ -141,7 +141,7 @@ func (s *foreignSession) last(t *testing.T, code, subcode byte) {
 	s.conn.Close()
 }
 
-// TestLimitsOfAll: each limit counts what it says, and what is withdrawn or said again counts once.
+// TestLimitsOfAll: each limit counts its objects; a withdrawn or repeated object counts once.
 func TestLimitsOfAll(t *testing.T) {
 	o := device(1, 2, 3)
 	all, err := o.advertisements()

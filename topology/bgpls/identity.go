@@ -99,8 +99,8 @@ func parseNodeID(id topology.NodeID) (instance uint64, d wire.NodeDescriptor, er
 	return instance, d, nil
 }
 
-// NodeID returns the id of the node of an autonomous system that has an IPv4
-// address as its router-id, as OSPF, "direct" and "static" nodes do.
+// NodeID returns the id of an autonomous system's node with an IPv4 router-id, as OSPF, "direct"
+// and "static" nodes have.
 func NodeID(asn uint32, routerID netip.Addr) topology.NodeID {
 	return nodeID(0, &wire.NodeDescriptor{ASN: asn, IGPRouterID: string(routerID.AsSlice())})
 }

@@ -14,9 +14,9 @@ var innerNetwork = netip.MustParsePrefix("127.83.0.0/16")
 
 var innerText = regexp.MustCompile(`\b127\.83\.\d{1,3}\.\d{1,3}\b(:\d+)?`)
 
-// A logHandler passes on what GoBGP logs, with the configured addresses of peers
-// in place of those of the relays. What GoBGP takes for information is for
-// debugging here: the speaker itself reports the states of sessions.
+// A logHandler passes on GoBGP's log, with the configured addresses of peers in place of the
+// relays' addresses. GoBGP's information level becomes debug, because the speaker itself reports
+// the states of sessions.
 type logHandler struct {
 	to   slog.Handler
 	name func(netip.Addr) (peerKey, bool) // of a neighbor

@@ -30,7 +30,7 @@ type relay struct {
 	established func()
 	deliver     func(*wire.Update)
 
-	// cutting is set before the peer's connection is made to fail because of it.
+	// cutting is set before the relay breaks the peer's connection for that reason.
 	cutting atomic.Pointer[cut]
 
 	mu       sync.Mutex
@@ -43,7 +43,7 @@ type relay struct {
 	emptied, serverGone chan struct{}
 }
 
-// emptying bounds the wait for a server that has something for a peer that is gone.
+// emptying bounds the wait for a server with data for a gone peer.
 const emptying = time.Second
 
 // updateKeepalive is the least time between KEEPALIVEs in place of UPDATEs.

@@ -140,7 +140,7 @@ func built(devices ...*Objects) *topology.Snapshot {
 	return b.Build()
 }
 
-// like reports whether a snapshot has the content of another and is not stale.
+// like returns a check: a snapshot equals the wanted snapshot and is not stale.
 func like(want *topology.Snapshot) func(*topology.Snapshot) bool {
 	return func(got *topology.Snapshot) bool {
 		d := topology.Compare(want, got)

@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// NodeAttributes are those of RFC 9552 section 5.3.1 and of RFC 9514 section
-// 3. The local router-ids occur with links and prefixes too.
+// NodeAttributes has the attributes of RFC 9552 section 5.3.1 and RFC 9514 section 3. Local
+// router-ids also occur with links and prefixes.
 type NodeAttributes struct {
 	// MSDs are the maximum SID depths of the node (RFC 8814).
 	MSDs  []MSD

@@ -9,8 +9,7 @@ import (
 type Update struct {
 	Reachable   []Received
 	Unreachable []Received
-	// Attribute is the value of the BGP-LS Attribute, nil when the message has
-	// none. It is a part of what was parsed.
+	// Attribute is the value of the BGP-LS Attribute, or nil. It is a slice of the parsed message.
 	Attribute []byte
 	// EndOfRIB reports that the message is the End-of-RIB marker of the family
 	// (RFC 4724 section 2).

@@ -77,7 +77,8 @@ The interfaces are the ports of the host in the order of the planes of the inven
 		"seg6: address of the switch behind each interface")
 	f.StringVar(&a.file, "path-file", "", "pathfile: the file")
 	f.StringVar(&a.address, "address", "",
-		"pathfile, simulator, --self-probes: IPv6 address of the host's queue pairs")
+		"pathfile, simulator, --self-probes: IPv6 address of the host's queue pairs (default the first "+
+			"global one of the interfaces)")
 	f.StringSliceVar(&a.libraries, "library", []string{"libibverbs.so.1", "libmrc.so"},
 		"mrc_ctl: files of the vendor's library, those that others need first")
 	f.StringVar(&a.program, "library-program", "weft-dl",
@@ -107,7 +108,10 @@ func (a *hostAgent) open(log *slog.Logger) (*backend, error) {
 		return wrong("--interface has %d names, want 1 to %d", len(a.interfaces), hostapi.MaxPort)
 	}
 	if a.address == "" && (a.selfProbes || a.backend == "simulator" || a.backend == "pathfile") {
-		return wrong("--address is missing: want the IPv6 address of the host's queue pairs")
+		if a.address = globalAddress(a.interfaces); a.address == "" {
+			return wrong("--address is missing, and %s has none: want the IPv6 address of the host's queue "+
+				"pairs", strings.Join(a.interfaces, ", "))
+		}
 	}
 	var address netip.Addr
 	if err := read("address", a.address, &address); err != nil {
@@ -162,6 +166,24 @@ func (a *hostAgent) open(log *slog.Logger) (*backend, error) {
 		return &backend{}, nil
 	}
 	return wrong("--backend: %.80q, want mrc_ctl, pathfile, seg6 or simulator", a.backend)
+}
+
+// globalAddress returns the first global IPv6 address of some interfaces; "": there is none.
+func globalAddress(interfaces []string) string {
+	for _, name := range interfaces {
+		i, err := net.InterfaceByName(name)
+		if err != nil {
+			continue
+		}
+		addresses, _ := i.Addrs()
+		for _, a := range addresses {
+			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is6() &&
+				p.Addr().IsGlobalUnicast() {
+				return p.Addr().String()
+			}
+		}
+	}
+	return ""
 }
 
 // backend is what follows the controller.

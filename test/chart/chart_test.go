@@ -174,9 +174,11 @@ func check(t *testing.T, document []byte) {
 		}
 	case *appsv1.DaemonSet:
 		pod = &o.Spec.Template.Spec
-		if add := pod.Containers[0].SecurityContext.Capabilities.Add; len(add) != 1 ||
-			add[0] != "NET_RAW" {
-			t.Errorf("a NIC gets the capabilities %v: want NET_RAW alone", add)
+		may := map[string][]corev1.Capability{"nic": {"NET_RAW"}, "agent": {"NET_ADMIN", "NET_RAW"}}
+		for _, c := range pod.Containers[0].SecurityContext.Capabilities.Add {
+			if name := pod.Containers[0].Name; !slices.Contains(may[name], c) {
+				t.Errorf("container %s gets the capability %s: want %v at most", name, c, may[name])
+			}
 		}
 	default:
 		return
@@ -235,6 +237,12 @@ func TestRefused(t *testing.T) {
 		{"bgpRouterIds: [192.0.2.1]", "want one for each of replicas"},
 		{"nic: {enabled: true}", "nic.nodes: want the address"},
 		{"nic: {enabled: true, nodes: {gpu1: {}}}", "address"},
+		{"agent: {enabled: true}", "agent.controller: want host:port"},
+		{"agent: {enabled: true, controller: here}", "controller"},
+		{"agent: {enabled: true, controller: \"a:1\"}", "agent.interfaces: want"},
+		{"agent: {enabled: true, controller: \"a:1\", interfaces: [e1], backend: seg6}",
+			"agent.gateways: want one for each"},
+		{"agent: {backend: nic}", "backend"},
 	} {
 		v := map[string]any{}
 		if err := yaml.Unmarshal([]byte(c.values), &v); err != nil {

@@ -35,7 +35,7 @@ func TestFactsOfTheController(t *testing.T) {
 			goroutines)
 	}
 
-	composed := regexp.MustCompile(`\b(\w+)\.New\(&c\.env\)`)
+	composed := regexp.MustCompile(`\b(\w+)\.New\(&c\.env\b`)
 	features := make(map[string]bool)
 	for _, m := range composed.FindAllStringSubmatch(read("controller/features.go"), -1) {
 		features[m[1]] = true

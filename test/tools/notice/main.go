@@ -24,7 +24,7 @@ import (
 )
 
 // allowed are the licences that go together with Apache-2.0, MIT and BSD: they ask for a notice.
-// OFL-1.1 is that of typefaces, which may be part of any program that does not sell them alone.
+// OFL-1.1 lets any program contain a typeface that nobody sells alone.
 var allowed = []string{"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-2-Clause-Views", "BSD-3-Clause",
 	"BSL-1.0", "CC0-1.0", "ISC", "MIT", "MIT-0", "OFL-1.1", "Unlicense", "Zlib"}
 

@@ -161,7 +161,7 @@ func causesOf(view reflect.Type, at []int, c api.Condition) []api.Cause {
 // for causes.
 func TestKnownHasAll(t *testing.T) {
 	s, _ := newFabricServer(t, ev.ModeStructured)
-	k, err := s.known(t.Context())
+	k, err := Known(t.Context(), &s.cfg, s.controller)
 	if err != nil {
 		t.Fatal(err)
 	}

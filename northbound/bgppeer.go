@@ -36,14 +36,14 @@ func (s *Server) registerBGPPeers() {
 		Description: "The speakers that the topology is learned from, as configured, and their " +
 			"sessions, in the order of address and port.",
 	}), func(context.Context, *struct{}) (*struct{ Body api.List[api.BGPPeer] }, error) {
-		return &struct{ Body api.List[api.BGPPeer] }{api.List[api.BGPPeer]{Items: s.bgpPeers()}}, nil
+		return &struct{ Body api.List[api.BGPPeer] }{api.List[api.BGPPeer]{Items: bgpPeers(&s.cfg)}}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-bgp-peer", Method: http.MethodGet, Security: asks(access.Read),
 		Path: path + "/{name}", Tags: []string{"network"},
 		Summary: "Get a BGP-LS peer", Errors: []int{404},
 	}), func(_ context.Context, in *BGPPeerParam) (*struct{ Body api.BGPPeer }, error) {
-		all := s.bgpPeers()
+		all := bgpPeers(&s.cfg)
 		i := slices.IndexFunc(all, func(p api.BGPPeer) bool { return p.Name == in.Name })
 		if i < 0 {
 			return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no BGP-LS peer %q",
@@ -53,12 +53,12 @@ func (s *Server) registerBGPPeers() {
 	})
 }
 
-func (s *Server) bgpPeers() []api.BGPPeer {
+func bgpPeers(cfg *Config) []api.BGPPeer {
 	out := []api.BGPPeer{}
-	if s.cfg.BGP == nil {
+	if cfg.BGP == nil {
 		return out
 	}
-	for _, p := range s.cfg.BGP.Peers() {
+	for _, p := range cfg.BGP.Peers() {
 		if p.LastFault != nil {
 			fault := *p.LastFault
 			fault.Reason, p.LastFault = plain.Text(fault.Reason), &fault

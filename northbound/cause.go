@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,13 +15,24 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/northbound/causes"
-	"github.com/weft-sdn/weft/topology"
 )
+
+// Causes knows what is wrong, and why; [causes.Watcher] does. Callers must not change the results.
+type Causes interface {
+	// Causes returns the causes of now.
+	Causes(ctx context.Context) ([]api.Cause, error)
+	// Last returns the causes that were found last, and when; the zero time: none were looked for yet.
+	Last() ([]api.Cause, time.Time)
+}
+
+// noCauses looks for no causes.
+type noCauses struct{}
+
+func (noCauses) Causes(context.Context) ([]api.Cause, error) { return []api.Cause{}, nil }
+func (noCauses) Last() (all []api.Cause, at time.Time)       { return nil, at }
 
 // registerCauses registers what is wrong, and why.
 func (s *Server) registerCauses() {
-	s.causes = causes.NewWatcher(s.known, s.cfg.Now)
-	s.metrics.causes = s.causes
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "list-causes", Method: http.MethodGet, Security: asks(access.TenantRead),
 		Path: "/v1/causes", Tags: []string{"controller"}, Summary: "List what is wrong, and why",
@@ -46,7 +54,7 @@ func (s *Server) registerCauses() {
 			"repair or replace, what says so, and the hosts and jobs concerned.",
 		Errors: []int{422, 503},
 	}), func(ctx context.Context, in *PageParams) (*listOf[api.Cause], error) {
-		all, err := s.causes.Causes(ctx)
+		all, err := s.cfg.Causes.Causes(ctx)
 		if err != nil {
 			return nil, problemOf(err)
 		}
@@ -78,132 +86,13 @@ func causePage(in *PageParams, all []api.Cause) (*listOf[api.Cause], error) {
 func (s *Server) causesFor(ctx context.Context) ([]api.Cause, error) {
 	by := access.Of(ctx)
 	if by.May(access.Read) {
-		return s.causes.Causes(ctx)
+		return s.cfg.Causes.Causes(ctx)
 	}
 	var k causes.Known
 	all, q := s.kinds(), kind.Query{Keep: by.Owns}
 	err := errors.Join(
 		fill(ctx, &k.Groups, all, q), fill(ctx, &k.Tenants, all, q), fill(ctx, &k.PFCPolicies, all, q))
 	return causes.Find(&k), err
-}
-
-// fill reads the resources of the kind that has a view.
-func fill[V any](ctx context.Context, into *[]V, all []*kind.Kind, q kind.Query) (err error) {
-	*into, err = kind.ViewsOf[V](ctx, all, q)
-	return err
-}
-
-// known reads all that causes are found in.
-func (s *Server) known(ctx context.Context) (*causes.Known, error) {
-	all, any := s.kinds(), kind.Query{}
-	k := &causes.Known{
-		Loopbacks: make(map[topology.NodeID]string), Attached: make(map[string]api.SwitchPort),
-	}
-	if err := errors.Join(
-		fill(ctx, &k.Switches, all, any), fill(ctx, &k.Nodes, all, any), fill(ctx, &k.Planes, all, any),
-		fill(ctx, &k.Links, all, kind.Query{Filter: api.LinkFilter{Wrong: true}}),
-		fill(ctx, &k.Hosts, all, any), fill(ctx, &k.Suspects, all, any),
-		fill(ctx, &k.Profiles, all, kind.Query{Filter: api.EVProfileFilter{Degraded: true}}),
-		fill(ctx, &k.Groups, all, any), fill(ctx, &k.SRv6Policies, all, any),
-		fill(ctx, &k.Tenants, all, any), fill(ctx, &k.PFCPolicies, all, any),
-		fill(ctx, &k.Silences, all, any), fill(ctx, &k.Networks, all, any),
-		fill(ctx, &k.Jobs, all, any), fill(ctx, &k.Leases, all, any),
-		fill(ctx, &k.Maintenances, all, any), fill(ctx, &k.Notifications, all, any),
-		fill(ctx, &k.Ports, all, kind.Query{Filter: api.WantedPorts{}}),
-	); err != nil {
-		return nil, err
-	}
-	ready, err := readiness(ctx, s.controller, s.cfg.Multipath, s.cfg.BGP, s.kept())
-	if err != nil {
-		return nil, err
-	}
-	k.Checks, k.Who = ready.Checks, s.lastWriter(ctx)
-	if k.Dependents, err = s.controller.Dependents(ctx); err != nil {
-		return nil, err
-	}
-	k.Project = s.controller.Members().Of
-	k.Peers = s.bgpPeers()
-	if s.cfg.Multipath != nil {
-		f, err := s.cfg.Multipath.Fabric(ctx)
-		if err != nil {
-			return nil, err
-		}
-		k.Fabric = &f
-	}
-	if s.cfg.Planes != nil {
-		if k.Balance, err = s.cfg.Planes.Balance(ctx, 0); err != nil {
-			return nil, err
-		}
-	}
-	for _, n := range s.controller.Topology().Nodes {
-		if n.Loopback.IsValid() {
-			k.Loopbacks[n.ID] = n.Loopback.String()
-		}
-	}
-	inv := s.controller.Inventory()
-	for i := range inv.Hosts {
-		h := &inv.Hosts[i]
-		k.Attached[h.Address.String()] = api.SwitchPort{Switch: h.Switch, Port: h.Port}
-	}
-	return k, nil
-}
-
-// lastWriter returns a function that looks in the audit log for who has written a resource last.
-// The function reads the log at its first call.
-func (s *Server) lastWriter(ctx context.Context) func(object string) (string, time.Time) {
-	if s.cfg.Access == nil || s.cfg.Access.Log == nil {
-		return nil
-	}
-	type writer struct {
-		by string
-		at time.Time
-	}
-	last := sync.OnceValue(func() map[string]writer { // by path
-		all, err := s.cfg.Access.Log.Records(ctx)
-		if err != nil {
-			s.cfg.Log.Warn("causes name nobody", "reason", err)
-		}
-		found := make(map[string]writer)
-		for _, r := range all {
-			path, _, _ := strings.Cut(r.ServiceRequest.Path, "?")
-			if plain, err := url.PathUnescape(path); err == nil && r.Outcome == api.AuditSuccess {
-				found[plain] = writer{r.SessionInfo.User.Identity, r.Timestamp}
-			}
-		}
-		return found
-	})
-	return func(object string) (string, time.Time) {
-		w := last()["/v1/"+object]
-		return w.by, w.at
-	}
-}
-
-// WatchCauses looks for causes until ctx ends, and publishes events when one begins or ends.
-// publish numbers events, as those of the controller; found takes the causes after each look.
-func (s *Server) WatchCauses(
-	ctx context.Context, publish func(api.Event), found func(context.Context, []api.Cause),
-) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for at := s.events.from(""); ; {
-			var all []numbered
-			var woken <-chan struct{}
-			all, at, woken = s.events.after(at, s.cfg.Now())
-			for i := range all {
-				if !strings.HasPrefix(string(all[i].Type), "cause.") {
-					s.causes.Changed()
-				}
-			}
-			select {
-			case <-woken:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	s.causes.Run(ctx, publish, found)
-	<-done
 }
 
 var (

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/weft-sdn/weft/access"
@@ -35,7 +34,7 @@ func TestCauses(t *testing.T) {
 	s, f := newFabricServer(t, ev.ModeStructured)
 	now := epochStart
 	s.cfg.Now = func() time.Time { return now }
-	s.registered(t)
+	s.watch()
 	all, _ := causesAt(t, s, "")
 	before := len(all)
 	for i := range all {
@@ -92,11 +91,12 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// registered makes the watcher of the server take its clock of now.
-func (s *Server) registered(t *testing.T) {
-	t.Helper()
-	s.causes = causes.NewWatcher(s.known, s.cfg.Now)
-	s.metrics.causes = s.causes
+// watch gives the server causes, by its clock of now.
+func (s *Server) watch() {
+	s.cfg.Causes = causes.NewWatcher(func(ctx context.Context) (*causes.Known, error) {
+		return Known(ctx, &s.cfg, s.controller)
+	}, s.cfg.Now)
+	s.metrics.causes = s.cfg.Causes
 }
 
 // TestCausesOfMembers: a project member gets the problems of its own resources, and no causes of
@@ -142,41 +142,12 @@ func TestCausesOfMembers(t *testing.T) {
 	}
 }
 
-// TestWatchCauses: a change that an event tells of is looked at soon, and becomes an event itself;
-// events of causes make no look.
-func TestWatchCauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, c, _ := newTestServer(t)
-		s.cfg.Now = time.Now
-		s.registered(t)
-		ctx, end := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		ignore := func(context.Context, []api.Cause) {}
-		go func() { defer close(done); s.WatchCauses(ctx, s.events.Publish, ignore) }()
-		time.Sleep(time.Second)
-		synctest.Wait()
-		c.Mu.Lock()
-		c.Down["n6"] = true
-		c.Mu.Unlock()
-		s.events.Publish(api.Event{Type: api.EventSwitchChanged, Object: "n6"})
-		time.Sleep(200 * time.Millisecond)
-		synctest.Wait()
-		kept := s.events.kept()
-		last := kept[len(kept)-1]
-		if last.Type != api.EventCauseBegan || last.Object != "switch/n6" {
-			t.Errorf("the last event is %v", last)
-		}
-		end()
-		<-done
-	})
-}
-
 // TestLastWriter: the last successful write of a resource names its writer; failures, and other
 // resources, do not count.
 func TestLastWriter(t *testing.T) {
 	s, _, _ := newTestServer(t)
 	s.cfg.Access = nil
-	if s.lastWriter(t.Context()) != nil {
+	if lastWriter(t.Context(), &s.cfg) != nil {
 		t.Error("a server without an audit log knows writers")
 	}
 	s.cfg.Access = &access.Control{Log: audit.NewLog(store.NewMemory(), "c1", nil)}
@@ -196,7 +167,7 @@ func TestLastWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	last := s.lastWriter(t.Context())
+	last := lastWriter(t.Context(), &s.cfg)
 	for object, want := range map[string]string{"links/a,1~b,1": "bob", "links/a,2~b,2": "dan",
 		"links/a,3~b,3": ""} {
 		if by, at := last(object); by != want || at.IsZero() != (want == "") {

@@ -64,6 +64,8 @@ type Config struct {
 	Multipath Multipath
 	// BGP is the BGP-LS speaker. Default: none, and there are no peers.
 	BGP BGP
+	// Causes knows what is wrong, and why. Default: nobody looks, and nothing is.
+	Causes Causes
 	// Cluster is the controllers that share a store. Default: none, and none are listed.
 	Cluster Cluster
 	// Certificates returns those that the controller's connections use. Default: none are listed.

@@ -37,9 +37,11 @@ var _ Controller = (*controller.Controller)(nil)
 
 // kinds returns all kinds. Without an MRC fabric, the MRC kinds show the network's hosts, links and
 // nodes (see [mrc.Plain]).
-func (s *Server) kinds() []*kind.Kind {
-	if s.cfg.Multipath == nil {
-		return append(s.controller.Kinds(), mrc.Plain(s.controller)...)
+func (s *Server) kinds() []*kind.Kind { return kindsOf(&s.cfg, s.controller) }
+
+func kindsOf(cfg *Config, c Controller) []*kind.Kind {
+	if cfg.Multipath == nil {
+		return append(c.Kinds(), mrc.Plain(c)...)
 	}
-	return append(s.controller.Kinds(), s.cfg.Multipath.Kinds()...)
+	return append(c.Kinds(), cfg.Multipath.Kinds()...)
 }

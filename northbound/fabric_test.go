@@ -34,6 +34,7 @@ func newFabricServer(t testing.TB, mode ev.Mode) (*Server, fakeFabric) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.watch()
 	return s, fakeFabric{m}
 }
 

@@ -160,6 +160,7 @@ func newTestServer(t testing.TB, change ...func(*Config)) (*Server, *fakeControl
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.watch()
 	return s, f, events
 }
 

@@ -34,7 +34,7 @@ func (s *Server) registerHealth() {
 			"when not. A check that is advisory does not count: a peer that was in sync and is lost " +
 			"leaves the controller with the topology that it learned.",
 	}), func(ctx context.Context, _ *struct{}) (*readinessOutput, error) {
-		view, err := readiness(ctx, s.controller, s.cfg.Multipath, s.cfg.BGP, s.kept())
+		view, err := readiness(ctx, s.controller, s.cfg.Multipath, s.cfg.BGP, kept(&s.cfg))
 		if err != nil {
 			return nil, problemOf(err)
 		}
@@ -50,11 +50,11 @@ func (s *Server) registerHealth() {
 }
 
 // kept are the checks of what the controller keeps changes in.
-func (s *Server) kept() []api.ReadinessCheck {
-	if s.cfg.Cluster == nil {
+func kept(cfg *Config) []api.ReadinessCheck {
+	if cfg.Cluster == nil {
 		return nil
 	}
-	return s.cfg.Cluster.Readiness()
+	return cfg.Cluster.Readiness()
 }
 
 // readiness returns whether the controller is in sync, and what it waits for.

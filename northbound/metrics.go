@@ -16,7 +16,6 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/neighbor"
 	"github.com/weft-sdn/weft/internal/certs"
-	"github.com/weft-sdn/weft/northbound/causes"
 )
 
 // Requests counts the requests to the API and the load by clients. Servers of one process with
@@ -79,7 +78,7 @@ type metrics struct {
 	certs      func() []certs.Certificate
 	now        func() time.Time
 	events     *Events
-	causes     *causes.Watcher // nil: this controller does not decide
+	causes     Causes // nil: this controller does not decide
 	more       []prometheus.Collector
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/controller/kind"
-	"github.com/weft-sdn/weft/northbound/causes"
 	"github.com/weft-sdn/weft/telemetry"
 )
 
@@ -31,7 +30,6 @@ type Server struct {
 	api        huma.API
 	metrics    *metrics
 	limiter    *limiter
-	causes     *causes.Watcher // nil in a server of stale answers
 	portText   portText
 	stopping   sync.Once
 	closing    chan struct{} // closed when the server stops: streams end
@@ -45,6 +43,10 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	}
 	s.controller, s.events, s.members = controller, events, controller.Members
 	s.metrics.controller, s.metrics.events = controller, events
+	if s.cfg.Causes == nil {
+		s.cfg.Causes = noCauses{}
+	}
+	s.metrics.causes = s.cfg.Causes
 	s.engine.missing = func(c *exchange) {
 		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
 	}

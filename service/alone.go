@@ -111,7 +111,7 @@ func (a *alone) again(ctx context.Context) (p *planner) {
 		next, err := a.begin(ctx)
 		if err == nil {
 			p = next
-			p.publish(api.Event{Time: time.Now().UTC(), Type: api.EventStoreRecovered,
+			p.events.publish(api.Event{Time: time.Now().UTC(), Type: api.EventStoreRecovered,
 				Message: "changes are taken again, from what the store has"})
 			begun()
 		}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/runner"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/northbound/causes"
 	"github.com/weft-sdn/weft/southbound/hosts"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/telemetry"
@@ -37,6 +39,7 @@ type planner struct {
 	multipath  *runner.Runner    // nil: there is no MRC fabric
 	planes     *telemetry.Planes // of multipath
 	streams    *hosts.Server     // to its hosts
+	causes     *causes.Watcher
 	server     *northbound.Server
 	telemetry  *telemetry.Store
 	counts     time.Duration // between the counts that a host reports; 0: none does
@@ -45,7 +48,7 @@ type planner struct {
 	notary     *audit.Notary
 	log        *slog.Logger
 	network    *network
-	publish    func(api.Event)
+	events     *journal
 	// called before EVs are decided for another topology; nil: nothing is
 	before func(context.Context)
 }
@@ -54,13 +57,21 @@ type planner struct {
 type journal struct {
 	ring    *northbound.Events
 	publish func(api.Event)
+	changed chan struct{} // gets one after events that may begin or end a cause
 }
 
 func (o *Options) newJournal() *journal {
-	j := &journal{ring: northbound.NewEvents(eventRing, time.Now())}
+	j := &journal{ring: northbound.NewEvents(eventRing, time.Now()), changed: make(chan struct{}, 1)}
 	j.publish = numbered(func(e api.Event) {
 		o.Log.Info(e.Message, "event", e.Type, "object", e.Object)
 		j.ring.Publish(e)
+		if strings.HasPrefix(string(e.Type), "cause.") {
+			return
+		}
+		select {
+		case j.changed <- struct{}{}:
+		default:
+		}
 	})
 	return j
 }
@@ -73,7 +84,7 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 	standby *controller.Standby) (*planner, error) {
 	bounds := &o.Inventory.API.Access.Audit
 	p := &planner{store: s, keep: audit.Keep{Octets: bounds.Octets, Age: bounds.Age.D()}, log: o.Log,
-		network: newNetwork(speaker.Topology(), o.described), publish: events.publish}
+		network: newNetwork(speaker.Topology(), o.described), events: events}
 	multipath := newMultipath(&o.Inventory)
 	var err error
 	if p.notary, err = audit.NewNotary(s, bounds.Noted); err != nil {
@@ -102,6 +113,11 @@ func newPlanner(ctx context.Context, o *Options, s store.Store, current func() e
 	if served.Access, err = o.API.Access.Kept(ctx, s, o.Log); err != nil {
 		return nil, err
 	}
+	facts := served
+	p.causes = causes.NewWatcher(func(ctx context.Context) (*causes.Known, error) {
+		return northbound.Known(ctx, &facts, p.controller)
+	}, time.Now)
+	served.Causes = p.causes
 	p.server, err = northbound.New(served, p.controller, events.ring)
 	return p, err
 }
@@ -176,14 +192,14 @@ func (p *planner) run(ctx context.Context, l net.Listener) error {
 	group.Go(func() error { p.readTunnels(ctx, p.telemetry); return nil })
 	group.Go(func() error { p.readFabric(ctx, p.telemetry); return nil })
 	group.Go(func() error {
-		p.server.WatchCauses(ctx, p.publish, p.controller.SetCauses)
+		p.causes.Run(ctx, p.events.changed, p.events.publish, p.controller.SetCauses)
 		return nil
 	})
 	group.Go(func() error { return p.network.run(ctx) })
 	group.Go(func() error { return follow(ctx, &p.network.merged, p.controller.SetTopology) })
 	if p.multipath != nil {
 		group.Go(func() error { return p.multipath.Run(ctx, p.streams) })
-		group.Go(func() error { p.planes.Watch(ctx, p.publish); return nil })
+		group.Go(func() error { p.planes.Watch(ctx, p.events.publish); return nil })
 		group.Go(func() error { p.readProfiles(ctx, p.telemetry, p.counts); return nil })
 		group.Go(func() error {
 			return follow(ctx, &p.network.merged, func(ctx context.Context, s *topology.Snapshot) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	engine "github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/northbound/causes"
 	"github.com/weft-sdn/weft/northbound/northboundtest"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -191,6 +192,10 @@ func newFakeAPI(change ...func(*northbound.Config)) (*fakeAPI, error) {
 	}
 	a := &fakeAPI{fakeController: newFakeController(), events: northbound.NewEvents(16, began),
 		watched: make(chan struct{}, 16)}
+	facts := cfg
+	cfg.Causes = causes.NewWatcher(func(ctx context.Context) (*causes.Known, error) {
+		return northbound.Known(ctx, &facts, a.fakeController)
+	}, cfg.Now)
 	server, err := northbound.New(cfg, a.fakeController, a.events)
 	if err != nil {
 		return nil, err

@@ -22,9 +22,8 @@ const (
 // Watcher knows the causes of now, and says when one begins or ends. Its methods may be called from
 // any goroutine.
 type Watcher struct {
-	look    func(context.Context) (*Known, error)
-	now     func() time.Time
-	changed chan struct{}
+	look func(context.Context) (*Known, error)
+	now  func() time.Time
 
 	// one is held by who looks.
 	one chan struct{}
@@ -39,22 +38,15 @@ type Watcher struct {
 func NewWatcher(
 	look func(context.Context) (*Known, error), now func() time.Time,
 ) *Watcher {
-	return &Watcher{look: look, now: now, changed: make(chan struct{}, 1), one: make(chan struct{}, 1)}
+	return &Watcher{look: look, now: now, one: make(chan struct{}, 1)}
 }
 
-// Changed has the watcher look again soon.
-func (w *Watcher) Changed() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
-}
-
-// Run looks again and again until ctx ends. A look that fails changes nothing: what was known goes
-// on. tell gets an event when a cause begins or ends, or becomes worse or better; it must not wait
+// Run looks again and again until ctx ends: soon after each changed, and now and then without. A
+// look that fails changes nothing: what was known goes on. tell gets an event when a cause begins or ends, or becomes worse or better; it must not wait
 // for anything. found gets all causes after each look.
 func (w *Watcher) Run(
-	ctx context.Context, tell func(api.Event), found func(context.Context, []api.Cause),
+	ctx context.Context, changed <-chan struct{}, tell func(api.Event),
+	found func(context.Context, []api.Cause),
 ) {
 	w.mu.Lock()
 	w.tell = tell
@@ -71,7 +63,7 @@ func (w *Watcher) Run(
 		pause := time.NewTimer(max(lookAfter, lookShare*w.now().Sub(began)))
 		idle := time.NewTimer(lookEvery)
 		select {
-		case <-w.changed:
+		case <-changed:
 			idle.Stop()
 			select {
 			case <-pause.C:

@@ -23,10 +23,12 @@ type watching struct {
 	takes time.Duration
 	n     int // looks
 	said  []string
+
+	changes chan struct{}
 }
 
 func watch(t *testing.T) *watching {
-	w := &watching{}
+	w := &watching{changes: make(chan struct{}, 1)}
 	w.Watcher = NewWatcher(func(context.Context) (*Known, error) {
 		w.mu.Lock()
 		w.n++
@@ -42,9 +44,17 @@ func watch(t *testing.T) *watching {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); w.Run(ctx, tell, func(context.Context, []api.Cause) {}) }()
+	go func() { defer close(done); w.Run(ctx, w.changes, tell, func(context.Context, []api.Cause) {}) }()
 	t.Cleanup(func() { end(); <-done })
 	return w
+}
+
+// changed has the watcher look again soon.
+func (w *watching) changed() {
+	select {
+	case w.changes <- struct{}{}:
+	default:
+	}
 }
 
 // set changes what is known.
@@ -52,7 +62,7 @@ func (w *watching) set(k Known, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known, w.err = k, err
-	w.Changed()
+	w.changed()
 }
 
 // looks returns how often the watcher has looked.
@@ -140,7 +150,7 @@ func TestWatcherLooks(t *testing.T) {
 				case <-stop:
 					return
 				case <-time.After(time.Millisecond):
-					w.Changed()
+					w.changed()
 				}
 			}
 		}()

@@ -2,9 +2,6 @@ package mrc
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -17,6 +14,7 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/northbound"
+	"github.com/weft-sdn/weft/northbound/causes"
 	"github.com/weft-sdn/weft/store"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -26,21 +24,17 @@ func causesBy(t *testing.T, c northbound.Controller, m northbound.Multipath) fun
 	t.Helper()
 	cfg := northbound.DefaultConfig()
 	cfg.Multipath, cfg.Now = m, time.Now
-	s, err := northbound.New(cfg, c, northbound.NewEvents(16, time.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := causes.NewWatcher(func(ctx context.Context) (*causes.Known, error) {
+		return northbound.Known(ctx, &cfg, c)
+	}, time.Now)
 	return func() []api.Cause {
 		t.Helper()
 		time.Sleep(time.Second) // an answer may be some time old
-		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
-			"http://localhost/v1/causes", nil))
-		var all api.List[api.Cause]
-		if err := json.Unmarshal(w.Body.Bytes(), &all); err != nil || w.Code != http.StatusOK {
-			t.Fatalf("%d %s", w.Code, w.Body)
+		found, err := all.Causes(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		return all.Items
+		return found
 	}
 }
 

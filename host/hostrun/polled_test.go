@@ -22,9 +22,11 @@ type echo struct {
 
 func (*echo) Advance(time.Duration) (next time.Duration, pending bool) { return 0, false }
 
-func (e *echo) Receive(_ time.Duration, port int, frame []byte) {
-	e.n++
-	e.r.Send(port, frame)
+func (e *echo) ReceiveAll(_ time.Duration, port int, frames [][]byte) {
+	for _, f := range frames {
+		e.n++
+		e.r.Send(port, f)
+	}
 }
 
 func (*echo) RegisterMR(uint64, uint32, []byte, verbs.Access) (*verbs.Region, error) {

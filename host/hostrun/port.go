@@ -160,20 +160,24 @@ func (r *Runner) queue(port int, frames [][]byte) {
 // handle handles frames on the runner's goroutine.
 func (r *Runner) handle(port int, frames [][]byte) {
 	r.last = r.Now()
-	for _, octets := range frames {
-		r.take(port, octets)
-	}
+	r.take(port, frames...)
 }
 
-// take hands a frame to the endpoint, or answers it.
-func (r *Runner) take(port int, octets []byte) {
+// take hands frames to the endpoint, or answers them.
+func (r *Runner) take(port int, frames ...[]byte) {
 	o := &r.out[port-1]
-	answer, mine := o.link.receive(octets)
-	if !mine {
-		r.Endpoint.Receive(r.last, port, octets)
-	} else if len(answer) > 0 {
-		r.append(o, answer)
+	for _, octets := range frames {
+		answer, mine := o.link.receive(octets)
+		switch {
+		case !mine:
+			r.batch = append(r.batch, octets)
+		case len(answer) > 0:
+			r.append(o, answer)
+		}
 	}
+	r.Endpoint.ReceiveAll(r.last, port, r.batch)
+	clear(r.batch)
+	r.batch = r.batch[:0]
 }
 
 // receive handles a frame and those that wait behind it.

@@ -13,7 +13,8 @@ import (
 // Endpoint is a host of some transport, with ports numbered from 1.
 type Endpoint interface {
 	Advance(now time.Duration) (next time.Duration, pending bool)
-	Receive(now time.Duration, port int, frame []byte)
+	// ReceiveAll takes frames that arrived by a port together, and keeps none.
+	ReceiveAll(now time.Duration, port int, frames [][]byte)
 	RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Access) (*verbs.Region, error)
 }
 
@@ -50,6 +51,7 @@ type Runner struct {
 	arrivals
 	refused uint64        // frames that ports did not take
 	last    time.Duration // when the last frame came
+	batch   [][]byte      // of take
 	busy    time.Duration // when there was something to do last
 	regions []region
 	writes  []*writing

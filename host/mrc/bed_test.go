@@ -22,6 +22,10 @@ type bed struct {
 	planes []plane
 	pool   [][]byte
 	tap    func(now time.Duration, from, port int, frame []byte) (drop bool)
+	// together is how long a port of a host waits for more frames before the host gets them; 0: the
+	// host gets each by itself.
+	together time.Duration
+	waiting  map[[2]int][][]byte // by host and port
 }
 
 type plane struct {
@@ -170,8 +174,24 @@ func (l *bed) send(from, port int, now time.Duration, frame []byte) {
 }
 
 func (l *bed) receive(to, port int, frame []byte) {
-	l.hosts[to].Receive(l.Now(), port, frame)
-	l.pool = append(l.pool, frame)
+	if l.together == 0 {
+		l.hosts[to].Receive(l.Now(), port, frame)
+		l.pool = append(l.pool, frame)
+		return
+	}
+	at := [2]int{to, port}
+	if l.waiting == nil {
+		l.waiting = make(map[[2]int][][]byte)
+	}
+	if l.waiting[at] = append(l.waiting[at], frame); len(l.waiting[at]) > 1 {
+		return
+	}
+	l.At(l.Now()+l.together, func() {
+		frames := l.waiting[at]
+		l.waiting[at] = nil
+		l.hosts[to].ReceiveAll(l.Now(), port, frames)
+		l.pool = append(l.pool, frames...)
+	})
 }
 
 // evOf is the entropy value of a frame without outer header.

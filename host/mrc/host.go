@@ -29,6 +29,7 @@ type Host struct {
 	ops      endpointOps
 	// selfProbes have come back and wait for PollSelfProbe.
 	selfProbes queue.Ring[SelfProbe]
+	together   together
 
 	// queue pairs with posted work, in the order they take turns: from turn on, then from 0
 	active []*QP

@@ -32,6 +32,7 @@ type QP struct {
 
 	requester
 	responder
+	owed owed
 }
 
 func newQP(h *Host, cfg QPConfig) *QP {

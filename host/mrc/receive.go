@@ -126,7 +126,7 @@ func (q *QP) receive(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	case packet.OpMRCNACK:
 		return q.receiveNACK(now, p)
 	}
-	q.sack(now, p) // a probe
+	q.sack(now, questionOf(p)) // a probe
 	return 0, true
 }
 

@@ -94,6 +94,13 @@ func shapeOf(o packet.Opcode) (s shape, ok bool) {
 
 // receiveRequest handles a request packet. It returns the reason when the packet is not executed.
 func (q *QP) receiveRequest(now time.Duration, p *packet.MRC) (Refusal, bool) {
+	if q.join(now, p) {
+		return 0, true
+	}
+	q.host.placeTogether(now)
+	if q.state != qpReady {
+		return RefusedQPState, false
+	}
 	psn := p.BTH.PSN
 	standing := q.standing(psn)
 	if standing == outside {
@@ -123,10 +130,15 @@ func (q *QP) receiveRequest(now time.Duration, p *packet.MRC) (Refusal, bool) {
 
 	s, known := shapeOf(p.BTH.Opcode)
 	f, ok := q.execute(p, s, known)
+	return q.executed(now, arrivalOf(p, s), f, ok)
+}
+
+// executed notes a request that was executed, or has the fault f.
+func (q *QP) executed(now time.Duration, a arrival, f fault, ok bool) (Refusal, bool) {
 	switch {
 	case ok:
 		q.counters.RequestsReceived++
-		q.counters.PayloadReceived += uint64(len(p.Payload))
+		q.counters.PayloadReceived += uint64(a.octets)
 	case f.reason == RefusedResource:
 		// Its memory does not answer now. NACKs would use up the retries of the peer in a few round
 		// trips, so the packet counts as lost.
@@ -134,17 +146,17 @@ func (q *QP) receiveRequest(now time.Duration, p *packet.MRC) (Refusal, bool) {
 	default:
 		q.fault, q.faulted = f, true // before any other there is: packets after that were dropped above
 	}
-	q.tracker.receive(psn)
-	if p.BTH.AckReq {
-		q.ackReqs.set(psn)
+	q.tracker.receive(a.psn)
+	if a.asks {
+		q.ackReqs.set(a.psn)
 	}
-	if s.last {
-		q.lasts.set(psn)
+	if a.last {
+		q.lasts.set(a.psn)
 	}
-	q.rcvdBytes += uint64(nominalSize(int(p.UDP.Length)))
-	q.sackTrigger += max(len(p.Payload), q.cfg.MinAckPacket)
+	q.rcvdBytes += uint64(nominalSize(a.length))
+	q.sackTrigger += max(a.octets, q.cfg.MinAckPacket)
 	q.counters.MaxOOO = max(q.counters.MaxOOO, q.ooo)
-	q.progress(now, p)
+	q.progress(now, a.question)
 	return f.reason, ok
 }
 
@@ -162,11 +174,8 @@ func (q *QP) execute(p *packet.MRC, s shape, known bool) (f fault, ok bool) {
 		if !region.Admits(q.cfg.Domain, p.RETH.VA, n) {
 			return fault{p.BTH.PSN, packet.NAKRemoteAccess, RefusedRemoteAccess}, false
 		}
-		switch err := q.place(region, p); {
-		case errors.Is(err, verbs.ErrLater):
-			return fault{reason: RefusedResource}, false
-		case err != nil:
-			return fault{p.BTH.PSN, packet.NAKRemoteOperational, RefusedOperational}, false
+		if err := q.place(region, p); err != nil {
+			return unplaced(p.BTH.PSN, err), false
 		}
 	}
 	if s.immediate {
@@ -174,6 +183,14 @@ func (q *QP) execute(p *packet.MRC, s shape, known bool) (f fault, ok bool) {
 			solicited: p.BTH.Solicited})
 	}
 	return fault{}, true
+}
+
+// unplaced is what follows from an error of memory.
+func unplaced(psn uint32, err error) fault {
+	if errors.Is(err, verbs.ErrLater) {
+		return fault{reason: RefusedResource}
+	}
+	return fault{psn, packet.NAKRemoteOperational, RefusedOperational}
 }
 
 // place writes the payload of a packet, once: what a write has placed whose packet was dropped, the
@@ -235,7 +252,7 @@ func (q *QP) keep(m immediate) {
 
 // progress moves the cumulative acknowledgement as far as it goes after a packet that was received,
 // completes what that completes, and sends the SACK, the transport ACK and the NAK that are due.
-func (q *QP) progress(now time.Duration, p *packet.MRC) {
+func (q *QP) progress(now time.Duration, p question) {
 	advanced, asked, failed := false, false, false
 	for !failed && q.advance() {
 		advanced = true
@@ -254,13 +271,15 @@ func (q *QP) progress(now time.Duration, p *packet.MRC) {
 		}
 	}
 	// asked: an earlier packet asked, and this one closes the gap before it (§7.5.2).
-	if asked || p.BTH.AckReq || p.BTH.Retransmission || marked(p) ||
-		q.sackTrigger > q.cfg.SACKThreshold {
+	due := asked || p.asks || p.retransmission || p.marked || q.sackTrigger > q.cfg.SACKThreshold
+	later := due && !failed && q.owe(p, asked)
+	if due && !later {
 		q.sack(now, p)
 	} else {
-		q.noteUnsacked(p.BTH.PSN, advanced)
+		q.noteUnsacked(p.psn, advanced)
 	}
 	switch {
+	case later:
 	case failed:
 		q.counters.NAKsSent++
 		q.transportACK(now, q.fault.psn, packet.NAKSyndrome(q.fault.code))
@@ -293,7 +312,7 @@ func (q *QP) deliver(now time.Duration) bool {
 // that asks for an ACK gets the ACK when the cumulative acknowledgement reaches the packet.
 func (q *QP) acknowledgeDuplicate(now time.Duration, p *packet.MRC) {
 	q.counters.Duplicates++
-	q.sack(now, p)
+	q.sack(now, questionOf(p))
 	if packet.PSNDiff(p.BTH.PSN, q.cack) <= 0 {
 		q.ack(now)
 	} else if p.BTH.AckReq {
@@ -306,7 +325,7 @@ func (q *QP) acknowledgeDuplicate(now time.Duration, p *packet.MRC) {
 func (q *QP) receiveTrimmed(now time.Duration, p *packet.MRC, s standing) Refusal {
 	q.counters.Trimmed++
 	if s == duplicate || !q.cfg.Local.TrimNACK {
-		q.sack(now, p) // says that the packet has arrived before, or at least what has
+		q.sack(now, questionOf(p)) // says that the packet has arrived before, or at least what has
 	}
 	if q.cfg.Local.TrimNACK {
 		reason := packet.NACKTrimmed

@@ -8,24 +8,23 @@ import (
 
 // sack sends a SACK for a packet (OCP MRC 1.0, tables 7-6 and 7-15), whether that is a request or a
 // reliability probe.
-func (q *QP) sack(now time.Duration, p *packet.MRC) {
+func (q *QP) sack(now time.Duration, p question) {
 	path, ok := q.controlPath(now)
 	if !ok {
 		return
 	}
 	q.counters.SACKsSent++
 	q.sackTrigger = 0
-	probe := p.BTH.Opcode == packet.OpMRCProbe
 	base := q.sackBase()
 	s := packet.SETH{
-		Entropy:    p.EV(),
+		Entropy:    p.ev,
 		SPDCID:     uint16(q.cfg.QPN),
 		DPDCID:     uint16(q.cfg.RemoteQPN),
 		CackPSN:    q.cack,
 		SACKOffset: packet.PSNOffset(base, q.cack),
 		SACKBitmap: q.sackBits(base),
 	}
-	if marked(p) {
+	if p.marked {
 		s.Mark = packet.MarkSkipOnce
 	}
 	if q.cfg.dynamicMPR() {
@@ -39,24 +38,40 @@ func (q *QP) sack(now time.Duration, p *packet.MRC) {
 			q.counters.PenaltiesSent++
 		}
 	}
-	ts := timestampOf(p)
 	bth := packet.MRCBTH{Opcode: packet.OpMRCSACK, PKey: q.host.cfg.ControlPKey,
-		DestQPN: q.cfg.RemoteQPN, PSN: q.cack, Retransmission: p.BTH.Retransmission}
+		DestQPN: q.cfg.RemoteQPN, PSN: q.cack, Retransmission: p.retransmission}
 	switch {
-	case probe:
-		s.Probe, s.AckPSNOffset = true, int16(p.PETH.ProbeID)
+	case p.probe:
+		s.Probe, s.AckPSNOffset = true, p.probeID
 		bth.PSN = 0 // reserved in answers to probes
-	case p.Trim != packet.NotTrimmed && q.standing(p.BTH.PSN) != duplicate:
+	case p.trimmed && q.standing(p.psn) != duplicate:
 		// The packet did not arrive, so the SACK must not acknowledge the packet: the offset 0
 		// acknowledges cack_psn.
 	default:
-		s.AckPSNOffset = packet.PSNOffset(p.BTH.PSN, q.cack)
+		s.AckPSNOffset = packet.PSNOffset(p.psn, q.cack)
 	}
-	n.Timestamp = q.reflect(now, ts, path.Port)
+	n.Timestamp = q.reflect(now, p.sent, path.Port)
 	s.SetNSCC(n)
 	out := q.host.prepare(q.cfg.RemoteAddr, path, q.host.cfg.Wire.DSCP.Control, packet.NotECT)
 	out.BTH, out.SETH = bth, s
 	q.host.transmit(now, path.Port)
+}
+
+// question is what a SACK repeats of the packet or probe that it answers.
+type question struct {
+	psn                                 uint32
+	ev                                  packet.EV
+	sent                                timestamp
+	asks, retransmission, marked, probe bool
+	trimmed                             bool
+	probeID                             int16
+}
+
+func questionOf(p *packet.MRC) question {
+	return question{psn: p.BTH.PSN, ev: p.EV(), sent: timestampOf(p), asks: p.BTH.AckReq,
+		retransmission: p.BTH.Retransmission, marked: marked(p),
+		probe: p.BTH.Opcode == packet.OpMRCProbe, trimmed: p.Trim != packet.NotTrimmed,
+		probeID: int16(p.PETH.ProbeID)}
 }
 
 // nack refuses a packet by a NACK, whose UDP length is that of the whole packet if that was trimmed

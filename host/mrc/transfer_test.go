@@ -87,6 +87,7 @@ var trivial = ends{
 func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 	hosts := 2 + int(seed%3)
 	l := newBed(t, seed, hosts, 1+int(seed%4))
+	l.together = []time.Duration{0, time.Microsecond, 20 * time.Microsecond}[seed%3]
 	rng := l.rng
 	for i := range l.planes {
 		p := &l.planes[i]

@@ -164,3 +164,9 @@ func (n *NIC) Receive(now time.Duration, port int, frame []byte) {
 	n.adapt(now)
 	n.Host.Receive(now, port, frame)
 }
+
+// ReceiveAll is mrc.Host's.
+func (n *NIC) ReceiveAll(now time.Duration, port int, frames [][]byte) {
+	n.adapt(now)
+	n.Host.ReceiveAll(now, port, frames)
+}

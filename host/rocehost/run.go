@@ -23,8 +23,12 @@ type runner struct {
 // onePort is a host with a port.
 type onePort struct{ *rc.Host }
 
-// Receive takes a frame.
-func (h onePort) Receive(now time.Duration, _ int, frame []byte) { h.Host.Receive(now, frame) }
+// ReceiveAll takes frames.
+func (h onePort) ReceiveAll(now time.Duration, _ int, frames [][]byte) {
+	for _, f := range frames {
+		h.Receive(now, f)
+	}
+}
 
 // sendQueue is the writes of a queue pair.
 type sendQueue struct {

@@ -9,6 +9,8 @@ import (
 	"math"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weft-sdn/weft/host/verbs"
 )
 
 // memory accesses the memory of a process by a descriptor opened by the process. After exec the
@@ -66,6 +68,11 @@ func (r *region) WriteAt(p []byte, offset int64) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// WriteMany is WriteAt for several parts, which peers have sent together.
+func (r *region) WriteMany(parts []verbs.Part, base uint64) (n int, err error) {
+	return r.mover.writeMany(parts, r.is.Addr-base)
 }
 
 // has reports whether n octets from an address of the process lie inside the region.

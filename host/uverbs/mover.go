@@ -36,12 +36,16 @@ type mover struct {
 	waits  *patience
 	user   *user
 	jobs   chan job
-	ended  chan struct{}
-	state  atomic.Uint32 // moverFree, ...
+	// Made once: a method value is an allocation each time.
+	reads, writes job
+	ended         chan struct{}
+	state         atomic.Uint32 // moverFree, ...
 	// buffer holds the octets of a job. The mover owns it while the job lasts: the buffers of the NIC
 	// are in use again when the NIC has not waited.
 	buffer []byte
-	err    error // of the last job
+	spans  []span // of the job
+	err    error  // of the last job
+	moved  int    // accesses of the last job that were made
 
 	// of the NIC's goroutine
 	gaveUp   bool
@@ -58,28 +62,34 @@ const (
 	moverLeft // the NIC has not waited for the job
 )
 
-// job is an access.
-type job struct {
-	move func(p []byte, at uint64) error
-	at   uint64
-	n    int
-	many []*gather // messages to be read one after the other, in place of one access
+// job is what a mover does with the octets of each span.
+type job func(p []byte, at uint64) error
+
+// span is memory that several accesses follow each other in, with its place in the buffer.
+type span struct {
+	at       uint64
+	from, to int // in the buffer
+	accesses int
 }
 
 // newMover starts a mover of the memory of a process; close ends it.
 func newMover(m *memory, w *patience, u *user) *mover {
 	v := &mover{memory: m, waits: w, user: u, jobs: make(chan job, 1), ended: make(chan struct{})}
+	v.reads, v.writes = m.read, m.write
 	go v.run()
 	return v
 }
 
 func (m *mover) run() {
 	defer close(m.ended)
-	for j := range m.jobs {
-		if j.many != nil {
-			m.err = m.readMany(j.many)
-		} else {
-			m.err = j.move(m.buffer[:j.n], j.at)
+	for move := range m.jobs {
+		m.err, m.moved = nil, 0
+		for i := range m.spans {
+			s := &m.spans[i]
+			if m.err = move(m.buffer[s.from:s.to], s.at); m.err != nil {
+				break
+			}
+			m.moved += s.accesses
 		}
 		if m.state.CompareAndSwap(moverWorks, moverFree) {
 			m.waits.done <- struct{}{}
@@ -105,7 +115,8 @@ func (m *mover) free() {
 	m.state.Store(moverFree)
 }
 
-// begin prepares a job of n octets. Without an error the buffer has room for n octets.
+// begin prepares a job of n octets. Without an error the buffer has room for n octets, and the job
+// has no spans yet.
 func (m *mover) begin(n int) error {
 	switch {
 	case m.gaveUp:
@@ -118,7 +129,27 @@ func (m *mover) begin(n int) error {
 	default:
 		m.buffer = make([]byte, max(n, aheadOctets))
 	}
+	m.spans = m.spans[:0]
 	return nil
+}
+
+// span adds an access to the job, and returns its part of the buffer. An access that begins in the
+// last span or right behind it prolongs the span: the kernel takes longer for an access than for
+// its octets.
+func (m *mover) span(at uint64, n int) []byte {
+	from := 0
+	if k := len(m.spans) - 1; k >= 0 {
+		s := &m.spans[k]
+		if at >= s.at && at-s.at <= uint64(s.to-s.from) {
+			from = s.from + int(at-s.at)
+			s.to = max(s.to, from+n)
+			s.accesses++
+			return m.buffer[from:][:n]
+		}
+		from = s.to
+	}
+	m.spans = append(m.spans, span{at: at, from: from, to: from + n, accesses: 1})
+	return m.buffer[from:][:n]
 }
 
 // packetOctets is the greatest payload of a packet.
@@ -139,40 +170,47 @@ func (m *mover) do(j job) error {
 
 // write writes p to an address of the process.
 func (m *mover) write(p []byte, at uint64) error {
-	if err := m.begin(len(p)); err != nil {
-		return err
-	}
-	copy(m.buffer[:len(p)], p)
-	err := m.do(job{move: m.memory.write, at: at, n: len(p)})
-	if errors.Is(err, verbs.ErrLater) {
-		m.underway = &verbs.Underway{}
-		return m.underway
-	}
+	_, err := m.writeMany([]verbs.Part{{VA: at, Octets: p}}, 0)
 	return err
+}
+
+// writeMany writes parts at base + VA. n is how many were written before an error.
+func (m *mover) writeMany(parts []verbs.Part, base uint64) (n int, err error) {
+	for n < len(parts) {
+		end, octets := n, 0
+		for end < len(parts) && (end == n || octets+len(parts[end].Octets) <= aheadOctets) {
+			octets += len(parts[end].Octets)
+			end++
+		}
+		if err := m.begin(octets); err != nil {
+			return n, err
+		}
+		for _, p := range parts[n:end] {
+			copy(m.span(base+p.VA, len(p.Octets)), p.Octets)
+		}
+		switch err := m.do(m.writes); {
+		case errors.Is(err, verbs.ErrLater):
+			m.underway = &verbs.Underway{}
+			return n, m.underway
+		case err != nil:
+			return n + m.moved, err
+		}
+		n = end
+	}
+	return n, nil
 }
 
 // read fills p with the octets at an address of the process.
 func (m *mover) read(p []byte, at uint64) error {
-	err := m.begin(len(p))
-	if err == nil {
-		err = m.do(job{move: m.memory.read, at: at, n: len(p)})
+	if err := m.begin(len(p)); err != nil {
+		return err
 	}
+	octets := m.span(at, len(p))
+	err := m.do(m.reads)
 	if err == nil {
-		copy(p, m.buffer[:len(p)])
+		copy(p, octets)
 	}
 	return err
-}
-
-// readMany reads messages of one element each.
-func (m *mover) readMany(messages []*gather) error {
-	n := 0
-	for _, g := range messages {
-		if err := m.memory.read(m.buffer[n:n+int(g.total)], g.list[0].address()); err != nil {
-			return err
-		}
-		n += int(g.total)
-	}
-	return nil
 }
 
 // smallOctets is the size of messages that the NIC reads when it takes them from the ring, all of a
@@ -185,12 +223,22 @@ func (m *mover) fetch(messages []*gather) {
 	for _, g := range messages {
 		n += int(g.total)
 	}
-	if m.begin(n) != nil || m.do(job{many: messages}) != nil {
+	if m.begin(n) != nil {
 		return
 	}
-	octets := append([]byte(nil), m.buffer[:n]...)
 	for _, g := range messages {
-		g.small, octets = octets[:g.total], octets[g.total:]
+		g.small = m.span(g.list[0].address(), int(g.total))
+	}
+	if m.do(m.reads) != nil {
+		for _, g := range messages {
+			g.small = nil
+		}
+		return
+	}
+	octets := make([]byte, 0, n)
+	for _, g := range messages {
+		octets = append(octets, g.small...)
+		g.small = octets[len(octets)-len(g.small):]
 	}
 }
 
@@ -199,7 +247,8 @@ func (m *mover) fill(p *[]byte, at uint64) error {
 	n := len(*p)
 	err := m.begin(aheadOctets)
 	if err == nil {
-		err = m.do(job{move: m.memory.read, at: at, n: n})
+		m.span(at, n)
+		err = m.do(m.reads)
 	}
 	if err == nil {
 		*p, m.buffer = m.buffer[:n], (*p)[:aheadOctets]

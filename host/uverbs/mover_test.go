@@ -232,10 +232,11 @@ func TestPatience(t *testing.T) {
 				defer m.close()
 				left, back := false, make(chan bool, 1)
 				m.left, m.back = func() { left = true }, func() { back <- true }
-				silent := job{move: func([]byte, uint64) error {
+				m.span(0, 0)
+				silent := func([]byte, uint64) error {
 					time.Sleep(c.takes)
 					return unix.EFAULT
-				}}
+				}
 				began := time.Now()
 				err := m.do(silent)
 				took := time.Since(began)

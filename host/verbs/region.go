@@ -126,3 +126,29 @@ func (s *Regions) Deregister(rkey uint32) {
 
 // Region is the region of a remote key, or nil.
 func (s *Regions) Region(rkey uint32) *Region { return s.byKey[rkey] }
+
+// A Part is octets for an address of a region.
+type Part struct {
+	VA     uint64
+	Octets []byte
+}
+
+// PlaceAll is Place for several writes, in their order. n is how many were placed before the error.
+func (r *Region) PlaceAll(parts []Part) (n int, err error) {
+	if many, ok := r.foreign.Memory.(ManyWriter); ok {
+		return many.WriteMany(parts, r.va)
+	}
+	for n, p := range parts {
+		if err := r.Place(p.VA, p.Octets); err != nil {
+			return n, err
+		}
+	}
+	return len(parts), nil
+}
+
+// ManyWriter is Foreign.Memory that writes faster together than one by one.
+type ManyWriter interface {
+	// WriteMany writes parts in their order, base being the address of the region's first octet.
+	// n is how many were written before an error, as of WriteAt.
+	WriteMany(parts []Part, base uint64) (n int, err error)
+}

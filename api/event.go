@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,10 +15,72 @@ type Event struct {
 	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, connection.up, connection.down, connection.refused, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, maintenance.began, maintenance.changed, maintenance.deleted, maintenance.ended, job.blocked, project.changed, cause.began, cause.changed, cause.ended, silence.changed, notification.changed, notification.failing, notification.recovered, ev-profile.changed, suspect.changed, balance.changed, host.bound, host.changed, host.gone, host.moved, host.refused, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
 	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, notification, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, what is drained, or id of the cause."`
-	Message string `json:"message,omitempty"`
+	Message string `json:"message,omitempty" doc:"What happened, as a phrase without its object; of conditions, those of a status."`
+	EventFields
+	Severity EventSeverity `json:"severity" enum:"fault,warning,work,ok,quiet" doc:"work: what somebody wants, and is under way. ok: something is as it should be again. quiet: nothing follows from it."`
+	Sentence string        `json:"sentence" doc:"The event as a sentence for people, made of the other fields."`
 	// Group is the group after the change, nil when it is gone.
 	Group *MulticastGroup `json:"group,omitempty" doc:"The group after the change; absent when it is gone."`
 }
+
+// EventFields are what an event says, for programs.
+type EventFields struct {
+	Objects []EventObject `json:"objects,omitempty" doc:"What it is about, the first thing first: that of a group also has a receiver or source, that of a host its address and ports."`
+	State   EventState    `json:"state,omitempty" enum:"up,down,connected,draining,drained,used,denied,probed,degraded,whole,refused,drifted,installing,programmed,written,ended,deleted" doc:"What became of the first object. used: again. probed: before it is used. written: a client wrote it."`
+	Reason  string        `json:"reason,omitempty" doc:"Why, in words."`
+	Until   time.Time     `json:"until,omitzero" doc:"When it ends by itself."`
+	Numbers *EventNumbers `json:"numbers,omitempty" doc:"The figures."`
+}
+
+// EventObject is a thing that an event is about.
+type EventObject struct {
+	Kind string `json:"kind" doc:"The kind of a resource, such as multicast-group, switch, port or link; or what is none: receiver, source, address, mac, cause, certificate, controller, queue, tunnel, entries."`
+	ID   string `json:"id" doc:"What the API calls it."`
+	Name string `json:"name,omitempty" doc:"What people call it; absent: its id."`
+}
+
+// Label returns what people call an object.
+func (o *EventObject) Label() string { return cmp.Or(o.Name, o.ID) }
+
+// EventNumbers are the figures of an event; nil: the event does not have it.
+type EventNumbers struct {
+	Nodes      *int     `json:"nodes,omitempty" doc:"Nodes of the topology."`
+	Links      *int     `json:"links,omitempty" doc:"Links of the topology, by direction."`
+	Prefixes   *int     `json:"prefixes,omitempty" doc:"Prefixes of the topology."`
+	Entities   *int     `json:"entities,omitempty" doc:"Entries and other entities that a switch holds."`
+	ASN        *uint32  `json:"asn,omitempty" doc:"Number of the autonomous system of a BGP-LS peer."`
+	Loss       *float64 `json:"loss,omitempty" doc:"Share of packets that are lost, 0 to 1."`
+	Confidence *float64 `json:"confidence,omitempty" doc:"Probability that the accused link is the one that loses them, 0 to 1."`
+	Sent       *uint64  `json:"sent,omitempty" doc:"Probes that were sent."`
+	Lost       *uint64  `json:"lost,omitempty" doc:"Probes of them that were lost."`
+}
+
+// EventState is what became of the first object of an event.
+type EventState string
+
+// The states.
+const (
+	StateUp         EventState = "up"
+	StateDown       EventState = "down"
+	StateConnected  EventState = "connected"
+	StateDraining   EventState = "draining"
+	StateDrained    EventState = "drained"
+	StateUsed       EventState = "used" // again
+	StateDenied     EventState = "denied"
+	StateProbed     EventState = "probed" // before it is used
+	StateDegraded   EventState = "degraded"
+	StateWhole      EventState = "whole" // no longer degraded
+	StateRefused    EventState = "refused"
+	StateDrifted    EventState = "drifted" // other settings than wanted
+	StateInstalling EventState = "installing"
+	StateProgrammed EventState = "programmed"
+	StateWritten    EventState = "written" // by a client
+	StateEnded      EventState = "ended"
+	StateDeleted    EventState = "deleted"
+)
+
+// EventSeverity is how serious an event is: fault, warning, work, ok or quiet.
+type EventSeverity string
 
 func (e Event) String() string {
 	return fmt.Sprintf("%d %s %s %s", e.Seq, e.Type, e.Object, e.Message)

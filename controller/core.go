@@ -194,7 +194,8 @@ func (c *Core) SetTopology(s *topology.Snapshot) {
 	if s == c.advertised {
 		return
 	}
-	c.env.Event(api.EventTopologyChanged, "", describeTopology(c.advertised, s), nil)
+	message, says := describeTopology(c.advertised, s)
+	c.env.Event(api.EventTopologyChanged, "", message, nil, says)
 	c.setNetwork(s, c.configured)
 }
 
@@ -206,13 +207,16 @@ func (c *Core) SetFabric(v *fabricview.View) {
 	}
 }
 
-func describeTopology(old, s *topology.Snapshot) string {
+func describeTopology(old, s *topology.Snapshot) (string, api.EventFields) {
+	says := api.EventFields{Numbers: &api.EventNumbers{Nodes: new(len(s.Nodes)),
+		Links: new(len(s.Links)), Prefixes: new(len(s.Prefixes))}}
 	msg := fmt.Sprintf("version %d: %d nodes, %d links, %d prefixes", s.Version, len(s.Nodes),
 		len(s.Links), len(s.Prefixes))
 	if s.Stale != nil && old.Stale == nil {
 		msg += "; stale: " + s.Stale.Reason
+		says.Reason = s.Stale.Reason
 	}
-	return msg
+	return msg, says
 }
 
 // SetInventory replaces the inventory. New switches may connect from now on; those it
@@ -272,7 +276,8 @@ func (c *Core) switchConnected(name string, contents entry.Contents) {
 	}
 	if !again {
 		c.env.Event(api.EventSwitchChanged, name, fmt.Sprintf("connected, holds %d entities",
-			len(contents.Entities)), nil)
+			len(contents.Entities)), nil, api.EventFields{State: api.StateConnected,
+			Numbers: &api.EventNumbers{Entities: new(len(contents.Entities))}})
 	}
 	c.switchEvent(name, feature.SwitchEvent{Kind: feature.ReadBack, Contents: contents})
 }
@@ -287,7 +292,8 @@ func (c *Core) SwitchDisconnected(name string, why error) {
 		reason = plain.Error(why)
 	}
 	if c.events.Disconnect(name, reason) {
-		c.env.Event(api.EventSwitchChanged, name, reason, nil)
+		c.env.Event(api.EventSwitchChanged, name, reason, nil,
+			api.EventFields{State: api.StateDown, Reason: reason})
 	}
 	c.switchEvent(name, feature.SwitchEvent{Kind: feature.Disconnected})
 	c.settle()

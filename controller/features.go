@@ -49,7 +49,7 @@ func (c *Core) compose() (err error) {
 	c.projects = project.New(&c.env)
 	c.multicast.PortMTU = c.ports.MTU
 	connections := connect.New(&c.env, c.multicast)
-	connections.MayUse = c.projects.MayUse
+	c.multicast.MayUse = c.projects.MayUse
 	c.jobs = job.New(&c.env)
 	c.jobs.MakeGroups(jobGroups{c})
 	c.leases = leases.New(&c.env)

@@ -92,8 +92,9 @@ type numbered struct {
 	text string
 }
 
-// withText gives an event an id, which may be empty.
+// withText gives an event its sentence and an id, which may be empty.
 func withText(id string, ev api.Event) numbered {
+	ev.Say()
 	data, err := json.Marshal(ev)
 	if err != nil { // of texts and a time: cannot happen
 		return numbered{Event: ev}

@@ -128,7 +128,7 @@ func (in *eventsInput) wants(e *api.Event) bool {
 		return true
 	}
 	family, _, _ := strings.Cut(string(e.Type), ".")
-	return (in.Object == "" || in.Object == e.Object) &&
+	return (in.Object == "" || e.Has(in.Object)) &&
 		(len(in.Type) == 0 || slices.Contains(in.Type, string(e.Type)) ||
 			slices.Contains(in.Type, family))
 }

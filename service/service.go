@@ -369,9 +369,12 @@ func dead(switches []api.SwitchStatus, now time.Time) map[topology.NodeID]bool {
 
 // peerEvent reports what became of the session with a peer.
 func peerEvent(p topology.Peer) api.Event {
-	e := api.Event{Time: time.Now(), Type: api.EventBGPPeerChanged, Object: p.Name()}
+	e := api.Event{Time: time.Now(), Type: api.EventBGPPeerChanged, Object: p.Name(),
+		EventFields: api.EventFields{State: api.StateDown, Reason: plain.Text(p.LastError),
+			Numbers: &api.EventNumbers{ASN: new(p.ASN)}}}
 	switch {
 	case p.State == topology.PeerEstablished:
+		e.State, e.Reason = api.StateUp, ""
 		e.Message = fmt.Sprintf("BGP-LS session with %s (AS %d) established", p.Name(), p.ASN)
 	case p.Sessions == 0:
 		e.Message = fmt.Sprintf("no BGP-LS session with %s (AS %d): %s", p.Name(), p.ASN,

@@ -222,7 +222,7 @@ func (a *applier) waitProgrammed(ctx context.Context, c *client.Client,
 	version uint64) (body *json.RawMessage, err error) {
 	start := time.Now()
 	state, err := await(ctx, c, &awaited{
-		env: a.env, what: r.kind.noun + " " + inLine(r.Name), events: r.kind.families(), longest: a.wait,
+		env: a.env, what: r.kind.noun + " " + inLine(r.Name), events: r.kind.Events, longest: a.wait,
 		look: func(ctx context.Context) (is bool, state string, err error) {
 			if body, err = resources.Get(ctx, key); err != nil {
 				return false, "", err

@@ -46,8 +46,8 @@ func (v *viewer) describe(ctx context.Context, k *kind, name string) error {
 		return err
 	}
 	d := described{Resource: *item, Events: []api.Event{}}
-	if len(k.families()) > 0 {
-		events, err := c.LatestEvents(ctx, url.Values{"type": {strings.Join(k.families(), ",")},
+	if len(k.Events) > 0 {
+		events, err := c.LatestEvents(ctx, url.Values{"type": {strings.Join(k.Events, ",")},
 			"object": {name}})
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func (k *kind) describe(w io.Writer, d *described) error {
 			fmt.Fprint(w, "  ", line)
 		}
 	}
-	if len(k.families()) == 0 {
+	if len(k.Events) == 0 {
 		return nil
 	}
 	if len(d.Events) == 0 {

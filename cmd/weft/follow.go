@@ -47,8 +47,8 @@ func (v *viewer) follow(ctx context.Context, k *kind, name string, query url.Val
 	}
 	// Not every kind has events of its own; any event may change what it shows.
 	events := url.Values{}
-	if len(k.families()) > 0 {
-		events.Set("type", strings.Join(k.families(), ","))
+	if len(k.Events) > 0 {
+		events.Set("type", strings.Join(k.Events, ","))
 	}
 	err = c.Events(ctx, client.Path("v1", "events"), events, client.Handlers{
 		Opened: look, Event: func(client.Event) error { return look() },

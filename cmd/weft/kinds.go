@@ -89,11 +89,6 @@ func (k *kind) removed() string {
 	return "Deletes " + k.Nouns + ". " + k.Deleted
 }
 
-// families are the families of the events that name a resource by its name alone.
-func (k *kind) families() []string {
-	return slices.DeleteFunc(slices.Clone(k.Events), func(f string) bool { return f == "drain" })
-}
-
 // rows makes the table function of a kind from a function for a type.
 func rows[T any](table func(w io.Writer, ts []T) error) func(io.Writer, []json.RawMessage) error {
 	return func(w io.Writer, items []json.RawMessage) error {

@@ -65,7 +65,7 @@ func (w *waiter) wait(ctx context.Context, k *kind, name string) error {
 	}
 	began := time.Now()
 	state, err := await(ctx, c, &awaited{
-		env: w.env, what: k.noun + " " + inLine(name), events: k.families(), longest: w.timeout,
+		env: w.env, what: k.noun + " " + inLine(name), events: k.Events, longest: w.timeout,
 		look: func(ctx context.Context) (is bool, now string, err error) {
 			item, err := resources.Get(ctx, key)
 			switch {

@@ -130,9 +130,5 @@ func eventLine(ev *api.Event) string {
 
 // eventText is what an event says, in a line.
 func eventText(ev *api.Event) string {
-	message := ev.Message
-	if message == "" && ev.Group != nil {
-		message = groupSummary(ev.Group)
-	}
-	return printable.Text(strings.Join(strings.Fields(message), " "))
+	return printable.Text(strings.Join(strings.Fields(ev.Sentence), " "))
 }

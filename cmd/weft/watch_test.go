@@ -120,10 +120,12 @@ func start(t *testing.T, vars map[string]string, args ...string) *started {
 // TestWatch: each form shows what was published, and nothing that was not asked for.
 func TestWatch(t *testing.T) {
 	publish := []api.Event{
-		{Seq: 1, Time: began, Type: api.EventSwitchChanged, Object: "n1", Message: "connected"},
+		{Seq: 1, Time: began, Type: api.EventSwitchChanged, Object: "n1", Message: "connected",
+			EventFields: api.EventFields{State: api.StateConnected}},
 		{Seq: 2, Time: began, Type: api.EventGroupDeleted, Object: "g1"},
 		{Seq: 3, Time: began, Type: api.EventReceiverStalled, Object: "g2",
-			Message: "2001:db8:1::1\n holds it up"},
+			EventFields: api.EventFields{Objects: []api.EventObject{{Kind: "multicast-group", ID: "g2"},
+				{Kind: "receiver", ID: "2001:db8:1::1\n x"}}}},
 		{Seq: 4, Time: began, Type: api.EventTopologyChanged, Message: "version 9"},
 	}
 	for _, c := range []struct {
@@ -132,22 +134,23 @@ func TestWatch(t *testing.T) {
 		want []string
 	}{
 		{"events", []string{"watch", "events"}, []string{
-			"2026-03-01T12:00:00Z  switch.changed      n1            connected",
-			"2026-03-01T12:00:00Z  group.deleted       g1",
-			"2026-03-01T12:00:00Z  receiver.stalled    g2            2001:db8:1::1 holds it up",
-			"2026-03-01T12:00:00Z  topology.changed                  version 9",
+			"2026-03-01T12:00:00Z  switch.changed      n1            Switch n1 is connected.",
+			"2026-03-01T12:00:00Z  group.deleted       g1            Group g1 is deleted.",
+			"2026-03-01T12:00:00Z  receiver.stalled    g2            Receiver 2001:db8:1::1 x stalls group g2.",
+			"2026-03-01T12:00:00Z  topology.changed                  The topology has changed.",
 		}},
 		{"get events", []string{"get", "events", "-w", "-o", "json"}, []string{
 			`{"seq":1,"time":"2026-03-01T12:00:00Z","type":"switch.changed","object":"n1",` +
-				`"message":"connected"}`,
+				`"message":"connected","objects":[{"kind":"switch","id":"n1"}],"state":"connected",` +
+				`"severity":"ok","sentence":"Switch n1 is connected."}`,
 		}},
 		{"groups", []string{"watch", "groups"}, []string{
-			"2026-03-01T12:00:00Z  group.deleted       g1",
-			"2026-03-01T12:00:00Z  receiver.stalled    g2            2001:db8:1::1 holds it up",
+			"2026-03-01T12:00:00Z  group.deleted       g1            Group g1 is deleted.",
+			"2026-03-01T12:00:00Z  receiver.stalled    g2            Receiver 2001:db8:1::1 x stalls group g2.",
 		}},
 		{"one group", []string{"watch", "groups", "g1", "-o", "yaml"}, []string{"---", "seq: 2"}},
 		{"topology", []string{"watch", "topology"},
-			[]string{"2026-03-01T12:00:00Z  topology.changed                  version 9"}},
+			[]string{"2026-03-01T12:00:00Z  topology.changed                  The topology has changed."}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			api, err := newFakeAPI()

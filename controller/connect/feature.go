@@ -18,8 +18,6 @@ type Feature struct {
 	feature.Base
 	env    *feature.Env
 	groups member.Groups
-	// MayUse reports whether the project of a group may use a host. It may be nil.
-	MayUse func(group, host string) bool
 
 	timers   timers.Timers
 	sessions map[uint16]*session // of groups with spec.connect, by index

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
@@ -112,7 +113,7 @@ func (s *session) event(e *rdmacm.Event) (moved bool) {
 	case rdmacm.Refused:
 		// Who does not listen yet is asked again and again.
 		if !c.Active || e.Reason != cm.InvalidServiceID {
-			s.tell(c, api.EventConnectionRefused, "by the host: "+e.Reason.String())
+			s.tell(c, api.EventConnectionRefused, byHost+e.Reason.String())
 		}
 	case rdmacm.Failed:
 		if !c.Active {
@@ -138,12 +139,20 @@ func (s *session) left(c *rdmacm.Conn) bool {
 	return false
 }
 
+// byHost begins why a host has refused a connection.
+const byHost = "by the host: "
+
 func (s *session) tell(c *rdmacm.Conn, t api.EventType, why string) {
-	text := fmt.Sprintf("%s %v", member.RoleOf(s.Spec, c), c.Peer)
+	role := member.RoleOf(s.Spec, c)
+	text := fmt.Sprintf("%s %v", role, c.Peer)
+	says := api.EventFields{Objects: member.Objects(s.groups, s.Name, role, c.Peer), Reason: why}
 	if why != "" {
 		text += ": " + why
 	}
-	s.env.Event(t, s.Name, text, nil)
+	if reason, is := strings.CutPrefix(why, byHost); is {
+		says.State, says.Reason = api.StateRefused, reason
+	}
+	s.env.Event(t, s.Name, text, nil, says)
 }
 
 // refuse refuses a connection, with an event the first time: a host may try again and again.
@@ -257,7 +266,7 @@ func (s *session) mayConnect(c *rdmacm.Conn) string {
 // foreign returns why a host that the spec does not name may not be part of a group: it is another
 // project's.
 func (s *session) foreign(a netip.Addr) string {
-	if name, ok := s.env.Net.HostName(a); !ok || s.MayUse != nil && !s.MayUse(s.Name, name) {
+	if s.groups.HostOf(s.Name, a) == "" {
 		return fmt.Sprintf("%v is not assigned to the project of the group", a)
 	}
 	return ""

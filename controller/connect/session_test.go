@@ -27,7 +27,8 @@ type group struct {
 	hosts member.Hosts
 }
 
-func (g *group) Renewed() []uint16 { return nil }
+func (g *group) Renewed() []uint16                { return nil }
+func (g *group) HostOf(string, netip.Addr) string { return "r" }
 func (g *group) Group(uint16) (member.Group, bool) {
 	return member.Group{Name: "g", Index: 5, Spec: &g.spec, Hosts: &g.hosts, Tree: g}, true
 }

@@ -99,11 +99,15 @@ func (e *Env) Settle(k resource.Kind, name string, spec any) {
 }
 
 // Event announces a change to clients. group is the multicast group after the
-// change, nil for everything else.
-func (e *Env) Event(t api.EventType, object, message string, group *api.MulticastGroup) {
+// change, nil for everything else. says is what else there is to say.
+func (e *Env) Event(t api.EventType, object, message string, group *api.MulticastGroup,
+	says ...api.EventFields) {
 	e.seq++
-	e.events = append(e.events, api.Event{Seq: e.seq, Time: e.Wall(), Type: t, Object: object,
-		Message: message, Group: group})
+	ev := api.Event{Seq: e.seq, Time: e.Wall(), Type: t, Object: object, Message: message, Group: group}
+	for _, f := range says {
+		ev.EventFields = f
+	}
+	e.events = append(e.events, ev)
 }
 
 // Question returns the id of a new question of a client.

@@ -1,9 +1,11 @@
 package mrc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -349,9 +351,38 @@ type env struct {
 	out      Ready // not taken yet
 }
 
-func (e *env) event(t api.EventType, object, message string) {
-	e.out.Events = append(e.out.Events, api.Event{Time: e.wall(e.now), Type: t, Object: object,
-		Message: message})
+func (e *env) event(t api.EventType, object, message string, says ...api.EventFields) {
+	ev := api.Event{Time: e.wall(e.now), Type: t, Object: object, Message: message}
+	for _, f := range says {
+		ev.EventFields = f
+	}
+	ev.About()
+	for i := range ev.Objects {
+		switch o := &ev.Objects[i]; o.Kind {
+		case "link":
+			o.Name = e.linkName(o.ID)
+		case "node":
+			o.Name = e.nodeName(topology.NodeID(o.ID))
+		}
+	}
+	e.out.Events = append(e.out.Events, ev)
+}
+
+// linkName names a link by its ends, an end without a name by its id.
+func (e *env) linkName(id string) string {
+	ends := strings.Split(id, "~")
+	for i, end := range ends {
+		node, _, _ := strings.Cut(end, ",")
+		ends[i] = cmp.Or(e.nodeName(topology.NodeID(node)), end)
+	}
+	return strings.Join(ends, " → ")
+}
+
+func (e *env) nodeName(id topology.NodeID) string {
+	if e.state == nil || e.state.Advertised() == nil {
+		return ""
+	}
+	return fabric.NameOf(e.state.Advertised(), id)
 }
 
 // wall returns the wall-clock time at a time of the core.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -37,6 +38,25 @@ func (t Target) String() string {
 		return fmt.Sprintf("plane %d", t.Plane)
 	}
 	return fmt.Sprintf("host %s port %d", t.Host, t.Port)
+}
+
+// object names the target as the resource that it is.
+func (t Target) object() api.EventObject {
+	switch {
+	case t.Link != "":
+		return api.EventObject{Kind: "link", ID: string(t.Link)}
+	case t.Node != "":
+		return api.EventObject{Kind: "node", ID: string(t.Node)}
+	case t.Plane != 0:
+		return api.EventObject{Kind: "plane", ID: strconv.Itoa(t.Plane)}
+	}
+	return api.EventObject{Kind: "host-port", ID: fmt.Sprintf("%s/%d", t.Host, t.Port)}
+}
+
+// tell has an event about a drain.
+func (ds *drainSet) tell(t Target, message string, state api.EventState) {
+	ds.event(api.EventDrainChanged, t.String(), message,
+		api.EventFields{Objects: []api.EventObject{t.object()}, State: state})
 }
 
 // validate checks that a target is exactly one thing.
@@ -240,7 +260,7 @@ func (ds *drainSet) run(applied func(host string) (seq, plan uint64)) {
 		}
 		if ds.now >= d.until {
 			d.done = true
-			ds.event(api.EventDrainChanged, d.String(), "drained")
+			ds.tell(d.Target, "drained", api.StateDrained)
 		}
 	}
 }
@@ -331,7 +351,7 @@ func (c *Core) setDrained(t Target, drained bool) {
 	if !drained {
 		if i >= 0 {
 			d := c.drains.remove(i)
-			c.event(api.EventDrainChanged, t.String(), "in use")
+			c.drains.tell(t, "in use", api.StateUsed)
 			c.applyDrain(d)
 			c.prover.Return()
 		}
@@ -342,7 +362,7 @@ func (c *Core) setDrained(t Target, drained bool) {
 	}
 	places, _ := c.find(t) // none of a target that has gone
 	d := c.drains.add(t, places)
-	c.event(api.EventDrainChanged, t.String(), "draining")
+	c.drains.tell(t, "draining", api.StateDraining)
 	c.applyDrain(d)
 	c.settle()
 	if c.state.Fabric() != nil {

@@ -277,9 +277,11 @@ func (c *Core) Refused(name, reason string) error {
 	}
 	h.refusal = reason
 	if reason == "" {
-		c.event(api.EventHostChanged, name, "refuses nothing any more")
+		c.event(api.EventHostChanged, name, "refuses nothing any more",
+			api.EventFields{State: api.StateWhole})
 	} else {
-		c.event(api.EventHostChanged, name, "refused: "+reason)
+		c.event(api.EventHostChanged, name, "refused: "+reason,
+			api.EventFields{State: api.StateRefused, Reason: reason})
 	}
 	return nil
 }

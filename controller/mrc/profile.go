@@ -195,11 +195,12 @@ func (ps *profileSet) under(p *profile, d *fabric.Denial) bool {
 			return
 		}
 		p.since = ps.now
-		what := "as it should be"
+		what, says := "as it should be", api.EventFields{State: api.StateWhole}
 		if p.outcome.Degraded != "" {
 			what = "degraded: " + p.outcome.Degraded
+			says = api.EventFields{State: api.StateDegraded, Reason: p.outcome.Degraded}
 		}
-		ps.event(api.EventEVProfileChanged, p.name, what)
+		ps.event(api.EventEVProfileChanged, p.name, what, says)
 	}()
 	if p.err != nil {
 		p.outcome = ev.Outcome{Degraded: p.err.Error()}

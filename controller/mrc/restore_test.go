@@ -3,6 +3,7 @@ package mrc
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -525,9 +526,16 @@ func TestEvents(t *testing.T) {
 	var got []string
 	for _, e := range w.events {
 		got = append(got, fmt.Sprintf("%s %s: %s", e.Type, e.Object, e.Message))
+		e.Say()
+		got = append(got, e.Sentence)
 	}
 	text := strings.Join(got, "\n")
 	for _, want := range []string{
+		"Link " + strings.Replace(string(links[0].ID), "~", " → ", 1) + " is out of use: not advertised.",
+		"Link " + strings.Replace(string(links[1].ID), "~", " → ", 1) + " is used again.",
+		"EV profile leaf1-1:leaf1-2 is degraded: 1 of 2 EVs are left, want 2.",
+		"Switch spine1-2 is being drained.",
+		"Switch spine1-2 is in use again.",
 		fmt.Sprintf("link.changed %s: denied: not advertised", links[0].ID),
 		fmt.Sprintf("link.changed %s: restored", links[1].ID),
 		"ev-profile.changed leaf1-1:leaf1-2: degraded: 1 of 2 EVs are left, want 2",
@@ -542,8 +550,9 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	w.core.Event(api.EventHostChanged, "h", "x")
-	want := api.Event{Time: w.core.Wall(), Type: api.EventHostChanged, Object: "h", Message: "x"}
-	if got := w.core.Ready().Events; len(got) != 1 || got[0] != want {
+	want := api.Event{Time: w.core.Wall(), Type: api.EventHostChanged, Object: "h", Message: "x",
+		EventFields: api.EventFields{Objects: []api.EventObject{{Kind: "host", ID: "h"}}}}
+	if got := w.core.Ready().Events; len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Errorf("%+v, want %+v from the user of the core", got, want)
 	}
 }

@@ -26,6 +26,8 @@ type Feature struct {
 	env *feature.Env
 	// PortMTU returns the largest IPv6 packet of a port, 0: unknown. It may be nil.
 	PortMTU func(sw string, port uint32) uint32
+	// MayUse reports whether the project of a group may use a host. It may be nil.
+	MayUse func(group, host string) bool
 
 	timers    timers.Timers
 	resources *resource.Collection[api.MulticastGroupSpec, *group]

@@ -34,6 +34,15 @@ func (f *Feature) Group(index uint16) (member.Group, bool) {
 	return m, true
 }
 
+// HostOf implements member.Groups.
+func (f *Feature) HostOf(group string, a netip.Addr) string {
+	name, ok := f.env.Net.HostName(a)
+	if !ok || f.MayUse != nil && !f.MayUse(group, name) {
+		return ""
+	}
+	return name
+}
+
 // grown is the tree of a group. It implements member.Tree.
 type grown struct {
 	f *Feature

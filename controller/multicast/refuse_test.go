@@ -52,7 +52,7 @@ func TestRefusals(t *testing.T) {
 	}
 	taken := sample.QPN(9) + 1
 	foreign := func(d *desk) {
-		d.hosts.MayUse = func(group, host string) bool { return group == "a" && host != "r2" }
+		d.MayUse = func(group, host string) bool { return group == "a" && host != "r2" }
 	}
 	narrow := func(d *desk) { // n4, which is between n6 and n1 carry less
 		d.PortMTU = func(sw string, _ uint32) uint32 {

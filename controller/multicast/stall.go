@@ -1,10 +1,12 @@
 package multicast
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/multicast/member"
 )
 
 // probe holds the progress of a group's receivers, to find receivers that stall the group.
@@ -123,12 +125,12 @@ func (f *Feature) tellStalls(g *group, behind []progress) {
 	}
 	for _, r := range is {
 		if !has(was, r) {
-			f.env.Event(api.EventReceiverStalled, g.name, r.Address.String(), nil)
+			f.tellReceiver(api.EventReceiverStalled, g, r.Address)
 		}
 	}
 	for _, r := range was {
 		if !has(is, r) {
-			f.env.Event(api.EventReceiverRecovered, g.name, r.Address.String(), nil)
+			f.tellReceiver(api.EventReceiverRecovered, g, r.Address)
 		}
 	}
 }
@@ -149,7 +151,7 @@ func (f *Feature) evict(g *group) {
 		}
 		g.evicted[r.Address] = true
 		changed = true
-		f.env.Event(api.EventReceiverEvicted, g.name, r.Address.String(), nil)
+		f.tellReceiver(api.EventReceiverEvicted, g, r.Address)
 	}
 	if !changed {
 		return
@@ -158,4 +160,10 @@ func (f *Feature) evict(g *group) {
 		func(p progress) bool { return g.evicted[p.Address] })
 	f.place(g, false)
 	f.save(g)
+}
+
+// tellReceiver announces a change of a receiver of a group.
+func (f *Feature) tellReceiver(t api.EventType, g *group, a netip.Addr) {
+	f.env.Event(t, g.name, a.String(), nil,
+		api.EventFields{Objects: member.Objects(f, g.name, api.RoleReceiver, a)})
 }

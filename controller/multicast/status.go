@@ -56,7 +56,8 @@ func (f *Feature) updateStatus(g *group) {
 	}
 	g.status = s
 	r := g.resource()
-	f.env.Event(api.EventGroupChanged, g.name, feature.Summary(s.Conditions), &r)
+	f.env.Event(api.EventGroupChanged, g.name, feature.Summary(s.Conditions), &r,
+		feature.Says(s.Conditions))
 }
 
 // serves reports whether a receiver of the spec has been taken in: it is in the

@@ -417,7 +417,7 @@ func (f *Feature) changed(port int, c *Change) {
 		}
 		f.told[t] = f.env.Now
 		f.env.Event(api.EventHostRefused, b.Address.String(), fmt.Sprintf("%v at %v is not bound: %s",
-			b.MAC, b.At, reasons[c.Why]), nil)
+			b.MAC, b.At, reasons[c.Why]), nil, says("", c, reasons[c.Why]))
 		return
 	}
 	f.unsaved[bound{b.Address, port}], f.stale = true, true
@@ -426,24 +426,39 @@ func (f *Feature) changed(port int, c *Change) {
 	}
 	switch c.Kind {
 	case Bound:
-		f.env.Event(api.EventHostBound, name, fmt.Sprintf("%v is %v at %v", b.Address, b.MAC, b.At), nil)
+		f.env.Event(api.EventHostBound, name, fmt.Sprintf("%v is %v at %v", b.Address, b.MAC, b.At), nil,
+			says(name, c, ""))
 	case Moved:
 		f.env.Event(api.EventHostMoved, name, fmt.Sprintf("%v is %v at %v, and was at %v", b.Address,
-			b.MAC, b.At, c.From), nil)
+			b.MAC, b.At, c.From), nil, says(name, c, ""))
 	case Renewed:
 		f.env.Event(api.EventHostMoved, name, fmt.Sprintf("%v is %v at %v now", b.Address, b.MAC, b.At),
-			nil)
+			nil, says(name, c, ""))
 	case Gone:
 		text := fmt.Sprintf("%v at %v does not answer", b.Address, b.At)
 		if c.Why != "" {
 			text = fmt.Sprintf("%v is not bound to %v any more: %s", b.Address, b.At, reasons[c.Why])
 		}
-		f.env.Event(api.EventHostGone, name, text, nil)
+		f.env.Event(api.EventHostGone, name, text, nil, says(name, c, reasons[c.Why]))
 	case Released: // the host stays as it is
 		if b.Seen >= 0 {
 			f.seen[b.Address] = b.Seen
 		}
 	}
+}
+
+// says returns the fields of an event about a host, or an address that it may not have.
+func says(host string, c *Change, why string) api.EventFields {
+	b := &c.Binding
+	objects := []api.EventObject{{Kind: "address", ID: b.Address.String()}, {Kind: "mac",
+		ID: b.MAC.String()}, {Kind: "port", ID: b.At.String()}}
+	if host != "" {
+		objects = slices.Insert(objects, 0, api.EventObject{Kind: "host", ID: host})
+	}
+	if c.Kind == Moved {
+		objects = append(objects, api.EventObject{Kind: "former-port", ID: c.From.String()})
+	}
+	return api.EventFields{Objects: objects, Reason: why}
 }
 
 // reasons are those of refusals in words.

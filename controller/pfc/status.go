@@ -26,21 +26,24 @@ func (f *Feature) Report() {
 		s := f.srv6Status(p)
 		if !reflect.DeepEqual(s, p.Decided.status) {
 			p.Decided.status = s
-			f.env.Event(api.EventSRv6PolicyChanged, p.Name, feature.Summary(s.Conditions), nil)
+			f.env.Event(api.EventSRv6PolicyChanged, p.Name, feature.Summary(s.Conditions), nil,
+				feature.Says(s.Conditions))
 		}
 	}
 	for _, t := range f.tenants.All() {
 		s := f.tenantStatus(t)
 		if !reflect.DeepEqual(s, t.Decided.status) {
 			t.Decided.status = s
-			f.env.Event(api.EventTenantChanged, t.Name, feature.Summary(s.Conditions), nil)
+			f.env.Event(api.EventTenantChanged, t.Name, feature.Summary(s.Conditions), nil,
+				feature.Says(s.Conditions))
 		}
 	}
 	for _, r := range f.pfcPolicies.All() {
 		s := f.pfcStatus(r)
 		if !reflect.DeepEqual(s, r.Decided.status) {
 			r.Decided.status = s
-			f.env.Event(api.EventPFCPolicyChanged, r.Name, feature.Summary(s.Conditions), nil)
+			f.env.Event(api.EventPFCPolicyChanged, r.Name, feature.Summary(s.Conditions), nil,
+				feature.Says(s.Conditions))
 		}
 	}
 }

@@ -94,7 +94,8 @@ func (f *Feature) Set(sw string, x southbound.Ports) {
 	rates, numbers := s.rates(), s.learned(f.env.Inventory().Switch(sw))
 	for _, port := range s.set(x, f.env.Now, f.cfg()) {
 		f.moved = true
-		f.env.Event(api.EventPortChanged, name(sw, port), "down: its link is not used", nil)
+		f.env.Event(api.EventPortChanged, name(sw, port), "down: its link is not used", nil,
+			api.EventFields{State: api.StateDown})
 	}
 	if !maps.Equal(rates, s.rates()) || !maps.Equal(numbers, s.learned(f.env.Inventory().Switch(sw))) {
 		f.moved = true
@@ -108,7 +109,8 @@ func (f *Feature) Tick() {
 	for _, sw := range slices.Sorted(maps.Keys(f.switches)) {
 		for _, port := range f.switches[sw].tick(f.env.Now, f.cfg()) {
 			f.moved = true
-			f.env.Event(api.EventPortChanged, name(sw, port), "its link is used again", nil)
+			f.env.Event(api.EventPortChanged, name(sw, port), "its link is used again", nil,
+				api.EventFields{State: api.StateUp})
 		}
 	}
 }

@@ -203,7 +203,8 @@ func (f *Feature) Done(r Result) {
 			refused[x.Setting] = true
 			i.refused[x.Setting] = plain.Error(x.Err)
 			f.env.Event(api.EventPortChanged, i.name, fmt.Sprintf("refused %s: %s", x.Setting,
-				i.refused[x.Setting]), nil)
+				i.refused[x.Setting]), nil,
+				api.EventFields{State: api.StateRefused, Reason: i.refused[x.Setting]})
 		}
 		for _, x := range i.writing.Present() {
 			if !refused[x] {
@@ -258,7 +259,8 @@ func (f *Feature) drifted(i *intent, has, want *gnmi.Settings, settings []gnmi.S
 		d.Count = i.drift.Count + 1
 	}
 	i.drift = d
-	f.env.Event(api.EventPortChanged, i.name, "drifted: "+d.Message, nil)
+	f.env.Event(api.EventPortChanged, i.name, "drifted: "+d.Message, nil,
+		api.EventFields{State: api.StateDrifted, Reason: d.Message})
 }
 
 // report sets the conditions of a port that does not match its spec.

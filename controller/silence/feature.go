@@ -37,7 +37,7 @@ func (f *Feature) Tick() {
 	for _, s := range f.All.All() {
 		if !now.Before(s.Spec.Until) {
 			f.All.Delete(s.Name)
-			f.tell(s.Name, "over: "+s.Spec.Cause)
+			f.tell(s.Name, "over: "+s.Spec.Cause, api.EventFields{State: api.StateEnded})
 		}
 	}
 }
@@ -52,8 +52,8 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-func (f *Feature) tell(name, message string) {
-	f.env.Event(api.EventSilenceChanged, name, message, nil)
+func (f *Feature) tell(name, message string, says api.EventFields) {
+	f.env.Event(api.EventSilenceChanged, name, message, nil, says)
 }
 
 // Silences returns the silences.
@@ -74,12 +74,13 @@ func (f *Feature) decide(old, s *item, pre resource.Precondition) error {
 			Message: fmt.Sprintf("there are %d silences: want at most that many", api.MaxSilences)}
 	}
 	s.Decided.By = pre.By
-	f.tell(s.Name, fmt.Sprintf("%s, until %s", s.Spec.Cause, s.Spec.Until.UTC().Format(time.RFC3339)))
+	f.tell(s.Name, fmt.Sprintf("%s, until %s", s.Spec.Cause, s.Spec.Until.UTC().Format(time.RFC3339)),
+		api.EventFields{State: api.StateWritten, Until: s.Spec.Until.UTC()})
 	return nil
 }
 
 func (f *Feature) gone(s *item, _ resource.Precondition) error {
-	f.tell(s.Name, "deleted")
+	f.tell(s.Name, "deleted", api.EventFields{State: api.StateDeleted})
 	return nil
 }
 

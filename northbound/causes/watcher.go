@@ -137,7 +137,8 @@ func (w *Watcher) Last() ([]api.Cause, time.Time) {
 // compare makes events of what begins, ends, or has become worse or better.
 func (w *Watcher) compare(before, now []api.Cause, tell func(api.Event)) {
 	say := func(t api.EventType, c *api.Cause, message string) {
-		tell(api.Event{Time: w.now().UTC(), Type: t, Object: c.ID, Message: message})
+		tell(api.Event{Time: w.now().UTC(), Type: t, Object: c.ID, Message: message,
+			Severity: api.EventSeverity(c.Severity), EventFields: api.EventFields{Reason: c.What}})
 	}
 	was := make(map[string]*api.Cause, len(before))
 	for i := range before {

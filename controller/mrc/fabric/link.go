@@ -206,14 +206,14 @@ func (s *Links) enter(i int32, p Phase, cause string) {
 		s.wait(i, p == Held || p == Trying)
 		if (was == Up) != (p == Up) {
 			s.renewed(l.ID)
-			verb := "denied: " + cause
+			verb, says := "denied: "+cause, api.EventFields{State: api.StateDenied, Reason: cause}
 			switch {
 			case p == Up:
-				verb = "restored"
+				verb, says = "restored", api.EventFields{State: api.StateUsed}
 			case l.Returning():
-				verb = "probed before it is used: " + cause
+				verb, says.State = "probed before it is used: "+cause, api.StateProbed
 			}
-			s.event(api.EventLinkChanged, string(l.ID), verb)
+			s.event(api.EventLinkChanged, string(l.ID), verb, says)
 		}
 	})
 }

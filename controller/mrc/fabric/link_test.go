@@ -280,7 +280,10 @@ func TestEventsOfLinks(t *testing.T) {
 	s, renewed := newLinks(t)
 	l := &s.all[0]
 	var events []string
-	s.event = func(e api.EventType, object, message string) {
+	s.event = func(e api.EventType, object, message string, says ...api.EventFields) {
+		if used := says[0].State == api.StateUsed; used != (message == "restored") {
+			t.Errorf("%q says %+v", message, says[0])
+		}
 		if e != api.EventLinkChanged || object != string(l.ID) {
 			t.Errorf("event %v of %q", e, object)
 		}

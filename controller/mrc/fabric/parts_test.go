@@ -49,7 +49,7 @@ func newLinks(t *testing.T) (s *Links, renewed map[topology.LinkID]int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{fabric: f, event: func(api.EventType, string, string) {}}
+	e := &env{fabric: f, event: func(api.EventType, string, string, ...api.EventFields) {}}
 	renewed = make(map[topology.LinkID]int)
 	s = &Links{
 		env: e, restore: &cfg.Restore, suspects: &cfg.Suspects, probed: true,

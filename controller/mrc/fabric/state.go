@@ -20,7 +20,7 @@ type env struct {
 	now     time.Duration      // of the present input
 	fabric  *Fabric            // nil before the first
 	current *topology.Snapshot // what is advertised
-	event   func(t api.EventType, object, message string)
+	event   func(t api.EventType, object, message string, says ...api.EventFields)
 }
 
 // State holds the fabric, the state of its links and leaves, and where hosts attach. Make a State
@@ -56,7 +56,7 @@ type Drains interface {
 type Outside struct {
 	Drains Drains
 	// Event is called with what people may want to know.
-	Event func(t api.EventType, object, message string)
+	Event func(t api.EventType, object, message string, says ...api.EventFields)
 	// Moved is called with each link that goes out of use or comes back.
 	Moved func(topology.LinkID)
 	// Synced is called when every peer has sent all it knows.
@@ -90,7 +90,7 @@ func (c *Changes) Any() bool {
 // a mode.
 func New(cfg *inventory.MRC, o Outside) *State {
 	if o.Event == nil {
-		o.Event = func(api.EventType, string, string) {}
+		o.Event = func(api.EventType, string, string, ...api.EventFields) {}
 	}
 	if o.Moved == nil {
 		o.Moved = func(topology.LinkID) {}

@@ -131,7 +131,7 @@ func TestFailedFabric(t *testing.T) {
 	net := twoPlanes()
 	s, _ := hostPair(t, &drains{}, net)
 	before, events := s.Fabric(), 0
-	s.event = func(e api.EventType, object, message string) {
+	s.event = func(e api.EventType, object, message string, _ ...api.EventFields) {
 		if e != api.EventFabricChanged || object != "" || message != s.Failure().Error() {
 			t.Errorf("event %v of %q: %q", e, object, message)
 		}

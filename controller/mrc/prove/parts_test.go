@@ -74,7 +74,7 @@ func newProverBelow(
 		Awaited:  func() bool { return false },
 		LastPath: func(int32) string { return "" },
 		Probe:    func(string, *hostapi.Probe) {},
-		Event:    func(api.EventType, string, string) {},
+		Event:    func(api.EventType, string, string, ...api.EventFields) {},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ type Outside struct {
 	// Probe sends a request to a host, whose answer goes to Result.
 	Probe func(host string, p *hostapi.Probe)
 	// Event is called with what people may want to know.
-	Event func(t api.EventType, object, message string)
+	Event func(t api.EventType, object, message string, says ...api.EventFields)
 }
 
 // Profiles is what there is to probe: EV profiles by name, and by the leaves that their EVs start

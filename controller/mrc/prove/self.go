@@ -109,7 +109,8 @@ func (s *selfProber) look() {
 		if was := v.Direction; s.judge.Direct(v) != was {
 			d := &v.Directions
 			s.Event(api.EventSuspectChanged, s.suspects.objectOf(x), fmt.Sprintf("loses packets %s: %d "+
-				"of %d probes up, %d of %d down", v.Direction, d.Lost[0], d.Sent[0], d.Lost[1], d.Sent[1]))
+				"of %d probes up, %d of %d down", v.Direction, d.Lost[0], d.Sent[0], d.Lost[1], d.Sent[1]),
+				x.says(api.EventNumbers{Sent: new(d.Sent[0] + d.Sent[1]), Lost: new(d.Lost[0] + d.Lost[1])}))
 		}
 	}
 	slices.Sort(looks)
@@ -378,7 +379,8 @@ func (s *suspectSet) judged(found []selfprobe.Verdict) {
 			v.Direction, v.Directions = before[known].verdict.Direction, before[known].verdict.Directions
 		} else {
 			s.Event(api.EventSuspectChanged, s.objectOf(&x), fmt.Sprintf("%s: %d of %d probes of %d hosts "+
-				"to themselves are lost", wordsOf[v.Kind], v.Lost, v.Sent, v.Hosts))
+				"to themselves are lost", wordsOf[v.Kind], v.Lost, v.Sent, v.Hosts),
+				x.says(api.EventNumbers{Sent: &v.Sent, Lost: &v.Lost}))
 			s.act(&x)
 		}
 		s.judgements = append(s.judgements, x)
@@ -423,6 +425,24 @@ func (s *suspectSet) objectOf(x *accused) string {
 	default:
 		return string(x.Links[0])
 	}
+}
+
+// says names what is accused, with figures.
+func (x *accused) says(n api.EventNumbers) api.EventFields {
+	f := api.EventFields{Numbers: &n}
+	switch v := x.verdict; {
+	case v != nil && v.Host != "":
+		f.Objects = []api.EventObject{{Kind: "host-port", ID: fmt.Sprintf("%s/%d", v.Host, v.Port)}}
+	case v != nil && v.Node != "":
+		f.Objects = []api.EventObject{{Kind: "node", ID: string(v.Node)}}
+	case v != nil:
+		f.Objects = []api.EventObject{{Kind: "link", ID: string(x.Links[0])}}
+	default:
+		for _, id := range x.Links {
+			f.Objects = append(f.Objects, api.EventObject{Kind: "link", ID: string(id)})
+		}
+	}
+	return f
 }
 
 // act denies the links of a verdict, or notes why not.

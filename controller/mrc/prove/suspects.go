@@ -113,7 +113,8 @@ func (s *suspectSet) run() {
 		}
 		if known < 0 {
 			s.Event(api.EventSuspectChanged, fmt.Sprint(x.Links),
-				fmt.Sprintf("loses %.2g of its packets, confidence %.4f", x.Loss, x.Confidence))
+				fmt.Sprintf("loses %.2g of its packets, confidence %.4f", x.Loss, x.Confidence),
+				x.says(api.EventNumbers{Loss: &x.Loss, Confidence: &x.Confidence}))
 		}
 		s.list = append(s.list, x)
 	}

@@ -26,7 +26,11 @@ func TestSuspectsComeAndGo(t *testing.T) {
 			cfg.Suspects.Deny, cfg.Suspects.DenyLoss = deny, 0.01
 		})
 		events := ""
-		p.Event = func(e api.EventType, object, _ string) {
+		p.Event = func(e api.EventType, object, _ string, says ...api.EventFields) {
+			if n := says[0].Numbers; *n.Loss != 0.05 || *n.Confidence <= 0.5 ||
+				says[0].Objects[0].Kind != "link" || len(says[0].Objects) != 1 {
+				t.Errorf("%s says %+v, %+v", object, says[0], n)
+			}
 			events += fmt.Sprintf("%v of %s\n", e, object)
 		}
 		bad := linkBetween(p, leaf1, spine1)

@@ -22,6 +22,15 @@ type Groups interface {
 	Renewed() []uint16
 	// Group returns the group with an index; ok is false where there is none.
 	Group(index uint16) (g Group, ok bool)
+	// HostOf returns the name of the host that has an address. It returns "" where there is none,
+	// and where the project of the group may not use the host.
+	HostOf(group string, a netip.Addr) string
+}
+
+// Objects returns the objects of an event: a group, and a host that has a role in it.
+func Objects(g Groups, group string, role api.GroupRole, a netip.Addr) []api.EventObject {
+	return []api.EventObject{{Kind: "multicast-group", ID: group},
+		{Kind: string(role), ID: a.String(), Name: g.HostOf(group, a)}}
 }
 
 // Group is a multicast group whose hosts connect.

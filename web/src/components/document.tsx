@@ -8,7 +8,7 @@ import { documentSchema, type OpenApi, type Schema } from '../domain/completion'
 import { readDocument, toYaml, type Fault } from '../domain/document';
 import { merge } from '../domain/eventlog';
 import { formatAge, formatTime } from '../domain/format';
-import { eventsName, fixed, kindOf, verb, type Collection } from '../domain/kinds';
+import { fixed, kindOf, verb, type Collection } from '../domain/kinds';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { useParam } from '../store/place';
@@ -407,18 +407,17 @@ function PastChange({
 
 /** What happened to an object: what the controller still has of it, and what came since. */
 function Events({ collection, name }: { collection: Collection; name: string }) {
-  const families = kindOf(collection)!.events,
-    object = eventsName(collection, name);
-  const earlier = useQuery(ask.eventsOf(families, object));
+  const families = kindOf(collection)!.events;
+  const earlier = useQuery(ask.eventsOf(families, name));
   const live = useLive(),
     columns = useEventColumns();
   const rows = useMemo(
     () =>
       merge(
         earlier.data ?? [],
-        live.events.filter((e) => e.object === object && families.includes(e.type.split('.')[0]!)),
+        live.events.filter((e) => e.objects?.some((o) => o.id === name) && families.includes(e.type.split('.')[0]!)),
       ).reverse(),
-    [earlier.data, live.events, families, object],
+    [earlier.data, live.events, families, name],
   );
   return (
     <Answer of={earlier} what="its events">

@@ -1,39 +1,15 @@
-import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import * as ask from '../api/queries';
-import { useMay } from '../api/session';
 import type { Event } from '../api/stream';
 import { placeOf } from '../domain/eventplace';
 import { formatTime } from '../domain/format';
-import { sentence, type Sentence } from '../domain/sentence';
-import { useHostNames } from '../store/assigned';
 import { useNow } from '../store/now';
-import { Badge, type Tone } from './badge';
+import { Badge } from './badge';
 import { To } from './link';
 import type { Column } from './table';
 
-const tones: Record<Sentence['severity'], Tone> = {
-  fault: 'fault',
-  warning: 'warning',
-  work: 'work',
-  ok: 'ok',
-  quiet: 'quiet',
-};
-
 /** The columns of a table of events, which are sentences with links to what they are about. */
 export function useEventColumns(): Column<Event>[] {
-  const reads = useMay('read');
-  const nodes = useQuery({ ...ask.nodes, enabled: reads }),
-    hosts = useHostNames(),
-    now = useNow();
-  const names = useMemo(
-    () =>
-      new Map([
-        ...hosts,
-        ...(nodes.data ?? []).flatMap((n) => (n.status.name ? [[n.id, n.status.name] as const] : [])),
-      ]),
-    [nodes.data, hosts],
-  );
+  const now = useNow();
   const today = new Date(now).toDateString(); // columns change with the day, and not with every second
   return useMemo(
     () => [
@@ -49,20 +25,19 @@ export function useEventColumns(): Column<Event>[] {
       },
       {
         name: 'What happened',
-        key: (e) => `${e.type} ${sentence(e, names).text}`,
+        key: (e) => `${e.type} ${e.sentence}`,
         width: 4.5,
         cell: (e) => {
-          const s = sentence(e, names),
-            place = placeOf(e);
+          const place = placeOf(e);
           return (
-            <span title={`${s.text} (${e.type})`}>
-              <Badge tone={tones[s.severity]}>
+            <span title={`${e.sentence} (${e.type})`}>
+              <Badge tone={e.severity}>
                 {place ? (
                   <To path={place.path} query={place.query}>
-                    {s.text}
+                    {e.sentence}
                   </To>
                 ) : (
-                  s.text
+                  e.sentence
                 )}
               </Badge>
             </span>
@@ -70,6 +45,6 @@ export function useEventColumns(): Column<Event>[] {
         },
       },
     ],
-    [names, today],
+    [today],
   );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import document from '../../../northbound/testdata/openapi.json';
-import { cut, eventsName, fixed, kinds, listed, pathIn, placeIn, same, verb } from './kinds';
+import { cut, fixed, kinds, listed, pathIn, placeIn, same, verb } from './kinds';
 
 test('every kind that clients write as a document is here, with its scopes', () => {
   const paths = document.paths as Record<string, Record<string, { security?: { bearer?: string[] }[] }>>;
@@ -31,9 +31,6 @@ test('what is a part of something else has its own place, scopes and deletion', 
   expect(placeIn('links', 'a:1/2~b')).toEqual({ path: '/v1/links/{id}', of: { id: 'a:1/2~b' } });
   expect(placeIn('ports', 'N/1/3').of).toEqual({ id: 'N/1', port: '3' });
   expect(pathIn('host-ports', 'h 1/2')).toBe('/v1/hosts/h%201/ports/2');
-  expect(eventsName('planes', '2')).toBe('plane 2');
-  expect(eventsName('host-ports', 'h 1/2')).toBe('host h 1 port 2');
-  expect(eventsName('ports', 'N1/3')).toBe('N1/3');
   expect(pathIn('jobs', 'a/b')).toBe('/v1/jobs/a%2Fb');
 });
 

@@ -52,22 +52,6 @@ export function pathIn(collection: Collection, name: string): string {
   return path.replace(/\{(\w+)\}/g, (_, field: string) => encodeURIComponent(of[field]!));
 }
 
-/** Returns what events about one of a kind call it. */
-export function eventsName(collection: Collection, name: string): string {
-  switch (collection) {
-    case 'links':
-    case 'nodes':
-    case 'planes':
-      return `${kindOf(collection)!.kind} ${name}`;
-    case 'host-ports': {
-      const { of } = placeIn(collection, name);
-      return `host ${of.name} port ${of.port}`;
-    }
-    default:
-      return name;
-  }
-}
-
 /** What the audit log has of one change. */
 export interface Change {
   chain: string;

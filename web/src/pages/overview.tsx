@@ -17,7 +17,6 @@ import { Table } from '../components/table';
 import { affected, hurt, type Cause, type Severity } from '../domain/causes';
 import { formatAge, formatShare, formatTime } from '../domain/format';
 import { formatValue } from '../domain/history';
-import { sentence } from '../domain/sentence';
 import { condition } from '../domain/network';
 import { pageOf, type Place } from '../domain/place';
 import { useLive } from '../store/live';
@@ -204,8 +203,8 @@ function Carried() {
         .map((e): Mark => ({
           id: `${e.seq} ${e.time}`,
           at: Date.parse(e.time) / 1000,
-          text: sentence(e).text,
-          tone: sentence(e).severity,
+          text: e.sentence,
+          tone: e.severity,
           place: e.type === 'cause.began' ? causePlace(e.object) : undefined,
         })),
     [live.events],

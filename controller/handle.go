@@ -90,11 +90,8 @@ func (h handle[S, R]) List(ctx context.Context, q kind.Query) (p kind.Page[any],
 	}); err != nil {
 		return p, err
 	}
-	found := kind.Select(all, q, func(r *R) string { return h.kind.NameOf(r) }, h.more.match)
-	p.Items, p.More = make([]any, 0, len(found.Items)), found.More
-	for i := range found.Items {
-		p.Items = append(p.Items, found.Items[i])
-	}
+	name := func(r *R) string { return h.kind.NameOf(r) }
+	p = kind.Any(kind.Select(all, q, name, h.more.match))
 	return p, kind.Known(q, len(p.Items), h.c.names)
 }
 

@@ -36,8 +36,8 @@ var kinds = []offered{
 	offer(silence.Kind, (*Core).Silences, nil),
 	offer(notification.Kind, (*Core).Notifications, &more[api.Notification]{asks: askNotification}),
 	offer(port.Kind, (*Core).Ports, &more[api.Port]{match: port.Matches, list: listPorts}),
-	{orphan.Kind, func(c *Controller) *kind.Kind { return kind.Bind(orphan.Kind, orphans{c: c}) }},
-	{switchKind, func(c *Controller) *kind.Kind { return kind.Bind(switchKind, switches{c: c}) }},
+	{orphan.Kind, func(c *Controller) *kind.Kind { return orphan.Kind.With(orphans{c: c}) }},
+	{switchKind, func(c *Controller) *kind.Kind { return switchKind.With(switches{c: c}) }},
 }
 
 // offered is a kind of resources that controllers have.
@@ -143,20 +143,20 @@ func askLease(
 // orphans implements kind.Handle. With a trial in the precondition a deletion changes a copy of the
 // core.
 type orphans struct {
-	kind.Base[struct{}, api.Orphan]
+	kind.Base
 	c *Controller
 }
 
-func (o orphans) List(ctx context.Context, q kind.Query) (p kind.Page[api.Orphan], err error) {
+func (o orphans) List(ctx context.Context, q kind.Query) (p kind.Page[any], err error) {
 	var all []api.Orphan
 	if err := o.c.read(ctx, func(core *Core) { all = core.Orphans() }); err != nil {
 		return p, err
 	}
-	p = kind.Select(all, q, func(x *api.Orphan) string { return x.Name }, orphan.Matches)
+	p = kind.Any(kind.Select(all, q, func(x *api.Orphan) string { return x.Name }, orphan.Matches))
 	return p, kind.Known(q, len(p.Items), o.c.names)
 }
 
-func (o orphans) Get(ctx context.Context, name string) (out api.Orphan, err error) {
+func (o orphans) Get(ctx context.Context, name string) (out any, err error) {
 	stopped := o.c.read(ctx, func(core *Core) { out, err = core.Orphan(name) })
 	return out, first(stopped, err)
 }
@@ -191,21 +191,19 @@ var switchKind = kind.NewView[api.SwitchStatus](kind.About{
 
 // switches implements kind.Handle.
 type switches struct {
-	kind.Base[struct{}, api.SwitchStatus]
+	kind.Base
 	c *Controller
 }
 
-func (s switches) List(
-	ctx context.Context, q kind.Query,
-) (p kind.Page[api.SwitchStatus], err error) {
+func (s switches) List(ctx context.Context, q kind.Query) (p kind.Page[any], err error) {
 	all, err := s.c.Switches(ctx)
 	if err != nil {
 		return p, err
 	}
-	return kind.Select(all, q, func(x *api.SwitchStatus) string { return x.Name }, nil), nil
+	return kind.Any(kind.Select(all, q, func(x *api.SwitchStatus) string { return x.Name }, nil)), nil
 }
 
-func (s switches) Get(ctx context.Context, name string) (api.SwitchStatus, error) {
+func (s switches) Get(ctx context.Context, name string) (any, error) {
 	out, ok, err := s.c.Switch(ctx, name)
 	if err == nil && !ok {
 		err = resource.NotFound(fmt.Sprintf("switch %q", name))

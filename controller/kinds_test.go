@@ -3,11 +3,15 @@ package controller_test
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/mrc"
 )
 
 // next returns a field with a method Put, of a struct or of what it embeds.
@@ -45,8 +49,20 @@ func TestFourTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fabric, err := mrc.New(mrc.Config{MRC: inventory.DefaultMRC("stev")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofFabric, err := mrc.Offer(fabric, time.Now, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofFabric = slices.DeleteFunc(ofFabric, func(k *kind.Kind) bool { return k.Spec == nil })
+	if len(ofFabric) < 6 {
+		t.Errorf("clients write %d kinds of the fabric", len(ofFabric))
+	}
 	paths := make(map[string]int)
-	for _, k := range controller.Created() {
+	for _, k := range append(controller.Created(), ofFabric...) {
 		path := []string{"`northbound.collection`"}
 		for v, ok := reflect.ValueOf(k.Handle), true; ok; v, ok = next(v) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(v.Type().String(), "*"), "[")

@@ -88,13 +88,14 @@ func (f *fakeController) plan(name string) {
 }
 
 func (f *fakeController) state(ctx context.Context, name string) (api.GroupState, error) {
-	g, err := f.Groups.Get(ctx, name)
+	got, err := f.Groups.Get(ctx, name)
 	f.Mu.Lock()
 	wait, down := f.wait, f.Down["n1"]
 	f.Mu.Unlock()
 	if err != nil {
 		return api.GroupState{}, err
 	}
+	g := got.(api.MulticastGroup)
 	if wait != nil {
 		select {
 		case f.entered <- struct{}{}:

@@ -171,15 +171,15 @@ type failing struct {
 func (f failing) Kinds() []*kind.Kind {
 	about := kind.NewView[api.SwitchStatus](kind.About{Names: kind.Names{One: "switch",
 		Noun: "switch"}})
-	return []*kind.Kind{kind.Bind(about, noSwitches{err: f.err})}
+	return []*kind.Kind{about.With(noSwitches{err: f.err})}
 }
 
 // noSwitches are switches that cannot be listed.
 type noSwitches struct {
-	kind.Base[struct{}, api.SwitchStatus]
+	kind.Base
 	err error
 }
 
-func (n noSwitches) List(context.Context, kind.Query) (p kind.Page[api.SwitchStatus], err error) {
+func (n noSwitches) List(context.Context, kind.Query) (p kind.Page[any], err error) {
 	return p, n.err
 }

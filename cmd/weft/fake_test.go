@@ -116,10 +116,11 @@ func (f *fakeController) plan(g *api.MulticastGroup) {
 }
 
 func (f *fakeController) state(ctx context.Context, name string) (api.GroupState, error) {
-	g, err := f.Groups.Get(ctx, name)
+	got, err := f.Groups.Get(ctx, name)
 	if err != nil {
 		return api.GroupState{}, err
 	}
+	g := got.(api.MulticastGroup)
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	timer := uint8(12)

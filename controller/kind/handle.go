@@ -7,12 +7,12 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// Handle reaches the resources of one kind: clients write S and read V. Its methods are called from
+// Handle reaches the resources of one kind: clients write S and read V. A [Kind] has a handle that
+// takes specs of the kind as any, and [Of] gives it the types. Its methods are called from
 // many goroutines. A write returns when the store has what follows from it. Errors for clients are
 // *[api.Error]; a change that is refused changes nothing.
 type Handle[S, V any] interface {
@@ -107,60 +107,42 @@ func Ask[A, S, V any](
 	return a, nil
 }
 
+// Any returns a page without the type of its views.
+func Any[V any](p Page[V]) Page[any] {
+	out := Page[any]{Items: make([]any, len(p.Items)), More: p.More}
+	for i := range p.Items {
+		out.Items[i] = p.Items[i]
+	}
+	return out
+}
+
 // Base is a handle without resources that refuses all operations. A handle that embeds Base defines
 // only the methods for the operations of the kind.
-type Base[S, V any] struct{}
+type Base struct{}
 
 // List implements [Handle].
-func (Base[S, V]) List(context.Context, Query) (Page[V], error) { return Page[V]{}, nil }
+func (Base) List(context.Context, Query) (Page[any], error) { return Page[any]{}, nil }
 
 // Get implements [Handle].
-func (Base[S, V]) Get(_ context.Context, name string) (v V, err error) {
-	return v, resource.NotFound(fmt.Sprintf("%q", name))
+func (Base) Get(_ context.Context, name string) (any, error) {
+	return nil, resource.NotFound(fmt.Sprintf("%q", name))
 }
 
 // Put implements [Handle].
-func (Base[S, V]) Put(
-	context.Context, string, S, resource.Precondition,
-) (v V, created bool, err error) {
-	return v, false, ErrReadOnly
+func (Base) Put(
+	context.Context, string, any, resource.Precondition,
+) (v any, created bool, err error) {
+	return nil, false, ErrReadOnly
 }
 
 // Delete implements [Handle].
-func (Base[S, V]) Delete(
-	context.Context, string, resource.Precondition,
-) error {
-	return ErrReadOnly
-}
+func (Base) Delete(context.Context, string, resource.Precondition) error { return ErrReadOnly }
 
 // Ask implements [Handle].
-func (Base[S, V]) Ask(
+func (Base) Ask(
 	_ context.Context, _ string, question any, _ resource.Precondition,
 ) (any, error) {
 	return nil, fmt.Errorf("%T: %w", question, ErrNoQuestion)
-}
-
-// erased is a handle whose types are known at run time only.
-type erased[S, V any] struct{ Handle[S, V] }
-
-func (e erased[S, V]) List(ctx context.Context, q Query) (p Page[any], err error) {
-	all, err := e.Handle.List(ctx, q)
-	p.More = all.More
-	p.Items = make([]any, 0, len(all.Items))
-	for i := range all.Items {
-		p.Items = append(p.Items, all.Items[i])
-	}
-	return p, err
-}
-
-func (e erased[S, V]) Get(ctx context.Context, name string) (any, error) {
-	return e.Handle.Get(ctx, name)
-}
-
-func (e erased[S, V]) Put(
-	ctx context.Context, name string, spec any, pre resource.Precondition,
-) (any, bool, error) {
-	return e.Handle.Put(ctx, name, spec.(S), pre)
 }
 
 // typed gives a handle the types that are known at run time only.
@@ -193,10 +175,11 @@ func (t typed[S, V]) Put(
 // Of returns the handle of the kind with the types S and V in a list, or nil.
 func Of[S, V any](all []*Kind) Handle[S, V] {
 	for _, k := range all {
-		if e, ok := k.Handle.(erased[S, V]); ok {
-			return e.Handle
+		spec := k.Spec
+		if spec == nil { // clients only read
+			spec = reflect.TypeFor[struct{}]()
 		}
-		if k.Handle != nil && k.View == reflect.TypeFor[V]() && k.Spec == reflect.TypeFor[S]() {
+		if k.Handle != nil && k.View == reflect.TypeFor[V]() && spec == reflect.TypeFor[S]() {
 			return typed[S, V]{k.Handle}
 		}
 	}
@@ -212,9 +195,6 @@ func Views[V any](ctx context.Context, all []*Kind) ([]V, error) {
 // ViewsOf is Views for the resources that a query selects.
 func ViewsOf[V any](ctx context.Context, all []*Kind, q Query) ([]V, error) {
 	for _, k := range all {
-		if h, ok := k.Handle.(viewer[V]); ok {
-			return h.views(ctx, q)
-		}
 		if k.Handle != nil && k.View == reflect.TypeFor[V]() {
 			p, err := typed[any, V]{k.Handle}.List(ctx, q)
 			return p.Items, err
@@ -222,15 +202,3 @@ func ViewsOf[V any](ctx context.Context, all []*Kind, q Query) ([]V, error) {
 	}
 	return nil, nil
 }
-
-// viewer is a handle whose view has a type.
-type viewer[V any] interface {
-	views(ctx context.Context, q Query) ([]V, error)
-}
-
-func (e erased[S, V]) views(ctx context.Context, q Query) ([]V, error) {
-	p, err := e.Handle.List(ctx, q)
-	return p.Items, err
-}
-
-var _ Handle[any, any] = erased[struct{}, api.Orphan]{}

@@ -242,10 +242,7 @@ func Hiding[V any](k *Kind, hide func(*V)) *Kind {
 	return k
 }
 
-// Bind returns a kind with its handle.
-func Bind[S, V any](k *Kind, h Handle[S, V]) *Kind { return k.With(erased[S, V]{h}) }
-
-// With is [Bind] for a handle that knows the types of the kind by itself.
+// With returns a kind with its handle.
 func (k *Kind) With(h Handle[any, any]) *Kind {
 	bound := *k
 	bound.Handle = h

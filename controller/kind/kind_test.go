@@ -160,7 +160,7 @@ func TestAsk(t *testing.T) {
 
 // TestBase: a kind that clients only read refuses writes.
 func TestBase(t *testing.T) {
-	var b kind.Base[struct{}, api.Orphan]
+	var b kind.Base
 	_, _, err := b.Put(t.Context(), "x", struct{}{}, resource.Precondition{})
 	gone := b.Delete(t.Context(), "x", resource.Precondition{})
 	if !errors.Is(err, kind.ErrReadOnly) || !errors.Is(gone, kind.ErrReadOnly) {

@@ -160,8 +160,8 @@ func (d *desk) names(of string) (out []string) {
 
 // views implements kind.Handle for the read-only kinds of a core. Members of projects read none of
 // these kinds: no query has Keep.
-type views[S, V any] struct {
-	kind.Base[S, V]
+type views[V any] struct {
+	kind.Base
 	*desk
 	// page returns the views that a query selects, and find that of a name. The owner of the core
 	// calls them. nil: the kind has no such operation.
@@ -172,11 +172,12 @@ type views[S, V any] struct {
 }
 
 // List implements kind.Handle.
-func (h views[S, V]) List(ctx context.Context, q kind.Query) (p kind.Page[V], err error) {
+func (h views[V]) List(ctx context.Context, q kind.Query) (kind.Page[any], error) {
 	if h.page == nil {
 		return h.Base.List(ctx, q)
 	}
-	err = h.ask(ctx, func() error {
+	var p kind.Page[V]
+	err := h.ask(ctx, func() error {
 		p.Items, p.More = h.page(q)
 		for i := range p.Items {
 			if h.fill != nil {
@@ -185,14 +186,18 @@ func (h views[S, V]) List(ctx context.Context, q kind.Query) (p kind.Page[V], er
 		}
 		return kind.Known(q, len(p.Items), h.names)
 	})
-	return p, err
+	return kind.Any(p), err
 }
 
 // Get implements kind.Handle.
-func (h views[S, V]) Get(ctx context.Context, name string) (v V, err error) {
+func (h views[V]) Get(ctx context.Context, name string) (any, error) {
 	if h.find == nil {
 		return h.Base.Get(ctx, name)
 	}
+	return h.get(ctx, name)
+}
+
+func (h views[V]) get(ctx context.Context, name string) (v V, err error) {
 	err = h.ask(ctx, func() (err error) {
 		if v, err = h.find(name); err == nil && h.fill != nil {
 			h.fill(&v)
@@ -204,20 +209,21 @@ func (h views[S, V]) Get(ctx context.Context, name string) (v V, err error) {
 
 // drainables implements kind.Handle for what can be drained.
 type drainables[V any] struct {
-	views[api.AdminSpec, V]
+	views[V]
 	target func(name string) Target
 }
 
 // Put implements kind.Handle. The view is read when hosts were told what follows.
 func (h drainables[V]) Put(
-	ctx context.Context, name string, spec api.AdminSpec, pre resource.Precondition,
-) (v V, created bool, err error) {
-	t := h.target(name)
+	ctx context.Context, name string, request any, pre resource.Precondition,
+) (view any, created bool, err error) {
+	t, spec := h.target(name), request.(api.AdminSpec)
 	err = h.by.Change(ctx, pre, func() (uint64, any) {
 		return intentOf(h.wanted.admins, h.core.canonical(t).String())
 	}, func() error { return h.early(h.wanted.setAdmin(t, spec, pre)) })
+	var v V
 	if err == nil {
-		v, err = h.Get(ctx, name)
+		v, err = h.get(ctx, name)
 	}
 	if pre.Trial != nil {
 		*intended(&v) = spec
@@ -338,21 +344,21 @@ func intentOf[S, D any](all *resource.Collection[S, D], name string) (version ui
 
 // ccHandle implements kind.Handle.
 type ccHandle struct {
-	kind.Base[api.CCProfileSpec, api.CCProfile]
+	kind.Base
 	*desk
 }
 
 // List implements kind.Handle.
-func (h ccHandle) List(ctx context.Context, q kind.Query) (p kind.Page[api.CCProfile], err error) {
+func (h ccHandle) List(ctx context.Context, q kind.Query) (p kind.Page[any], err error) {
 	err = h.by.Read(ctx, func() {
 		all := resource.Views(h.wanted.cc, ccProfile)
-		p = kind.Select(all, q, func(x *api.CCProfile) string { return x.Name }, nil)
+		p = kind.Any(kind.Select(all, q, func(x *api.CCProfile) string { return x.Name }, nil))
 	})
 	return p, err
 }
 
 // Get implements kind.Handle.
-func (h ccHandle) Get(ctx context.Context, name string) (p api.CCProfile, err error) {
+func (h ccHandle) Get(ctx context.Context, name string) (p any, err error) {
 	err = h.ask(ctx, func() (err error) {
 		p, err = resource.View(h.wanted.cc, name, ccProfile)
 		return err
@@ -362,11 +368,11 @@ func (h ccHandle) Get(ctx context.Context, name string) (p api.CCProfile, err er
 
 // Put implements kind.Handle.
 func (h ccHandle) Put(
-	ctx context.Context, name string, spec api.CCProfileSpec, pre resource.Precondition,
-) (p api.CCProfile, created bool, err error) {
+	ctx context.Context, name string, spec any, pre resource.Precondition,
+) (p any, created bool, err error) {
 	intent := func() (uint64, any) { return intentOf(h.wanted.cc, name) }
 	err = h.by.Change(ctx, pre, intent, func() (err error) {
-		p, created, err = h.wanted.putCC(name, spec, pre)
+		p, created, err = h.wanted.putCC(name, spec.(api.CCProfileSpec), pre)
 		return err
 	})
 	return p, created, err
@@ -382,9 +388,10 @@ func (h ccHandle) Delete(ctx context.Context, name string, pre resource.Precondi
 type evHandle struct{ *desk }
 
 // List implements kind.Handle. The views have no EVs.
-func (h evHandle) List(ctx context.Context, q kind.Query) (p kind.Page[api.EVProfile], err error) {
+func (h evHandle) List(ctx context.Context, q kind.Query) (kind.Page[any], error) {
+	var p kind.Page[api.EVProfile]
 	var all []ProfileState
-	err = h.ask(ctx, func() error {
+	err := h.ask(ctx, func() error {
 		f, _ := q.Filter.(api.EVProfileFilter)
 		all, p.More = h.core.ProfilePage(f, pageOf(q))
 		for i := range all {
@@ -395,11 +402,12 @@ func (h evHandle) List(ctx context.Context, q kind.Query) (p kind.Page[api.EVPro
 	for i := range p.Items {
 		p.Items[i].Status = all[i].View()
 	}
-	return p, err
+	return kind.Any(p), err
 }
 
 // Get implements kind.Handle.
-func (h evHandle) Get(ctx context.Context, name string) (p api.EVProfile, err error) {
+func (h evHandle) Get(ctx context.Context, name string) (any, error) {
+	var p api.EVProfile
 	s, err := h.state(ctx, name, func() { p = h.wanted.profile(name) })
 	if err != nil {
 		return p, err
@@ -432,17 +440,18 @@ func wholeProfile(p api.EVProfile, s *ProfileState) api.EVProfile {
 // Put implements kind.Handle. It refuses a spec for which the profile cannot be built on the fabric
 // without losses. The request outlives the pair of leaves: it applies again when the leaves return.
 func (h evHandle) Put(
-	ctx context.Context, name string, spec api.EVProfileSpec, pre resource.Precondition,
-) (p api.EVProfile, created bool, err error) {
+	ctx context.Context, name string, spec any, pre resource.Precondition,
+) (view any, created bool, err error) {
+	var p api.EVProfile
 	var s ProfileState
 	intent := func() (uint64, any) { return intentOf(h.wanted.profiles, name) }
 	err = h.by.Change(ctx, pre, intent, func() (err error) {
-		p, err = h.wanted.putProfile(name, spec, pre)
+		p, err = h.wanted.putProfile(name, spec.(api.EVProfileSpec), pre)
 		s, _ = h.core.Profile(name)
 		return h.early(err)
 	})
 	if err != nil {
-		return api.EVProfile{}, false, err
+		return nil, false, err
 	}
 	if pre.Trial == nil { // the core has the change by now
 		_ = h.by.Read(ctx, func() { s, _ = h.core.Profile(name) })
@@ -471,7 +480,7 @@ func (h evHandle) Ask(
 	case api.ReadEVPath:
 		return s.Path(q.EV)
 	}
-	return kind.Base[api.EVProfileSpec, api.EVProfile]{}.Ask(ctx, name, question, pre)
+	return kind.Base{}.Ask(ctx, name, question, pre)
 }
 
 // needs is the refusal of a controller without an MRC fabric.
@@ -594,34 +603,34 @@ func Kinds() []*kind.Kind {
 // kinds returns the kinds of resources of a core.
 func (d *desk) kinds() []*kind.Kind {
 	return []*kind.Kind{
-		kind.Bind(CCKind, ccHandle{desk: d}),
-		kind.Bind(EVProfileKind, evHandle{desk: d}),
-		kind.Bind(HostKind, views[struct{}, api.Host]{
+		CCKind.With(ccHandle{desk: d}),
+		EVProfileKind.With(evHandle{desk: d}),
+		HostKind.With(views[api.Host]{
 			desk: d, page: d.hosts, find: d.host, fill: d.fillHost,
 		}),
-		kind.Bind(HostPortKind, drainables[api.HostPort]{
-			views[api.AdminSpec, api.HostPort]{desk: d, find: d.hostPort}, portTarget,
+		HostPortKind.With(drainables[api.HostPort]{
+			views[api.HostPort]{desk: d, find: d.hostPort}, portTarget,
 		}),
-		kind.Bind(LinkKind, drainables[api.Link]{
-			views[api.AdminSpec, api.Link]{
+		LinkKind.With(drainables[api.Link]{
+			views[api.Link]{
 				desk: d, page: d.links, find: d.link, fill: d.wanted.link,
 			},
 			func(id string) Target { return Target{Link: topology.LinkID(id)} },
 		}),
-		kind.Bind(NodeKind, drainables[api.Node]{
-			views[api.AdminSpec, api.Node]{
+		NodeKind.With(drainables[api.Node]{
+			views[api.Node]{
 				desk: d, page: d.nodes, find: d.node, fill: d.wanted.node,
 			},
 			func(id string) Target { return Target{Node: topology.NodeID(id)} },
 		}),
-		kind.Bind(PlaneKind, drainables[api.Plane]{
-			views[api.AdminSpec, api.Plane]{
+		PlaneKind.With(drainables[api.Plane]{
+			views[api.Plane]{
 				desk: d, page: d.planes, find: d.plane, fill: d.wanted.plane,
 			},
 			func(n string) Target { return Target{Plane: planeOf(n)} },
 		}),
-		kind.Bind(SuspectKind, views[struct{}, api.Suspect]{desk: d,
+		SuspectKind.With(views[api.Suspect]{desk: d,
 			page: func(kind.Query) ([]api.Suspect, bool) { return d.core.Suspects(), false }}),
-		kind.Bind(EVProbeKind, views[struct{}, api.EVProbe]{desk: d, page: d.probes}),
+		EVProbeKind.With(views[api.EVProbe]{desk: d, page: d.probes}),
 	}
 }

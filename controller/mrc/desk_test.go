@@ -101,20 +101,18 @@ func TestNamesOfResources(t *testing.T) {
 
 // plainNet implements Network and has one switch.
 type plainNet struct {
-	kind.Base[struct{}, api.SwitchStatus]
+	kind.Base
 	sw    api.SwitchStatus
 	hosts []inventory.Found
 }
 
-func (n plainNet) List(
-	context.Context, kind.Query,
-) (kind.Page[api.SwitchStatus], error) {
-	return kind.Page[api.SwitchStatus]{Items: []api.SwitchStatus{n.sw}}, nil
+func (n plainNet) List(context.Context, kind.Query) (kind.Page[any], error) {
+	return kind.Page[any]{Items: []any{n.sw}}, nil
 }
 
 func (n plainNet) Kinds() []*kind.Kind {
-	return []*kind.Kind{kind.Bind(kind.NewView[api.SwitchStatus](kind.About{
-		Names: kind.Names{One: "switch", Noun: "switch"}}), n)}
+	return []*kind.Kind{kind.NewView[api.SwitchStatus](kind.About{
+		Names: kind.Names{One: "switch", Noun: "switch"}}).With(n)}
 }
 
 func (plainNet) Topology() *topology.Snapshot    { return topology.Empty() }

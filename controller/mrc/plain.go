@@ -26,12 +26,12 @@ type Network interface {
 // stream. The remaining kinds have no resources and no handles.
 func Plain(n Network) []*kind.Kind {
 	bound := []*kind.Kind{
-		kind.Bind(HostKind, plain[struct{}, api.Host]{n: n, noun: "host",
+		HostKind.With(plain[api.Host]{n: n, noun: "host",
 			all: (*plainNetwork).hosts, name: func(h *api.Host) string { return h.Name }}),
-		kind.Bind(HostPortKind, plainPorts{plain[api.AdminSpec, api.HostPort]{n: n}}),
-		kind.Bind(LinkKind, plain[api.AdminSpec, api.Link]{n: n, noun: "link",
+		HostPortKind.With(plainPorts{n: n}),
+		LinkKind.With(plain[api.Link]{n: n, noun: "link",
 			all: (*plainNetwork).links, name: func(l *api.Link) string { return string(l.ID) }}),
-		kind.Bind(NodeKind, plain[api.AdminSpec, api.Node]{n: n, noun: "node",
+		NodeKind.With(plain[api.Node]{n: n, noun: "node",
 			all: (*plainNetwork).nodes, name: func(x *api.Node) string { return string(x.ID) }}),
 	}
 	var out []*kind.Kind
@@ -47,8 +47,8 @@ func Plain(n Network) []*kind.Kind {
 }
 
 // plain implements kind.Handle for a kind of what a network without an MRC fabric has.
-type plain[S, V any] struct {
-	kind.Base[S, V]
+type plain[V any] struct {
+	kind.Base
 	n    Network
 	noun string
 	all  func(*plainNetwork) []V
@@ -56,42 +56,43 @@ type plain[S, V any] struct {
 }
 
 // List implements kind.Handle.
-func (h plain[S, V]) List(ctx context.Context, q kind.Query) (page kind.Page[V], err error) {
+func (h plain[V]) List(ctx context.Context, q kind.Query) (kind.Page[any], error) {
 	p, err := newPlain(ctx, h.n)
 	if err != nil {
-		return page, err
+		return kind.Page[any]{}, err
 	}
-	page = kind.Select(h.all(p), q, h.name, func(v *V, filter any) bool {
+	page := kind.Select(h.all(p), q, h.name, func(v *V, filter any) bool {
 		l, ok := any(v).(*api.Link)
 		return !ok || plainLink(l, filter.(api.LinkFilter))
 	})
-	return page, kind.Known(q, len(page.Items), p.names)
+	return kind.Any(page), kind.Known(q, len(page.Items), p.names)
 }
 
 // Get implements kind.Handle.
-func (h plain[S, V]) Get(ctx context.Context, name string) (v V, err error) {
+func (h plain[V]) Get(ctx context.Context, name string) (any, error) {
 	p, err := newPlain(ctx, h.n)
 	if err != nil {
-		return v, err
+		return nil, err
 	}
 	all := h.all(p)
 	i := slices.IndexFunc(all, func(v V) bool { return h.name(&v) == name })
 	if i < 0 {
-		return v, notFound("there is no %s %q", h.noun, name)
+		return nil, notFound("there is no %s %q", h.noun, name)
 	}
 	return all[i], nil
 }
 
 // plainPorts implements kind.Handle for the ports of hosts.
 type plainPorts struct {
-	plain[api.AdminSpec, api.HostPort]
+	kind.Base
+	n Network
 }
 
 // Get implements kind.Handle.
-func (h plainPorts) Get(ctx context.Context, name string) (api.HostPort, error) {
+func (h plainPorts) Get(ctx context.Context, name string) (any, error) {
 	p, err := newPlain(ctx, h.n)
 	if err != nil {
-		return api.HostPort{}, err
+		return nil, err
 	}
 	t := portTarget(name)
 	for _, host := range p.hosts() {
@@ -101,9 +102,9 @@ func (h plainPorts) Get(ctx context.Context, name string) (api.HostPort, error) 
 		if i := int(t.Port) - 1; i >= 0 && i < len(host.Ports) {
 			return host.Ports[i], nil
 		}
-		return api.HostPort{}, notFound("host %q has no port %d", t.Host, t.Port)
+		return nil, notFound("host %q has no port %d", t.Host, t.Port)
 	}
-	return api.HostPort{}, notFound("there is no host %q", t.Host)
+	return nil, notFound("there is no host %q", t.Host)
 }
 
 // plainNetwork is the present state of a network without a fabric.

@@ -201,7 +201,7 @@ func TestFilledViews(t *testing.T) {
 	w := newBed(t, 1, nil).clos(1, 2, 1, 1).start()
 	wrong := errors.New("there is none")
 	filled := 0
-	h := views[struct{}, api.Host]{desk: &desk{core: w.core, by: direct{}},
+	h := views[api.Host]{desk: &desk{core: w.core, by: direct{}},
 		find: func(name string) (api.Host, error) {
 			if name == "" {
 				return api.Host{}, wrong
@@ -211,18 +211,19 @@ func TestFilledViews(t *testing.T) {
 		page: func(kind.Query) ([]api.Host, bool) { return []api.Host{{Name: "a"}, {Name: "b"}}, true },
 		fill: func(v *api.Host) { filled++; v.Software = "of " + v.Name },
 	}
-	if v, err := h.Get(context.Background(), "x"); err != nil || v.Software != "of x" || filled != 1 {
+	if v, err := h.get(context.Background(), "x"); err != nil || v.Software != "of x" || filled != 1 {
 		t.Errorf("%+v, %v, filled %d times", v, err, filled)
 	}
 	if v, err := h.Get(context.Background(), ""); !errors.Is(err, wrong) || filled != 1 {
 		t.Errorf("%+v, %v, filled %d times", v, err, filled)
 	}
 	p, err := h.List(context.Background(), kind.Query{})
-	if err != nil || !p.More || len(p.Items) != 2 || p.Items[1].Software != "of b" || filled != 3 {
+	if err != nil || !p.More || len(p.Items) != 2 || p.Items[1].(api.Host).Software != "of b" ||
+		filled != 3 {
 		t.Errorf("%+v, %v, filled %d times", p, err, filled)
 	}
 	h.fill = nil
-	if v, err := h.Get(context.Background(), "x"); err != nil || v.Software != "" {
+	if v, err := h.get(context.Background(), "x"); err != nil || v.Software != "" {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

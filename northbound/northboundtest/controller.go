@@ -164,8 +164,8 @@ func (f *Controller) Kinds() []*kind.Kind {
 		f.Networks.Bound(), f.Projects.Bound(),
 		f.Jobs.Bound(), f.Leases.Bound(), f.Maintenances.Bound(), f.Silences.Bound(), f.Told.Bound(),
 		f.Ports.Bound(),
-		kind.Bind(about[api.Orphan](), orphans{f: f}),
-		kind.Bind(about[api.SwitchStatus](), switches{f: f}),
+		about[api.Orphan]().With(orphans{f: f}),
+		about[api.SwitchStatus]().With(switches{f: f}),
 	}
 }
 
@@ -338,11 +338,11 @@ func (f *Controller) names(string) (out []string) {
 
 // switches implements kind.Handle.
 type switches struct {
-	kind.Base[struct{}, api.SwitchStatus]
+	kind.Base
 	f *Controller
 }
 
-func (s switches) List(_ context.Context, q kind.Query) (kind.Page[api.SwitchStatus], error) {
+func (s switches) List(_ context.Context, q kind.Query) (kind.Page[any], error) {
 	s.f.Mu.Lock()
 	defer s.f.Mu.Unlock()
 	all := []api.SwitchStatus{
@@ -361,13 +361,14 @@ func (s switches) List(_ context.Context, q kind.Query) (kind.Page[api.SwitchSta
 			w.Errors = []string{"insert ecmp/group=1: table is full"}
 		}
 	}
-	return kind.Select(all, q, func(w *api.SwitchStatus) string { return w.Name }, nil), s.f.Fail
+	p := kind.Select(all, q, func(w *api.SwitchStatus) string { return w.Name }, nil)
+	return kind.Any(p), s.f.Fail
 }
 
-func (s switches) Get(ctx context.Context, name string) (api.SwitchStatus, error) {
+func (s switches) Get(ctx context.Context, name string) (any, error) {
 	p, err := s.List(ctx, kind.Query{Keep: func(n string) bool { return n == name }})
 	if err != nil || len(p.Items) == 0 {
-		return api.SwitchStatus{}, cmp.Or(err, resource.NotFound(fmt.Sprintf("switch %q", name)))
+		return nil, cmp.Or(err, resource.NotFound(fmt.Sprintf("switch %q", name)))
 	}
 	return p.Items[0], nil
 }
@@ -428,22 +429,22 @@ func (s switches) Ask(
 
 // orphans implements kind.Handle: those of Strays.
 type orphans struct {
-	kind.Base[struct{}, api.Orphan]
+	kind.Base
 	f *Controller
 }
 
-func (o orphans) List(_ context.Context, q kind.Query) (kind.Page[api.Orphan], error) {
+func (o orphans) List(_ context.Context, q kind.Query) (kind.Page[any], error) {
 	o.f.Mu.Lock()
 	defer o.f.Mu.Unlock()
 	on := func(x *api.Orphan, filter any) bool { return x.Switch == filter.(api.OnSwitch).Switch }
 	p := kind.Select(o.f.Strays, q, func(x *api.Orphan) string { return x.Name }, on)
-	return p, cmp.Or(o.f.Fail, kind.Known(q, len(p.Items), o.f.names))
+	return kind.Any(p), cmp.Or(o.f.Fail, kind.Known(q, len(p.Items), o.f.names))
 }
 
-func (o orphans) Get(ctx context.Context, name string) (api.Orphan, error) {
+func (o orphans) Get(ctx context.Context, name string) (any, error) {
 	p, err := o.List(ctx, kind.Query{Keep: func(n string) bool { return n == name }})
 	if err != nil || len(p.Items) == 0 {
-		return api.Orphan{}, cmp.Or(err, resource.NotFound(fmt.Sprintf("orphan %q", name)))
+		return nil, cmp.Or(err, resource.NotFound(fmt.Sprintf("orphan %q", name)))
 	}
 	return p.Items[0], nil
 }

@@ -24,7 +24,7 @@ func (s *shown) Kinds() []*kind.Kind {
 	all := s.Controller.Kinds()
 	for i, k := range all {
 		if _, ok := k.Zero().(api.PFCPolicy); ok {
-			all[i] = kind.Bind(k, policies{core: s.core})
+			all[i] = k.With(policies{core: s.core})
 		}
 	}
 	return all
@@ -32,15 +32,15 @@ func (s *shown) Kinds() []*kind.Kind {
 
 // policies are the PFC policies of a core.
 type policies struct {
-	kind.Base[api.PFCPolicySpec, api.PFCPolicy]
+	kind.Base
 	core *controller.Core
 }
 
-func (p policies) List(context.Context, kind.Query) (kind.Page[api.PFCPolicy], error) {
-	return kind.Page[api.PFCPolicy]{Items: p.core.PFCPolicies().List()}, nil
+func (p policies) List(context.Context, kind.Query) (kind.Page[any], error) {
+	return kind.Any(kind.Page[api.PFCPolicy]{Items: p.core.PFCPolicies().List()}), nil
 }
 
-func (p policies) Get(_ context.Context, name string) (api.PFCPolicy, error) {
+func (p policies) Get(_ context.Context, name string) (any, error) {
 	return p.core.PFCPolicies().Get(name)
 }
 

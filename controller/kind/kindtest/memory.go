@@ -65,22 +65,22 @@ func New[S any, V api.Intended](
 }
 
 // Bound returns the kind with the resources.
-func (m *Memory[S, V]) Bound() *kind.Kind { return kind.Bind(m.Kind, m) }
+func (m *Memory[S, V]) Bound() *kind.Kind { return m.Kind.With(m) }
 
 // List implements [kind.Handle].
-func (m *Memory[S, V]) List(_ context.Context, q kind.Query) (kind.Page[V], error) {
+func (m *Memory[S, V]) List(_ context.Context, q kind.Query) (kind.Page[any], error) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	if m.Fail != nil {
-		return kind.Page[V]{}, m.Fail
+		return kind.Page[any]{}, m.Fail
 	}
 	name := func(v *V) string { return m.Kind.NameOf(v) }
 	p := kind.Select(slices.Collect(maps.Values(m.Items)), q, name, m.Match)
-	return p, kind.Known(q, len(p.Items), m.Names)
+	return kind.Any(p), kind.Known(q, len(p.Items), m.Names)
 }
 
 // Get implements [kind.Handle].
-func (m *Memory[S, V]) Get(_ context.Context, name string) (v V, err error) {
+func (m *Memory[S, V]) Get(_ context.Context, name string) (any, error) {
 	if m.Look != nil {
 		m.Look(name)
 	}
@@ -95,8 +95,9 @@ func (m *Memory[S, V]) Get(_ context.Context, name string) (v V, err error) {
 
 // Put implements [kind.Handle].
 func (m *Memory[S, V]) Put(
-	_ context.Context, name string, spec S, pre resource.Precondition,
-) (V, bool, error) {
+	_ context.Context, name string, request any, pre resource.Precondition,
+) (any, bool, error) {
+	spec := request.(S)
 	if m.Before != nil {
 		m.Before()
 	}
@@ -181,7 +182,7 @@ func (m *Memory[S, V]) Ask(
 	ctx context.Context, name string, question any, pre resource.Precondition,
 ) (any, error) {
 	if m.Asked == nil {
-		return kind.Base[S, V]{}.Ask(ctx, name, question, pre)
+		return kind.Base{}.Ask(ctx, name, question, pre)
 	}
 	return m.Asked(ctx, name, question, pre)
 }

@@ -136,7 +136,7 @@ function useKeys(open: (what: 'search' | 'keys') => void) {
     let prefix = 0;
     const press = (e: KeyboardEvent) => {
       const at = e.target as HTMLElement;
-      if (e.ctrlKey || e.metaKey || e.altKey || at.closest('input, textarea, select, dialog')) return;
+      if (e.ctrlKey || e.metaKey || e.altKey || at.closest('input, textarea, select, dialog, .editor')) return;
       const page = pages.find((p) => p.key === e.key);
       if (e.key === '/') {
         e.preventDefault();

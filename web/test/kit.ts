@@ -180,6 +180,20 @@ export async function type(field: Locator, text: string): Promise<void> {
   await field.pressSequentially(text);
 }
 
+/** The text of an editor of documents. */
+export async function textOf(editor: Locator): Promise<string> {
+  return (await editor.locator('.cm-line').allInnerTexts()).map((l) => l.replace('\n', '')).join('\n');
+}
+
+/** Puts the caret behind a text of an editor by a click on its line and keys. */
+export async function behind(editor: Locator, text: string): Promise<void> {
+  const line = editor.locator('.cm-line', { hasText: text });
+  await line.click();
+  await editor.press('End');
+  const left = (await line.innerText()).trimEnd();
+  for (let i = left.indexOf(text) + text.length; i < left.length; i++) await editor.press('ArrowLeft');
+}
+
 /** Waits until a page says something. The error has what it says instead. */
 export async function says(page: Page, text: string | RegExp): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { browse, open, rows, says, type, violations, type Schemas } from './kit';
+import { browse, open, rows, says, textOf, type, violations, type Schemas } from './kit';
 import { MadeUp } from './madeup';
 
 // What pages say at moments that labs seldom have, and what they keep of what somebody types.
@@ -180,16 +180,17 @@ test('the editor of a document has the focus, and what is typed stays when anoth
   const page = await at('groups/g1');
   const doc = page.getByRole('region', { name: 'Document of g1' });
   await doc.getByRole('button', { name: 'Edit' }).click();
+  await doc.getByRole('textbox').waitFor();
   await page.keyboard.press('Control+Home');
   await page.keyboard.type('# mine\n');
   await page.getByRole('link', { name: 'Switches', exact: true }).first().click();
   await page.getByRole('heading', { level: 1, name: 'Switches' }).waitFor();
   await page.goBack();
-  await expect.poll(() => doc.getByRole('textbox').inputValue()).toMatch(/^# mine\nkind: multicast-group\n/);
+  await expect.poll(() => textOf(doc.getByRole('textbox'))).toMatch(/^# mine\nkind: multicast-group\n/);
   // What is left by intent is gone, and the keyboard goes on from the button.
   await doc.getByRole('button', { name: 'Cancel' }).click();
   await page.keyboard.press('Enter');
-  expect(await doc.getByRole('textbox').inputValue()).toMatch(/^kind: multicast-group\n/);
+  await expect.poll(() => textOf(doc.getByRole('textbox'))).toMatch(/^kind: multicast-group\n/);
 });
 
 test('branches that lead to a stalled receiver say so', async () => {
@@ -375,7 +376,7 @@ test('"drain" and a name in the search ask before they drain', async () => {
   await page.getByRole('heading', { level: 1, name: 'Events' }).waitFor();
   const drain = async () => {
     await page.keyboard.press('/');
-    await page.getByRole('combobox', { name: 'Search for' }).waitFor();
+    await page.getByRole('searchbox', { name: 'Search for' }).waitFor();
     await page.keyboard.type('drain P1-T1-2');
     await page.getByRole('option', { name: 'drain P1-T1-2 switch' }).waitFor();
     await page.keyboard.press('Enter');

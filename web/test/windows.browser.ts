@@ -154,7 +154,7 @@ test('hosts that receive are chosen together, by a search', async () => {
   const form = page.getByRole('dialog', { name: 'New multicast group' });
   await page.keyboard.type('g1');
   await form.getByLabel('Host', { exact: true }).selectOption({ index: 1 });
-  await form.getByRole('combobox', { name: 'Hosts that receive' }).focus();
+  await form.getByRole('searchbox', { name: 'Hosts that receive' }).focus();
   await page.keyboard.type('p1-t0-2');
   await form.getByRole('button', { name: 'Add all 2' }).click();
   await form.getByRole('button', { name: 'Close the list' }).click();

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useMemo, useState, type ReactNode } from 'react';
+import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react';
 import * as act from '../api/actions';
 import { ApiError, type Schemas } from '../api/client';
 import * as ask from '../api/queries';
@@ -14,13 +14,14 @@ import { useNow } from '../store/now';
 import { useParam } from '../store/place';
 import { Copy } from './copy';
 import { Diff } from './diff';
-import { Editor } from './editor';
 import { useEventColumns } from './eventcolumns';
 import { Confirm, useMayTo } from './form';
 import { Answer, Empty, Failure, Loading } from './states';
 import { Table } from './table';
 import { Tabs, type Tab } from './tabs';
 import { Tried, Updates } from './tried';
+
+const Editor = lazy(() => import('./editor'));
 
 interface About {
   collection: Collection;
@@ -265,20 +266,22 @@ function Work({
       }}
     >
       {children}
-      <Editor
-        text={text}
-        change={(t) => {
-          setText(t);
-          queries.setQueryData(draft, { from, text: t });
-          trial.reset();
-          write.reset();
-        }}
-        label={label}
-        api={api.data}
-        schema={schema}
-        wrong={faults.length > 0}
-        line={line}
-      />
+      <Suspense fallback={<Loading what="the editor" />}>
+        <Editor
+          text={text}
+          change={(t) => {
+            setText(t);
+            queries.setQueryData(draft, { from, text: t });
+            trial.reset();
+            write.reset();
+          }}
+          label={label}
+          api={api.data}
+          schema={schema}
+          wrong={faults.length > 0}
+          line={line}
+        />
+      </Suspense>
       {faults.length > 0 && (
         <div role="alert">
           <ul className="faults">

@@ -1,15 +1,53 @@
-import { useEffect, useId, useMemo, useRef, useState } from 'react';
-import { complete, type Completion, type OpenApi, type Schema } from '../domain/completion';
+import {
+  acceptCompletion,
+  autocompletion,
+  completionKeymap,
+  completionStatus,
+  selectedCompletion,
+  startCompletion,
+  type CompletionSource,
+} from '@codemirror/autocomplete';
+import { defaultKeymap, history, historyKeymap, insertNewlineAndIndent } from '@codemirror/commands';
+import { yaml } from '@codemirror/lang-yaml';
+import { HighlightStyle, indentService, syntaxHighlighting } from '@codemirror/language';
+import { EditorSelection, EditorState } from '@codemirror/state';
+import { EditorView, keymap, lineNumbers } from '@codemirror/view';
+import { tags } from '@lezer/highlight';
+import { useEffect, useId, useRef, useState } from 'react';
+import { complete, type OpenApi, type Schema } from '../domain/completion';
 
-/** Most suggestions that are shown at once. */
-const most = 40;
+const colours = HighlightStyle.define([
+  { tag: [tags.propertyName, tags.definition(tags.propertyName)], color: 'var(--accent)' },
+  { tag: tags.string, color: 'var(--ok)' },
+  { tag: [tags.lineComment, tags.punctuation, tags.separator], color: 'var(--quiet)' },
+]);
+const look = EditorView.theme({
+  '&': { fontSize: 'var(--text-small)', maxHeight: '60vh', minHeight: '14rem' },
+  '&.cm-focused': { outline: 'none' },
+  '.cm-scroller': { fontFamily: 'var(--mono)', lineHeight: 'var(--leading-code)' },
+  '.cm-content': { caretColor: 'var(--ink)' },
+  '&.cm-focused .cm-cursor': { borderLeftColor: 'var(--ink)' },
+  '.cm-gutters': { background: 'none', border: 'none', color: 'var(--quiet)' },
+  '.cm-tooltip': {
+    background: 'var(--raised)',
+    color: 'var(--ink)',
+    border: 'var(--edge) solid var(--line)',
+    borderRadius: 'var(--radius-small)',
+    boxShadow: 'var(--raised-far)',
+  },
+  '.cm-tooltip.cm-tooltip-autocomplete > ul > li': { padding: 'var(--space-1) var(--space-3)' },
+  '.cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]': {
+    background: 'var(--hover)',
+    color: 'var(--accent)',
+  },
+});
 
 /**
- * A text area for documents. It keeps the indentation of the line before, and suggests the fields and
- * values that the schema has at the caret: while one types, or by Ctrl and the space bar. The arrow
- * keys choose, Enter and Tab take, and Escape closes the list.
+ * An editor of documents, by CodeMirror. It suggests the fields and values that the schema has at the caret:
+ * while one types, or by Ctrl and the space bar. Its styles are sheets of a shadow root: the policy of the
+ * page allows no style element.
  */
-export function Editor({
+export default function Editor({
   text,
   change,
   label,
@@ -27,133 +65,94 @@ export function Editor({
   /** Where the caret is to go, anew with each object. */
   line?: { number: number };
 }) {
-  const area = useRef<HTMLTextAreaElement>(null);
-  const [caret, setCaret] = useState(0);
-  const [open, setOpen] = useState(false);
-  const [at, setAt] = useState(-1);
-  const id = useId();
-  const found = useMemo(
-    (): Completion | undefined => (api && schema ? complete(api, schema, text, caret) : undefined),
-    [api, schema, text, caret],
-  );
-  const list = open ? (found?.suggestions ?? []).slice(0, most) : [];
-  useEffect(() => area.current?.focus(), []);
+  const box = useRef<HTMLDivElement>(null),
+    view = useRef<EditorView>(undefined),
+    id = useId();
+  const [about, setAbout] = useState<string>();
+  const latest = useRef({ change, api, schema });
   useEffect(() => {
-    const element = area.current;
-    if (!line || !element) return;
-    const lines = element.value.split('\n');
-    const start = lines.slice(0, line.number - 1).reduce((n, l) => n + l.length + 1, 0);
-    element.focus();
-    element.setSelectionRange(start, start + (lines[line.number - 1]?.length ?? 0));
-  }, [line]);
-
+    latest.current = { change, api, schema };
+  });
   useEffect(() => {
-    document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' });
-  }, [id, at]);
-
-  /** Puts text in the place of a part, so that the browser's undo knows of it. */
-  const put = (insert: string, from: number, to: number) => {
-    const element = area.current!;
-    element.focus();
-    element.setSelectionRange(from, to);
-    if (!document.execCommand('insertText', false, insert)) {
-      element.setRangeText(insert, from, to, 'end');
-      change(element.value);
-    }
-    setCaret(element.selectionEnd);
-  };
-  /** Where the list is: below the line of the caret, which nothing wraps. */
-  const place = (): React.CSSProperties => {
-    const element = area.current;
-    if (!element || !found) return {};
-    const style = getComputedStyle(element);
-    const before = text.slice(0, found.from).split('\n');
-    const top = parseFloat(style.paddingTop) + before.length * parseFloat(style.lineHeight) - element.scrollTop;
-    return {
-      top: Math.max(0, Math.min(top, element.clientHeight)),
-      left: `min(${before.at(-1)!.length}ch, 40%)`,
+    const at = (state: EditorState, pos: number) => {
+      const { api: a, schema: s } = latest.current;
+      return a && s ? complete(a, s, state.doc.toString(), pos) : undefined;
     };
-  };
-  const take = (i: number) => {
-    const s = list[i];
-    if (!s || !found) return;
-    put(s.insert, found.from, found.to);
-    setOpen(s.insert.endsWith(': '));
-    setAt(-1);
-  };
+    const source: CompletionSource = ({ state, pos, explicit }) => {
+      const found = at(state, pos);
+      if (!found?.suggestions.length || !(explicit || /[\w: ]/.test(state.sliceDoc(pos - 1, pos)))) return null;
+      return {
+        from: found.from,
+        to: found.to,
+        filter: false,
+        options: found.suggestions.map((s) => ({
+          label: s.text,
+          apply: s.insert,
+          detail: s.required ? 'required' : undefined,
+          info: s.about,
+        })),
+      };
+    };
+    const root = box.current!.shadowRoot ?? box.current!.attachShadow({ mode: 'open' });
+    const made = new EditorView({
+      doc: text,
+      root,
+      parent: root,
+      extensions: [
+        lineNumbers(),
+        history(),
+        yaml(),
+        syntaxHighlighting(colours),
+        look,
+        indentService.of((cx, pos) => {
+          const before = cx.lineAt(pos, -1).text;
+          return /^ */.exec(before)![0].length + (/:\s*$/.test(before) ? 2 : 0);
+        }),
+        autocompletion({
+          override: [source],
+          selectOnOpen: false,
+          icons: false,
+          activateOnCompletion: (c) => typeof c.apply === 'string' && c.apply.endsWith(': '),
+        }),
+        EditorState.phrases.of({ Completions: 'Suggestions' }),
+        EditorView.contentAttributes.of({ 'aria-label': label, 'aria-describedby': id }),
+        // Tab takes a suggestion that is chosen, and goes on otherwise: nobody is caught in the text.
+        keymap.of([
+          { key: 'Tab', run: (v) => selectedCompletion(v.state) !== null && acceptCompletion(v) },
+          { key: 'Ctrl-Space', run: startCompletion },
+          ...completionKeymap,
+          ...historyKeymap,
+          { key: 'Enter', run: insertNewlineAndIndent },
+          ...defaultKeymap,
+        ]),
+        // Escape closes the suggestions, and not a dialog around the text.
+        EditorView.domEventHandlers({
+          keydown: (e, v) => void (e.key === 'Escape' && completionStatus(v.state) && e.stopPropagation()),
+        }),
+        EditorView.updateListener.of((u) => {
+          if (u.docChanged) latest.current.change(u.state.doc.toString());
+          if (u.docChanged || u.selectionSet) setAbout(at(u.state, u.state.selection.main.head)?.about);
+        }),
+      ],
+    });
+    view.current = made;
+    made.focus();
+    return () => made.destroy();
+    // The text is that of the editor from here on; a text that begins anew is another editor.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [label, id]);
+  useEffect(() => view.current?.contentDOM.setAttribute('aria-invalid', String(wrong)), [wrong]);
+  useEffect(() => {
+    const v = view.current;
+    if (!line || !v) return;
+    const { from, to } = v.state.doc.line(Math.min(line.number, v.state.doc.lines));
+    v.dispatch({ selection: EditorSelection.single(from, to), scrollIntoView: true });
+    v.focus();
+  }, [line]);
   return (
-    <div className="editor">
-      <textarea
-        ref={area}
-        aria-label={label}
-        aria-invalid={wrong}
-        aria-autocomplete="list"
-        aria-controls={list.length > 0 ? `${id}-list` : undefined}
-        aria-activedescendant={list[at] ? `${id}-${at}` : undefined}
-        aria-describedby={`${id}-about`}
-        spellCheck={false}
-        autoCapitalize="off"
-        autoComplete="off"
-        wrap="off"
-        rows={Math.min(30, Math.max(10, text.split('\n').length + 1))}
-        value={text}
-        onChange={(e) => {
-          const typed = e.target.value.length > text.length;
-          change(e.target.value);
-          setCaret(e.target.selectionEnd);
-          setOpen(typed && /[\w: ]/.test(e.target.value[e.target.selectionEnd - 1] ?? ''));
-          setAt(-1);
-        }}
-        onSelect={(e) => setCaret(e.currentTarget.selectionEnd)}
-        onBlur={() => setOpen(false)}
-        onKeyDown={(e) => {
-          const element = e.currentTarget;
-          if (e.key === ' ' && e.ctrlKey) {
-            e.preventDefault();
-            setCaret(element.selectionEnd);
-            setOpen(true);
-            setAt(0);
-          } else if (list.length > 0 && (e.key === 'ArrowDown' || e.key === 'ArrowUp')) {
-            e.preventDefault();
-            setAt((i) => Math.min(list.length - 1, Math.max(0, i + (e.key === 'ArrowDown' ? 1 : -1))));
-          } else if (list[at] && (e.key === 'Enter' || e.key === 'Tab')) {
-            e.preventDefault();
-            take(at);
-          } else if (open && e.key === 'Escape') {
-            e.preventDefault();
-            setOpen(false);
-          } else if (e.key === 'Enter' && !e.shiftKey && !e.ctrlKey && !e.metaKey) {
-            e.preventDefault();
-            const before = element.value.slice(0, element.selectionStart).split('\n').pop()!;
-            const indent = /^ */.exec(before)![0] + (/:\s*$/.test(before) ? '  ' : '');
-            put(`\n${indent}`, element.selectionStart, element.selectionEnd);
-          }
-        }}
-      />
-      {list.length > 0 && (
-        <ul id={`${id}-list`} role="listbox" aria-label="Suggestions" className="found suggestions" style={place()}>
-          {list.map((s, i) => (
-            <li
-              key={s.text}
-              id={`${id}-${i}`}
-              role="option"
-              aria-selected={i === at}
-              // The focus stays in the text.
-              onMouseDown={(e) => {
-                e.preventDefault();
-                take(i);
-              }}
-            >
-              <code>{s.text}</code>
-              {s.required && <span className="quiet"> required</span>}
-              {s.about && <span className="quiet"> {s.about}</span>}
-            </li>
-          ))}
-        </ul>
-      )}
-      <p id={`${id}-about`} className="quiet about">
-        {list[at]?.about ?? found?.about ?? 'Ctrl and space suggest what may stand here.'}
-      </p>
-    </div>
+    <>
+      <div className="editor frame" ref={box} />
+      <p className="quiet">{about ?? 'Ctrl and space suggest what may stand here.'}</p>
+    </>
   );
 }

@@ -1,4 +1,5 @@
-import { useId, useMemo, useState } from 'react';
+import { useMemo, useState } from 'react';
+import { Autocomplete, Input, Label, ListBox, ListBoxItem, SearchField } from 'react-aria-components';
 
 interface Choice {
   value: string;
@@ -26,97 +27,70 @@ export function Pick({
   remove: (value: string) => void;
 }) {
   const [text, setText] = useState('');
-  const [at, setAt] = useState(0);
   const [open, setOpen] = useState(false);
-  const id = useId();
   const found = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     return from.filter((c) => words.every((w) => `${c.value} ${c.label ?? ''}`.toLowerCase().includes(w)));
   }, [from, text]);
   const has = new Set(chosen);
   const rest = found.filter((c) => !has.has(c.value));
-  const toggle = (c: Choice | undefined) => {
-    if (!c) return;
-    if (has.has(c.value)) remove(c.value);
-    else add([c.value]);
-  };
   return (
-    <div className="pick">
-      <p className="field">
-        <label htmlFor={id}>{label}</label>
-        <input
-          id={id}
-          type="search"
-          role="combobox"
-          autoComplete="off"
-          placeholder="Search"
-          value={text}
-          aria-expanded={open}
-          aria-controls={`${id}-list`}
-          aria-activedescendant={open && found[at] ? `${id}-${at}` : undefined}
-          onFocus={() => setOpen(true)}
-          onChange={(e) => {
-            setText(e.target.value);
-            setAt(0);
-            setOpen(true);
-          }}
-          onKeyDown={(e) => {
-            const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
-            if (step) {
-              e.preventDefault();
-              setOpen(true);
-              setAt((i) => Math.min(Math.min(found.length, most) - 1, Math.max(0, i + step)));
-            } else if (e.key === 'Enter') {
-              e.preventDefault();
-              toggle(found[at]);
-            } else if (e.key === 'Escape' && open) {
-              e.preventDefault();
-              setOpen(false);
-            }
-          }}
-        />
-      </p>
-      {open && (
-        <>
-          <ul id={`${id}-list`} role="listbox" aria-multiselectable="true" aria-label={label} className="found">
-            {found.slice(0, most).map((c, i) => (
-              <li
-                key={c.value}
-                id={`${id}-${i}`}
-                role="option"
-                aria-selected={has.has(c.value)}
-                className={i === at ? 'at' : undefined}
-                // The focus stays in the search.
-                onMouseDown={(e) => {
-                  e.preventDefault();
-                  setAt(i);
-                  toggle(c);
-                }}
-              >
-                <span aria-hidden="true">{has.has(c.value) ? '☑' : '☐'}</span> {c.label ?? c.value}
-              </li>
-            ))}
-          </ul>
-          <p className="buttons">
-            {rest.length > 1 && (
-              <button type="button" onClick={() => add(rest.map((c) => c.value))}>
-                Add all {rest.length}
+    <div
+      className="pick"
+      onKeyDownCapture={(e) => {
+        if (e.key !== 'Escape' || !open) return;
+        // It closes the list, and not the dialog around it.
+        e.preventDefault();
+        e.stopPropagation();
+        setOpen(false);
+      }}
+    >
+      <Autocomplete inputValue={text} onInputChange={setText}>
+        <SearchField className="field" onFocus={() => setOpen(true)} onChange={() => setOpen(true)}>
+          <Label>{label}</Label>
+          <Input placeholder="Search" />
+        </SearchField>
+        {open && (
+          <>
+            <ListBox
+              aria-label={label}
+              className="found"
+              selectionMode="multiple"
+              selectedKeys={chosen}
+              onSelectionChange={(keys) => {
+                const now = new Set(keys);
+                const more = found.filter((c) => now.has(c.value) && !has.has(c.value));
+                if (more.length > 0) add(more.map((c) => c.value));
+                for (const c of found) if (has.has(c.value) && !now.has(c.value)) remove(c.value);
+              }}
+            >
+              {found.slice(0, most).map((c) => (
+                <ListBoxItem key={c.value} id={c.value} textValue={c.label ?? c.value} className="">
+                  <span aria-hidden="true">{has.has(c.value) ? '☑' : '☐'}</span> {c.label ?? c.value}
+                </ListBoxItem>
+              ))}
+            </ListBox>
+            <p className="buttons">
+              {rest.length > 1 && (
+                <button type="button" onClick={() => add(rest.map((c) => c.value))}>
+                  Add all {rest.length}
+                </button>
+              )}
+              <button type="button" onClick={() => setOpen(false)}>
+                Close the list
               </button>
-            )}
-            <button type="button" onClick={() => setOpen(false)}>
-              Close the list
-            </button>
-            <span className="quiet" role="status">
-              {found.length === 0
-                ? 'Nothing found.'
-                : found.length > most
-                  ? `the first ${most} of ${found.length}`
-                  : `${found.length} found`}
-              , {from.filter((c) => has.has(c.value)).length} chosen
-            </span>
-          </p>
-        </>
-      )}
+              <span className="quiet" role="status">
+                {found.length === 0
+                  ? 'Nothing found.'
+                  : found.length > most
+                    ? `the first ${most} of ${found.length}`
+                    : `${found.length} found`}
+                , {from.filter((c) => has.has(c.value)).length} chosen
+              </span>
+            </p>
+          </>
+        )}
+      </Autocomplete>
     </div>
   );
 }

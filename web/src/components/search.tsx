@@ -1,5 +1,6 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
+import { Autocomplete, Input, ListBox, ListBoxItem, SearchField } from 'react-aria-components';
 import * as ask from '../api/queries';
 import { may, useMay, useSession } from '../api/session';
 import { find, type Target } from '../domain/search';
@@ -29,10 +30,11 @@ const of = <T extends { name: string }>(
     ...pageOf(`${collection}/${x.name}`),
   }));
 
+const keyOf = (t: Target) => `${t.kind} ${t.name} ${t.words ?? ''}`;
+
 /** Finds any object by name, address or id. */
 export function Search({ close }: { close: () => void }) {
   const [text, setText] = useState('');
-  const [at, setAt] = useState(0);
   const session = useSession(),
     enabled = useMay('read');
   const own = { enabled: useMay('tenant:read') };
@@ -107,52 +109,24 @@ export function Search({ close }: { close: () => void }) {
     ],
   );
   const found = useMemo(() => find(targets, text), [targets, text]);
-  const choose = (t: Target | undefined) => {
-    if (!t) return;
+  const choose = (t: Target) => {
     go(t.path, t.query);
     close();
   };
   return (
     <Dialog title="Search" close={close}>
-      <input
-        type="search"
-        autoFocus
-        value={text}
-        placeholder="Name, address or id, or drain and a name"
-        aria-label="Search for"
-        role="combobox"
-        aria-expanded={found.length > 0}
-        aria-controls="found"
-        aria-activedescendant={found[at] ? `found-${at}` : undefined}
-        onChange={(e) => {
-          setText(e.target.value);
-          setAt(0);
-        }}
-        onKeyDown={(e) => {
-          const step = e.key === 'ArrowDown' ? 1 : e.key === 'ArrowUp' ? -1 : 0;
-          if (step) {
-            e.preventDefault();
-            setAt((i) => Math.min(found.length - 1, Math.max(0, i + step)));
-          }
-          if (e.key === 'Enter') {
-            e.preventDefault();
-            choose(found[at]);
-          }
-        }}
-      />
-      <ul id="found" role="listbox" aria-label="Found" className="found">
-        {found.map((t, i) => (
-          <li
-            key={`${t.kind} ${t.name} ${t.words ?? ''}`}
-            id={`found-${i}`}
-            role="option"
-            aria-selected={i === at}
-            onClick={() => choose(t)}
-          >
-            <span>{t.name}</span> <span className="quiet">{t.kind}</span>
-          </li>
-        ))}
-      </ul>
+      <Autocomplete inputValue={text} onInputChange={setText}>
+        <SearchField autoFocus aria-label="Search for" className="">
+          <Input placeholder="Name, address or id, or drain and a name" />
+        </SearchField>
+        <ListBox aria-label="Found" className="found">
+          {found.map((t) => (
+            <ListBoxItem key={keyOf(t)} id={keyOf(t)} textValue={t.name} className="" onAction={() => choose(t)}>
+              <span>{t.name}</span> <span className="quiet">{t.kind}</span>
+            </ListBoxItem>
+          ))}
+        </ListBox>
+      </Autocomplete>
       <p className="quiet" role="status">
         {text === ''
           ? `${targets.length} objects`

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"time"
+
+	"github.com/weft-sdn/weft/dataplane/extern"
 )
 
 // Many packets go the same way through the program. A Path records the result of a pass
@@ -12,11 +14,11 @@ import (
 // updates the counts of the pass, and builds the outgoing frame from the received frame.
 //
 // A path depends on the octets of the received frame that the pass has looked at, but not on octets
-// that the pass has only moved, or looked up in a table; on the frame's length and port; and on the
+// that the pass has only moved, or looked up in a table; on the frame's length; and on the
 // settings of control methods, which end all paths (State.changed), but for entries of tables. Each
 // packet looks its own entries up, and stays on the path where they have the actions that the
 // recorded packet found: a path serves all destinations, and lasts while entries change (lookup).
-// Some values still differ from packet to packet (registers, CRCs, sequence numbers). Each packet
+// Some values still differ from packet to packet (ports, registers, CRCs, sequence numbers). Each packet
 // computes these values itself, by the operations of the path (pathOp): where the program tests
 // such a value, the paths part. A pass that uses meters, random numbers, or the time at which a
 // packet leaves has no path.
@@ -35,13 +37,12 @@ type Path struct {
 	stores  []store
 	counts  []tally
 	keeps   []uint16 // slots that the next pass finds as its first ones
-	pure    []bool   // of keeps: whether nothing but arguments of actions makes the slot
 	late    []pathOp // what makes the next slots, from maxKept on: only who needs a slot computes it
 	outcome outcome
 
-	group    uint16 // pathGroup
-	port     uint32 // pathUnicast
-	priority int    // of the queue
+	to       takes // with dest, the port or the group
+	dest     uint64
+	priority int // of the queue
 
 	length, octets int // PHV.Length and IngressLen from here on
 	hash           uint64
@@ -63,15 +64,23 @@ const (
 	pathAgain                   // a frame for ingress once more
 )
 
-// pathKey is what a pass depends on beside the frame.
+// pathKey is what a pass depends on beside the frame and what is given with the frame.
 type pathKey struct {
-	port     uint32 // by which the frame came, or leaves
-	length   int    // of the received frame; 0 in later passes
+	length   int // of the received frame; 0 in later passes
 	egress   bool
 	copied   bool
-	instance uint16
 	priority int
 }
+
+// given is what a pass gets with the packet: it differs between packets of a path.
+type given [3]uint64
+
+// Indices of given.
+const (
+	givenTime     = iota // when the frame was received
+	givenPort            // by which it came, or leaves
+	givenInstance        // egress_rid
+)
 
 // need is octets of the frame that have to be what they were. They lie in one word.
 type need struct {
@@ -85,7 +94,9 @@ func (g *need) of(b []byte) uint64 { return binary.LittleEndian.Uint64(b[g.off:]
 type tally struct {
 	counter *CounterValue
 	octets  uint64
-	touched *entryMore // of an entry with an idle timeout
+	touched *entryMore      // of an entry with an idle timeout
+	array   *extern.Counter // nil: none; element index counts
+	index   takes
 }
 
 // paths holds the paths of a switch, by the octets required of received frames.
@@ -100,12 +111,12 @@ type paths struct {
 	taught          bool
 	rest, rests     int // packets before the next question; how many the last time
 
-	slots   *slots // of the packet that is looked for; nil before there is a path
-	arrived uint64
-	buf     []byte
-	hits    [maxLookups]*entry // by the lookups of the path
+	slots *slots // of the packet that is looked for; nil before there is a path
+	given given
+	buf   []byte
+	hits  [maxLookups]*entry // by the lookups of the path
 
-	// varied marks the octets in which received frames of the same port and length differ: a pass
+	// varied marks the octets in which received frames of the same length differ: a pass
 	// computes with such octets instead of having a path for each value.
 	varied [maxVaried]bool
 	asking map[*node]*asking
@@ -187,7 +198,7 @@ func (c *Context) find(f *Frame, key *pathKey) *Path {
 }
 
 func (s *shape) hash(b []byte, key *pathKey) uint64 {
-	h := uint64(key.port)<<32 ^ uint64(key.length)
+	h := uint64(key.length)
 	for i := range s.words {
 		h = mixPath(h, s.words[i].of(b))
 	}
@@ -225,7 +236,12 @@ func (c *Context) follow(w *PHV, key *pathKey) *Path {
 // count counts what the pass does.
 func (c *Context) count(p *Path) {
 	for i := range p.counts {
-		p.counts[i].count(c.st.now)
+		n := &p.counts[i]
+		if n.array != nil {
+			n.array.Add(n.index.of(c.paths.slots), int(n.octets))
+			continue
+		}
+		n.count(c.st.now)
 	}
 	for i, l := range p.lookups {
 		if l.table.counter || l.table.timeout {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"math/big"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -119,7 +120,7 @@ func TestPathsBounded(t *testing.T) {
 	var last *Path
 	for i := range 3 * maxPaths {
 		binary.LittleEndian.PutUint32(b, uint32(i))
-		p := &Path{before: last, key: pathKey{port: uint32(i)}}
+		p := &Path{before: last, key: pathKey{priority: i}}
 		if i%100 == 0 {
 			mask := uint64(0xffffffff) << (i / 100 % 20)
 			p.needs = []need{{mask: mask, want: binary.LittleEndian.Uint64(b) & mask}}
@@ -223,8 +224,8 @@ func TestFork(t *testing.T) {
 			[]pathOp{with(load, func(o *pathOp) { o.k = 9 }), ask(opNe, 7)}, -1},
 		{[]pathOp{load, ask(opEq, 7)},
 			[]pathOp{with(load, func(o *pathOp) { o.to = 9 }), ask(opNe, 7)}, -1},
-		{[]pathOp{{code: opTime}}, []pathOp{{code: opEq}}, -1},
-		{[]pathOp{{code: opEq}}, []pathOp{{code: opTime}}, -1},
+		{[]pathOp{{code: opGiven}}, []pathOp{{code: opEq}}, -1},
+		{[]pathOp{{code: opEq}}, []pathOp{{code: opGiven}}, -1},
 		{[]pathOp{crc, ask(opEq, 7)}, []pathOp{crc, ask(opNe, 7)}, -1}, // of other octets
 	} {
 		a := &Path{ops: slices.Clone(c.a), sums: []*sum{{fixed: []byte{1}}}}
@@ -296,49 +297,54 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestTimed: between two passes, a packet gets the new time only where the program has left the
-// time in the metadata.
-func TestTimed(t *testing.T) {
-	p := &Program{layout: ir.Layout{Size: 32}}
-	c := &Context{st: &State{prog: p}, paths: &paths{}, PHV: *newPHV(&p.layout)}
-	r := &recorder{c: c}
-	for _, step := range []struct {
-		do   func()
-		want bool
-	}{
-		{func() { r.put(0, 8, r.time) }, true},
-		{func() { r.write(0, fixed) }, false},
-		{func() { r.begin(&paths{}, make([]byte, 8)) }, false},
-		{func() { // what the pass before has kept
-			r.begin(&paths{}, make([]byte, 8))
-			r.write(0, slotOctet(0, 56))
-		}, false},
-	} {
-		r.begin(&paths{}, make([]byte, 8))
-		r.time = r.slot(pathOp{code: opTime, a: takes{mask: 1<<48 - 1}}, 0)
-		r.put(0, 8, r.time)
-		if step.do(); r.timed() != step.want {
-			t.Errorf("the packet has the time: %v, want %v", r.timed(), step.want)
-		}
-	}
-}
-
-// TestVerdictNeeds has the path depend on what says where the packet goes.
+// TestVerdictNeeds has the path depend on what says whether the packet goes to a group, to a port or
+// nowhere, and on its priority, but neither on the group nor on the port.
 func TestVerdictNeeds(t *testing.T) {
-	p := &Program{layout: ir.Layout{Size: 32}}
-	p.std.mcastGroup.off, p.std.egressSpec.off, p.std.priority.off = 0, 8, 16
-	c := &Context{st: &State{prog: p}, paths: &paths{}, PHV: *newPHV(&p.layout), clone: -1, digest: -1}
-	f := &Frame{b: make([]byte, 8)}
-	c.Trunc, c.frame = Whole, f
-	c.data[7] = 5
-	c.recalled = f
-	r := &recorder{c: c, on: true, path: &Path{}, root: f.b, mask: make([]byte, 8),
-		held: make([]byte, 8), src: make([]source, 32)}
-	r.src[7], r.src[15], r.src[23] = 2, 4, 6
-	r.afterIngress()
-	if want := []byte{0, 0xff, 0, 0xff, 0, 0xff, 0, 0}; !bytes.Equal(r.mask, want) ||
-		r.path.group != 5 {
-		t.Errorf("group %d, mask %x; want 5, %x", r.path.group, r.mask, want)
+	for _, k := range []struct {
+		group, port byte
+		want        outcome
+		dest        uint64
+		asks        []opcode
+	}{
+		{5, 9, pathGroup, 5, []opcode{opNe}},
+		{0, 9, pathUnicast, 9, []opcode{opEq, opNe}},
+		{0, 7, pathDrop, 0, []opcode{opEq, opEq}},
+	} {
+		p := &Program{layout: ir.Layout{Size: 32}}
+		p.std.mcastGroup.off, p.std.egressSpec.off, p.std.priority.off = 0, 8, 16
+		p.std.ingressTime.off = -1
+		c := &Context{st: &State{prog: p, dropPort: 7}, paths: &paths{slots: new(slots)},
+			PHV: *newPHV(&p.layout), clone: -1, digest: -1}
+		f := &Frame{b: []byte{0, k.group, 0, k.port, 0, 0, 0, 0}}
+		c.Trunc, c.frame, c.recalled = Whole, f, f
+		c.payload.end = 8
+		c.data[7], c.data[15] = k.group, k.port
+		r := &recorder{c: c, on: true, path: &Path{}, root: f.b, mask: make([]byte, 8),
+			held: make([]byte, 8), src: make([]source, 32), carried: map[int]int{}}
+		r.src[7], r.src[15], r.src[23] = 2, 4, 6
+		r.computed.reset()
+		for i := range f.b {
+			c.paths.varied[i] = true
+		}
+		r.afterIngress()
+		if want := []byte{0, 0, 0, 0, 0, 0xff, 0, 0}; !bytes.Equal(r.mask, want) {
+			t.Errorf("%+v: mask %x; want %x", k, r.mask, want)
+		}
+		if c.walk(r.path, f) != r.path {
+			t.Fatalf("%+v: the packet does not follow its own path", k)
+		}
+		if got := r.path.to.of(c.paths.slots) | r.path.dest; r.path.outcome != k.want || got != k.dest {
+			t.Errorf("%+v: outcome %d, to %d", k, r.path.outcome, got)
+		}
+		var asks []opcode
+		for _, o := range r.path.ops {
+			if o.code.asks() {
+				asks = append(asks, o.code)
+			}
+		}
+		if !slices.Equal(asks, k.asks) {
+			t.Errorf("%+v: it asks %v", k, asks)
+		}
 	}
 }
 
@@ -353,19 +359,42 @@ func TestUnsettled(t *testing.T) {
 	}
 }
 
-// TestCountNeeds has the path depend on what says which counter it is.
+// TestCountNeeds has each packet of a path count in the element that it names, where there is one.
 func TestCountNeeds(t *testing.T) {
-	p := &Program{layout: ir.Layout{Size: 24}}
-	c := &Context{st: &State{prog: p, counters: []extern.Counter{extern.NewCounter(256)}}}
-	c.data = make([]byte, 24)
-	r := &recorder{c: c, on: true, path: &Path{}, mask: make([]byte, 8), src: make([]source, 24)}
-	r.src[7] = 3
-	f := &ir.Field{Header: &ir.Header{Meta: true}, Width: 4, Bit: 60}
-	n := note{op: "count", args: []*ir.Expr{{Op: ir.OpObject}, {Op: ir.OpField, Field: f}},
-		index: bitsTerm(60, 4)}
-	r.primitive(&n, func() {})
-	if want := []byte{0, 0, 0x0f, 0, 0, 0, 0, 0}; !r.on || !bytes.Equal(r.mask, want) {
-		t.Errorf("mask %x, want %x", r.mask, want)
+	for _, k := range []struct{ size, asks int }{{16, 0}, {10, 1}} {
+		p := &Program{layout: ir.Layout{Size: 24}}
+		c := &Context{st: &State{prog: p, counters: []extern.Counter{extern.NewCounter(k.size)}},
+			paths: &paths{slots: new(slots)}}
+		c.data, c.IngressLen = make([]byte, 24), 100
+		root := []byte{0, 0, 3, 0, 0, 0, 0, 0}
+		c.data[7] = 3
+		r := &recorder{c: c, on: true, path: &Path{}, root: root, mask: make([]byte, 8),
+			held: make([]byte, 8), src: make([]source, 24)}
+		r.src[7] = 3
+		r.computed.reset()
+		c.paths.varied[2] = true
+		f := &ir.Field{Header: &ir.Header{Meta: true}, Width: 4, Bit: 60}
+		e := &ir.Expr{Op: ir.OpField, Field: f, Kind: ir.KindData, Bits: 4, Lo: new(big.Int),
+			Hi: big.NewInt(15)}
+		n := note{op: "count", args: []*ir.Expr{{Op: ir.OpObject}, e}, index: bitsTerm(60, 4)}
+		r.primitive(&n, func() {})
+		if !r.on || !bytes.Equal(r.mask, make([]byte, 8)) || len(r.path.ops) != 1+k.asks {
+			t.Fatalf("%d elements: mask %x, %d operations", k.size, r.mask, len(r.path.ops))
+		}
+		for i := range byte(16) {
+			other := &Frame{b: []byte{0, 0, i, 0, 0, 0, 0, 0}}
+			follows := c.walk(r.path, other) != nil
+			if follows != (int(i) < k.size) {
+				t.Fatalf("%d elements: element %d: follows %v", k.size, i, follows)
+			}
+			if !follows {
+				continue
+			}
+			c.count(r.path)
+			if got := *c.st.counters[0].At(uint64(i)); got.Packets != 1 || got.Bytes != 100 {
+				t.Errorf("%d elements: element %d counts %+v", k.size, i, got)
+			}
+		}
 	}
 }
 

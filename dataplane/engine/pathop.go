@@ -21,7 +21,7 @@ const (
 	opSum                 // sum k of the path
 	opArg                 // an argument of an action that opTable has found
 	opTable               // lookup k of the path, whose action gets its arguments from slot to on
-	opTime                // when the frame was received
+	opGiven               // element k of what is given to the pass, of which it takes x
 	opSwap                // x with its octets in the opposite order
 	opMove
 	opAdd
@@ -158,8 +158,8 @@ func (c *Context) walk(p *Path, f *Frame) *Path {
 		case opRead:
 			s[o.to&(maxSlots-1)] = c.st.regs[o.b.slot].Get(o.k)
 			continue
-		case opTime:
-			s[o.to&(maxSlots-1)] = c.paths.arrived & o.a.mask
+		case opGiven:
+			s[o.to&(maxSlots-1)] = c.paths.given[o.k] & o.a.mask
 			continue
 		case opTable:
 			l := p.lookups[o.k]

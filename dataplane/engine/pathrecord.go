@@ -28,7 +28,6 @@ type recorder struct {
 	computed computed
 	carried  map[int]int // slots, by their numbers in the next pass
 
-	time    val     // at which the frame was received
 	at      *asking // the condition that is asked for
 	long    bool    // the path has more operations than are worth it
 	apart   int     // how many conditions have both of their ways recorded
@@ -77,7 +76,7 @@ func (r *recorder) begin(x *paths, root []byte) {
 		unpatch(r.src, p.state.frame, p.state.slots)
 		r.inherit(p)
 	}
-	r.last, r.at, r.time, r.args, r.long = 0, nil, val{}, nil, false
+	r.last, r.at, r.args, r.long = 0, nil, nil, false
 }
 
 // unsettle notes that fields of the switch differ between packets of a path.
@@ -112,10 +111,9 @@ func (r *recorder) ingress() {
 	if r.from != nil {
 		r.in = make([]source, 0, len(c.frame.b))
 		r.in = r.from.out.sources(r.in)
-	} else if f := &std.ingressTime; f.off >= 0 {
-		mask := ^uint64(0) << (f.cut & 63) >> (f.cut & 63)
-		r.time = r.slot(pathOp{code: opTime, a: takes{mask: mask}}, c.std(f))
-		r.put(int(f.off), 8, r.time)
+	} else {
+		r.give(&std.ingressTime, givenTime)
+		r.give(&std.ingressPort, givenPort)
 	}
 	c.cur, c.failed, c.perr, c.checksumBad = 0, false, c.st.prog.errors.none, false
 	r.parse(&c.st.prog.parser)
@@ -126,25 +124,49 @@ func (r *recorder) ingress() {
 	r.afterIngress()
 }
 
+// give makes a field of the switch what is given to the pass.
+func (r *recorder) give(f *stdField, which uint64) {
+	if f.off >= 0 {
+		width := 64 - int(f.cut)
+		o := pathOp{code: opGiven, k: which, a: takes{mask: bitfield.Mask(width)}}
+		r.put(int(f.off), 8, r.cut(r.slot(o, r.c.paths.given[which]&o.a.mask), width))
+	}
+}
+
+// std is the value of a field of the switch.
+func (r *recorder) std(f *stdField) val {
+	if f.off < 0 {
+		return val{}
+	}
+	v, ok := r.gather(r.src[f.off:f.off+8], r.c.data[f.off:f.off+8])
+	if !ok {
+		r.lose()
+	}
+	return v
+}
+
 // afterIngress notes what has become of the packet.
 func (r *recorder) afterIngress() {
 	c, p := r.c, r.path
 	std := &c.st.prog.std
 	plain := c.clone >= 0 || c.digest >= 0 || c.aborted || c.resubmit != nil || c.Trunc != Whole ||
 		c.recirculate != nil
-	for _, f := range []*stdField{&std.mcastGroup, &std.egressSpec, &std.priority} {
-		if f.off >= 0 {
-			r.look(8*int(f.off), 64)
+	if std.priority.off >= 0 {
+		r.look(8*int(std.priority.off), 64)
+	}
+	to, outcome := r.std(&std.mcastGroup), pathGroup
+	r.ask(opEq, to, val{}, to.now == 0)
+	if to.now == 0 {
+		to, outcome = r.std(&std.egressSpec), pathUnicast
+		if r.ask(opEq, to, val{now: c.st.dropPort}, c.Drops()); c.Drops() {
+			to, outcome = val{}, pathDrop
 		}
 	}
-	switch group := c.MulticastGroup(); {
-	case !r.on, plain:
-	case group == 0 && c.Drops():
-		p.outcome = pathDrop
-	case group != 0:
-		p.outcome, p.group = pathGroup, group
-	default:
-		p.outcome, p.port = pathUnicast, c.EgressSpec()
+	to = r.cut(to, 64)
+	if r.compute(to.takes); r.on && !plain {
+		if p.outcome, p.to = outcome, to.takes; to.constant() {
+			p.dest = to.now
+		}
 	}
 	p.priority = int(c.std(&std.priority))
 	if p.outcome == pathUnicast || p.outcome == pathGroup {
@@ -161,8 +183,7 @@ func (r *recorder) afterIngress() {
 func (r *recorder) state() *pathState {
 	c := r.c
 	s := &pathState{phv: PHV{data: bytes.Clone(c.data), valid: slices.Clone(c.valid),
-		vl: make([]span, len(c.vl)), next: slices.Clone(c.next), payload: r.inRoot(c.payload)},
-		timed: r.timed()}
+		vl: make([]span, len(c.vl)), next: slices.Clone(c.next), payload: r.inRoot(c.payload)}}
 	for w, v := range c.dirty {
 		for v &^= c.valid[w]; v != 0; {
 			var b int
@@ -177,19 +198,10 @@ func (r *recorder) state() *pathState {
 			s.phv.vl[h.VL] = r.inRoot(c.vl[h.VL])
 		}
 	}
-	if s.timed {
-		r.settle(&c.st.prog.std.ingressTime)
-	}
 	s.frame, s.slots = patches(r.src)
 	r.keep(s.slots)
 	r.path.length, r.path.octets = c.Length, c.IngressLen
 	return s
-}
-
-// timed reports whether the metadata still has the time at which the frame was received.
-func (r *recorder) timed() bool {
-	f := &r.c.st.prog.std.ingressTime
-	return f.off >= 0 && !r.time.constant() && r.src[f.off] == slotOctet(int(r.time.slot), 56)
 }
 
 // inRoot maps a span of the parsed frame to the span of the received frame with the same octets.
@@ -216,12 +228,10 @@ func (r *recorder) egress() {
 	c := r.c
 	std := &c.st.prog.std
 	r.begin(c.paths, c.frame.b)
-	if r.from.state.timed {
-		r.unsettle(&std.ingressTime)
-	}
-	r.settle(&std.qid, &std.egressPort, &std.egressSpec, &std.packetLength, &std.instanceType)
+	r.settle(&std.qid, &std.egressSpec, &std.packetLength, &std.instanceType)
+	r.give(&std.egressPort, givenPort)
 	if r.path.key.copied {
-		r.settle(&std.egressRid)
+		r.give(&std.egressRid, givenInstance)
 	}
 	r.unsettle(&std.egressTime, &std.enqTime, &std.enqDepth, &std.deqDelta, &std.deqDepth)
 	r.control(&c.st.prog.egress)
@@ -232,9 +242,7 @@ func (r *recorder) egress() {
 func (r *recorder) afterEgress() {
 	c, p := r.c, r.path
 	std := &c.st.prog.std
-	if std.egressSpec.off >= 0 {
-		r.look(8*int(std.egressSpec.off), 64)
-	}
+	r.ask(opEq, r.std(&std.egressSpec), val{now: c.st.dropPort}, c.Drops())
 	if r.on && c.clone < 0 && c.digest < 0 && !c.aborted && c.resubmit == nil && !c.Drops() &&
 		c.Trunc == Whole {
 		src, b := r.deparse()
@@ -350,13 +358,13 @@ func (r *recorder) carry(n int) int {
 	var at int
 	switch {
 	case o.code == opLoad:
-	case s.done[n], o.code == opRead, o.code == opTime, o.code == opSum:
+	case s.done[n], o.code == opRead, o.code == opGiven, o.code == opSum:
 		r.computeSlot(n)
 		if at = len(p.keeps); at == maxKept {
 			r.lose()
 			return 0
 		}
-		p.keeps, p.pure = append(p.keeps, uint16(n)), append(p.pure, s.pure[n])
+		p.keeps = append(p.keeps, uint16(n))
 		r.carried[n] = at
 		return at
 	default:
@@ -382,12 +390,8 @@ func (r *recorder) carry(n int) int {
 func (r *recorder) inherit(p *Path) {
 	s := &r.computed
 	copy(s.now[:], r.c.kept[:maxKept+len(p.late)])
-	for i := range maxKept {
-		o, pure := pathOp{code: opRead}, i < len(p.pure) && p.pure[i]
-		if pure {
-			o.code = opArg
-		}
-		s.define(o, true, pure)
+	for range maxKept {
+		s.define(pathOp{code: opArg, a: takes{mask: ^uint64(0)}}, true, false)
 	}
 	for _, o := range p.late {
 		n := len(s.defs)
@@ -411,7 +415,7 @@ func (r *recorder) end() {
 	}
 	if p.outcome == pathPlain {
 		p.state, p.out, p.counts, p.stores = nil, nil, nil, nil
-		p.keeps, p.pure, p.late = nil, nil, nil
+		p.keeps, p.late = nil, nil
 	}
 	for at := 0; at < len(r.root); at += 8 {
 		off := min(at, len(r.root)-8)

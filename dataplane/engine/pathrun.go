@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/weft-sdn/weft/dataplane/bitfield"
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
@@ -63,9 +64,7 @@ func (r *recorder) parse(p *parser) {
 			}
 		}
 		if len(st.cases) > 0 {
-			for _, k := range st.keys {
-				r.need(k)
-			}
+			r.choice(st)
 		}
 		if s = st.pick(c); c.failed {
 			break
@@ -74,6 +73,45 @@ func (r *recorder) parse(p *parser) {
 	if c.failed {
 		r.lose()
 	}
+}
+
+// choice has the path depend on the transition of a state: on the keys but, where a key differs from
+// packet to packet, only on whether the key is of the cases that come in question.
+func (r *recorder) choice(st *parseState) {
+	vals := make([]val, len(st.keys))
+	sets := st.wideKey != nil || slices.ContainsFunc(st.cases, func(k parseCase) bool { return k.set >= 0 })
+	for i, e := range st.keys {
+		if !sets && r.on && r.lively(e) && exact(e) {
+			if v, ok := r.value(e); ok {
+				vals[i] = v
+				continue
+			}
+		}
+		r.need(e)
+		if !sets {
+			vals[i].now = r.c.eval(&st.key[i])
+		}
+	}
+	for i := range st.cases {
+		if sets || r.isCase(st, &st.cases[i], vals) {
+			return
+		}
+	}
+}
+
+// isCase reports whether the keys are of a case, and asks as much of them as that takes.
+func (r *recorder) isCase(st *parseState, k *parseCase, keys []val) bool {
+	shift := 0
+	for i := len(keys) - 1; i >= 0; i-- {
+		width := bitfield.Mask(st.keyBits[i])
+		v, want := r.join(opAnd, keys[i], val{now: k.mask >> shift & width}), k.value>>shift&width
+		shift += st.keyBits[i]
+		is := v.now == want
+		if r.ask(opEq, v, val{now: want}, is); !is {
+			return false
+		}
+	}
+	return true
 }
 
 // parserOp runs an operation of the parser.
@@ -227,6 +265,34 @@ func (r *recorder) tell(n tally) {
 	}
 }
 
+// countIn notes that the pass counts in an element of a counter.
+func (r *recorder) countIn(n *note) {
+	k := &r.c.st.counters[n.args[0].Index]
+	i := r.c.eval(&n.index)
+	if i >= uint64(k.Size) {
+		r.lose()
+		return
+	}
+	t := tally{octets: uint64(r.c.IngressLen)}
+	v, ok := val{}, r.lively(n.args[1]) && exact(n.args[1])
+	if ok {
+		v, ok = r.value(n.args[1])
+	}
+	if v = r.cut(v, 32); !ok || v.constant() || v.now != i {
+		r.need(n.args[1])
+		t.counter = k.At(i)
+		r.tell(t)
+		return
+	}
+	if v.mask >= uint64(k.Size) {
+		r.ask(opLt, v, val{now: uint64(k.Size)}, true)
+	}
+	if r.compute(v.takes); r.on {
+		t.array, t.index = k, v.takes
+		r.path.counts = append(r.path.counts, t)
+	}
+}
+
 // action is action.run.
 func (r *recorder) action(a *action, args []uint64) { r.actionOf(a, args, nil) }
 
@@ -298,13 +364,7 @@ func (r *recorder) primitive(n *note, run func()) {
 		r.pop(n)
 		run()
 	case "count":
-		r.need(n.args[1])
-		k := &c.st.counters[n.args[0].Index]
-		if i := c.eval(&n.index); i < uint64(k.Size) {
-			r.tell(tally{counter: k.At(i), octets: uint64(c.IngressLen)})
-		} else {
-			r.lose()
-		}
+		r.countIn(n)
 		run()
 	case "register_read":
 		r.readRegister(n, run)

@@ -37,8 +37,8 @@ type computed struct {
 	asked map[pathOp]bool
 	cells map[cellKey]val // registers that the pass has written
 
-	pure    []bool // by slot: nothing but arguments of actions makes it
-	settled []bool // by slot: it is pure, and the path is for one value of each of those arguments
+	pure    []bool // by slot: nothing makes it but octets in which packets that are alike agree
+	settled []bool // by slot: it is the same in all packets of the path
 }
 
 type cellKey struct {
@@ -68,11 +68,24 @@ func (o *pathOp) operands(f func(takes) bool) bool {
 		(o.code != opChoose || f(takes{uint16(o.k), 0, 1}))
 }
 
-// isPure reports whether an operation computes with nothing but arguments of actions and octets of
-// the frame that do not differ between packets that are alike otherwise.
+// width is how many lower bits of the slot of an operation may be set.
+func (o *pathOp) width() int {
+	switch o.code {
+	case opLoad, opGiven, opArg:
+		return bits.Len64(o.a.mask)
+	case opIsEq, opIsNe, opIsLt, opIsGe, opIsGt, opIsLe:
+		return 1
+	case opMove:
+		return max(bits.Len64(o.a.mask), bits.Len64(o.k))
+	}
+	return 64
+}
+
+// isPure reports whether an operation computes with nothing but octets of the frame that do not
+// differ between packets that are alike otherwise.
 func (r *recorder) isPure(o *pathOp) bool {
 	switch o.code {
-	case opRead, opTime, opSum, opTable:
+	case opRead, opGiven, opSum, opTable, opArg:
 		return false
 	case opLoad:
 		pure := true
@@ -100,13 +113,15 @@ func (s *computed) isSettled(t takes) bool {
 	if s.known[t] {
 		return true
 	}
-	if c := s.defs[n].code; !s.settled[n] && s.pure[n] && c != opArg && c != opLoad {
-		s.settled[n] = s.defs[n].operands(s.isSettled)
+	switch s.defs[n].code {
+	case opRead, opGiven, opSum, opTable, opArg, opLoad:
+	default:
+		s.settled[n] = s.settled[n] || s.defs[n].operands(s.isSettled)
 	}
 	return s.settled[n]
 }
 
-// settleTo restricts the path to packets with the current values of all that makes a pure value.
+// settleTo restricts the path to packets with the current octets of all that makes a pure value.
 func (r *recorder) settleTo(t takes) bool {
 	s := &r.computed
 	switch o := &s.defs[t.slot]; {
@@ -114,9 +129,6 @@ func (r *recorder) settleTo(t takes) bool {
 	case o.code == opLoad:
 		s.known[t] = true
 		o.loaded(t, func(at int, bits byte) { r.mask[at] |= bits })
-	case o.code == opArg:
-		s.settled[t.slot] = true
-		r.add(pathOp{code: opEq, a: takes{t.slot, 0, ^uint64(0)}, k: s.now[t.slot]})
 	default:
 		o.operands(r.settleTo)
 	}
@@ -155,7 +167,7 @@ func (r *recorder) computeSlot(n int) {
 	s.done[n] = true
 	o := s.defs[n]
 	switch o.code {
-	case opLoad, opRead, opTime:
+	case opLoad, opRead, opGiven:
 	case opSum:
 		for _, p := range r.path.sums[o.k].slots {
 			r.computeSlot(p.slot)
@@ -450,9 +462,10 @@ func (r *recorder) varies(src []source) bool {
 
 // put notes that up to 8 octets of the packet state, from at on, are a value.
 func (r *recorder) put(at, n int, v val) {
-	if !v.constant() && (v.shift%8 != 0 || bits.Len64(v.mask)%8 != 0) {
-		width := bits.Len64(v.mask)
-		v = r.slot(pathOp{code: opMove, a: v.takes}, v.now)
+	if width := bits.Len64(v.mask); !v.constant() && (v.shift%8 != 0 || width%8 != 0) {
+		if v.shift%8 != 0 || int(v.shift)+width < r.computed.defs[v.slot].width() {
+			v = r.slot(pathOp{code: opMove, a: v.takes}, v.now)
+		}
 		v.mask = bitfield.Mask((width + 7) / 8 * 8)
 	}
 	for i := range n {

@@ -21,7 +21,7 @@ type pathBench struct {
 	src    []source
 	frames [2]*Frame
 	kept   [2][]uint64
-	pure   bool // the frames differ in nothing, and arguments make what was kept
+	pure   bool // the frames are taken to differ in nothing
 }
 
 // packet makes a packet the one in hand: of two, which agree in what is fixed.
@@ -102,7 +102,7 @@ func (b *pathBench) begin() {
 	b.r.computed.reset()
 	b.c.kept = new(slots)
 	copy(b.c.kept[:], b.kept[0])
-	b.r.inherit(&Path{pure: slices.Repeat([]bool{b.pure}, len(b.kept[0]))})
+	b.r.inherit(&Path{})
 }
 
 // follow walks the path with the second packet; false: it has none.

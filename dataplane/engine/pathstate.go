@@ -5,8 +5,6 @@ type pathState struct {
 	phv   PHV
 	frame []patch // of its data
 	slots []slotPatch
-	// timed reports whether the metadata has the time at which the frame was received.
-	timed bool
 	// instance is the instance_type in egress.
 	instance uint64
 }
@@ -26,8 +24,9 @@ func (c *Context) Recall(f *Frame, port uint32, arrived uint64) *PHV {
 	if !x.asks() {
 		return nil
 	}
-	key := pathKey{port: port, length: len(f.b)}
-	c.recalled, x.arrived = f, arrived
+	key := pathKey{length: len(f.b)}
+	c.recalled = f
+	x.given[givenTime], x.given[givenPort] = arrived, uint64(port)
 	path := c.find(f, &key)
 	if path == nil {
 		x.arm(nil, &key, f.b)
@@ -75,8 +74,8 @@ func (c *Context) RecallEgress(p *PHV, e *Egress) *Path {
 		return nil
 	}
 	x.current(c.st.gen)
-	key := pathKey{egress: true, port: e.Port, instance: e.Instance, copied: e.Copied,
-		priority: e.Priority}
+	key := pathKey{egress: true, copied: e.Copied, priority: e.Priority}
+	x.given[givenPort], x.given[givenInstance] = uint64(e.Port), uint64(e.Instance)
 	c.recalled = p.frame
 	path := c.follow(p, &key)
 	if path == nil {
@@ -93,6 +92,7 @@ func (c *Context) RecallEgress(p *PHV, e *Egress) *Path {
 // enter puts a packet at the end of a path, with the state for its next pass.
 func (p *Path) enter(c *Context, to *PHV) {
 	to.path, to.Length, to.IngressLen, to.Trunc = p, p.length, p.octets, Whole
+	to.dest = p.to.of(c.paths.slots) | p.dest
 	to.kept = to.kept[:0]
 	for _, n := range p.keeps {
 		to.kept = append(to.kept, c.paths.slots[n])
@@ -103,10 +103,15 @@ func (p *Path) enter(c *Context, to *PHV) {
 func (p *PHV) Waits() bool { return p.path != nil }
 
 // Group returns the multicast group that a packet that waits goes to, 0 for none.
-func (p *PHV) Group() uint16 { return p.path.group }
+func (p *PHV) Group() uint16 {
+	if p.path.outcome != pathGroup {
+		return 0
+	}
+	return uint16(p.dest)
+}
 
 // Spec returns the port that a packet that waits goes to.
-func (p *PHV) Spec() uint32 { return p.path.port }
+func (p *PHV) Spec() uint32 { return uint32(p.dest) }
 
 // Dropped reports whether a packet that waits is one that the program drops.
 func (p *PHV) Dropped() bool { return p.path.outcome == pathDrop }
@@ -142,9 +147,6 @@ func (c *Context) make(p *PHV) {
 	fill(c.data, s.frame, s.slots, p.frame, kept[:])
 	c.Length, c.IngressLen, c.Trunc = p.Length, p.IngressLen, Whole
 	c.Port, c.Arrived = p.Port, p.Arrived
-	if s.timed {
-		c.setStd(&c.st.prog.std.ingressTime, p.Arrived)
-	}
 	if path.outcome == pathAgain {
 		f := c.newFrame()
 		f.b = path.out.append(f.b, p.frame, kept[:])

@@ -134,7 +134,7 @@ func (r *recorder) follow(l *lookup, e *entry, g *target) []val {
 				if !p.Signed {
 					mask = bitfield.Mask(min(64, p.Width-64*w))
 				}
-				s.define(pathOp{code: opArg}, true, true)
+				s.define(pathOp{code: opArg, a: takes{mask: mask}}, true, false)
 				s.now[n] = g.args[p.Off+w]
 				args[p.Off+w] = val{takes{uint16(n), 0, mask}, g.args[p.Off+w]}
 			}

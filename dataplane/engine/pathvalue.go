@@ -78,6 +78,12 @@ func (r *recorder) field(f *ir.Field) {
 	case !f.Header.Meta && !r.c.isValid(f.Header) && r.c.dirty[f.Header.Word]&f.Header.Mask != 0:
 		r.lose() // what a header that is not there reads is for the program that runs
 	default:
+		if r.varies(r.src[f.Bit/8 : (f.Bit+f.Width+7)/8]) {
+			if v, ok := r.fieldValue(f); ok {
+				r.ask(opEq, v, val{now: v.now}, true)
+				return
+			}
+		}
 		r.look(f.Bit, f.Width)
 	}
 }

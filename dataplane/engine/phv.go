@@ -44,6 +44,7 @@ type PHV struct {
 	// payload are not there. nil: it is made.
 	path *Path
 	kept []uint64 // slots of the path
+	dest uint64   // the port or the group that it goes to
 }
 
 // Whole is a Trunc that cuts nothing off.

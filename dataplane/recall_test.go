@@ -350,6 +350,40 @@ func TestRecalledFlows(t *testing.T) {
 	}
 }
 
+// TestRecalledPorts: packets follow others whatever ports they come by and leave by, and each counts
+// at its own.
+func TestRecalledPorts(t *testing.T) {
+	untraced(t)
+	const ports = 32
+	var beds [2]*bed
+	for i := range beds {
+		r := forwardingRig(t)
+		r.s.ctx.SetPaths([]engine.PathMode{engine.PathsEarned, engine.PathsOff}[i])
+		for n := range ports {
+			if n > 1 {
+				r.insert("port", key(fmt.Sprintf("%04x", n)), 0, r.call("set_port", "00", "0000"))
+			}
+			r.insert("ipv6_route", key("0000", addrB[:30]+fmt.Sprintf("%02x/128", n)), 0,
+				r.call("forward", fmt.Sprintf("%04x", n), "0007"))
+		}
+		beds[i] = r
+	}
+	frame := unhex(t, forward64)
+	for n := range ports * ports {
+		frame[14+39] = byte(n / ports)
+		in := uint32(1 + n%(ports-1))
+		got := beds[0].send(in, hex.EncodeToString(frame))
+		want := beds[1].send(in, hex.EncodeToString(frame))
+		if len(want) != 1 || want[0].port != uint32(n/ports) || !slices.Equal(got, want) {
+			t.Fatalf("packet %d: got %v; want %v", n, got, want)
+		}
+	}
+	sameCells(t, 0, [2]*Switch{beds[0].s, beds[1].s})
+	if got := beds[0].s.ctx.Recalled(); got < ports*ports*9/10 {
+		t.Errorf("%d of %d packets follow others", got, ports*ports)
+	}
+}
+
 // TestRecalledUpdates: packets follow others while entries come, change and go, and each packet
 // meets the entries as they are.
 func TestRecalledUpdates(t *testing.T) {

@@ -38,6 +38,7 @@ const (
 type trafficRow struct {
 	role
 	destinations int
+	ports        int            // by which packets come and leave
 	updates      []entry.Entity // put in place of entries of the role, in turn
 }
 
@@ -46,7 +47,7 @@ func trafficRows() []trafficRow {
 	rng := rand.New(rand.NewPCG(trafficSeed, 0))
 	var rows []trafficRow
 	for _, n := range []int{1, 256, 10_000} {
-		rows = append(rows, spraying(rng, n))
+		rows = append(rows, spraying(rng, n, 1))
 	}
 	updated := rows[len(rows)-1]
 	for _, port := range []uint32{downPort + 1, downPort} {
@@ -54,7 +55,7 @@ func trafficRows() []trafficRow {
 			updated.updates = append(updated.updates, routeTo(receiverAddr(i), port))
 		}
 	}
-	rows = append(rows, updated, trafficRow{role: varied(rng, replicating(2), requestCycle)},
+	rows = append(rows, updated, spraying(rng, 10_000, 32), trafficRow{role: varied(rng, replicating(2), requestCycle)},
 		trafficRow{role: varied(rng, delivering(2), requestCycle)})
 	for _, n := range []int{2, 5, 32} {
 		rows = append(rows, trafficRow{role: unordered(rng, n)})
@@ -63,12 +64,13 @@ func trafficRows() []trafficRow {
 }
 
 // spraying is IPv6 routes to n destinations: queue pairs whose packets have one flow label and port
-// each of 256, as EVs have, by Zipf's law with exponent 1.1.
-func spraying(rng *rand.Rand, n int) trafficRow {
+// each of 256, as EVs have, by Zipf's law with exponent 1.1. The packets come by so many ports, and
+// leave by as many, but at least two.
+func spraying(rng *rand.Rand, n, ports int) trafficRow {
 	r := trafficRow{role: role{name: "forward", copies: 1, packets: 200_000,
-		entries: base(downPort + 1)}, destinations: n}
+		entries: base(max(ports, downPort) + 1)}, destinations: n, ports: ports}
 	for i := range n {
-		r.entries = append(r.entries, routeTo(receiverAddr(i), downPort+uint32(i%2)))
+		r.entries = append(r.entries, routeTo(receiverAddr(i), downPort+uint32(i%max(2, ports))))
 	}
 	zipf := rand.NewZipf(rng, 1.1, 1, uint64(n-1))
 	psn := make([]uint32, n)
@@ -79,7 +81,7 @@ func spraying(rng *rand.Rand, n int) trafficRow {
 		p.IPv6.Src, p.IPv6.Dst = sourceAddr, receiverAddr(i)
 		p.Payload = imix(rng, len(p.Append(nil)))
 		spray(rng, &p)
-		r.in = append(r.in, wire{upPort, p.Append(nil)})
+		r.in = append(r.in, wire{upPort + uint32(len(r.in)%ports), p.Append(nil)})
 	}
 	return r
 }
@@ -152,7 +154,7 @@ func unordered(rng *rand.Rand, n int) role {
 // request to its End.MT segment and a response.
 func mixing(rng *rand.Rand) trafficRow {
 	ack := unordered(rng, 2)
-	r, mt := spraying(rng, 256), varied(rng, delivering(2), len(ack.in))
+	r, mt := spraying(rng, 256, 1), varied(rng, delivering(2), len(ack.in))
 	r.name, r.packets = "mixed", 100_000
 	has := map[entry.Key]bool{}
 	for _, e := range r.entries {
@@ -224,6 +226,9 @@ func (r trafficRow) params() []field {
 	}
 	if r.destinations > 0 {
 		f = append(f, field{"destinations", r.destinations})
+	}
+	if r.ports > 1 {
+		f = append(f, field{"ports", r.ports})
 	}
 	if r.updates != nil {
 		f = append(f, field{"updates", 1_000_000 / trafficEvery})

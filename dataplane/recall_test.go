@@ -326,26 +326,46 @@ func TestRecalledLearned(t *testing.T) {
 }
 
 // TestRecalledFlows: of up to 4,096 flows in turn, at least nine of ten packets follow others after
-// three packets of each flow, or 1,000 packets.
+// three packets of each flow, or 1,000 packets; also beside a crowd of other packets on another port.
 func TestRecalledFlows(t *testing.T) {
 	untraced(t)
+	rng := rand.New(rand.NewPCG(seeds.One(t, 53), 0))
 	for _, flows := range []int{1, 2, 10, 64, 100, 1000, 4096} {
-		in := make([]arrival, flows)
-		for i := range in {
-			in[i] = arrivals(t, 1, forward64)[0]
-			binary.BigEndian.PutUint32(in[i].frame[14+36:], uint32(i)) // of the destination
-		}
-		l := newLoad(forwardingRig(t), time.Microsecond, in...)
-		for range max(3, 1000/flows) {
-			l.round()
-		}
-		before := l.r.s.ctx.Recalled()
-		const rounds = 5
-		for range rounds {
-			l.round()
-		}
-		if got := int(l.r.s.ctx.Recalled() - before); got < flows*rounds*9/10 {
-			t.Errorf("%d flows: %d of %d packets follow others", flows, got, flows*rounds)
+		for _, crowd := range []int{0, 9} {
+			in := make([]arrival, flows)
+			for i := range in {
+				in[i] = arrivals(t, 1, forward64)[0]
+				binary.BigEndian.PutUint32(in[i].frame[14+36:], uint32(i)) // of the destination
+			}
+			l := newLoad(forwardingRig(t), time.Microsecond, in...)
+			round := func() (followed int) {
+				for range in {
+					for range crowd {
+						b := make([]byte, 14+rng.IntN(300))
+						for i := range b {
+							b[i] = byte(rng.Uint32())
+						}
+						l.r.s.Receive(l.r.now, 3, b)
+						l.r.s.Advance(l.r.now)
+					}
+					before := l.r.s.ctx.Recalled()
+					l.step()
+					followed += int(l.r.s.ctx.Recalled() - before)
+				}
+				return followed
+			}
+			for range max(3, 1000/flows) {
+				round()
+			}
+			const rounds = 5
+			got := 0
+			for range rounds {
+				got += round()
+			}
+			if got < flows*rounds*9/10 {
+				t.Errorf("%d flows, %d others to each packet: %d of %d packets follow others", flows, crowd,
+					got, flows*rounds)
+			}
 		}
 	}
 }

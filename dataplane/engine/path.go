@@ -101,15 +101,14 @@ type tally struct {
 
 // paths holds the paths of a switch, by the octets required of received frames.
 type paths struct {
-	gen             uint64
-	shapes          []*shape
-	n               int // paths, by their weight, at most maxPaths
-	mode            PathMode
-	recalled        uint64
-	credit          int // for recording
-	asked, answered int // of late
-	taught          bool
-	rest, rests     int // packets before the next question; how many the last time
+	gen      uint64
+	shapes   []*shape
+	n        int // paths, by their weight, at most maxPaths
+	mode     PathMode
+	recalled uint64
+	credit   int // for recording
+	lots     [maxLots]lot
+	lesson   int // counts what was learned
 
 	slots *slots // of the packet that is looked for; nil before there is a path
 	given given
@@ -127,6 +126,14 @@ type paths struct {
 	armed bool // the pass that begins is recorded
 	from  *Path
 	key   pathKey
+}
+
+// lot is the packets of one in maxLots ports: a crowd of packets without paths does not keep those
+// of other ports from asking.
+type lot struct {
+	asked, answered int // of late
+	lesson          int // when the first of them asked
+	rest, rests     int // packets before the next question; how many the last time
 }
 
 // shape is paths that look at the same octets.
@@ -163,8 +170,9 @@ const (
 	creditMax   = creditFirst
 	creditFound = 1 << 2
 
-	// Where fewer than an eighth of pathWindow packets have a path, and they taught nothing, pathRest
-	// packets do not ask; twice as many the next time, up to maxRest.
+	// Where fewer than an eighth of pathWindow packets of a lot have a path, and nothing was learned,
+	// pathRest packets do not ask; twice as many the next time, up to maxRest.
+	maxLots    = 1 << 6
 	pathWindow = 1 << 10
 	pathRest   = 1 << 12
 	maxRest    = 1 << 16
@@ -348,7 +356,7 @@ func (x *paths) add(p *Path, b []byte) {
 // learned notes that what was recorded last taught something about the packets: it costs nothing.
 func (x *paths) learned() {
 	x.credit = min(x.credit+creditCost, creditMax)
-	x.taught = true
+	x.lesson++
 }
 
 // weight is what a path counts for: one, and another for every 64 operations.
@@ -417,30 +425,31 @@ const (
 )
 
 // asks reports whether a packet is to look for its path.
-func (x *paths) asks() bool {
+func (x *paths) asks(port uint32) bool {
 	if x.mode == PathsAlways {
 		return true
 	}
-	if x.rest > 0 {
-		x.rest--
+	l := &x.lots[port%maxLots]
+	if l.rest > 0 {
+		l.rest--
 		return false
 	}
-	if x.asked++; x.asked > pathWindow {
+	if l.asked++; l.asked > pathWindow {
 		switch {
-		case 8*x.answered >= x.asked:
-			x.rests = 0
-		case !x.taught:
-			x.rests = min(max(2*x.rests, pathRest), maxRest)
-			x.rest = x.rests
+		case 8*l.answered >= l.asked:
+			l.rests = 0
+		case l.lesson == x.lesson:
+			l.rests = min(max(2*l.rests, pathRest), maxRest)
+			l.rest = l.rests
 		}
-		x.asked, x.answered, x.taught = 0, 0, false
+		l.asked, l.answered, l.lesson = 0, 0, x.lesson
 	}
 	return true
 }
 
 // found notes that a packet has followed a path.
-func (x *paths) found() {
-	x.answered++
+func (x *paths) found(port uint32) {
+	x.lots[port%maxLots].answered++
 	x.recalled++
 	x.credit = min(x.credit+creditFound, creditMax)
 }

@@ -146,11 +146,11 @@ func TestCredit(t *testing.T) {
 		x := &paths{credit: creditFirst}
 		recorded := 0
 		for range packets {
-			if !x.asks() {
+			if !x.asks(1) {
 				continue
 			}
 			if follows {
-				x.found()
+				x.found(1)
 			}
 			if x.arm(nil, &pathKey{}, nil); x.armed {
 				recorded++
@@ -171,26 +171,38 @@ func TestCredit(t *testing.T) {
 // TestRest: few packets look for a path while no packet finds one, and all packets do afterwards.
 func TestRest(t *testing.T) {
 	x := &paths{}
+	l := &x.lots[1]
 	ask := func(n, of int) (asked int) {
 		for i := range n {
-			if x.asks() {
+			if x.asks(1) {
 				if asked++; i%of == of-1 {
-					x.found()
+					x.found(1)
 				}
 			}
 		}
 		return asked
 	}
 	const packets = 1 << 20
+	for range pathWindow {
+		if x.asks(2) {
+			x.found(2)
+		}
+	}
 	if got := ask(packets, packets+1); got > packets/32 || got < packets/128 {
 		t.Errorf("%d of %d packets look for a path that none has", got, packets)
+	}
+	for i := range packets { // the crowd rests, those of another port do not
+		if x.asks(1); !x.asks(2) {
+			t.Fatalf("packet %d beside a crowd does not ask", i)
+		}
+		x.found(2)
 	}
 	ask(maxRest+2*pathWindow, 4)
 	if got := ask(packets, 4); got != packets {
 		t.Errorf("%d of %d packets look for a path that a quarter has", got, packets)
 	}
-	if ask(10*pathWindow, packets); x.rests > 16*pathRest || x.rest == 0 && x.rests == 0 {
-		t.Errorf("a rest of %d packets", x.rests)
+	if ask(10*pathWindow, packets); l.rests > 16*pathRest || l.rest == 0 && l.rests == 0 {
+		t.Errorf("a rest of %d packets", l.rests)
 	}
 	x = &paths{}
 	for i := range 8 { // what teaches something does not rest

@@ -21,7 +21,7 @@ func (c *Context) Recall(f *Frame, port uint32, arrived uint64) *PHV {
 		return nil
 	}
 	x.current(c.st.gen)
-	if !x.asks() {
+	if !x.asks(port) {
 		return nil
 	}
 	key := pathKey{length: len(f.b)}
@@ -35,7 +35,7 @@ func (c *Context) Recall(f *Frame, port uint32, arrived uint64) *PHV {
 	if path.outcome == pathPlain {
 		return nil
 	}
-	x.found()
+	x.found(port)
 	p := c.barePHV()
 	p.frame, p.Port, p.Arrived, p.refs = f, port, arrived, 1
 	c.commit(path)

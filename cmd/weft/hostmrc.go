@@ -53,8 +53,12 @@ func openLinks(cfg *mrchost.Config, log *slog.Logger) (links []mrchost.Link, err
 			}
 		}
 	}()
+	open := afpacket.OpenPolled
+	if cfg.Burst > 1 {
+		open = afpacket.OpenJoined
+	}
 	for i, p := range cfg.Ports {
-		port, err := afpacket.OpenPolled(p.Interface, log.With("interface", p.Interface))
+		port, err := open(p.Interface, log.With("interface", p.Interface))
 		if err != nil {
 			return links, err
 		}

@@ -23,6 +23,7 @@ type nicFlags struct {
 	udpPort         uint16
 	dscp            map[string]int
 	shareCongestion bool
+	burst           int
 	receive         mrchost.Receive
 	noPortUpdates   bool
 	noFlowControl   bool
@@ -68,6 +69,9 @@ func (m *nicFlags) register(to *pflag.FlagSet) {
 	f.BoolVar(&m.noPortUpdates, "no-port-updates", false, "mrc: send no Port Status Updates to peers")
 	f.BoolVar(&m.shareCongestion, "share-congestion", false,
 		"mrc: queue pairs to a peer share one congestion window")
+	f.IntVar(&m.burst, "burst", 1,
+		"mrc: packets of a queue pair that go by one path in a row; from 2 on they pass the kernel as "+
+			"one, between two hosts with a burst on a pair of veths")
 	f.Uint64Var(&m.receive.Rate, "receive-rate", 0,
 		"mrc: bits of payload per second that the host consumes; 0: unlimited")
 	f.IntVar(&m.receive.Bitmap, "receive-bitmap", 0,
@@ -158,7 +162,7 @@ func (m *nicFlags) over(cfg *mrchost.Config) error {
 		}
 	}
 	cfg.PortUpdates, cfg.ShareCongestion = !m.noPortUpdates, m.shareCongestion
-	cfg.Receive = m.receive
+	cfg.Burst, cfg.Receive = m.burst, m.receive
 	if m.noFlowControl {
 		cfg.Receive.FlowControl = new(bool)
 	}

@@ -37,6 +37,7 @@ type requester struct {
 
 	ackTimer ackTimer
 	probes   probes
+	train    train
 }
 
 // scoreboard has a record of each packet after unack_psn, and counts them.
@@ -235,8 +236,7 @@ func (q *QP) send(now time.Duration, free packet.PortMask) bool {
 		q.windowTold = packets
 		q.cfg.Sprayer.SetWindow(packets)
 	}
-	reachable := q.host.reachable(q.cfg.RemoteAddr)
-	path, ok := q.path(now, UseData, q.cfg.Sprayer.Take(free&reachable, reachable&^free))
+	path, ok := q.dataPath(now, free)
 	if !ok {
 		return false
 	}
@@ -256,6 +256,31 @@ func (q *QP) send(now time.Duration, free packet.PortMask) bool {
 		q.counters.AckProbes++
 	}
 	return true
+}
+
+// train is the packets of a burst that go by one path at one time.
+type train struct {
+	path Path
+	at   time.Duration
+	left int
+}
+
+// dataPath is the path of the next packet by a free port: that of the last packet, as far as
+// Config.Burst goes, or the next one.
+func (q *QP) dataPath(now time.Duration, free packet.PortMask) (Path, bool) {
+	reachable := q.host.reachable(q.cfg.RemoteAddr)
+	t := &q.train
+	if t.left > 0 && t.at == now && (free & reachable).Has(t.path.Port) {
+		if s, ok := q.cfg.Sprayer.(Repeater); ok && s.Again(t.path.ID) {
+			t.left--
+			return t.path, true
+		}
+	}
+	path, ok := q.path(now, UseData, q.cfg.Sprayer.Take(free&reachable, reachable&^free))
+	if ok {
+		*t = train{path, now, q.host.cfg.Burst - 1}
+	}
+	return path, ok
 }
 
 // transmit sends the packet with a PSN: the next new packet, a lost packet, or the packet at unack

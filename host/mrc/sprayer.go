@@ -41,6 +41,12 @@ type Timed interface {
 	Took(id PathID, d time.Duration)
 }
 
+// Repeater is a Sprayer that lets packets follow each other by one path (Config.Burst).
+type Repeater interface {
+	// Again reports whether another data packet may take a path of Next, and notes the packet.
+	Again(id PathID) bool
+}
+
 // Use is the kind of packet, as a Sprayer distinguishes kinds.
 type Use uint8
 

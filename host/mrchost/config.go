@@ -45,6 +45,8 @@ type Config struct {
 	PortUpdates     bool    `yaml:"portUpdates" doc:"Port Status Updates inform the peers of queue pairs which ports are up, when a queue pair is created and on changes, up to 6 times until they answer"`
 	ShareCongestion bool    `yaml:"shareCongestion" doc:"the queue pairs to a peer with one MTU share one congestion window and take turns to send (OCP MRC 1.0, section 8.3): together they take the share of the network that one queue pair would" default:"false"`
 
+	Burst int `yaml:"burst" doc:"packets that a queue pair sends by one path before it takes the next, 1 to 64. From 2 on all interfaces are veths whose far ends belong to hosts with a burst too: packets alike then pass the kernel as one ([libmrc.md](libmrc.md#bursts))" default:"1"`
+
 	// Applications may use the host as their NIC (folder libmrc); the host then needs no queue pairs
 	// from its configuration, and runs until told to end. Default: no application may.
 	Applications *Applications `yaml:"applications"`
@@ -107,7 +109,10 @@ type Write struct {
 	Immediate     *uint32 `yaml:"immediate" doc:"immediate data of the last WRITE of the file" default:"none"`
 }
 
-const defaultRate = 10e9
+const (
+	defaultRate = 10e9
+	maxBurst    = 64 // frames that go to a port at once
+)
 
 // Default returns a configuration without addresses and work.
 func Default() Config {
@@ -140,6 +145,12 @@ func (c *Config) Complete() error {
 		if c.Name == "" {
 			c.Name = p.Interface
 		}
+	}
+	if c.Burst == 0 {
+		c.Burst = 1
+	}
+	if c.Burst < 1 || c.Burst > maxBurst {
+		fault("burst", "is %d: want 1 to %d packets", c.Burst, maxBurst)
 	}
 	if c.Linger < 0 {
 		fault("linger", "is %v: want 0 or more", c.Linger)
@@ -269,7 +280,7 @@ func (c *Controller) check(name string) error {
 func (c *Config) nic(links []packet.MAC) nic.Config {
 	n := nic.DefaultConfig()
 	h := &n.Host
-	h.Name, h.Addr, h.PacingSlack = c.Name, c.Address, pacingSlack
+	h.Name, h.Addr, h.PacingSlack, h.Burst = c.Name, c.Address, pacingSlack, c.Burst
 	for i, p := range c.Ports {
 		mac := links[i]
 		if !p.MAC.IsZero() {

@@ -32,7 +32,10 @@ type flow struct {
 	timed   bool         // timers are the NIC's
 }
 
-var _ mrc.Sprayer = (*flow)(nil)
+var (
+	_ mrc.Sprayer  = (*flow)(nil)
+	_ mrc.Repeater = (*flow)(nil)
+)
 
 // CreateQP extends CreateQP of mrc.Host. If Sprayer is nil, the queue pair sprays over the profile
 // for its peer, and follows changes by the controller. If Congestion is nil, the queue pair runs
@@ -192,6 +195,9 @@ func (f *flow) Next(now time.Duration, use mrc.Use, ports packet.PortMask) (mrc.
 	}
 	return f.set.Next(now, use, ports)
 }
+
+// Again reports whether another packet may take a path.
+func (f *flow) Again(id mrc.PathID) bool { return f.set.Again(id) }
 
 // SetWindow sets how many packets the congestion window holds.
 func (f *flow) SetWindow(packets int) { f.set.SetWindow(packets) }

@@ -49,12 +49,31 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 			s.data.turn(passed)
 		default:
 			s.data.turn(passed)
-			e.counts.Sent++
-			s.balance.sent(s)
-			s.used(e.Port)
+			s.note(e)
 			return e.path, true
 		}
 	}
+}
+
+// Again implements mrc.Repeater: a path may be taken again while its value is GOOD and active.
+func (s *Set) Again(id mrc.PathID) bool {
+	i := index(id)
+	if i >= len(s.evs) || s.evs[i].path.ID != id {
+		return false // of a profile before
+	}
+	e := &s.evs[i]
+	if e.state != Good || !s.activeSlot(e) {
+		return false
+	}
+	s.note(e)
+	return true
+}
+
+// note counts a data packet that takes a value.
+func (s *Set) note(e *slot) {
+	e.counts.Sent++
+	s.balance.sent(s)
+	s.used(e.Port)
 }
 
 // usableSlot reports whether packets can use a value when its port has room.

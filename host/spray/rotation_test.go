@@ -48,3 +48,46 @@ func TestRotationOfBusyPorts(t *testing.T) {
 		}
 	}
 }
+
+// TestAgain: a packet may follow another by its path and counts as a packet of the path, until the
+// value is not GOOD, its port is down, or the profile is another.
+func TestAgain(t *testing.T) {
+	other := profile(8, 2)
+	for i := range other.EVs {
+		other.EVs[i].Value += 100
+	}
+	for name, c := range map[string]struct {
+		ends func(s *Set, i int) error
+		want bool
+	}{
+		"goes on":   {func(*Set, int) error { return nil }, true},
+		"denied":    {func(s *Set, i int) error { return s.Deny(i) }, false},
+		"port down": {func(s *Set, i int) error { s.SetPorts(0); return nil }, false},
+		"marked": {func(s *Set, i int) error {
+			s.Feedback(0, s.evs[i].path.ID, mrc.SignalMarked)
+			return nil
+		}, false},
+		"profile replaced": {func(s *Set, _ int) error { return s.Replace(other) }, false},
+		"shorter profile":  {func(s *Set, _ int) error { return s.Replace(profile(1, 1)) }, false},
+	} {
+		s := newSet(t, profile(8, 2), func(c *Config) { c.AllActive = true })
+		p := next(t, s)
+		for index(p.ID) < 4 {
+			p = next(t, s)
+		}
+		i := index(p.ID)
+		if !s.Again(p.ID) {
+			t.Errorf("%s: not at first", name)
+		}
+		if n, err := s.Counts(i); err != nil || n.Sent != 2 {
+			t.Errorf("%s: %+v, %v: want 2 sent", name, n, err)
+		}
+		if err := c.ends(s, i); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = s.Next(0, mrc.UseData, AllPorts) // makes values active
+		if got := s.Again(p.ID); got != c.want {
+			t.Errorf("%s: again %v", name, got)
+		}
+	}
+}

@@ -155,6 +155,19 @@ func (p *Port) find() error {
 	return fmt.Errorf("no interface has this address: %w", unix.ENODEV)
 }
 
+// isVeth returns an error for an interface that may lead out of the machine.
+func isVeth(index int) error {
+	link, err := netlink.LinkByIndex(index)
+	if err != nil {
+		return err
+	}
+	if kind := link.Type(); kind != "veth" {
+		return fmt.Errorf("packets of a burst pass the kernel as one on a veth alone, and this is of "+
+			"kind %q: want no bursts", kind)
+	}
+	return nil
+}
+
 // speedOf returns the speed of an interface in bits a second, 0 if the driver does not know it.
 func speedOf(name string) uint64 {
 	text, err := os.ReadFile("/sys/class/net/" + name + "/speed")
@@ -226,7 +239,7 @@ func (p *Port) resize(fd, mtu int) error {
 			return err
 		}
 	}
-	r, err := newRing(fd, mtu)
+	r, err := newRing(fd, mtu, p.joins)
 	if err != nil {
 		return fmt.Errorf("ring for an MTU of %d: %w", mtu, err)
 	}

@@ -6,6 +6,8 @@ import "encoding/binary"
 // virtio_net_hdr, in the byte order of the machine.
 type offload struct {
 	segments    bool // several frames in one
+	datagrams   bool // of UDP
+	size        int  // of payload of a segment
 	needsSum    bool
 	start, next int // of the octets summed up, and of the checksum from there
 }
@@ -14,15 +16,18 @@ const (
 	offloadSize = 10
 
 	flagNeedsSum = 1 // VIRTIO_NET_HDR_F_NEEDS_CSUM
+	segmentUDP   = 5 // VIRTIO_NET_HDR_GSO_UDP_L4
 )
 
 // parseOffload reads the header; b has offloadSize octets.
 func parseOffload(b []byte) offload {
 	return offload{
-		needsSum: b[0]&flagNeedsSum != 0,
-		segments: b[1] != 0, // gso_type
-		start:    int(binary.NativeEndian.Uint16(b[6:])),
-		next:     int(binary.NativeEndian.Uint16(b[8:])),
+		needsSum:  b[0]&flagNeedsSum != 0,
+		segments:  b[1] != 0, // gso_type
+		datagrams: b[1] == segmentUDP,
+		size:      int(binary.NativeEndian.Uint16(b[4:])),
+		start:     int(binary.NativeEndian.Uint16(b[6:])),
+		next:      int(binary.NativeEndian.Uint16(b[8:])),
 	}
 }
 

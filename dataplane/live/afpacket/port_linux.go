@@ -47,6 +47,7 @@ type Port struct {
 	ring   *ring // guarded by ringMu; nil while it cannot be had
 
 	polled  bool // its owner calls Poll; no goroutine reads
+	joins   bool // frames alike pass the kernel as one
 	deliver func(frames [][]byte)
 	batch   [][]byte
 	warned  bool // of frames that are too long
@@ -72,13 +73,21 @@ func Allowed() error {
 
 // Open opens a port on the interface with a name, or on the one that has an IP address; log gets
 // the changes of the link. Errors wrap ErrInterface.
-func Open(text string, log *slog.Logger) (*Port, error) { return openPort(text, log, false) }
+func Open(text string, log *slog.Logger) (*Port, error) { return openPort(text, log, false, false) }
 
 // OpenPolled opens a port that delivers frames while Poll is called and at no other time.
-func OpenPolled(text string, log *slog.Logger) (*Port, error) { return openPort(text, log, true) }
+func OpenPolled(text string, log *slog.Logger) (*Port, error) {
+	return openPort(text, log, true, false)
+}
 
-func openPort(text string, log *slog.Logger, polled bool) (*Port, error) {
-	p := &Port{log: log, closed: make(chan struct{}), polled: polled,
+// OpenJoined is OpenPolled for a veth whose far end is a port opened so too: UDP datagrams without
+// a checksum and with equal headers, which follow each other, pass the kernel as one (see joined).
+func OpenJoined(text string, log *slog.Logger) (*Port, error) {
+	return openPort(text, log, true, true)
+}
+
+func openPort(text string, log *slog.Logger, polled, joins bool) (*Port, error) {
+	p := &Port{log: log, closed: make(chan struct{}), polled: polled, joins: joins,
 		batch: make([][]byte, 0, readBatch)}
 	if err := p.open(text); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrInterface, text, errors.Join(err, p.release()))
@@ -102,6 +111,11 @@ func (p *Port) open(text string) (err error) {
 		return err
 	}
 	p.address = link.HardwareAddr
+	if p.joins {
+		if err := isVeth(link.Index); err != nil {
+			return err
+		}
+	}
 	// The runtime does not watch a blocking socket; it would wake up for every frame.
 	kind := unix.SOCK_RAW | unix.SOCK_CLOEXEC
 	if !p.polled {
@@ -133,7 +147,7 @@ func (p *Port) open(text string) (err error) {
 			return fmt.Errorf("%s: %w", option.name, err)
 		}
 	}
-	if p.out, err = newTransmitter(); err != nil {
+	if p.out, err = newTransmitter(p.joins); err != nil {
 		return fmt.Errorf("socket for frames out: %w", err)
 	}
 	// Listened to before the state is read: no change is missed.
@@ -269,6 +283,7 @@ func (p *Port) take() bool {
 		p.deliver(batch)
 	}
 	p.ring.release(slots)
+	p.batch = batch[:0]
 	if oversize > 0 {
 		p.oversize.Add(uint64(oversize))
 		if !p.warned {

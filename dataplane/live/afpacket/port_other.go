@@ -16,6 +16,9 @@ func Open(string, *slog.Logger) (*Port, error) { return nil, ErrUnsupported }
 // OpenPolled fails with ErrUnsupported.
 func OpenPolled(string, *slog.Logger) (*Port, error) { return nil, ErrUnsupported }
 
+// OpenJoined fails with ErrUnsupported.
+func OpenJoined(string, *slog.Logger) (*Port, error) { return nil, ErrUnsupported }
+
 // Poll delivers nothing.
 func (p *Port) Poll() bool { return false }
 

@@ -29,11 +29,19 @@ type ring struct {
 	perBlock int // slots
 	slots    int
 	head     int // the slot that is filled next
+	longest  int // MTU that the slots have room for
+	joins    bool
+	spare    []byte // has the frames of take that lie in no slot by themselves
 }
 
-// newRing gives a socket its first ring, for frames of an MTU.
-func newRing(fd, mtu int) (*ring, error) {
-	r := &ring{slot: align(slotExtra+etherHeader+2*tagSize+mtu, unix.TPACKET_ALIGNMENT)}
+// newRing gives a socket its first ring, for frames of an MTU and, where frames are joined, for
+// those.
+func newRing(fd, mtu int, joins bool) (*ring, error) {
+	octets := etherHeader + 2*tagSize + mtu
+	if joins {
+		octets = max(octets, joinedOctets)
+	}
+	r := &ring{slot: align(slotExtra+octets, unix.TPACKET_ALIGNMENT), longest: mtu, joins: joins}
 	block := align(max(blockOctets, r.slot), os.Getpagesize())
 	r.perBlock = block / r.slot
 	blocks := max(1, min(ringSlots/r.perBlock, ringOctets/block))
@@ -68,7 +76,7 @@ func (r *ring) unmap() error {
 func align(n, to int) int { return (n + to - 1) / to * to }
 
 // mtu is the MTU that the slots have room for.
-func (r *ring) mtu() int { return r.slot - slotExtra - etherHeader - 2*tagSize }
+func (r *ring) mtu() int { return r.longest }
 
 // at returns the header and the octets of the i-th slot from the head.
 func (r *ring) at(i int) (*unix.Tpacket2Hdr, []byte) {
@@ -79,38 +87,47 @@ func (r *ring) at(i int) (*unix.Tpacket2Hdr, []byte) {
 	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&b[0])), b
 }
 
-// take appends the frames that have arrived, at most cap(frames), and reports how
-// many slots hold them and frames that were too long. The frames are valid until
+// take appends the frames that have arrived, at most readBatch and the frames of one slot more, and
+// reports how many slots hold them and frames that were too long. The frames are valid until
 // release.
 func (r *ring) take(frames [][]byte) (_ [][]byte, slots, oversize int) {
-	for slots < cap(frames) && r.memory != nil {
+	r.spare = r.spare[:0]
+	for len(frames)+oversize < readBatch && slots < r.slots && r.memory != nil {
 		header, b := r.at(slots)
 		status := atomic.LoadUint32(&header.Status)
 		if status&unix.TP_STATUS_USER == 0 {
 			break
 		}
 		slots++
-		frame, ok := r.frame(header, status, b)
+		frame, o, ok := r.frame(header, status, b)
+		if ok && o.segments {
+			frames, ok = r.split(frames, frame, o)
+		} else if ok {
+			frames = append(frames, frame)
+		}
 		if !ok {
 			oversize++
-			continue
 		}
-		frames = append(frames, frame)
 	}
 	return frames, slots, oversize
 }
 
-// frame returns a frame as it was on the wire.
-func (r *ring) frame(header *unix.Tpacket2Hdr, status uint32, b []byte) ([]byte, bool) {
+// frame returns a frame as it was on the wire; false: it is not whole, or segments that nobody
+// joined for this ring.
+func (r *ring) frame(header *unix.Tpacket2Hdr, status uint32, b []byte) ([]byte, offload, bool) {
 	mac := int(header.Mac)
 	o := parseOffload(b[mac-offloadSize:])
-	if o.segments || header.Snaplen < header.Len {
-		return nil, false
+	tagged := status&unix.TP_STATUS_VLAN_VALID != 0
+	if header.Snaplen < header.Len || o.segments && (!r.joins || tagged) {
+		return nil, o, false
 	}
 	frame := b[mac : mac+int(header.Len)]
+	if o.segments {
+		return frame, o, true
+	}
 	o.completeSum(frame)
-	if status&unix.TP_STATUS_VLAN_VALID == 0 || len(frame) < macs {
-		return frame, true
+	if !tagged || len(frame) < macs {
+		return frame, o, true
 	}
 	// The kernel takes a VLAN tag out and hands it over beside the frame.
 	tpid := uint16(unix.ETH_P_8021Q)
@@ -121,7 +138,35 @@ func (r *ring) frame(header *unix.Tpacket2Hdr, status uint32, b []byte) ([]byte,
 	copy(frame, frame[tagSize:tagSize+macs])
 	binary.BigEndian.PutUint16(frame[macs:], tpid)
 	binary.BigEndian.PutUint16(frame[macs+2:], header.Vlan_tci)
-	return frame, true
+	return frame, o, true
+}
+
+// split appends the frames that were joined; false: these are others' segments. A frame but the
+// first needs its headers in front, where another's payload lies, and so is copied.
+func (r *ring) split(frames [][]byte, frame []byte, o offload) (_ [][]byte, ok bool) {
+	if !o.isJoined(frame) {
+		return frames, false
+	}
+	if cap(r.spare) == 0 {
+		r.spare = make([]byte, 0, readBatch*r.slot)
+	}
+	for at := joinedHeaders; at < len(frame); at += o.size {
+		payload := frame[at:min(at+o.size, len(frame))]
+		one := frame[:joinedHeaders+len(payload)]
+		if at > joinedHeaders {
+			from := len(r.spare)
+			if cap(r.spare)-from < len(one) {
+				r.spare, from = make([]byte, 0, 2*cap(r.spare)), 0 // the frames keep the old one
+			}
+			r.spare = append(append(r.spare, frame[:joinedHeaders]...), payload...)
+			one = r.spare[from:]
+		}
+		frames = append(frames, one)
+	}
+	for _, f := range frames[len(frames)-(len(frame)-joinedHeaders+o.size-1)/o.size:] {
+		setLengths(f, len(f)-joinedHeaders)
+	}
+	return frames, true
 }
 
 // release gives slots back to the kernel.

@@ -26,15 +26,16 @@ type transmitter struct {
 	file   *os.File
 	socket syscall.RawConn // of file
 
-	parts    [sendBatch]unix.Iovec
+	parts    [2 * sendBatch]unix.Iovec // of a frame, or of a frame and what goes in front of it
 	messages [sendBatch]message
+	joins    *joins // nil: each frame is a message
 
 	first, end int   // of messages, those not sent yet
 	err        error // of the first of them
 	send       func(fd uintptr) bool
 }
 
-func newTransmitter() (*transmitter, error) {
+func newTransmitter(joined bool) (*transmitter, error) {
 	t := &transmitter{}
 	for i := range t.messages {
 		t.messages[i].header.Iov = &t.parts[i]
@@ -48,8 +49,13 @@ func newTransmitter() (*transmitter, error) {
 		return nil, err
 	}
 	t.file = os.NewFile(uintptr(fd), "packets out")
-	if err := setSendBuffer(fd); err != nil {
-		return nil, errors.Join(fmt.Errorf("send buffer: %w", err), t.file.Close())
+	err = setSendBuffer(fd)
+	if err == nil && joined {
+		t.joins = &joins{}
+		err = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("options: %w", err), t.file.Close())
 	}
 	if t.socket, err = t.file.SyscallConn(); err != nil {
 		return nil, errors.Join(err, t.file.Close())
@@ -74,6 +80,10 @@ func (t *transmitter) bind(index int) error {
 // fill takes up to sendBatch frames and returns how many.
 func (t *transmitter) fill(frames [][]byte) int {
 	n := min(len(frames), sendBatch)
+	if t.joins != nil {
+		t.first, t.end = 0, t.join(frames[:n])
+		return n
+	}
 	for i, f := range frames[:n] {
 		part := &t.parts[i]
 		part.Base = unsafe.SliceData(f)
@@ -81,6 +91,14 @@ func (t *transmitter) fill(frames [][]byte) int {
 	}
 	t.first, t.end = 0, n
 	return n
+}
+
+// frames is how many frames the first messages hold.
+func (t *transmitter) frames(messages int) int {
+	if t.joins == nil {
+		return messages
+	}
+	return t.joins.upTo[messages]
 }
 
 // sendAll sends until all is sent or one is refused.
@@ -120,12 +138,12 @@ func (p *Port) Send(frames [][]byte) (taken, octets int) {
 	t := p.out
 	for len(frames) > 0 {
 		n := t.fill(frames)
-		for t.first < n {
+		for t.first < t.end {
 			sent := t.first
 			if t.socket.Write(t.send) != nil { // closed
 				return taken, octets
 			}
-			for _, f := range frames[sent:t.first] {
+			for _, f := range frames[t.frames(sent):t.frames(t.first)] {
 				taken++
 				octets += len(f)
 			}

@@ -24,18 +24,20 @@ const (
 	nicMessages   = 100_000 // of a run
 	nicLarge      = 1 << 20
 	nicLarges     = 300
+	nicBurst      = 8                      // packets of a path in a row
 	nicSocketTime = 500 * time.Millisecond // of a run by sockets
 	clockTick     = 10 * time.Millisecond  // of /proc/PID/stat (USER_HZ)
 )
 
 // mrcNIC measures messages from one process to another by libmrc and two NICs, the sender's on a
-// core of its own, beside sockets of the kernel.
+// core of its own, beside sockets of the kernel: with a packet to a path, and with bursts.
 func mrcNIC(ctx context.Context, out *report) error {
 	if why := nicMissing(); why != "" {
 		out.tell("nic: %s: no figures", why)
 		return nil
 	}
-	b, err := newNICBench(ctx)
+	b := &nicBench{}
+	err := b.open(ctx)
 	if errors.Is(err, errNoNamespace) {
 		out.tell("nic: %v", err)
 		return nil
@@ -57,14 +59,17 @@ func mrcNIC(ctx context.Context, out *report) error {
 			continue
 		}
 		out.tell("nic: %s", w.name)
-		var ours, tcp, udp, cpu runs
+		var ours, cpu [nicSettings]runs
+		var tcp, udp runs
 		for range nicRuns {
-			took, spent, err := b.blast(ctx, w.octets, w.count)
-			if err != nil {
-				return err
+			for i := range ours {
+				took, spent, err := b.pairs[i].blast(ctx, b.dir, w.octets, w.count)
+				if err != nil {
+					return err
+				}
+				ours[i] = append(ours[i], float64(w.count)*w.scale/took.Seconds())
+				cpu[i] = append(cpu[i], float64(spent.Microseconds())/float64(w.count))
 			}
-			ours = append(ours, float64(w.count)*w.scale/took.Seconds())
-			cpu = append(cpu, float64(spent.Microseconds())/float64(w.count))
 			perMessage := w.scale / float64(w.octets) // 8 bits, or an eighth of a message
 			octets, err := byTCP(w.wide)
 			if err != nil {
@@ -76,11 +81,14 @@ func mrcNIC(ctx context.Context, out *report) error {
 			}
 			udp = append(udp, octets*perMessage)
 		}
-		if err := out.print(figure{bench: "nic/" + w.name, unit: w.unit, value: ours.median(),
-			more: append([]field{{"octets", w.octets}, {"ratio", ours.median() / tcp.median()},
-				{"tcp", tcp.median()}, {"udp", udp.median()}, {"cpuMicros", cpu.median()}},
-				ours.spread()...)}); err != nil {
-			return err
+		for i, ours := range ours {
+			if err := out.print(figure{bench: "nic/" + w.name, unit: w.unit, value: ours.median(),
+				more: append([]field{{"octets", w.octets}, {"burst", b.pairs[i].burst},
+					{"ratio", ours.median() / tcp.median()}, {"udpRatio", ours.median() / udp.median()},
+					{"tcp", tcp.median()}, {"udp", udp.median()}, {"cpuMicros", cpu[i].median()}},
+					ours.spread()...)}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -102,27 +110,49 @@ func nicMissing() string {
 	return ""
 }
 
-// nicBench holds two NICs wired to each other, and the program that loads the NICs.
+// nicSettings is how many pairs of NICs are compared.
+const nicSettings = 2
+
+// nicBench holds the program that loads NICs, and pairs of NICs.
 type nicBench struct {
-	ns   *afpackettest.Namespace
-	dir  string
-	nics [2]*exec.Cmd
+	dir   string
+	pairs [nicSettings]nicPair
 }
 
-func newNICBench(ctx context.Context) (*nicBench, error) {
-	ns, err := afpackettest.New()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoNamespace, err)
+// nicPair is two NICs wired to each other.
+type nicPair struct {
+	burst   int
+	ns      *afpackettest.Namespace
+	nics    [2]*exec.Cmd
+	sockets [2]string
+}
+
+// open builds the programs and starts the NICs.
+func (b *nicBench) open(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	for i := range b.pairs {
+		p := &b.pairs[i]
+		p.burst = 1 + i*(nicBurst-1)
+		if p.ns, err = afpackettest.New(); err != nil {
+			return fmt.Errorf("%w: %w", errNoNamespace, err)
+		}
 	}
-	b := &nicBench{ns: ns}
 	if err := b.build(ctx); err != nil {
-		b.close()
-		return nil, err
+		return err
 	}
-	return b, nil
+	for i := range b.pairs {
+		if err := b.pairs[i].open(ctx, b.dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// build builds the programs and starts the NICs.
+// build builds the programs.
 func (b *nicBench) build(ctx context.Context) (err error) {
 	if b.dir, err = os.MkdirTemp("", "weft-bench-"); err != nil {
 		return err
@@ -138,13 +168,18 @@ func (b *nicBench) build(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, text)
 		}
 	}
+	return nil
+}
+
+// open starts the NICs, with their sockets in a folder.
+func (b *nicPair) open(ctx context.Context, dir string) error {
 	for plane := range 2 {
 		if err := b.ns.Veth(nicEnd(0, plane), nicEnd(1, plane), nicMTU); err != nil {
 			return err
 		}
 	}
 	for host := range b.nics {
-		if err := b.ns.Do(func() error { return b.start(ctx, host) }); err != nil {
+		if err := b.ns.Do(func() error { return b.start(ctx, dir, host) }); err != nil {
 			return err
 		}
 	}
@@ -153,12 +188,8 @@ func (b *nicBench) build(ctx context.Context) (err error) {
 
 func nicEnd(host, plane int) string { return fmt.Sprintf("n%dp%d", host+1, plane+1) }
 
-func (b *nicBench) socket(host int) string {
-	return filepath.Join(b.dir, fmt.Sprintf("nic%d.sock", host+1))
-}
-
 // start starts a NIC in the network of the caller's thread.
-func (b *nicBench) start(ctx context.Context, host int) error {
+func (b *nicPair) start(ctx context.Context, dir string, host int) error {
 	var names, gateways []string
 	for plane := range 2 {
 		names = append(names, nicEnd(host, plane))
@@ -173,9 +204,11 @@ func (b *nicBench) start(ctx context.Context, host int) error {
 			return err
 		}
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "weft"), "nic", "-i",
+	b.sockets[host] = filepath.Join(dir, fmt.Sprintf("burst%d-nic%d.sock", b.burst, host+1))
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "weft"), "nic", "-i",
 		strings.Join(names, ","), "--gateway", strings.Join(gateways, ","), "--address",
-		fmt.Sprintf("2001:db8::%d", host+1), "--socket", b.socket(host), "--line-rate", "100000000000")
+		fmt.Sprintf("2001:db8::%d", host+1), "--socket", b.sockets[host], "--line-rate", "100000000000",
+		"--burst", strconv.Itoa(b.burst))
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -199,25 +232,30 @@ func (b *nicBench) start(ctx context.Context, host int) error {
 }
 
 func (b *nicBench) close() {
-	for _, n := range b.nics {
-		if n != nil {
-			_ = n.Process.Kill()
-			_ = n.Wait() // it was killed
+	for i := range b.pairs {
+		p := &b.pairs[i]
+		for _, n := range p.nics {
+			if n != nil {
+				_ = n.Process.Kill()
+				_ = n.Wait() // it was killed
+			}
+		}
+		if p.ns != nil {
+			p.ns.Close()
 		}
 	}
-	b.ns.Close()
 	_ = os.RemoveAll(b.dir)
 }
 
 // blast has so many messages sent, and returns how long that took, and the processor time of the
 // sender's NIC. The memory of the receiver is compared.
-func (b *nicBench) blast(ctx context.Context, octets, count int) (took, spent time.Duration,
-	err error) {
+func (b *nicPair) blast(ctx context.Context, dir string, octets, count int) (took,
+	spent time.Duration, err error) {
 	before, err := b.processorTime()
 	if err != nil {
 		return 0, 0, err
 	}
-	text, err := exec.CommandContext(ctx, filepath.Join(b.dir, "load"), b.socket(0), b.socket(1), "1",
+	text, err := exec.CommandContext(ctx, filepath.Join(dir, "load"), b.sockets[0], b.sockets[1], "1",
 		strconv.Itoa(octets), "0", strconv.Itoa(count)).CombinedOutput()
 	if err != nil {
 		return 0, 0, fmt.Errorf("load: %w: %s", err, text)
@@ -231,7 +269,7 @@ func (b *nicBench) blast(ctx context.Context, octets, count int) (took, spent ti
 }
 
 // processorTime is that of the sender's NIC so far.
-func (b *nicBench) processorTime() (time.Duration, error) {
+func (b *nicPair) processorTime() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.nics[0].Process.Pid))
 	if err != nil {
 		return 0, err

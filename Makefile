@@ -34,7 +34,7 @@ ALONE = ./api ./api/client ./api/hostapi ./api/hostapi/gen ./clients/scheduler .
 	./host/nic ./host/nscc ./host/rc ./host/selfprobe ./host/spray ./host/verbs ./internal/damping ./internal/heap \
 	./internal/hostlist ./internal/natural ./internal/pcap ./internal/printable ./internal/rdmacm ./internal/retry \
 	./internal/ring ./internal/sonicdb ./internal/strictyaml ./internal/virtual ./internal/wholefile ./lab/export \
-	./lab/maxmin ./p4 ./p4/wire ./packet ./packet/cm ./southbound/entry ./southbound/sonic/sonictest \
+	./internal/maxmin ./p4 ./p4/wire ./packet ./packet/cm ./southbound/entry ./southbound/sonic/sonictest \
 	./southbound/target ./southbound/target/frr ./southbound/target/sonic ./test/arch ./test/deploy ./test/fabric \
 	./test/faults ./test/interop ./test/interop/others ./test/kernels ./test/labs ./test/libmrc ./test/libraries \
 	./test/linear ./test/mrc/flows ./test/mrc/truth ./test/mutate ./test/packages ./test/pfc ./test/seeds ./test/slurm \

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weft-sdn/weft/lab/maxmin"
+	"github.com/weft-sdn/weft/internal/maxmin"
 )
 
 // Shares holds the max-min fair rates of an all-to-all of the MRC hosts of a network, in bits a

@@ -1,0 +1,115 @@
+package maxmin
+
+// A Parted demand is flows that are alike, each of which sends over several ways at once. Its ways
+// grow in proportion to their shares; a way that is full stops, and the others go on.
+type Parted struct {
+	Flows float64 // above 0
+	Ways  []Way
+	// Most is the rate that a flow needs at most; 0: there is no bound.
+	Most float64
+}
+
+// A Way is links that a share of a flow crosses.
+type Way struct {
+	Share float64 // above 0; of the sum over the ways
+	Uses  []Use
+}
+
+// A Use is a link, and the part of the way's rate that crosses the link: less than 1 where a class
+// of links stands for each of them.
+type Use struct {
+	Link int32
+	Part float64
+}
+
+// Filled is the outcome of Fill.
+type Filled struct {
+	Rates []float64 // of a flow, by demand
+	Loads []float64 // by link
+	Bound []int32   // by demand: the link that filled its last way; -1: none did
+}
+
+// full is the part of a capacity that may be left of a link that is full.
+const full = 1e-9
+
+// Fill raises the rates of all flows alike until a link is full, goes on with the ways that are
+// left, and ends when no way is left: progressive filling for flows that spread over their ways as
+// long as they find room (D. Bertsekas and R. Gallager, Data Networks, section 6.5.2, for one way a
+// flow). Unlike [Rates], Fill never takes back what a way has got, so that a flow with many ways
+// may keep a part of a link that another flow depends on. A demand without ways has rate 0.
+func Fill(capacities []float64, demands []Parted) Filled {
+	out := Filled{Rates: make([]float64, len(demands)), Loads: make([]float64, len(capacities)),
+		Bound: make([]int32, len(demands))}
+	growth := make([]float64, len(capacities))
+	closed := make([]bool, len(capacities))
+	live := make([]int32, 0, len(demands)) // demands
+	shares := make([]float64, len(demands))
+	open := make([][]bool, len(demands)) // ways
+	for i := range demands {
+		out.Bound[i] = -1
+		open[i] = make([]bool, len(demands[i].Ways))
+		for w := range demands[i].Ways {
+			open[i][w] = true
+			shares[i] += demands[i].Ways[w].Share
+		}
+		if shares[i] > 0 {
+			live = append(live, int32(i))
+		}
+	}
+	for len(live) > 0 {
+		clear(growth)
+		for _, i := range live {
+			d := &demands[i]
+			for w := range d.Ways {
+				if !open[i][w] {
+					continue
+				}
+				each := d.Flows * d.Ways[w].Share / shares[i]
+				for _, u := range d.Ways[w].Uses {
+					growth[u.Link] += each * u.Part
+				}
+			}
+		}
+		step := -1.0
+		for l, g := range growth {
+			if t := (capacities[l] - out.Loads[l]) / g; g > 0 && (step < 0 || t < step) {
+				step = max(0, t)
+			}
+		}
+		for _, i := range live {
+			if most := demands[i].Most; most > 0 && (step < 0 || most-out.Rates[i] < step) {
+				step = max(0, most-out.Rates[i])
+			}
+		}
+		if step < 0 {
+			break // nothing bounds what is left
+		}
+		for l, g := range growth {
+			if out.Loads[l] += g * step; g > 0 && out.Loads[l] >= capacities[l]*(1-full) {
+				closed[l] = true
+			}
+		}
+		left := live[:0]
+		for _, i := range live {
+			d := &demands[i]
+			out.Rates[i] += step
+			shares[i] = 0
+			for w := range d.Ways {
+				for _, u := range d.Ways[w].Uses {
+					if open[i][w] && closed[u.Link] {
+						open[i][w], out.Bound[i] = false, u.Link
+					}
+				}
+				if open[i][w] {
+					shares[i] += d.Ways[w].Share
+				}
+			}
+			if shares[i] > 0 && (d.Most == 0 || out.Rates[i] < d.Most*(1-full)) {
+				out.Bound[i] = -1
+				left = append(left, i)
+			}
+		}
+		live = left
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+package flows
+
+import (
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/job/layout"
+)
+
+// A Collective is how the ranks of a communicator exchange their data in a step.
+type Collective string
+
+// The collectives. Sizes are those of NCCL: of an all-reduce, a reduce-scatter and an all-to-all,
+// the octets that each rank gives; of an all-gather, the octets that each rank has at the end.
+const (
+	AllReduceRing Collective = "all-reduce-ring" // reduce-scatter, then all-gather, around a ring
+	AllReduceTree Collective = "all-reduce-tree" // half of the data on each of two binary trees
+	ReduceScatter Collective = "reduce-scatter"  // around a ring
+	AllGather     Collective = "all-gather"      // around a ring
+	AllToAll      Collective = "all-to-all"      // an equal part to each other rank, all at once
+	Pairwise      Collective = "pairwise"        // the first two ranks to each other, and so on
+	Pipeline      Collective = "pipeline"        // to the next rank and back, in micro-batches
+	Broadcast     Collective = "broadcast"       // the first rank to each other, all at once
+)
+
+// Collectives returns all collectives.
+func Collectives() []Collective {
+	return []Collective{AllReduceRing, AllReduceTree, ReduceScatter, AllGather, AllToAll, Pairwise,
+		Pipeline, Broadcast}
+}
+
+// ByPattern returns the collective of a communicator of a job of which no more is known.
+func ByPattern(p api.JobPattern) Collective {
+	switch p {
+	case api.PatternTree:
+		return AllReduceTree
+	case "", api.PatternRing:
+		return AllReduceRing
+	default: // the others have the same names
+		return Collective(p)
+	}
+}
+
+const (
+	// TreeChunk is how much of an all-reduce over trees a rank passes on at a time, in octets.
+	TreeChunk = 1 << 20
+	// MicroBatches is how many parts the data of a pipeline passes its stages in.
+	MicroBatches = 4
+)
+
+// A Job is steps of computing and communicating on some NICs.
+type Job struct {
+	Name   string
+	NICs   []string // by rank
+	Groups []Group
+	// Latency is what a message takes within the machine, beside the network.
+	Compute, Latency time.Duration
+	At               time.Duration // when the first step begins
+	Steps            int
+}
+
+// A Group is a communicator of a job, with the octets of its data in a step.
+type Group struct {
+	Name       string
+	Ranks      []int
+	Collective Collective
+	Octets     int
+}
+
+// A message is octets from one rank of a group to another, by place in the group.
+type message struct {
+	from, to int
+	octets   float64
+}
+
+// messages returns who sends how much to whom in a step; of an all-to-all nothing, since its
+// messages are too many to be listed.
+func (g *Group) messages() (out []message) {
+	n, octets := len(g.Ranks), float64(g.Octets)
+	next := func(each float64) {
+		for i := range n {
+			out = append(out, message{i, (i + 1) % n, each})
+		}
+	}
+	switch g.Collective {
+	case AllReduceRing:
+		next(2 * float64(n-1) / float64(n) * octets)
+	case ReduceScatter, AllGather:
+		next(float64(n-1) / float64(n) * octets)
+	case AllReduceTree:
+		for second := range 2 {
+			for i := range n {
+				if up := layout.Parent(i, n, second == 1); up >= 0 {
+					out = append(out, message{i, up, octets / 2}, message{up, i, octets / 2})
+				}
+			}
+		}
+	case Pairwise:
+		for i := 0; i+1 < n; i += 2 {
+			out = append(out, message{i, i + 1, octets}, message{i + 1, i, octets})
+		}
+	case Pipeline:
+		for i := range n - 1 {
+			out = append(out, message{i, i + 1, octets}, message{i + 1, i, octets})
+		}
+	case Broadcast:
+		for i := 1; i < n; i++ {
+			out = append(out, message{0, i, octets})
+		}
+	}
+	return out
+}
+
+// pace is how the messages of a group depend on each other.
+type pace struct {
+	// rounds in which every rank sends one chunk after it got the one before; 0: messages are free of
+	// each other.
+	rounds int
+	// hops in a row that the first chunk takes: those of a chain or of a tree.
+	hops int
+	// duty is the part of the time in which a message is under way, of 1.
+	duty float64
+	// side is how many messages of a rank are under way side by side where duty is less than 1.
+	side float64
+	ring bool
+}
+
+// pace returns how the messages of a group depend on each other.
+func (g *Group) pace() pace {
+	n := len(g.Ranks)
+	switch g.Collective {
+	case AllReduceRing:
+		return pace{rounds: 2 * (n - 1), duty: 1, side: 1, ring: true}
+	case ReduceScatter, AllGather:
+		return pace{rounds: n - 1, duty: 1, side: 1, ring: true}
+	case AllReduceTree:
+		chunks := max(1, (g.Octets/2+TreeChunk-1)/TreeChunk)
+		depth := 0
+		for at := range n {
+			d := 0
+			for up := layout.Parent(at, n, false); up >= 0; up = layout.Parent(up, n, false) {
+				d++
+			}
+			depth = max(depth, d)
+		}
+		if n == 2 {
+			return chain(chunks, 2, 1)
+		}
+		// The root has one child, and takes half as long as the others.
+		return chain(chunks, 2*depth-1, 2)
+	case Pipeline:
+		// Batches that go forwards meet those that come back, and share the ports of NICs.
+		return chain(MicroBatches, 2*(n-1)+MicroBatches/2, 1)
+	}
+	return pace{duty: 1, side: 1}
+}
+
+// chain returns the pace of chunks that take hops in a row.
+func chain(chunks, hops int, side float64) pace {
+	return pace{rounds: chunks, hops: hops, side: side,
+		duty: float64(chunks) / float64(chunks+hops-1)}
+}

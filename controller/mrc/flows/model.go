@@ -1,0 +1,330 @@
+package flows
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
+)
+
+// A Model is some jobs on a network, ready to run in any [State]. It does not change: any number of
+// goroutines may use it at once.
+type Model struct {
+	net   *Network
+	jobs  []Job
+	racks []ev.Attachment
+	inAll []int // by rack: the NICs of the network
+	nics  []nic
+	place map[string]int32 // of nics
+	// classes of NICs that are alike, and pairs of racks of which one sends to the other.
+	classes  []class
+	pairs    []pair
+	bundles  []bundle
+	entities []entity
+	least    []float64 // by job: the least time of a step, in seconds
+	whole    *view
+}
+
+// nic is a NIC of some job.
+type nic struct {
+	name  string
+	host  Host
+	rack  int32
+	class int32
+}
+
+// class is NICs of one rack that send and receive alike.
+type class struct {
+	rack  int32
+	count float64
+	rate  float64 // of a port
+	delay float64
+	one   int32 // one of them
+}
+
+// pair is two racks, the first of which sends to the second, with the profile that hosts of the
+// first hold while nothing is lost.
+type pair struct {
+	from, to int32
+	built    *ev.Built
+	why      string // there is none
+}
+
+// bundle is messages that are alike.
+type bundle struct {
+	pair, from, to int32 // places of pairs and classes
+	count          float64
+	octets         float64 // of each
+}
+
+// entity is groups that are alike.
+type entity struct {
+	job     int
+	name    string
+	pace    pace
+	bundles []int32
+}
+
+// MaxMessages bounds the messages of all jobs that [Network.Compile] takes, those of an all-to-all
+// not counted, and the bundles that they come to.
+const MaxMessages = 4 << 20
+
+// Compile makes a model of some jobs. It returns an error for a NIC that the network does not have,
+// and for jobs that are too large.
+// Those named in apart are in no class with others: their ports may be lost.
+func (n *Network) Compile(jobs []Job, apart ...string) (*Model, error) {
+	m := &Model{net: n, jobs: jobs, place: map[string]int32{}, least: make([]float64, len(jobs))}
+	racks := map[string]int32{}
+	m.findRacks(racks)
+	c := compiler{Model: m}
+	for i := range jobs {
+		for _, name := range jobs[i].NICs {
+			if _, known := m.place[name]; known {
+				continue
+			}
+			h, ok := n.Hosts[name]
+			if !ok {
+				return nil, fmt.Errorf("job %s: NIC %s is not in the network", jobs[i].Name, name)
+			}
+			m.place[name] = int32(len(m.nics))
+			m.nics = append(m.nics, nic{name: name, host: h, rack: racks[fabric.AttachmentKey(h.At)]})
+		}
+	}
+	c.color(apart)
+	if c.total > MaxMessages {
+		return nil, fmt.Errorf("the jobs have %d messages a step: at most %d", c.total, MaxMessages)
+	}
+	if err := c.bundle(); err != nil {
+		return nil, err
+	}
+	for i := range m.pairs {
+		p := &m.pairs[i]
+		r := ev.Request{Pair: ev.Pair{Source: m.racks[p.from], Destination: m.racks[p.to]},
+			MaxEVs: n.MRC.MaxEVs, MinActive: n.MRC.MinActive, Explicit: n.MRC.Explicit}
+		var err error
+		if p.built, err = n.Fabric.Assignment().Build(r); err != nil {
+			p.why = err.Error()
+		}
+	}
+	m.findLeast()
+	m.whole = m.see(&State{})
+	return m, nil
+}
+
+// findRacks finds the racks of all NICs, and how many NICs each has.
+func (m *Model) findRacks(racks map[string]int32) {
+	for _, name := range slices.Sorted(maps.Keys(m.net.Hosts)) {
+		at := m.net.Hosts[name].At
+		key := fabric.AttachmentKey(at)
+		i, ok := racks[key]
+		if !ok {
+			i = int32(len(m.racks))
+			racks[key], m.racks, m.inAll = i, append(m.racks, at), append(m.inAll, 0)
+		}
+		m.inAll[i]++
+	}
+}
+
+// findLeast finds the least time of a step of each job: the data of the rank with most data, at the
+// rate of the rank's ports, and the time to compute.
+func (m *Model) findLeast() {
+	out, in := map[[2]int32]float64{}, map[[2]int32]float64{} // by job and class
+	for i := range m.entities {
+		e := &m.entities[i]
+		for _, b := range e.bundles {
+			x := &m.bundles[b]
+			out[[2]int32{int32(e.job), x.from}] += x.octets * x.count / m.classes[x.from].count
+			in[[2]int32{int32(e.job), x.to}] += x.octets * x.count / m.classes[x.to].count
+		}
+	}
+	for _, of := range []map[[2]int32]float64{out, in} {
+		for at, octets := range of {
+			c := &m.classes[at[1]]
+			rate := c.rate * float64(m.racks[c.rack].Ports()) * m.net.Payload
+			m.least[at[0]] = max(m.least[at[0]], octets*8/rate)
+		}
+	}
+	for j := range m.jobs {
+		m.least[j] += m.jobs[j].Compute.Seconds()
+	}
+}
+
+// compiler finds what is alike.
+type compiler struct {
+	*Model
+	sums  []uint64 // by NIC: of what it sends and receives
+	total int
+}
+
+// each calls f for every group with two ranks or more and data.
+func (c *compiler) each(f func(job int, g *Group)) {
+	for j := range c.jobs {
+		for i := range c.jobs[j].Groups {
+			if g := &c.jobs[j].Groups[i]; len(g.Ranks) > 1 && g.Octets > 0 {
+				f(j, g)
+			}
+		}
+	}
+}
+
+// kindOf returns a hash of what groups that are alike have in common beside their messages.
+func kindOf(job int, g *Group) uint64 {
+	h := mix(uint64(job), uint64(g.Octets))
+	for _, text := range []string{g.Name, string(g.Collective)} {
+		for _, x := range []byte(text) {
+			h = mix(h, uint64(x))
+		}
+	}
+	return mix(h, uint64(len(g.Ranks)))
+}
+
+// nicOf returns the NIC of a rank of a group.
+func (c *compiler) nicOf(job int, g *Group, at int) int32 {
+	return c.place[c.jobs[job].NICs[g.Ranks[at]]]
+}
+
+// color puts NICs into classes: those of a rack whose ports are alike, and which send the same to
+// and receive the same from NICs of the same racks.
+func (c *compiler) color(apart []string) {
+	c.sums = make([]uint64, len(c.nics))
+	c.each(func(job int, g *Group) {
+		kind := kindOf(job, g)
+		if g.Collective == AllToAll {
+			all := kind
+			for i := range g.Ranks {
+				all += mix(kind, uint64(c.nics[c.nicOf(job, g, i)].rack))
+			}
+			for i := range g.Ranks {
+				c.sums[c.nicOf(job, g, i)] += mix(all, 3)
+			}
+			return
+		}
+		for _, x := range g.messages() {
+			c.total++
+			from, to := c.nicOf(job, g, x.from), c.nicOf(job, g, x.to)
+			h := mix(mix(kind, math.Float64bits(x.octets)), uint64(c.nics[from].rack)<<32|
+				uint64(c.nics[to].rack))
+			c.sums[from] += mix(h, 1)
+			c.sums[to] += mix(h, 2)
+		}
+	})
+	type key struct {
+		rack        int32
+		sum         uint64
+		rate, delay float64
+	}
+	for i, name := range apart {
+		if at, ok := c.place[name]; ok {
+			c.sums[at] = mix(c.sums[at], uint64(i)+1)
+		}
+	}
+	known := map[key]int32{}
+	for i := range c.nics {
+		n := &c.nics[i]
+		k := key{n.rack, c.sums[i], float64(n.host.Rate), n.host.Delay}
+		at, ok := known[k]
+		if !ok {
+			at = int32(len(c.classes))
+			known[k] = at
+			rate := k.rate
+			for _, leaf := range c.racks[n.rack] {
+				if n.host.Rate == 0 && leaf != "" {
+					rate = max(rate, c.net.fastest(leaf))
+				}
+			}
+			c.classes = append(c.classes, class{rack: n.rack, rate: rate, delay: k.delay, one: int32(i)})
+		}
+		n.class = at
+		c.classes[at].count++
+	}
+}
+
+// bundle makes bundles of messages and entities of groups that are alike.
+func (c *compiler) bundle() error {
+	pairs, first := map[[2]int32]int32{}, map[uint64]int{} // bundles of groups, by a hash
+	type ends struct {
+		from, to int32
+		octets   float64
+	}
+	c.each(func(job int, g *Group) {
+		if len(c.bundles) > MaxMessages {
+			return
+		}
+		counts := map[ends]float64{}
+		if g.Collective == AllToAll {
+			of := map[int32]float64{}
+			for i := range g.Ranks {
+				of[c.nics[c.nicOf(job, g, i)].class]++
+			}
+			each := float64(g.Octets) / float64(len(g.Ranks))
+			for a, n := range of {
+				for b, m := range of {
+					if a == b {
+						m--
+					}
+					if m > 0 {
+						counts[ends{a, b, each}] = n * m
+					}
+				}
+			}
+		} else {
+			for _, x := range g.messages() {
+				counts[ends{c.nics[c.nicOf(job, g, x.from)].class, c.nics[c.nicOf(job, g, x.to)].class,
+					x.octets}]++
+			}
+		}
+		sum := kindOf(job, g)
+		order := slices.SortedFunc(maps.Keys(counts), func(a, b ends) int {
+			if a.from != b.from {
+				return int(a.from - b.from)
+			}
+			return int(a.to - b.to)
+		})
+		for _, x := range order {
+			sum = mix(mix(sum, uint64(x.from)<<32|uint64(x.to)), math.Float64bits(counts[x]))
+		}
+		if at, ok := first[sum]; ok {
+			for i, x := range order {
+				c.bundles[at+i].count += counts[x]
+			}
+			return
+		}
+		first[sum] = len(c.bundles)
+		e := entity{job: job, name: g.Name, pace: g.pace()}
+		for _, x := range order {
+			key := [2]int32{c.classes[x.from].rack, c.classes[x.to].rack}
+			p, ok := pairs[key]
+			if !ok {
+				p = int32(len(c.pairs))
+				pairs[key], c.pairs = p, append(c.pairs, pair{from: key[0], to: key[1]})
+			}
+			if e.pace.rounds == 0 && len(e.bundles) > 0 { // each ends by itself
+				c.entities = append(c.entities, e)
+				e.bundles = nil
+			}
+			e.bundles = append(e.bundles, int32(len(c.bundles)))
+			c.bundles = append(c.bundles, bundle{pair: p, from: x.from, to: x.to, count: counts[x],
+				octets: x.octets})
+		}
+		c.entities = append(c.entities, e)
+	})
+	if len(c.bundles) > MaxMessages {
+		return fmt.Errorf("the jobs have more than %d kinds of messages a step", MaxMessages)
+	}
+	return nil
+}
+
+// alive returns the ports by which a NIC of a class can send or receive in a state.
+func (m *Model) alive(c *class, down map[string]hostapi.PortMask) hostapi.PortMask {
+	all := hostapi.PortMask(0)
+	for p, leaf := range m.racks[c.rack] {
+		if leaf != "" {
+			all |= hostapi.Ports(p + 1)
+		}
+	}
+	return all &^ down[m.nics[c.one].name]
+}

@@ -1,0 +1,390 @@
+package flows
+
+import (
+	"slices"
+
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/internal/maxmin"
+	"github.com/weft-sdn/weft/topology"
+)
+
+// A view is a model in one state: which links carry which part of the packets of each bundle. It
+// takes what the state leaves alone from base, the view of the whole fabric.
+type view struct {
+	m     *Model
+	base  *view // nil: this is it
+	state *State
+	lost  *topology.LostPaths
+	// links are those of the fabric that are alike, and those of the ports of NIC classes.
+	links      []linkClass
+	capacities []float64
+	classOf    map[linkKey]int32
+	known      map[int32]int32 // link classes, by place
+	ports      map[portKey]int32
+	// odd has a sum for each link that not every way of a leaf crosses alike, by place.
+	odd     map[int32]uint64
+	ways    [][]found // by pair and port
+	lanes   [][]lane  // by pair and port
+	demands []maxmin.Parted
+	late    []float64 // by bundle: the time of a packet by its longest path, in seconds
+	memo    map[string]*rates
+}
+
+// linkClass is links of the same capacity that carry the same parts of the same bundles.
+type linkClass struct {
+	one   int32 // place of one of them; -1: a port of a NIC
+	count float64
+	port  portKey
+}
+
+// portKey is one direction of a port of the NICs of a class.
+type portKey struct {
+	class int32
+	port  uint8
+	in    bool
+}
+
+type linkKey struct {
+	leaf     int32 // place of the leaf that the link leads up from, or down to; -1: there is none
+	down     bool
+	sum      uint64
+	capacity float64
+}
+
+// lane is the ways between two racks by one port: how many EVs are held, and what crosses what.
+type lane struct {
+	port  uint8
+	held  int // ways that hosts may use
+	whole int // ways with nothing lost
+	hops  int
+	paths []way
+	delay float64
+}
+
+// way is ways that cross links of the same classes, as a share of those of a port.
+type way struct {
+	share float64
+	uses  []maxmin.Use
+}
+
+// found is the ways of a pair by a port, before their links are put into classes.
+type found struct {
+	set  topology.PathSet
+	refs []topology.PathRef // nil: all
+	all  bool
+	same bool // as in the view of the whole fabric
+	ok   bool // there is such a port
+}
+
+// see returns a model in a state.
+func (m *Model) see(s *State) *view {
+	v := &view{m: m, base: m.whole, state: s, lost: m.net.Fabric.Clos().Lost(s.Losses),
+		classOf: map[linkKey]int32{}, known: map[int32]int32{}, ports: map[portKey]int32{},
+		odd: map[int32]uint64{}, memo: map[string]*rates{}, ways: make([][]found, len(m.pairs)),
+		lanes: make([][]lane, len(m.pairs))}
+	if v.base != nil {
+		v.links, v.capacities = slices.Clone(v.base.links), slices.Clone(v.base.capacities)
+	}
+	changed := map[int32]bool{} // places of links whose sums are other ones
+	for i := range m.pairs {
+		v.ways[i] = v.find(int32(i), changed)
+	}
+	leaves, planes := map[topology.NodeID]bool{}, map[int]bool{}
+	for place := range changed {
+		e := m.net.Fabric.Edge(place)
+		leaves[e.Local], leaves[e.Remote] = true, true
+		planes[m.net.Fabric.Clos().LinkPlane(e.ID)] = true
+	}
+	slow := len(s.Slower) > 0
+	v.demands, v.late = make([]maxmin.Parted, len(m.bundles)), make([]float64, len(m.bundles))
+	fresh := make([]bool, len(m.pairs))
+	for i := range m.pairs {
+		v.lanes[i] = make([]lane, len(v.ways[i]))
+		for p := range v.ways[i] {
+			f := &v.ways[i][p]
+			if !f.ok || !f.all && len(f.refs) == 0 {
+				fresh[i] = fresh[i] || v.base == nil || v.base.lanes[i][p].held > 0
+				continue
+			}
+			same := v.base != nil && f.same && !slow
+			switch {
+			case !same:
+			case f.set.Straight():
+				same = !leaves[f.set.Source().ID] && !leaves[f.set.Destination().ID]
+			default:
+				same = !planes[f.set.Plane()]
+			}
+			if same {
+				v.lanes[i][p] = v.base.lanes[i][p]
+				continue
+			}
+			fresh[i] = true
+			v.lanes[i][p] = v.lane(uint8(p+1), f)
+		}
+	}
+	for i := range m.bundles {
+		if b := &m.bundles[i]; fresh[b.pair] || len(s.Ports) > 0 {
+			v.demand(i, b)
+		} else {
+			v.demands[i], v.late[i] = v.base.demands[i], v.base.late[i]
+		}
+	}
+	return v
+}
+
+// find finds the ways of a pair that hosts may use, by port: those of the EVs that they hold. It
+// notes the links whose sums change.
+func (v *view) find(at int32, changed map[int32]bool) []found {
+	f, p := v.m.net.Fabric, &v.m.pairs[at]
+	from, to := v.m.racks[p.from], v.m.racks[p.to]
+	if v.base != nil && !slices.ContainsFunc(v.base.ways[at], func(x found) bool {
+		return x.ok && v.lost.Touches(x.set)
+	}) {
+		return v.base.ways[at]
+	}
+	out := make([]found, len(from))
+	explicit := p.built != nil && p.built.Profile.Mode == hostapi.ModeExplicit
+	var held *hostapi.Profile
+	if explicit {
+		if o, err := p.built.Under(v.lost); err == nil {
+			held = o.Profile
+		}
+	}
+	for i := range from {
+		port, x := uint8(i+1), &out[i]
+		if v.base != nil {
+			before := &v.base.ways[at][i]
+			if x.set, x.ok = before.set, before.ok; !x.ok {
+				continue
+			}
+			if !explicit && !v.lost.Touches(x.set) {
+				*x = *before
+				continue
+			}
+			v.sum(uint64(at)<<8|uint64(port), before, ^uint64(0), changed)
+		} else if x.set, x.ok = f.PathSet(from, to, port); !x.ok {
+			continue
+		}
+		switch {
+		case explicit && x.set.Hops() > 0:
+			if held != nil {
+				x.refs = v.explicit(x.set, held, port)
+			}
+		case !v.lost.Touches(x.set):
+			x.all = true
+		default:
+			for ref := range x.set.All() {
+				if !v.lost.Path(x.set, ref) {
+					x.refs = append(x.refs, ref)
+				}
+			}
+		}
+		x.same = v.base == nil
+		v.sum(uint64(at)<<8|uint64(port), x, 1, changed)
+	}
+	return out
+}
+
+// explicit returns the paths of the EVs of a port that a profile holds and does not deny.
+func (v *view) explicit(
+	set topology.PathSet, held *hostapi.Profile, port uint8,
+) (refs []topology.PathRef) {
+	choices, err := v.m.net.Fabric.Assignment().Choices(set)
+	if err != nil {
+		return nil
+	}
+	paths := make(map[ev.Value]topology.PathRef, len(choices))
+	for i := range choices {
+		paths[choices[i].Value] = choices[i].Paths[0]
+	}
+	for _, e := range held.EVs {
+		if ref, ok := paths[e.Value]; ok && e.Port == port && !held.IsDenied(e) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+// sum adds to the sums of links, times a factor, what tells them apart. Links up from a leaf, and
+// down to a leaf, are alike in a regular plane of two tiers as far as all ways are held: there the
+// links that a pair does not use are odd, and elsewhere all that a pair uses.
+func (v *view) sum(key uint64, f *found, times uint64, changed map[int32]bool) {
+	if f.set.Hops() <= 0 || f.set.Straight() && f.all {
+		return
+	}
+	add := func(ref topology.PathRef, weight uint64) {
+		for i, place := range v.m.net.Fabric.PlacesOf(f.set, ref) {
+			sum, ok := v.odd[place]
+			if !ok && v.base != nil {
+				sum = v.base.odd[place]
+			}
+			v.odd[place] = sum + times*mix(mix(key, uint64(i)), weight)
+			changed[place] = true
+		}
+	}
+	if f.set.Straight() {
+		use := make([]uint64, f.set.Len())
+		for _, ref := range f.refs {
+			use[ref.Up-f.first()]++
+		}
+		for ref := range f.set.All() {
+			if n := use[ref.Up-f.first()]; n != 1 {
+				add(ref, n)
+			}
+		}
+		return
+	}
+	for ref := range f.each() {
+		add(ref, 1)
+	}
+}
+
+// first returns the number of the first ascent of a straight set.
+func (f *found) first() int32 {
+	at, _ := f.set.Up().Level(1)
+	return at
+}
+
+func (f *found) each() func(yield func(topology.PathRef) bool) {
+	if f.all {
+		return f.set.All()
+	}
+	return slices.Values(f.refs)
+}
+
+// link returns the class of a link.
+func (v *view) link(place int32, leaf int32, down bool) int32 {
+	if at, ok := v.known[place]; ok {
+		return at
+	}
+	sum, ok := v.odd[place]
+	if v.base != nil && !ok {
+		if at, ok := v.base.known[place]; ok {
+			return at
+		}
+		sum = v.base.odd[place]
+	}
+	k := linkKey{leaf, down, sum, v.m.net.rateOf(place)}
+	at, ok := v.classOf[k]
+	if !ok && v.base != nil {
+		at, ok = v.base.classOf[k]
+	}
+	if !ok {
+		at = int32(len(v.links))
+		v.classOf[k] = at
+		v.links = append(v.links, linkClass{one: place})
+		v.capacities = append(v.capacities, k.capacity*v.m.net.Payload)
+	}
+	v.links[at].count++
+	v.known[place] = at
+	return at
+}
+
+// lane puts the links of the ways of a port into classes.
+func (v *view) lane(port uint8, f *found) lane {
+	fabric := v.m.net.Fabric
+	out := lane{port: port, whole: f.set.Len(), held: len(f.refs), hops: f.set.Hops()}
+	if f.all {
+		out.held = out.whole
+	}
+	if f.set.Hops() == 0 {
+		out.paths = []way{{share: 1}}
+		return out
+	}
+	src := int32(fabric.Snapshot().NodePlace(f.set.Source().ID))
+	dst := int32(fabric.Snapshot().NodePlace(f.set.Destination().ID))
+	type tally struct {
+		ways  float64
+		links []int32
+		seen  []map[int32]bool
+	}
+	straight := f.set.Straight() && len(f.refs) <= f.set.Len()
+	tallies, order := map[[6]int32]*tally{}, [][6]int32{}
+	for ref := range f.each() {
+		places := fabric.PlacesOf(f.set, ref)
+		key, delay := [6]int32{}, 0.0
+		for i, place := range places {
+			leaf, down := int32(-1), false
+			switch i {
+			case 0:
+				leaf = src
+			case len(places) - 1:
+				leaf, down = dst, true
+			}
+			key[min(i, len(key)-1)] = 1 + v.link(place, leaf, down)
+			e := fabric.Edge(place)
+			delay += float64(e.Delay.Average)*1e-6 + v.state.Slower[e.ID]
+		}
+		out.delay = max(out.delay, delay)
+		t := tallies[key]
+		if t == nil {
+			t = &tally{seen: make([]map[int32]bool, len(places))}
+			for i := range places {
+				t.links = append(t.links, key[min(i, len(key)-1)]-1)
+				t.seen[i] = map[int32]bool{}
+			}
+			tallies[key], order = t, append(order, key)
+		}
+		t.ways++
+		for i, place := range places {
+			if !straight { // else every way has links of its own
+				t.seen[i][place] = true
+			}
+		}
+	}
+	for _, key := range order {
+		t := tallies[key]
+		w := way{share: t.ways / float64(out.held)}
+		for i, l := range t.links {
+			apart := t.ways
+			if !straight {
+				apart = float64(len(t.seen[i]))
+			}
+			w.uses = append(w.uses, maxmin.Use{Link: l, Part: 1 / apart})
+		}
+		out.paths = append(out.paths, w)
+	}
+	return out
+}
+
+// port returns the class of a port of NICs.
+func (v *view) port(k portKey) int32 {
+	if v.base != nil {
+		if at, ok := v.base.ports[k]; ok {
+			return at
+		}
+	}
+	at, ok := v.ports[k]
+	if !ok {
+		at = int32(len(v.links))
+		v.ports[k] = at
+		c := &v.m.classes[k.class]
+		v.links = append(v.links, linkClass{one: -1, count: c.count, port: k})
+		v.capacities = append(v.capacities, c.rate*v.m.net.Payload)
+	}
+	return at
+}
+
+// demand makes the demand of a bundle, with the ports of its NICs.
+func (v *view) demand(at int, b *bundle) {
+	m := v.m
+	from, to := &m.classes[b.from], &m.classes[b.to]
+	up := m.alive(from, v.state.Ports) & m.alive(to, v.state.Ports)
+	d := &v.demands[at]
+	d.Flows = b.count
+	for i := range v.lanes[b.pair] {
+		l := &v.lanes[b.pair][i]
+		if l.held == 0 || !up.Has(int(l.port)) {
+			continue
+		}
+		frame := float64(m.net.Frame) * 8 / from.rate
+		v.late[at] = max(v.late[at], l.delay+from.delay+to.delay+float64(l.hops+1)*frame)
+		for _, w := range l.paths {
+			uses := append(slices.Clone(w.uses),
+				maxmin.Use{Link: v.port(portKey{b.from, l.port, false}), Part: 1 / from.count},
+				maxmin.Use{Link: v.port(portKey{b.to, l.port, true}), Part: 1 / to.count})
+			d.Ways = append(d.Ways, maxmin.Way{Share: w.share, Uses: uses})
+		}
+	}
+}

@@ -1,0 +1,456 @@
+package flows
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/weft-sdn/weft/internal/maxmin"
+)
+
+// A Change is a state that begins at a time. NICs whose ways it takes stall meanwhile: they lose
+// packets, and send these again.
+type Change struct {
+	At    time.Duration
+	State State
+	Stall time.Duration
+}
+
+// An Outcome is what became of the jobs of a model.
+type Outcome struct {
+	Jobs  []JobOutcome
+	Ended time.Duration // the last step of all jobs, or the limit
+	// Links are the links of the fabric and the ports of NICs that carried something, those that are
+	// alike as one, those with the most use first.
+	Links []LinkUse
+	// Lost is what each change took from the ways of jobs.
+	Lost []Loss
+}
+
+// A JobOutcome is what became of a job.
+type JobOutcome struct {
+	Steps []Step
+	Least time.Duration
+	// CutOff are the ranks that cannot send, or that nobody can send to, in the state in which the job
+	// stopped; none: it came to its end or to the limit.
+	CutOff []int
+	Bound  []string // links that bound its messages, each once
+}
+
+// A Step is when a step began, and the time until the last rank had ended the step.
+type Step struct{ Began, Took time.Duration }
+
+// A LinkUse is the use of links of the same tier.
+type LinkUse struct {
+	Tier  int     // the lower one; -1: ports of NICs
+	Up    bool    // away from NICs
+	Used  float64 // of a link's rate, of 1, on average until the run ended
+	Count float64 // links
+	Link  string  // one of them
+}
+
+// A Loss is what a change takes from NICs.
+type Loss struct {
+	Hosts  int // whose ways are fewer
+	Denied int // EVs that these hosts come to deny
+}
+
+// rates is what bundles get while some entities are active.
+type rates struct {
+	maxmin.Filled
+	index []int32   // of the demands that were filled, by bundle; -1: none
+	took  []float64 // by entity: how long it takes from begin to end, in seconds
+}
+
+// active is a set of entities.
+type active []byte
+
+func (a active) has(e int) bool { return a[e/8]>>(e%8)&1 != 0 }
+func (a active) put(e int)      { a[e/8] |= 1 << (e % 8) }
+func (a active) drop(e int)     { a[e/8] &^= 1 << (e % 8) }
+
+// rates returns the rates while some entities are active.
+func (v *view) rates(now active) *rates {
+	if r, ok := v.memo[string(now)]; ok {
+		return r
+	}
+	m := v.m
+	r := &rates{index: make([]int32, len(m.bundles)), took: make([]float64, len(m.entities))}
+	for i := range r.index {
+		r.index[i] = -1
+	}
+	var demands []maxmin.Parted
+	for e := range m.entities {
+		if !now.has(e) {
+			continue
+		}
+		for _, b := range m.entities[e].bundles {
+			r.index[b] = int32(len(demands))
+			d, p := v.demands[b], &m.entities[e].pace
+			if d.Flows *= p.duty; p.duty < 1 {
+				c := &m.classes[m.bundles[b].from]
+				d.Most = c.rate * m.net.Payload * float64(m.racks[c.rack].Ports()) / p.side
+			}
+			demands = append(demands, d)
+		}
+	}
+	r.Filled = maxmin.Fill(v.capacities, demands)
+	for e := range m.entities {
+		if now.has(e) {
+			r.took[e] = v.took(e, r)
+		}
+	}
+	v.memo[string(now)] = r
+	return r
+}
+
+// took returns how long an entity takes at some rates, in seconds; infinite where a message has no
+// way. A ring goes on as its slowest rank sends one chunk after the other, or as a chunk goes round,
+// whichever is slower; a chain and a tree as the first chunk goes through, and the others after the
+// first at the pace of the slowest.
+func (v *view) took(at int, r *rates) float64 {
+	e := &v.m.entities[at]
+	latency := v.m.jobs[e.job].Latency.Seconds()
+	slowest, sum, count, late := 0.0, 0.0, 0.0, 0.0
+	for _, i := range e.bundles {
+		b := &v.m.bundles[i]
+		t := b.octets * 8 / r.Rates[r.index[i]]
+		if r.Rates[r.index[i]] == 0 {
+			return math.Inf(1)
+		}
+		slowest, late = max(slowest, t), max(late, v.late[i]+latency)
+		if n := float64(max(1, e.pace.rounds)); e.pace.ring {
+			sum += b.count * (t/n + v.late[i] + latency)
+		} else {
+			sum += b.count * t
+		}
+		count += b.count
+	}
+	n := float64(e.pace.rounds)
+	switch {
+	case e.pace.ring:
+		return n*max(slowest/n, sum/count) + late
+	case n == 0:
+		return slowest + 2*late
+	}
+	return (n-1)*slowest/n + float64(e.pace.hops)*(sum/count/n+late) + late
+}
+
+// running is a job under way.
+type running struct {
+	*Job
+	left     int // steps
+	begins   time.Duration
+	computes bool
+	until    time.Duration // of computing
+	open     int           // entities of this step
+	entities []int
+	out      *JobOutcome
+}
+
+// Run runs the steps of the jobs through the changes, in order of time, until all jobs have ended or
+// the limit is reached. It returns early with the error of a ctx that has ended.
+func (m *Model) Run(ctx context.Context, changes []Change, limit time.Duration) (*Outcome, error) {
+	r := &runner{m: m, out: &Outcome{Jobs: make([]JobOutcome, len(m.jobs)),
+		Lost: make([]Loss, len(changes))}, v: m.whole, now: make(active, (len(m.entities)+7)/8),
+		left: make([]float64, len(m.entities)), pause: make([]float64, len(m.entities)),
+		carried: map[string]*LinkUse{}}
+	for j := range m.jobs {
+		x := &running{Job: &m.jobs[j], left: m.jobs[j].Steps, out: &r.out.Jobs[j], computes: true,
+			begins: m.jobs[j].At, until: m.jobs[j].At + m.jobs[j].Compute}
+		x.out.Least = time.Duration(m.least[j] * 1e9)
+		for e := range m.entities {
+			if m.entities[e].job == j {
+				x.entities = append(x.entities, e)
+			}
+		}
+		r.jobs = append(r.jobs, x)
+	}
+	for at := time.Duration(0); ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for len(changes) > 0 && changes[0].At <= at {
+			r.change(&changes[0], len(r.out.Lost)-len(changes))
+			changes = changes[1:]
+		}
+		r.begin(at)
+		next, more := r.next(at)
+		if len(changes) > 0 && more {
+			next = min(next, changes[0].At)
+		}
+		if !more && len(changes) > 0 && r.stuck() {
+			next, more = changes[0].At, true
+		}
+		if !more || next > limit {
+			if more {
+				r.advance(limit - at)
+				at = limit
+			}
+			r.out.Ended = at
+			break
+		}
+		r.advance(next - at)
+		at = next
+		r.end(at)
+	}
+	r.finish()
+	return r.out, nil
+}
+
+// runner is a run under way.
+type runner struct {
+	m     *Model
+	v     *view
+	jobs  []*running
+	now   active
+	left  []float64 // by entity: the part that is left, of 1
+	pause []float64 // by entity: seconds in which nothing gets through
+	out   *Outcome
+
+	carried map[string]*LinkUse // Used in bits per link
+	seconds float64
+}
+
+// change sets the state, and notes what NICs lose by it.
+func (r *runner) change(c *Change, at int) {
+	before := r.v
+	r.v = r.m.see(&c.State)
+	loss, told := &r.out.Lost[at], map[int32]bool{}
+	hit := make([]bool, len(r.m.pairs))
+	for i := range r.m.pairs {
+		for p := range r.v.lanes[i] {
+			if fewer := before.lanes[i][p].held - r.v.lanes[i][p].held; fewer > 0 {
+				rack := r.m.pairs[i].from
+				hit[i] = true
+				if r.m.pairs[i].from != r.m.pairs[i].to {
+					loss.Denied += fewer * r.m.inAll[rack]
+				}
+				if !told[rack] {
+					told[rack] = true
+					loss.Hosts += r.m.inAll[rack]
+				}
+			}
+		}
+	}
+	for e := range r.m.entities {
+		if r.now.has(e) && slices.ContainsFunc(r.m.entities[e].bundles, func(b int32) bool {
+			return hit[r.m.bundles[b].pair] || len(r.v.demands[b].Ways) < len(before.demands[b].Ways)
+		}) {
+			r.pause[e] += c.Stall.Seconds()
+		}
+	}
+}
+
+// begin has jobs communicate that have computed.
+func (r *runner) begin(at time.Duration) {
+	for _, j := range r.jobs {
+		for j.left > 0 && j.computes && j.until <= at {
+			j.computes = false
+			for _, e := range j.entities {
+				r.now.put(e)
+				r.left[e], r.pause[e] = 1, 0
+				j.open++
+			}
+			if j.open == 0 {
+				r.step(j, at)
+			}
+		}
+	}
+}
+
+// step ends a step of a job, and begins the next one.
+func (r *runner) step(j *running, at time.Duration) {
+	j.out.Steps = append(j.out.Steps, Step{j.begins, at - j.begins})
+	j.left--
+	j.begins, j.until, j.computes = at, at+j.Compute, true
+}
+
+// next returns when something happens next; more is false when nothing does.
+func (r *runner) next(at time.Duration) (next time.Duration, more bool) {
+	next = math.MaxInt64
+	now := r.v.rates(r.now)
+	for _, j := range r.jobs {
+		if j.left > 0 && j.computes {
+			next, more = min(next, j.until), true
+		}
+		for _, e := range j.entities {
+			if t := r.pause[e] + r.left[e]*now.took[e]; r.now.has(e) && t < 1e9 {
+				next = min(next, at+max(1, time.Duration(math.Ceil(t*1e9))))
+				more = true
+			}
+		}
+	}
+	return next, more
+}
+
+// stuck reports whether a job has messages that have no way.
+func (r *runner) stuck() bool {
+	return slices.ContainsFunc(r.jobs, func(j *running) bool { return j.open > 0 })
+}
+
+// advance lets time pass.
+func (r *runner) advance(d time.Duration) {
+	now, seconds := r.v.rates(r.now), d.Seconds()
+	r.seconds += seconds
+	for e := range r.m.entities {
+		if !r.now.has(e) {
+			continue
+		}
+		t := max(0, seconds-r.pause[e])
+		r.pause[e] = max(0, r.pause[e]-seconds)
+		r.left[e] -= t / now.took[e]
+	}
+	r.carry(now, seconds)
+}
+
+// carry counts what links carry. While a ring waits for its slowest rank the others send less than
+// they could.
+func (r *runner) carry(now *rates, seconds float64) {
+	loads := make([]float64, len(now.Loads))
+	for e := range r.m.entities {
+		if !r.now.has(e) || math.IsInf(now.took[e], 1) {
+			continue
+		}
+		for _, i := range r.m.entities[e].bundles {
+			b := &r.m.bundles[i]
+			mean := b.count * b.octets * 8 / now.took[e]
+			d := &r.v.demands[i]
+			all := 0.0
+			for _, w := range d.Ways {
+				all += w.Share
+			}
+			for _, w := range d.Ways {
+				for _, u := range w.Uses {
+					loads[u.Link] += mean * w.Share / all * u.Part
+				}
+			}
+		}
+	}
+	for l, load := range loads {
+		if load == 0 {
+			continue
+		}
+		c := &r.v.links[l]
+		name := r.v.name(c)
+		x := r.carried[name]
+		if x == nil {
+			x = &LinkUse{Tier: r.v.tier(c), Up: r.v.up(c), Count: c.count, Link: name}
+			r.carried[name] = x
+		}
+		x.Used += load * seconds / r.v.capacities[l]
+	}
+}
+
+// name names one of the links of a class.
+func (v *view) name(c *linkClass) string {
+	if c.one >= 0 {
+		return v.m.net.nameOf(c.one)
+	}
+	way := "out of"
+	if c.port.in {
+		way = "into"
+	}
+	return fmt.Sprintf("port %d %s %s", c.port.port, way, v.m.nics[v.m.classes[c.port.class].one].name)
+}
+
+// tier returns the lower tier of the links of a class; -1: ports of NICs.
+func (v *view) tier(c *linkClass) int {
+	if c.one < 0 {
+		return -1
+	}
+	e, clos := v.m.net.Fabric.Edge(c.one), v.m.net.Fabric.Clos()
+	a, _ := clos.Tier(e.Local)
+	b, _ := clos.Tier(e.Remote)
+	return min(a, b)
+}
+
+// up reports whether the links of a class lead away from NICs.
+func (v *view) up(c *linkClass) bool {
+	if c.one < 0 {
+		return !c.port.in
+	}
+	return v.m.net.Fabric.Edge(c.one).Rises()
+}
+
+// end ends the entities with nothing left, and the steps of jobs with no entity left.
+func (r *runner) end(at time.Duration) {
+	now := r.v.rates(r.now)
+	for _, j := range r.jobs {
+		for _, e := range j.entities {
+			if !r.now.has(e) || r.left[e]*now.took[e] > 1e-9 || r.pause[e] > 0 {
+				continue
+			}
+			r.bound(j, e, now)
+			r.now.drop(e)
+			if j.open--; j.open == 0 {
+				r.step(j, at)
+			}
+		}
+	}
+}
+
+// mostBound is how many links that bound a job an outcome names.
+const mostBound = 8
+
+// bound notes the links that bound an entity.
+func (r *runner) bound(j *running, e int, now *rates) {
+	for _, b := range r.m.entities[e].bundles {
+		if i := now.index[b]; i >= 0 && now.Bound[i] >= 0 && len(j.out.Bound) < mostBound {
+			name := r.v.name(&r.v.links[now.Bound[i]])
+			if !slices.Contains(j.out.Bound, name) {
+				j.out.Bound = append(j.out.Bound, name)
+			}
+		}
+	}
+}
+
+// finish notes who is cut off, and the use of links.
+func (r *runner) finish() {
+	for _, j := range r.jobs {
+		if j.left > 0 && j.open > 0 {
+			j.out.CutOff = r.m.cutOff(r.v, j)
+		}
+	}
+	for _, x := range r.carried {
+		if x.Used = x.Used / r.seconds; x.Used > 0 {
+			r.out.Links = append(r.out.Links, *x)
+		}
+	}
+	slices.SortFunc(r.out.Links, func(a, b LinkUse) int {
+		if a.Used != b.Used {
+			return map[bool]int{true: -1, false: 1}[a.Used > b.Used]
+		}
+		if a.Link < b.Link {
+			return -1
+		}
+		return 1
+	})
+}
+
+// cutOff returns the ranks of a job at an end of messages without a way: those all of whose messages
+// have none, if there are such ranks.
+func (m *Model) cutOff(v *view, j *running) (ranks []int) {
+	with, without := map[int32]bool{}, map[int32]bool{}
+	for _, e := range j.entities {
+		for _, i := range m.entities[e].bundles {
+			b, of := &m.bundles[i], with
+			if len(v.demands[i].Ways) == 0 {
+				of = without
+			}
+			of[b.from], of[b.to] = true, true
+		}
+	}
+	none := slices.ContainsFunc(slices.Collect(maps.Keys(without)), func(c int32) bool {
+		return !with[c]
+	})
+	for r, name := range j.NICs {
+		if c := m.nics[m.place[name]].class; without[c] && !(none && with[c]) {
+			ranks = append(ranks, r)
+		}
+	}
+	return ranks
+}

@@ -19,6 +19,8 @@ const (
 	writeWire = mrcHeaders + packet.METHLen + packet.TSETHLen + packet.RETHLen + MRCMTU
 	sackWire  = mrcHeaders + packet.SETHLen
 
+	// FullFrame is the octets of a full WRITE on a link, with what Ethernet adds.
+	FullFrame = writeWire
 	// PayloadShare is the share of payload in the bits of a link that carries full WRITEs.
 	PayloadShare = float64(MRCMTU) / writeWire
 )

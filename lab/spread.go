@@ -88,31 +88,42 @@ func Jain(amounts []float64) float64 {
 	return sum * sum / (float64(len(amounts)) * squares)
 }
 
+// neighbors returns the switches that the links of each node lead to.
+func (n *Network) neighbors() map[string][]string {
+	of, host := map[string][]string{}, map[string]bool{}
+	for _, h := range n.Hosts {
+		host[h.Name] = true
+	}
+	for _, l := range n.Links {
+		if !host[l.B] {
+			of[l.A] = append(of[l.A], l.B)
+		}
+		if !host[l.A] {
+			of[l.B] = append(of[l.B], l.A)
+		}
+	}
+	return of
+}
+
 // Tiers returns the distance of each switch from the nearest host, 0 for a switch with a host.
 func (n *Network) Tiers() map[string]int {
+	of := n.neighbors()
 	tier := map[string]int{}
 	var reached []string
 	reach := func(name string, at int) {
-		if _, ok := tier[name]; !ok && n.sw(name) != nil {
+		if _, ok := tier[name]; !ok {
 			tier[name] = at
 			reached = append(reached, name)
 		}
 	}
-	for _, l := range n.Links {
-		if n.host(l.A) != nil {
-			reach(l.B, 0)
-		} else if n.host(l.B) != nil {
-			reach(l.A, 0)
+	for _, h := range n.Hosts {
+		for _, sw := range of[h.Name] {
+			reach(sw, 0)
 		}
 	}
 	for i := 0; i < len(reached); i++ {
-		for _, l := range n.Links {
-			switch reached[i] {
-			case l.A:
-				reach(l.B, tier[l.A]+1)
-			case l.B:
-				reach(l.A, tier[l.B]+1)
-			}
+		for _, sw := range of[reached[i]] {
+			reach(sw, tier[reached[i]]+1)
 		}
 	}
 	return tier
@@ -120,6 +131,7 @@ func (n *Network) Tiers() map[string]int {
 
 // planes number the switches by the parts of the network that only hosts join.
 func (n *Network) planes() map[string]int {
+	of := n.neighbors()
 	plane := map[string]int{}
 	count := 0
 	for _, s := range n.Switches {
@@ -129,12 +141,10 @@ func (n *Network) planes() map[string]int {
 		count++
 		plane[s.Name] = count
 		for reached := []string{s.Name}; len(reached) > 0; reached = reached[1:] {
-			for _, l := range n.Links {
-				for _, ends := range [][2]string{{l.A, l.B}, {l.B, l.A}} {
-					if ends[0] == reached[0] && plane[ends[1]] == 0 && n.sw(ends[1]) != nil {
-						plane[ends[1]] = count
-						reached = append(reached, ends[1])
-					}
+			for _, sw := range of[reached[0]] {
+				if plane[sw] == 0 {
+					plane[sw] = count
+					reached = append(reached, sw)
 				}
 			}
 		}

@@ -2,29 +2,11 @@ package simulate
 
 import (
 	"github.com/weft-sdn/weft/controller/job/layout"
+	"github.com/weft-sdn/weft/controller/mrc/flows"
 )
 
-// A Collective is how the ranks of a communicator exchange their data in a step.
-type Collective string
-
-// The collectives. Sizes are those of NCCL: of an all-reduce, a reduce-scatter and an all-to-all,
-// the octets that each rank gives; of an all-gather, the octets that each rank has at the end.
-const (
-	AllReduceRing Collective = "all-reduce-ring" // reduce-scatter, then all-gather, around a ring
-	AllReduceTree Collective = "all-reduce-tree" // half of the data on each of two binary trees
-	ReduceScatter Collective = "reduce-scatter"  // around a ring
-	AllGather     Collective = "all-gather"      // around a ring
-	AllToAll      Collective = "all-to-all"      // an equal part to each other rank, all at once
-	Pairwise      Collective = "pairwise"        // the first two ranks to each other, and so on
-	Pipeline      Collective = "pipeline"        // to the next rank and back, in micro-batches
-	Broadcast     Collective = "broadcast"       // the first rank to each other, all at once
-)
-
-// Collectives returns all collectives.
-func Collectives() []Collective {
-	return []Collective{AllReduceRing, AllReduceTree, ReduceScatter, AllGather, AllToAll, Pairwise,
-		Pipeline, Broadcast}
-}
+// Collective is how the ranks of a communicator exchange their data in a step.
+type Collective = flows.Collective
 
 // A Message is octets that rank From sends to rank To once From has received the messages of After.
 type Message struct {
@@ -36,42 +18,35 @@ type Message struct {
 // A Graph is the messages of a collective, by their numbers. Each depends on earlier ones alone.
 type Graph []Message
 
-const (
-	// treeChunk is how much of an all-reduce over trees a rank passes on at a time, in octets.
-	treeChunk = 1 << 20
-	// microBatches is how many parts the data of a pipeline passes its stages in.
-	microBatches = 4
-)
-
 // NewGraph returns the messages of a collective of n ranks and octets of data; none for one rank.
 func NewGraph(c Collective, n, octets int) (g Graph) {
 	if n < 2 {
 		return nil
 	}
 	switch c {
-	case AllReduceRing:
+	case flows.AllReduceRing:
 		return ring(n, octets, 2*(n-1))
-	case ReduceScatter, AllGather:
+	case flows.ReduceScatter, flows.AllGather:
 		return ring(n, octets, n-1)
-	case AllReduceTree:
+	case flows.AllReduceTree:
 		first := octets / 2
 		return append(tree(n, first, 0, false), tree(n, octets-first, len(tree(n, first, 0, false)),
 			true)...)
-	case AllToAll:
+	case flows.AllToAll:
 		for round := 1; round < n; round++ {
 			for from := range n {
 				to := (from + round) % n
 				g = append(g, Message{From: from, To: to, Octets: portion(octets, n, to)})
 			}
 		}
-	case Pairwise:
+	case flows.Pairwise:
 		for i := 0; i+1 < n; i += 2 {
 			g = append(g, Message{From: i, To: i + 1, Octets: octets}, Message{From: i + 1, To: i,
 				Octets: octets})
 		}
-	case Pipeline:
+	case flows.Pipeline:
 		return pipeline(n, octets)
-	case Broadcast:
+	case flows.Broadcast:
 		for to := 1; to < n; to++ {
 			g = append(g, Message{From: 0, To: to, Octets: octets})
 		}
@@ -125,7 +100,7 @@ func tree(n, octets, first int, second bool) (g Graph) {
 			visit(i)
 		}
 	}
-	for chunks := max(1, (octets+treeChunk-1)/treeChunk); octets > 0; chunks-- {
+	for chunks := max(1, (octets+flows.TreeChunk-1)/flows.TreeChunk); octets > 0; chunks-- {
 		size := octets / chunks
 		octets -= size
 		sent := make([]int, n) // to the parent
@@ -163,8 +138,8 @@ func tree(n, octets, first int, second bool) (g Graph) {
 // pipeline returns micro-batches that pass all ranks forwards, each of which then passes them
 // backwards.
 func pipeline(n, octets int) (g Graph) {
-	for batch := range microBatches {
-		size := portion(octets, microBatches, batch)
+	for batch := range flows.MicroBatches {
+		size := portion(octets, flows.MicroBatches, batch)
 		for hop := range 2 * (n - 1) {
 			m := Message{From: hop, To: hop + 1, Octets: size}
 			if hop >= n-1 { // gradients

@@ -3,12 +3,14 @@ package simulate
 import (
 	"fmt"
 	"testing"
+
+	"github.com/weft-sdn/weft/controller/mrc/flows"
 )
 
 // TestGraphs: after a collective every rank has its result, and no rank sends data that has not
 // arrived: each message waits for the messages that bring its data.
 func TestGraphs(t *testing.T) {
-	for _, c := range Collectives() {
+	for _, c := range flows.Collectives() {
 		for _, n := range []int{1, 2, 3, 4, 7, 8, 16} {
 			for _, octets := range []int{5, 4096, 3<<20 + 1} {
 				t.Run(fmt.Sprintf("%s, %d ranks, %d octets", c, n, octets), func(t *testing.T) {
@@ -55,28 +57,28 @@ func checkGraph(t *testing.T, c Collective, n, octets int) {
 	all, most := 0, 0
 	for r := range n {
 		all, most = all+sent[r], max(most, sent[r])
-		if want := c != Pairwise && c != Broadcast && c != Pipeline; want && len(knows[r]) != n {
+		if want := c != flows.Pairwise && c != flows.Broadcast && c != flows.Pipeline; want && len(knows[r]) != n {
 			t.Errorf("rank %d has the data of %d of %d ranks", r, len(knows[r]), n)
 		}
 	}
 	want := map[Collective]int{
-		AllReduceRing: 2 * (n - 1) * octets, AllReduceTree: 2 * (n - 1) * octets,
-		ReduceScatter: (n - 1) * octets, AllGather: (n - 1) * octets, AllToAll: (n - 1) * octets,
-		Pairwise: n / 2 * 2 * octets, Pipeline: 2 * (n - 1) * octets, Broadcast: (n - 1) * octets,
+		flows.AllReduceRing: 2 * (n - 1) * octets, flows.AllReduceTree: 2 * (n - 1) * octets,
+		flows.ReduceScatter: (n - 1) * octets, flows.AllGather: (n - 1) * octets, flows.AllToAll: (n - 1) * octets,
+		flows.Pairwise: n / 2 * 2 * octets, flows.Pipeline: 2 * (n - 1) * octets, flows.Broadcast: (n - 1) * octets,
 	}[c]
 	if all != want {
 		t.Errorf("%d octets are sent in all, want %d", all, want)
 	}
-	if least := 2 * (n - 1) * (octets / n); c == AllReduceRing && most > least+2*(n-1) {
+	if least := 2 * (n - 1) * (octets / n); c == flows.AllReduceRing && most > least+2*(n-1) {
 		t.Errorf("a rank sends %d octets, want about %d", most, least)
 	}
-	if c == Broadcast && (received[n-1] != octets || !knows[n-1][0]) {
+	if c == flows.Broadcast && (received[n-1] != octets || !knows[n-1][0]) {
 		t.Errorf("the last rank has %d octets of the first one, want %d", received[n-1], octets)
 	}
-	if c == Pairwise && (received[0] != octets || !knows[0][1]) {
+	if c == flows.Pairwise && (received[0] != octets || !knows[0][1]) {
 		t.Errorf("the first rank has %d octets of the second one, want %d", received[0], octets)
 	}
-	if c == Pipeline && (received[n-1] != octets || received[0] != octets || !knows[n-1][0] ||
+	if c == flows.Pipeline && (received[n-1] != octets || received[0] != octets || !knows[n-1][0] ||
 		!knows[0][n-1]) {
 		t.Errorf("the stages have %d octets, want %d forwards and back", received, octets)
 	}
@@ -87,7 +89,7 @@ func checkGraph(t *testing.T, c Collective, n, octets int) {
 func TestTreesShare(t *testing.T) {
 	const n, octets = 16, 32 << 20
 	sent := make([]int, n)
-	for _, m := range NewGraph(AllReduceTree, n, octets) {
+	for _, m := range NewGraph(flows.AllReduceTree, n, octets) {
 		sent[m.From] += m.Octets
 	}
 	for r, of := range sent {

@@ -19,8 +19,8 @@ func (s *Scenario) title() string {
 		what = fmt.Sprintf("clos of %d planes, %d T0 and %d T1 each, %v links", c.Planes, c.T0, c.T1,
 			c.Rate)
 	}
-	return fmt.Sprintf("%s: %d switches, %d hosts, mode %s, seed %d", what, switches, hosts, s.Mode,
-		s.Seed)
+	return fmt.Sprintf("%s: %d switches, %d hosts, mode %s, model %s, seed %d", what, switches, hosts,
+		s.Mode, s.Model, s.Seed)
 }
 
 // tables returns the tables of a report for people: rows of cells. The first row has the heads.
@@ -30,8 +30,22 @@ func (r *Report) tables() (tables [][][]string) {
 		rows = append(rows, strings.Split(fmt.Sprintf(format, args...), "\t"))
 	}
 	end := func() { tables, rows = append(tables, rows), nil }
-	row("JOB\tRANKS\tSTEPS\tMEDIAN STEP\tLEAST\tPACKETS\tRESENT\tTRIMMED\tMARKED\tTIMEOUTS")
+	fluid := r.Scenario.Model == modelFlows
+	if fluid {
+		row("JOB\tRANKS\tSTEPS\tMEDIAN STEP\tLEAST\tBOUND BY")
+	} else {
+		row("JOB\tRANKS\tSTEPS\tMEDIAN STEP\tLEAST\tPACKETS\tRESENT\tTRIMMED\tMARKED\tTIMEOUTS")
+	}
 	for _, j := range r.Jobs {
+		if fluid {
+			bound := strings.Join(j.Bound[:min(len(j.Bound), 2)], ", ")
+			if more := len(j.Bound) - 2; more > 0 {
+				bound += fmt.Sprintf(" and %d more", more)
+			}
+			row("%s\t%d\t%d of %d\t%v\t%v\t%s", j.Name, j.Ranks, len(j.Steps), j.Want,
+				us(j.Median()), us(j.Least), bound)
+			continue
+		}
 		row("%s\t%d\t%d of %d\t%v\t%v\t%d\t%d\t%d\t%d\t%d", j.Name, j.Ranks, len(j.Steps), j.Want,
 			us(j.Median()), us(j.Least), j.Packets, j.Resent, j.Trimmed, j.Marked, j.Timeouts)
 	}
@@ -102,13 +116,14 @@ func (r *Report) JSON(w io.Writer) error {
 	}
 	type fields = map[string]any
 	s := r.Scenario
-	write(fields{"kind": "scenario", "network": s.Network, "mode": s.Mode, "seed": s.Seed,
+	write(fields{"kind": "scenario", "network": s.Network, "mode": s.Mode, "model": s.Model,
+		"seed":  s.Seed,
 		"hosts": len(s.network.Hosts), "switches": len(s.network.Switches), "ended": r.Ended.Seconds()})
 	for _, j := range r.Jobs {
 		write(fields{"kind": "job", "job": j.Name, "ranks": j.Ranks, "steps": len(j.Steps),
 			"want": j.Want, "median": j.Median().Seconds(), "least": j.Least.Seconds(),
 			"packets": j.Packets, "resent": j.Resent, "trimmed": j.Trimmed, "marked": j.Marked,
-			"timeouts": j.Timeouts, "failed": j.Failed})
+			"timeouts": j.Timeouts, "bound": j.Bound, "failed": j.Failed})
 		for i, x := range j.Steps {
 			write(fields{"kind": "step", "job": j.Name, "step": i, "began": x.Began.Seconds(),
 				"took": x.Took.Seconds()})

@@ -29,6 +29,8 @@ type JobResult struct {
 	// Least is the time that a step takes at least: the data of the rank with most data, at the rate
 	// of the rank's ports, and the time to compute.
 	Least time.Duration
+	// Bound has links that bound the messages of the job, with model flows.
+	Bound []string
 	// Failed is why the job stopped before its last step: "" if it did not.
 	Failed string
 }
@@ -70,6 +72,9 @@ const ready = 10 * time.Second
 // jobs and the events until the jobs have ended or the limit is reached. Run returns early with the
 // error of an ended ctx.
 func Run(ctx context.Context, s *Scenario) (*Result, error) {
+	if s.Model == modelFlows {
+		return s.runFlows(ctx)
+	}
 	w, control, err := s.fabric()
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/job/layout"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/flows"
 	"github.com/weft-sdn/weft/internal/hostlist"
 	"github.com/weft-sdn/weft/internal/strictyaml"
 	"github.com/weft-sdn/weft/lab"
@@ -23,6 +24,8 @@ type Scenario struct {
 	Network string        `yaml:"network,omitempty" doc:"'clos', or a file of a lab ([labs.md](../labs.md)) whose hosts all have transport 'mrc'" default:"clos"`
 	Clos    Clos          `yaml:"clos,omitempty" doc:"of network 'clos'"`
 	Mode    string        `yaml:"mode,omitempty" doc:"how packets carry their path: 'ecmp', 'stev', 'usid-f3216', 'usid-f1616', 'usid-srh' or 'usid-structured'" default:"that of the network"`
+	Model   string        `yaml:"model,omitempty" doc:"'packets': every packet is simulated; or 'flows': packets are a fluid" default:"packets up to 64 hosts, flows beyond"`
+	Times   Times         `yaml:"times,omitempty" doc:"of model 'flows': how long hosts and the controller take"`
 	Seed    uint64        `yaml:"seed,omitempty" doc:"of everything random: the same scenario with the same seed gives the same output" default:"1"`
 	Limit   time.Duration `yaml:"limit,omitempty" doc:"the time of the fabric after which the run ends, whatever is left" default:"1m"`
 	Jobs    []Job         `yaml:"jobs"`
@@ -31,6 +34,7 @@ type Scenario struct {
 
 	network lab.Network
 	mode    ev.Mode
+	flows   *fluid // with model flows
 }
 
 // Clos is a fabric of planes: see [lab.ClosConfig].
@@ -104,12 +108,16 @@ type group struct {
 	name       string
 	ranks      []int
 	collective Collective
-	graph      Graph
+	octets     int   // of data
+	graph      Graph // with model packets
 }
 
 // Bounds of a scenario, for runs of minutes and not of days.
 const (
-	maxHosts    = 1024
+	maxHosts    = 1024    // with every packet
+	maxNICs     = 131_072 // with flows
+	packetHosts = 64      // above, the default is flows
+	maxSwitches = 4096    // of a tier of a plane, with flows
 	maxSteps    = 1_000_000
 	maxMessages = 4 << 20 // of a step of a job
 )
@@ -178,6 +186,14 @@ func (s *Scenario) Complete() error {
 	if len(faults) > 0 {
 		return faults
 	}
+	if s.Model == modelFlows {
+		if err := s.completeFlows(c); err != nil {
+			return err
+		}
+		if len(faults) > 0 {
+			return faults
+		}
+	}
 	slices.SortStableFunc(s.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return nil
 }
@@ -185,8 +201,11 @@ func (s *Scenario) Complete() error {
 // completeNetwork makes the fabric.
 func (s *Scenario) completeNetwork(c checks) (err error) {
 	s.Network = cmp.Or(s.Network, "clos")
+	if !slices.Contains([]string{"", modelPackets, modelFlows}, s.Model) {
+		c.bad("model", strconv.Quote(s.Model), "packets or flows")
+	}
 	if s.Network == "clos" {
-		s.network = s.Clos.network(c)
+		s.network = s.Clos.network(c, s.Model)
 	} else if s.Clos != (Clos{}) {
 		c.bad("clos", "given", "no clos, or network: clos")
 	} else if s.network, err = lab.Load(filepath.Clean(s.Network)); err != nil {
@@ -195,13 +214,22 @@ func (s *Scenario) completeNetwork(c checks) (err error) {
 	if len(*c.faults) > 0 {
 		return nil
 	}
-	if err := s.network.Complete(); err != nil {
-		return err
+	hosts := len(s.network.MRCHosts())
+	if s.Model == "" && hosts > packetHosts {
+		s.Model = modelFlows
 	}
-	if hosts := len(s.network.MRCHosts()); hosts != len(s.network.Hosts) || hosts < 2 {
+	s.Model = cmp.Or(s.Model, modelPackets)
+	if s.Model == modelPackets && hosts > maxHosts {
+		c.bad("model", s.Model, fmt.Sprintf("flows with more than %d hosts", maxHosts))
+		return nil
+	}
+	if hosts <= maxHosts {
+		if err := s.network.Complete(); err != nil {
+			return err
+		}
+	}
+	if hosts != len(s.network.Hosts) || hosts < 2 {
 		c.bad("network", s.Network, "a network of two hosts at least, all with transport mrc")
-	} else if hosts > maxHosts {
-		c.bad("network", hosts, fmt.Sprintf("at most %d hosts", maxHosts))
 	}
 	for i, l := range s.network.Links {
 		if l.Rate == 0 {
@@ -224,22 +252,39 @@ func (s *Scenario) completeNetwork(c checks) (err error) {
 }
 
 // network returns the fabric.
-func (f *Clos) network(c checks) lab.Network {
+func (f *Clos) network(c checks, model string) lab.Network {
 	f.Rate, f.Delay = cmp.Or(f.Rate, 100e9), cmp.Or(f.Delay, time.Microsecond)
 	f.HostsPerT0 = cmp.Or(f.HostsPerT0, 4)
 	of := lab.ClosConfig{Planes: f.Planes, Tiers: f.Tiers, T0: f.T0, T1: f.T1, Pods: f.Pods, T2: f.T2,
 		Rate: uint64(f.Rate), Delay: f.Delay}.WithDefaults()
 	of.Hosts = f.HostsPerT0 * of.T0
 	f.Planes, f.Tiers, f.T0, f.T1, f.Pods, f.T2 = of.Planes, of.Tiers, of.T0, of.T1, of.Pods, of.T2
-	if f.HostsPerT0 < 1 || of.Hosts > maxHosts {
+	most, checked := maxNICs, of
+	if model == modelPackets {
+		most = maxHosts
+	}
+	if f.HostsPerT0 < 1 || of.Hosts > most {
 		c.bad("clos.hostsPerT0", f.HostsPerT0,
-			fmt.Sprintf("1 at least, and at most %d hosts in all", maxHosts))
+			fmt.Sprintf("1 at least, and at most %d hosts in all", most))
+	}
+	if of.Hosts > maxHosts { // what bounds addresses does not bound flows
+		for _, x := range []struct {
+			field string
+			value int
+			of    *int
+		}{{"t0", of.T0, &checked.T0}, {"t1", of.T1, &checked.T1}, {"t2", of.T2, &checked.T2}} {
+			if x.value < 0 || x.value > maxSwitches {
+				c.bad("clos."+x.field, x.value, fmt.Sprintf("1 to %d", maxSwitches))
+			}
+			*x.of = min(x.value, maxHosts/4)
+		}
+		checked.Hosts = checked.T0
 	}
 	if f.Delay < 0 {
 		c.bad("clos.delay", f.Delay, "0s or more")
 	}
 	var wrong *lab.FieldError
-	if err := of.Validate(); errors.As(err, &wrong) && len(*c.faults) == 0 {
+	if err := checked.Validate(); errors.As(err, &wrong) && len(*c.faults) == 0 {
 		value, want, _ := strings.Cut(strings.TrimPrefix(wrong.Problem, "is "), ": want ")
 		c.bad("clos."+wrong.Field, value, want)
 	}
@@ -269,10 +314,12 @@ func (s *Scenario) completeJob(c checks, i int) {
 	j.hosts = s.network.MRCHosts()
 	if j.Hosts != "" {
 		var wrong *hostlist.Error
+		known := make(map[string]bool, len(j.hosts))
+		for _, h := range j.hosts {
+			known[h] = true
+		}
 		hosts, err := hostlist.Parse(j.Hosts, len(j.hosts))
-		switch unknown := slices.IndexFunc(hosts, func(h string) bool {
-			return !slices.Contains(j.hosts, h)
-		}); {
+		switch unknown := slices.IndexFunc(hosts, func(h string) bool { return !known[h] }); {
 		case errors.As(err, &wrong):
 			c.bad("hosts", wrong.Value, wrong.Want)
 			return
@@ -283,11 +330,11 @@ func (s *Scenario) completeJob(c checks, i int) {
 		}
 		j.hosts = hosts
 	}
-	j.communicate(c)
+	j.communicate(c, s.Model == modelFlows)
 }
 
 // communicate makes the communicators of a job and their messages.
-func (j *Job) communicate(c checks) {
+func (j *Job) communicate(c checks, fluid bool) {
 	j.groups = nil
 	switch n := len(j.hosts); {
 	case j.Layout != nil && len(j.Communicators) > 0:
@@ -303,7 +350,7 @@ func (j *Job) communicate(c checks) {
 		for _, g := range all {
 			name := g.Name[:strings.LastIndex(g.Name, "-")]
 			j.groups = append(j.groups, group{name: name, ranks: g.Ranks,
-				collective: byPattern(g.Pattern)})
+				collective: flows.ByPattern(g.Pattern)})
 		}
 	default:
 		given := j.Communicators
@@ -317,26 +364,14 @@ func (j *Job) communicate(c checks) {
 				return
 			}
 			j.groups = append(j.groups, group{name: g.Name, ranks: ranks,
-				collective: byPattern(g.Pattern)})
+				collective: flows.ByPattern(g.Pattern)})
 		}
 	}
-	j.exchange(c)
+	j.exchange(c, fluid)
 }
 
-// byPattern returns the collective of a communicator without an entry in Step.Collective.
-func byPattern(p api.JobPattern) Collective {
-	switch p {
-	case api.PatternTree:
-		return AllReduceTree
-	case "", api.PatternRing:
-		return AllReduceRing
-	default: // the others have the same names
-		return Collective(p)
-	}
-}
-
-// exchange makes the messages of the communicators.
-func (j *Job) exchange(c checks) {
+// exchange makes the messages of the communicators; of a fluid it checks what they exchange.
+func (j *Job) exchange(c checks, fluid bool) {
 	var names []string
 	for _, g := range j.groups {
 		if !slices.Contains(names, g.name) {
@@ -357,8 +392,8 @@ func (j *Job) exchange(c checks) {
 		if !slices.Contains(names, name) {
 			c.bad("step.collective", name, want)
 		}
-		if of := j.Step.Collective[name]; !slices.Contains(Collectives(), of) {
-			c.bad("step.collective."+name, of, fmt.Sprintf("one of %v", Collectives()))
+		if of := j.Step.Collective[name]; !slices.Contains(flows.Collectives(), of) {
+			c.bad("step.collective."+name, of, fmt.Sprintf("one of %v", flows.Collectives()))
 			return
 		}
 	}
@@ -366,15 +401,15 @@ func (j *Job) exchange(c checks) {
 	for i := range j.groups {
 		g := &j.groups[i]
 		g.collective = cmp.Or(j.Step.Collective[g.name], g.collective)
-		if g.collective == Pairwise && len(g.ranks)%2 != 0 {
+		if g.collective == flows.Pairwise && len(g.ranks)%2 != 0 {
 			c.bad("step.collective."+g.name, len(g.ranks), "an even number of ranks for pairwise")
 		}
 		n, octets := len(g.ranks), int(j.Step.Bytes[g.name])
-		if octets == 0 {
+		if g.octets = octets; octets == 0 || fluid {
 			continue
 		}
-		if g.collective == AllReduceTree {
-			messages += 2 * n * (octets/treeChunk + 1)
+		if g.collective == flows.AllReduceTree {
+			messages += 2 * n * (octets/flows.TreeChunk + 1)
 		} else {
 			messages += 2 * n * n
 		}

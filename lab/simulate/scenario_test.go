@@ -27,9 +27,9 @@ JOB
 clos: {planes: 99}
 JOB
 => line 1: clos.planes is 99: want 1 to
-clos: {hostsPerT0: 999}
+clos: {hostsPerT0: 99999}
 JOB
-=> line 1: clos.hostsPerT0 is 999: want 1 at least, and at most
+=> line 1: clos.hostsPerT0 is 99999: want 1 at least, and at most
 clos: {rate: fast}
 JOB
 => line 1: clos.rate is "fast": want bits per second
@@ -144,6 +144,7 @@ func TestFaults(t *testing.T) {
 // TestBounds: what a run would take for days is refused before it begins.
 func TestBounds(t *testing.T) {
 	_, err := Parse([]byte(`
+model: packets
 clos: {planes: 1, t0: 32, t1: 1, hostsPerT0: 32}
 jobs:
 - name: a

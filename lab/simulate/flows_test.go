@@ -1,0 +1,225 @@
+package simulate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/weft-sdn/weft/controller/mrc/flows"
+	"github.com/weft-sdn/weft/test/seeds"
+)
+
+// A drawn scenario has a fabric of up to 64 hosts, jobs and a fault, for both models.
+func drawn(seed uint64, most int) string {
+	r := rand.New(rand.NewPCG(seed, 0))
+	pick := func(of ...int) int { return of[r.IntN(len(of))] }
+	planes, t1, hosts, tiers := pick(1, 2, 4), pick(2, 3, 4), pick(2, 3, 4), 2
+	t0 := pick(2, 3, 4, 6)
+	for t0*hosts > most {
+		t0, hosts = max(2, t0-1), max(2, hosts-1)
+	}
+	text := fmt.Sprintf("clos: {planes: %d, tiers: %d, t0: %d, t1: %d, hostsPerT0: %d, rate: 100G}\n",
+		planes, tiers, t0, t1, hosts)
+	if t0%2 == 0 && t1%2 == 0 && r.IntN(4) == 0 {
+		text = strings.Replace(text, "tiers: 2", "tiers: 3, pods: 2, t2: 2", 1)
+	}
+	text += "mode: usid-structured\nlimit: 1s\njobs:\n"
+	names := make([]string, t0*hosts)
+	for i := range names {
+		names[i] = fmt.Sprintf("H%d", i+1)
+	}
+	if r.IntN(2) == 0 {
+		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	}
+	jobs := 1
+	if len(names) >= 8 {
+		jobs += r.IntN(2)
+	}
+	for j := range jobs {
+		of := names[j*len(names)/jobs : (j+1)*len(names)/jobs]
+		of = of[:len(of)/2*2]
+		all := flows.Collectives()
+		text += fmt.Sprintf(`- name: j%d
+  hosts: "%s"
+  communicators: [{name: all, ranks: 0-%d}]
+  step: {compute: %dus, bytes: {all: %dKiB}, collective: {all: %s}}
+  steps: 30
+`, j, strings.Join(of, ","), len(of)-1, pick(0, 50, 200), 512*pick(1, 2, 4), all[r.IntN(len(all))])
+	}
+	plane := 1 + r.IntN(planes)
+	what := fmt.Sprintf("link P%d-T0-%d P%d-T1-1", plane, 1, plane)
+	switch r.IntN(4) {
+	case 0:
+		what = fmt.Sprintf("switch P%d-T1-%d", plane, 1+r.IntN(t1))
+	case 1:
+		if planes > 1 {
+			what = fmt.Sprintf("plane %d", plane)
+		}
+	case 2:
+		return text
+	}
+	if strings.Contains(text, "tiers: 3") && strings.HasPrefix(what, "switch") && t1 == 2 {
+		return text // the only T1 of a pod and plane
+	}
+	return text + "events: [{at: 0s, fail: " + what + "}]\n"
+}
+
+// medians returns the median step of each job in a model.
+func medians(t *testing.T, text, model string) (out []time.Duration) {
+	t.Helper()
+	s, err := Parse([]byte("model: " + model + "\n" + text))
+	if err != nil {
+		t.Fatalf("%v of\n%s", err, text)
+	}
+	r, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatalf("%v of\n%s", err, text)
+	}
+	for _, j := range r.Jobs {
+		if len(j.Steps) < 3 {
+			return nil // cut off
+		}
+		took := []time.Duration{}
+		for _, x := range j.Steps[2:] {
+			took = append(took, x.Took)
+		}
+		out = append(out, median(took))
+	}
+	return out
+}
+
+// TestFlowsAsPackets: over random fabrics, jobs and faults the median step of model flows is within
+// 10 % of that of model packets in 95 % of the cases, and within 25 % in all. WEFT_FLOWS_CASES=200
+// runs so many cases of up to 64 hosts.
+func TestFlowsAsPackets(t *testing.T) {
+	cases, most := 6, 8
+	if text := os.Getenv("WEFT_FLOWS_CASES"); text != "" {
+		var err error
+		if cases, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("WEFT_FLOWS_CASES=%q: want a number of cases", text)
+		}
+		most = 64
+	} else {
+		long(t)
+	}
+	first, _ := seeds.Range(t, 1, uint64(cases))
+	type outcome struct {
+		seed    uint64
+		off     float64
+		f, p    time.Duration
+		text    string
+		missing bool
+	}
+	results := make([][]outcome, cases)
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range cases {
+		seed := first + uint64(i)
+		size := most
+		if most == 64 && i%10 != 0 {
+			size = 16 // every tenth is large: packets take long
+		}
+		text := drawn(seed, size)
+		all.Go(func() error {
+			packets, fluid := medians(t, text, modelPackets), medians(t, text, modelFlows)
+			if len(packets) != len(fluid) {
+				results[i] = []outcome{{seed: seed, text: text, missing: true}}
+			}
+			for j := range min(len(packets), len(fluid)) {
+				results[i] = append(results[i], outcome{seed: seed, text: text, f: fluid[j], p: packets[j],
+					off: float64(fluid[j])/float64(packets[j]) - 1})
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	within, count := 0, 0
+	for _, r := range slices.Concat(results...) {
+		count++
+		off := max(r.off, -r.off)
+		if off <= 0.10 && !r.missing {
+			within++
+		} else {
+			t.Logf("seed %d: flows say %v, packets %v, %+.1f %%\n%s", r.seed, r.f, r.p, 100*r.off, r.text)
+		}
+		if off > 0.25 || r.missing {
+			t.Errorf("seed %d: %+.1f %%, want 25 %% at most", r.seed, 100*r.off)
+		}
+	}
+	t.Logf("%d of %d steps are within 10 %%", within, count)
+	if float64(within) < 0.95*float64(count) {
+		t.Errorf("%d of %d steps are within 10 %%, want 95 %%", within, count)
+	}
+}
+
+// TestFlowsSame: the same scenario gives the same octets.
+func TestFlowsSame(t *testing.T) {
+	text := "model: flows\n" + small +
+		"events: [{at: 300us, fail: switch P1-T1-1}, {at: 1ms, drain: switch P2-T1-1}]"
+	var outputs []string
+	for range 2 {
+		s, err := Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Compare(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := errors.Join(r.Text(&out), r.JSON(&out), r.HTML(&out)); err != nil {
+			t.Fatal(err)
+		}
+		outputs = append(outputs, out.String())
+	}
+	if outputs[0] != outputs[1] {
+		t.Errorf("one run says\n%s\nand another\n%s", outputs[0], outputs[1])
+	}
+}
+
+// paper is the fabric of the MRC paper with a job of 8,192 ranks in 32 racks.
+const paper = `
+model: flows
+clos: {planes: 8, t0: 512, t1: 256, hostsPerT0: 256, rate: 100G}
+jobs:
+- name: train
+  hosts: H[1-8192]
+  layout: {tp: 8, dp: 1024}
+  step: {compute: 4ms, bytes: {dp: 64MiB, tp: 1MiB}}
+  steps: 3
+`
+
+// BenchmarkSweep runs a sweep of all 2,048 T1s of the fabric of 131,072 NICs.
+func BenchmarkSweep(b *testing.B) {
+	for b.Loop() {
+		start := time.Now()
+		s, err := Parse([]byte(paper))
+		if err != nil {
+			b.Fatal(err)
+		}
+		events, err := s.Sweep("fail=each-t1", 5*time.Millisecond)
+		if err != nil || len(events) != 2048 {
+			b.Fatal(len(events), err)
+		}
+		b.ReportMetric(time.Since(start).Seconds(), "s/set-up")
+		if n, err := strconv.Atoi(os.Getenv("WEFT_SWEEP_EVENTS")); err == nil {
+			events = events[:n]
+		}
+		r, err := RunSweep(b.Context(), s, events)
+		if err != nil || r.Runs != len(events) || !r.Holds() {
+			b.Fatalf("%+v, %v", r, err)
+		}
+	}
+}

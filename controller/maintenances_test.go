@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // window is a maintenance of a switch from 100 s to 200 s after the start, drained 10 s before.
@@ -30,6 +31,10 @@ type knownLosses struct {
 }
 
 func (l *knownLosses) Unknown(api.MaintenanceObject) string { return l.unknown }
+
+func (l *knownLosses) Links(api.MaintenanceObject) ([]topology.LinkID, topology.NodeID) {
+	return nil, ""
+}
 
 func (l *knownLosses) Of(_ []api.MaintenanceObject, need *ready.Need) ready.Impact {
 	if need == l.none {

@@ -88,6 +88,8 @@ type Controller struct {
 	asked    map[uint64]chan<- any // by the id of the question
 
 	trial chan struct{} // has room for one trial at a time
+	// simulating has room for one simulation at a time.
+	simulating chan struct{}
 	// send posts a message of a notification, and waits for nothing. For the goroutine of Run.
 	send func(notification.Post)
 	// depend holds the dependencies of jobs.
@@ -114,7 +116,7 @@ func NewController(ctx context.Context, o Options) (*Controller, error) {
 	c := &Controller{
 		opts: o, core: core,
 		connections: make(map[string]*connection), asked: make(map[uint64]chan<- any),
-		trial:  make(chan struct{}, 1),
+		trial: make(chan struct{}, 1), simulating: make(chan struct{}, 1),
 		depend: dependence{one: make(chan struct{}, 1)},
 	}
 	if c.opts.Webhooks == nil {

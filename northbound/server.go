@@ -65,6 +65,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerTelemetry()
 	s.registerPortColumns()
 	s.registerMatrices()
+	s.registerSimulations()
 	s.registerEvents()
 	s.registerHealth()
 	s.registerCauses()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/resource"
@@ -14,6 +15,10 @@ import (
 // takesFromJobs adds to a dry run the losses of jobs: paths and ports that go out of use by the
 // write.
 func (s *Server) takesFromJobs(ctx context.Context, view any, t *resource.Trial) error {
+	steps := s.stepsAfter(ctx, happening(view, t.Takes))
+	take := func(t *resource.Trial, job, message string) {
+		take(t, job, message+steps[job])
+	}
 	if m, ok := view.(api.Maintenance); ok {
 		for i := range m.Status.Jobs {
 			j := &m.Status.Jobs[i]
@@ -112,4 +117,70 @@ func leaving(view any, takes []api.Taken) (parts []api.Part) {
 		}
 	}
 	return parts
+}
+
+// happening returns what a tried write does to the fabric, by the view that follows and
+// by what the write takes.
+func happening(view any, takes []api.Taken) (events []api.SimulationEvent) {
+	drain := func(s api.AdminSpec, o api.MaintenanceObject) {
+		if s.Admin == api.AdminDrained {
+			events = append(events, api.SimulationEvent{Action: api.SimulationDrain, Object: o})
+		}
+	}
+	switch v := view.(type) {
+	case api.Maintenance:
+		for _, o := range v.Spec.Objects {
+			drain(api.AdminSpec{Admin: api.AdminDrained}, o)
+		}
+	case api.Link:
+		drain(v.Spec, api.MaintenanceObject{Link: v.ID})
+	case api.Node:
+		drain(v.Spec, api.MaintenanceObject{Node: string(v.ID)})
+	case api.Plane:
+		drain(v.Spec, api.MaintenanceObject{Plane: v.Plane})
+	case api.HostPort:
+		for _, t := range takes {
+			if t.Kind == "host" {
+				drain(v.Spec, api.MaintenanceObject{Host: t.Name, Port: v.Port})
+			}
+		}
+	case api.Port:
+		if v.Spec.Disabled() && v.Status.Link != "" {
+			events = append(events, api.SimulationEvent{Action: api.SimulationFail,
+				Object: api.MaintenanceObject{Link: v.Status.Link}})
+		}
+	}
+	return events[:min(len(events), api.MaxSimulationEvents)]
+}
+
+// longestLook bounds how long a dry run simulates the steps of jobs.
+const longestLook = 2 * time.Second
+
+// stepsAfter says what becomes of a step of each job after some events, to be put behind another
+// clause; nothing where that is not known in time.
+func (s *Server) stepsAfter(ctx context.Context, events []api.SimulationEvent) map[string]string {
+	out := make(map[string]string)
+	if len(events) == 0 || s.cfg.Multipath == nil {
+		return out
+	}
+	ctx, cancel := context.WithTimeout(ctx, longestLook)
+	defer cancel()
+	sim, err := s.controller.Simulate(ctx, api.SimulationSpec{Events: events})
+	if err != nil {
+		return out
+	}
+	for i := range sim.Jobs {
+		switch j := &sim.Jobs[i]; {
+		case j.After == nil:
+		case j.After.CutOff > 0:
+			out[j.Name] = fmt.Sprintf("; %d of its ranks are cut off, so that its steps do not end",
+				j.After.CutOff)
+		case j.Increase == nil:
+		case *j.Increase < 0.001:
+			out[j.Name] = "; its steps take no longer"
+		default:
+			out[j.Name] = fmt.Sprintf("; its steps take %.1f %% longer", 100**j.Increase)
+		}
+	}
+	return out
 }

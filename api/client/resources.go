@@ -190,6 +190,13 @@ func (c *Client) DeleteOrphans(
 		Path("v1", "orphans")+"?"+query.Encode(), nil, nil)
 }
 
+// Simulate returns what jobs would get of the fabric after some events. Nothing changes by it.
+func (c *Client) Simulate(
+	ctx context.Context, spec api.SimulationSpec,
+) (*api.Simulation, error) {
+	return read[api.Simulation](ctx, c, http.MethodPost, Path("v1", "simulations"), nil, spec)
+}
+
 // Certificates returns the certificates of the controller that answers.
 func (c *Client) Certificates() View[api.Certificate] {
 	return view[api.Certificate](c, "certificates")

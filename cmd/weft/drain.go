@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/client"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // drainer carries out "weft drain" and "weft undrain".
@@ -21,6 +23,7 @@ type drainer struct {
 	state api.AdminState
 	wait  time.Duration
 	try   bool // a dry run
+	ask   bool // only what jobs would get
 }
 
 func newDrain(env environment) *cobra.Command {
@@ -29,6 +32,8 @@ func newDrain(env environment) *cobra.Command {
 no packet is lost. The last path between two hosts cannot be drained.`)
 	c.PersistentFlags().DurationVar(&d.wait, "wait", 0,
 		"longest wait until no host uses it; 0 does not wait")
+	c.PersistentFlags().BoolVar(&d.ask, "what-if", false,
+		"only say what jobs would get of the fabric without it, and change nothing")
 	return c
 }
 
@@ -73,6 +78,9 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				if d.ask {
+					return whatIf(cmd.Context(), rest, d.env.stdout, x.object)
+				}
 				return d.set(cmd.Context(), rest, x)
 			},
 		})
@@ -82,7 +90,8 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 
 // drainable is something that can be drained.
 type drainable struct {
-	what string // "link ID"
+	what   string // "link ID"
+	object api.MaintenanceObject
 	// put returns what the write takes from others, of a dry run.
 	put func(ctx context.Context, spec api.AdminSpec, dryRun bool) ([]api.Taken, error)
 	get func(ctx context.Context) (drainState, error)
@@ -97,10 +106,10 @@ type drainState struct {
 }
 
 // drainableOf returns the resource of a name and kind; state reads how far it is.
-func drainableOf[T any](what string, of client.Resources[api.AdminSpec, T], name string,
-	state func(*T) drainState) *drainable {
+func drainableOf[T any](what string, object api.MaintenanceObject,
+	of client.Resources[api.AdminSpec, T], name string, state func(*T) drainState) *drainable {
 	return &drainable{
-		what: what,
+		what: what, object: object,
 		put: func(ctx context.Context, spec api.AdminSpec, dryRun bool) ([]api.Taken, error) {
 			t, err := of.Put(ctx, name, spec, client.Write{DryRun: dryRun})
 			if err != nil {
@@ -151,7 +160,7 @@ func findLink(ctx context.Context, c *client.Client, args []string) (*drainable,
 				args[0], args[1], few(found))
 		}
 	}
-	return drainableOf("link "+id, c.Links(), id, func(l *api.Link) drainState {
+	return drainableOf("link "+id, api.MaintenanceObject{Link: topology.LinkID(id)}, c.Links(), id, func(l *api.Link) drainState {
 		s := drainState{drains: l.Status.Drains, takes: l.Takes}
 		switch {
 		case l.Status.Denied && l.Status.Phase != "up":
@@ -171,7 +180,8 @@ func findNode(ctx context.Context, c *client.Client, args []string) (*drainable,
 	}
 	for i := range nodes {
 		if string(nodes[i].ID) == args[0] || nodes[i].Status.Name == args[0] {
-			return drainableOf("node "+args[0], c.Nodes(), string(nodes[i].ID),
+			return drainableOf("node "+args[0], api.MaintenanceObject{Node: string(nodes[i].ID)},
+				c.Nodes(), string(nodes[i].ID),
 				func(n *api.Node) drainState {
 					return drainState{n.Status.Drains, deniedLinks(n.Status.DeniedLinks),
 						n.Takes}
@@ -199,14 +209,20 @@ func findPlane(ctx context.Context, c *client.Client, args []string) (*drainable
 	if !slices.Contains(numbers, args[0]) {
 		return nil, fmt.Errorf("there is no plane %s: want one of %s", args[0], few(numbers))
 	}
-	return drainableOf("plane "+args[0], c.Planes(), args[0], func(p *api.Plane) drainState {
+	number, _ := strconv.Atoi(args[0])
+	return drainableOf("plane "+args[0], api.MaintenanceObject{Plane: number}, c.Planes(), args[0], func(p *api.Plane) drainState {
 		return drainState{p.Status.Drains, deniedLinks(p.Status.DeniedLinks), p.Takes}
 	}), nil
 }
 
 // findPort finds a port of a host by its number.
 func findPort(_ context.Context, c *client.Client, args []string) (*drainable, error) {
-	return drainableOf("port "+args[1]+" of "+args[0], c.HostPorts(args[0]), args[1],
+	number, err := strconv.ParseUint(args[1], 10, 8)
+	if err != nil {
+		return nil, usagef("the port is %q: want its number", args[1])
+	}
+	object := api.MaintenanceObject{Host: args[0], Port: uint8(number)}
+	return drainableOf("port "+args[1]+" of "+args[0], object, c.HostPorts(args[0]), args[1],
 		func(p *api.HostPort) drainState {
 			s := drainState{drains: p.Status.Drains, takes: p.Takes}
 			if !p.Status.Usable {

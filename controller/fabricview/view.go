@@ -7,6 +7,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
+	"github.com/weft-sdn/weft/controller/mrc/flows"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // View is what the core of an MRC fabric knows at one time. A View does not change.
@@ -23,6 +25,9 @@ type View struct {
 	// the reason.
 	Losses   Losses
 	NoLosses string
+	// Fluid returns the fabric for simulations, with what is lost now: the caller's. Nil where Losses
+	// is. Any goroutine may call it.
+	Fluid func() (*flows.Network, *flows.State)
 	// Jobs are the newest readings of [Wants.Jobs] so far; nil: nobody reads them.
 	Jobs map[*ready.Need]*Reading
 	// Held has how far the drains for [Wants.Held] are. They may be those of earlier Wants.
@@ -36,6 +41,9 @@ type Losses interface {
 	Unknown(o api.MaintenanceObject) string
 	// Of returns what a need loses without all of some known objects.
 	Of(objects []api.MaintenanceObject, need *ready.Need) ready.Impact
+	// Links returns the links that a known object covers, each in both directions, and the switch that
+	// the object is.
+	Links(o api.MaintenanceObject) (links []topology.LinkID, node topology.NodeID)
 }
 
 // Wants is what the core of the switches wants of the core of an MRC fabric. Wants does not change:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/hostapi"
@@ -127,6 +128,18 @@ func communicatorsOf(s *api.JobSpec, n int) (out []layout.Communicator, err erro
 		})
 	}
 	return out, nil
+}
+
+// Communicators returns the communicators of a job with n ranks whose ranks talk to each other.
+// Those of a layout are called by what they are, such as tp, and not by their numbers.
+func Communicators(s *api.JobSpec, n int) ([]layout.Communicator, error) {
+	out, err := communicatorsOf(s, n)
+	if s.Layout != nil {
+		for i := range out {
+			out[i].Name = out[i].Name[:strings.LastIndex(out[i].Name, "-")]
+		}
+	}
+	return out, err
 }
 
 // checkLayout implements Layout of [api.JobEnv].

@@ -159,6 +159,7 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 type Task struct {
 	Name    string
 	Version uint64
+	Spec    api.JobSpec
 	Demand  *Demand
 	// Last is the readiness that was reported last; nil: none was.
 	Last     *api.JobReadiness
@@ -216,7 +217,7 @@ func (f *Feature) Task(name string) (Task, error) {
 }
 
 func task(j *item) Task {
-	t := Task{Name: j.Name, Version: j.Version, Demand: j.Decided.demand, Over: over(j),
+	t := Task{Name: j.Name, Version: j.Version, Spec: j.Spec, Demand: j.Decided.demand, Over: over(j),
 		Priority: j.Spec.Priority, Running: j.Spec.State == api.JobRunning && !over(j), Ends: ends(j)}
 	if r := j.Decided.readiness; r != nil {
 		t.Last = &r.JobReadiness

@@ -565,6 +565,16 @@ func (l *losses) Unknown(o api.MaintenanceObject) string {
 	return ""
 }
 
+// Links implements [fabricview.Losses].
+func (l *losses) Links(o api.MaintenanceObject) (ids []topology.LinkID, node topology.NodeID) {
+	t := targetOf(l.fabric, o)
+	places, _ := t.links(l.fabric)
+	for _, place := range places {
+		ids = append(ids, l.fabric.Edge(place).ID)
+	}
+	return ids, t.Node
+}
+
 // attachments returns the attachments of the racks of a need: for each rack that of its first
 // attached NIC.
 func (l *losses) attachments(need *ready.Need) []ev.Attachment {

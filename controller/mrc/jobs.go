@@ -2,6 +2,7 @@ package mrc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/controller/mrc/flows"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -398,8 +400,10 @@ type viewer struct {
 	moved bool                     // links, hosts or their ports have changed since last
 	// losses of the fabric in from, by the attachments in at; nil: not computed yet.
 	losses *losses
-	held   []api.MaintenanceObjectState
-	other  bool // what does not follow from the fabric has changed since last
+	// fluid is the network for simulations, of losses.
+	fluid func() *flows.Network
+	held  []api.MaintenanceObjectState
+	other bool // what does not follow from the fabric has changed since last
 	// nodes are those of the last view, and wired counts how often they or the racks have changed.
 	nodes []*topology.Node
 	wired uint64
@@ -476,7 +480,7 @@ func (c *Core) lookAtFabric(next *fabricview.View, from viewSource) {
 		v.links = nil
 	}
 	next.Why, next.Leases = from.why, nil
-	next.NoLosses, next.Losses = from.noLosses, nil
+	next.NoLosses, next.Losses, next.Fluid = from.noLosses, nil, nil
 	next.Wiring = c.wiring()
 	if v.at == nil {
 		v.at = make(map[string]ev.Attachment, c.state.HostCount())
@@ -489,10 +493,29 @@ func (c *Core) lookAtFabric(next *fabricview.View, from viewSource) {
 	}
 	if from.noLosses == "" {
 		if v.losses == nil || v.losses.fabric != from.fabric {
-			v.losses = &losses{fabric: from.fabric, at: v.at}
+			of := &losses{fabric: from.fabric, at: v.at}
+			v.losses, v.fluid = of, sync.OnceValue(func() *flows.Network {
+				return flows.Of(of.fabric, of.at, &c.cfg.MRC)
+			})
 		}
-		next.Losses = v.losses
+		network, lost := v.fluid, c.lostNow()
+		next.Losses, next.Fluid = v.losses, func() (*flows.Network, *flows.State) {
+			return network(), lost.Clone()
+		}
 	}
+}
+
+// lostNow returns what hosts must not use now.
+func (c *Core) lostNow() *flows.State {
+	s := &flows.State{Ports: make(map[string]hostapi.PortMask)}
+	s.Directed = slices.Collect(maps.Keys(c.state.Links().Denied()))
+	s.Planes = slices.Clone(c.drains.Planes())
+	for _, p := range c.state.Peers() {
+		if h := c.state.HostAt(p.Peer); h != nil {
+			s.Ports[h.Name] = ^p.Ports
+		}
+	}
+	return s
 }
 
 // unleasable returns why no paths can be leased; "": they can.

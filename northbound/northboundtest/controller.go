@@ -251,6 +251,26 @@ func (f *Controller) Dependents(context.Context) (func(api.Part) []api.JobDepend
 	}, nil
 }
 
+// Simulate returns a job whose steps take a tenth longer after any event.
+func (f *Controller) Simulate(
+	_ context.Context, spec api.SimulationSpec,
+) (api.Simulation, error) {
+	out := api.Simulation{Events: []string{}, Jobs: []api.SimulatedJob{}}
+	if err := spec.Validate(); err != nil {
+		return out, err
+	}
+	for _, e := range spec.Events {
+		out.Events = append(out.Events, e.String())
+	}
+	more := 0.1 * float64(min(1, len(spec.Events)))
+	before := api.SimulatedStep{Step: api.Duration(10 * time.Millisecond), Share: 0.9}
+	after := api.SimulatedStep{Step: before.Step + api.Duration(float64(before.Step)*more),
+		Share: 0.9 / (1 + more), Bound: []string{"n6 – n1"}}
+	out.Jobs = append(out.Jobs, api.SimulatedJob{Name: "train", Ranks: 8, Running: true,
+		Before: &before, After: &after, Increase: &more})
+	return out, nil
+}
+
 // Hosts returns the hosts of the configuration.
 func (f *Controller) Hosts(context.Context) (out []inventory.Found, err error) {
 	for _, h := range f.Inventory().Hosts {

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"fmt"
+	"time"
+)
+
+// Bounds of a simulation.
+const (
+	// MaxSimulationEvents bounds the events of a simulation.
+	MaxSimulationEvents = 64
+	// MaxSimulationJobs bounds the jobs that a request describes.
+	MaxSimulationJobs = 256
+	// MaxSimulationBytes bounds the data of a communicator: 1 TiB.
+	MaxSimulationBytes = 1 << 40
+	// SimulationBytes is the data of a communicator of which no more is known: 64 MiB.
+	SimulationBytes = 64 << 20
+)
+
+// SimulationSpec asks what jobs get of an MRC fabric after some events.
+type SimulationSpec struct {
+	Events []SimulationEvent `json:"events,omitempty" maxItems:"64" doc:"What happens to the present fabric, in order. Without events the answer has what jobs get now."`
+	Jobs   []SimulationStep  `json:"jobs,omitempty" maxItems:"256" doc:"What jobs do in a step. Default: each communicator of a job exchanges 64 MiB, and ranks compute for no time."`
+}
+
+// SimulationEvent is something that happens to a part of the fabric.
+type SimulationEvent struct {
+	Action SimulationAction  `json:"action" enum:"fail,drain,repair" doc:"Whether it fails, is drained, or works and is used again."`
+	Object MaintenanceObject `json:"object" doc:"What it happens to."`
+}
+
+// String says what happens.
+func (e SimulationEvent) String() string { return fmt.Sprintf("%s %v", e.Action, e.Object) }
+
+// SimulationAction is what happens to a part of the fabric.
+type SimulationAction string
+
+// The actions.
+const (
+	SimulationFail   SimulationAction = "fail"
+	SimulationDrain  SimulationAction = "drain"
+	SimulationRepair SimulationAction = "repair"
+)
+
+// SimulationStep is what a job does in a step.
+type SimulationStep struct {
+	Name    string           `json:"name" minLength:"1" maxLength:"253" names:"-" doc:"Name of a job that has not ended."`
+	Compute Duration         `json:"compute,omitempty" names:"-" doc:"Time in which each rank computes before it communicates. Default 0."`
+	Bytes   map[string]int64 `json:"bytes,omitempty" names:"-" doc:"Octets that a communicator exchanges, by its name; of a layout by tp, cp, dp (dp-cp with cp), ep, edp and pp. Those that are not named exchange nothing."`
+}
+
+// Validate returns what is wrong with a request, apart from what the fabric and the jobs decide.
+func (s *SimulationSpec) Validate() error {
+	var faults []FieldError
+	bad := func(field string, value any, want string) {
+		faults = append(faults, FieldError{Field: field, Code: CodeInvalid, Value: fmt.Sprint(value),
+			Want: want})
+	}
+	for i, e := range s.Events {
+		if e.Object.kinds() != 1 {
+			bad(fmt.Sprintf("events[%d].object", i), e.Object,
+				"one of link, node, plane, and host with port")
+		}
+	}
+	for i, j := range s.Jobs {
+		if j.Compute < 0 || j.Compute.D() > time.Hour {
+			bad(fmt.Sprintf("jobs[%d].compute", i), j.Compute, "0s to 1h")
+		}
+		for name, n := range j.Bytes {
+			if n < 0 || n > MaxSimulationBytes {
+				bad(fmt.Sprintf("jobs[%d].bytes.%s", i, name), n,
+					fmt.Sprintf("0 to %d octets", int64(MaxSimulationBytes)))
+			}
+		}
+	}
+	return Refuse(faults)
+}
+
+// Simulation is what jobs get of a fabric before and after some events.
+type Simulation struct {
+	Events []string       `json:"events" doc:"The events, in words."`
+	Jobs   []SimulatedJob `json:"jobs" doc:"The jobs that have not ended: those that lose most first."`
+}
+
+// SimulatedJob is what a job gets.
+type SimulatedJob struct {
+	Name     string         `json:"name" doc:"Name of the job."`
+	Ranks    int            `json:"ranks" doc:"How many ranks it has."`
+	Running  bool           `json:"running" doc:"It has started."`
+	Why      string         `json:"why,omitempty" doc:"Why nothing is known of the job; before and after are absent then."`
+	Before   *SimulatedStep `json:"before,omitempty" doc:"In the present fabric, with its present faults."`
+	After    *SimulatedStep `json:"after,omitempty" doc:"After the events."`
+	Increase *float64       `json:"increase,omitempty" doc:"How much longer a step takes after the events: 0.1 is a tenth; absent where a step does not end."`
+}
+
+// SimulatedStep is what a step of a job takes.
+type SimulatedStep struct {
+	Step   Duration `json:"step" doc:"How long a step takes; 0: it does not end."`
+	Share  float64  `json:"share" doc:"Of the bandwidth that the pattern of the job has with its NICs at full rate, the share that it gets, of 1."`
+	CutOff int      `json:"cutOff" doc:"How many ranks cannot talk to others any more."`
+	NICs   []string `json:"nics,omitempty" doc:"The NICs of ranks that are cut off, at most five."`
+	Bound  []string `json:"bound,omitempty" doc:"Links and ports of NICs that bound the step, at most eight."`
+}

@@ -1,0 +1,166 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/fabricview"
+	"github.com/weft-sdn/weft/controller/job"
+	"github.com/weft-sdn/weft/controller/mrc/flows"
+)
+
+// Simulate returns what the jobs that have not ended get of the MRC fabric now, and after some
+// events, as if packets were fluids. Nothing changes by it. One simulation runs at a time. Errors
+// for clients are *api.Error.
+func (c *Controller) Simulate(
+	ctx context.Context, spec api.SimulationSpec,
+) (out api.Simulation, err error) {
+	if err := spec.Validate(); err != nil {
+		return out, err
+	}
+	select {
+	case c.simulating <- struct{}{}:
+		defer func() { <-c.simulating }()
+	case <-ctx.Done():
+		return out, ctx.Err()
+	}
+	view := c.fabric.Load()
+	if view == nil || view.Fluid == nil {
+		why := "nothing is known of the fabric yet"
+		if view != nil {
+			why = view.NoLosses
+		}
+		return out, &api.Error{Code: api.CodeUnavailable, Message: why}
+	}
+	var tasks []job.Task
+	if err := c.read(ctx, func(core *Core) { tasks = core.jobs.Tasks() }); err != nil {
+		return out, err
+	}
+	tasks = slices.DeleteFunc(tasks, func(t job.Task) bool { return t.Over })
+	network, before := view.Fluid()
+	after := before.Clone()
+	apart, err := happen(view, spec.Events, after)
+	if err != nil {
+		return out, err
+	}
+	out = api.Simulation{Events: []string{}, Jobs: []api.SimulatedJob{}}
+	for _, e := range spec.Events {
+		out.Events = append(out.Events, e.String())
+	}
+	steps, err := stepsOf(spec.Jobs, tasks)
+	if err != nil {
+		return out, err
+	}
+	var jobs []flows.Job
+	var place []int
+	for i := range tasks {
+		t := &tasks[i]
+		x := api.SimulatedJob{Name: t.Name, Running: t.Running}
+		j, why := patternOf(t, steps[t.Name], network)
+		if x.Ranks = len(j.NICs); why != "" {
+			x.Why = why
+		} else {
+			jobs, place = append(jobs, j), append(place, len(out.Jobs))
+		}
+		out.Jobs = append(out.Jobs, x)
+	}
+	apart = append(apart, slices.Sorted(maps.Keys(before.Ports))...)
+	model, err := network.Compile(jobs, apart...)
+	if err != nil {
+		return out, &api.Error{Code: api.CodeInvalid, Message: err.Error()}
+	}
+	found, err := model.Compare(ctx, before, after)
+	if err != nil {
+		return out, err
+	}
+	for i := range found {
+		x := &out.Jobs[place[i]]
+		x.Before, x.After = &found[i].Before, &found[i].After
+		if x.Before.Step > 0 && x.After.Step > 0 {
+			more := float64(x.After.Step)/float64(x.Before.Step) - 1
+			x.Increase = &more
+		}
+	}
+	slices.SortFunc(out.Jobs, flows.Worst)
+	return out, nil
+}
+
+// happen changes a state by events, and returns the NICs that these name.
+func happen(
+	view *fabricview.View, events []api.SimulationEvent, to *flows.State,
+) (nics []string, err error) {
+	var faults []api.FieldError
+	for i, e := range events {
+		o := e.Object
+		if why := view.Losses.Unknown(o); why != "" {
+			faults = append(faults, api.FieldError{Field: fmt.Sprintf("events[%d].object", i),
+				Code: api.CodeInvalid, Value: o.String(), Want: "a part of the fabric: " + why})
+			continue
+		}
+		if o.Host != "" {
+			nics = append(nics, o.Host)
+			if mask := hostapi.Ports(int(o.Port)); e.Action == api.SimulationRepair {
+				to.Ports[o.Host] &^= mask
+			} else {
+				to.Ports[o.Host] |= mask
+			}
+			continue
+		}
+		links, node := view.Losses.Links(o)
+		to.Apply(e.Action, o, links, node)
+	}
+	return nics, api.Refuse(faults)
+}
+
+// stepsOf returns what a request says of jobs, by name.
+func stepsOf(
+	steps []api.SimulationStep, tasks []job.Task,
+) (map[string]*api.SimulationStep, error) {
+	out := make(map[string]*api.SimulationStep, len(steps))
+	var faults []api.FieldError
+	for i := range steps {
+		name := steps[i].Name
+		if !slices.ContainsFunc(tasks, func(t job.Task) bool { return t.Name == name }) {
+			faults = append(faults, api.FieldError{Field: fmt.Sprintf("jobs[%d].name", i),
+				Code: api.CodeInvalid, Value: name, Want: "a job that has not ended"})
+		}
+		out[name] = &steps[i]
+	}
+	return out, api.Refuse(faults)
+}
+
+// patternOf returns a job with a step as a request has it, nil: as any; why is not empty where
+// nothing can be said of the job.
+func patternOf(
+	t *job.Task, step *api.SimulationStep, in *flows.Network,
+) (j flows.Job, why string) {
+	if t.Demand == nil {
+		return j, "the job does not fit the configuration of this controller"
+	}
+	j = flows.Job{Name: t.Name, NICs: t.Demand.NICs, Steps: 1}
+	for _, name := range j.NICs {
+		if _, ok := in.Hosts[name]; !ok {
+			return j, fmt.Sprintf("NIC %s is not attached to the fabric", name)
+		}
+	}
+	groups, err := job.Communicators(&t.Spec, len(j.NICs))
+	if err != nil {
+		return j, err.Error()
+	}
+	if step != nil {
+		j.Compute = step.Compute.D()
+	}
+	for _, g := range groups {
+		octets := int64(api.SimulationBytes)
+		if step != nil && len(step.Bytes) > 0 {
+			octets = step.Bytes[g.Name]
+		}
+		j.Groups = append(j.Groups, flows.Group{Name: g.Name, Ranks: g.Ranks,
+			Collective: flows.ByPattern(g.Pattern), Octets: int(octets)})
+	}
+	return j, ""
+}

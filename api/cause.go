@@ -33,8 +33,8 @@ type Finding struct {
 
 // Repair is a part of the network that somebody has to repair or replace, and what says so.
 type Repair struct {
-	Part     string   `json:"part" enum:"cable,optic,switch" doc:"optic: a transceiver, because one direction alone is bad."`
-	Name     string   `json:"name" doc:"The two ends of a cable, or the switch; of an optic the cable, from the end that sends to the end that receives."`
+	Part     string   `json:"part" enum:"cable,optic,switch" doc:"optic: a transceiver, because one direction alone is bad, or its four ports failed together."`
+	Name     string   `json:"name" doc:"The two ends of a cable, or the switch; of an optic the cable, from the end that sends to the end that receives, or the switch and the ports that failed together."`
 	Evidence []string `json:"evidence" doc:"What the control plane, counters and probes say, a sentence each."`
 	Denied   bool     `json:"denied" doc:"Hosts do not use it."`
 	Hosts    []string `json:"hosts" doc:"Hosts at it, or at its ends."`

@@ -198,6 +198,7 @@ func (v *view) linkFindings() (out []finding) {
 		f.ID, f.Kind, found["link/"+string(w.id)] = "link/"+string(w.id), "link", true
 		out = append(out, f)
 	}
+	out = v.lanes(out)
 	for i := range v.Suspects {
 		s := &v.Suspects[i]
 		if ofLink(s) {

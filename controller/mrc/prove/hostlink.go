@@ -70,3 +70,33 @@ func (e *env) ends(
 	}
 	return slices.Concat([]topology.LinkID{first}, links, []topology.LinkID{last})
 }
+
+// answers returns whether answers to probes of a profile's port may cross a link, in either
+// direction: responders send them by EVs of their own, by the same port.
+func (e *env) answers(p *Profile, port uint8) func(topology.LinkID) bool {
+	from, to := p.to.Leaf(port), p.from.rack.Leaf(port)
+	return func(id topology.LinkID) bool {
+		f := e.State.Fabric()
+		if f == nil {
+			return false
+		}
+		i, ok := f.Place(id)
+		if !ok {
+			return false
+		}
+		for _, edge := range [...]*fabric.Edge{f.Edge(i), f.Reverse(f.Edge(i))} {
+			if edge == nil {
+				continue
+			}
+			leaf := to
+			leaves, sending := crossing(edge)
+			if sending {
+				leaf = from
+			}
+			if slices.Contains(leaves, leaf) {
+				return true
+			}
+		}
+		return false
+	}
+}

@@ -499,7 +499,8 @@ func (pr *prober) result(h *Host, r *hostapi.ProbeResult) error {
 		for k, i := range p.links {
 			ids[k] = pr.State.Fabric().Edge(i).ID
 		}
-		path := pr.suspects.locator.Path(pr.ends(h, p.profile.to, p.ev.Port, ids))
+		path := pr.suspects.locator.Answered(pr.ends(h, p.profile.to, p.ev.Port, ids),
+			pr.answers(p.profile, p.ev.Port))
 		n := suspect.Counts{Sent: uint64(r.Sent), Lost: uint64(r.Sent - r.Received)}
 		pr.suspects.accuse(h.Name, ids, n)
 		pr.suspects.observe(path, n)

@@ -38,8 +38,11 @@ type Locator struct {
 // path is a path and its evidence: of the half of a window that runs, and of the
 // two before.
 type path struct {
-	links  []int32
-	counts [3]Counts
+	links []int32
+	// answers reports whether the answers that packets need, to count as arrived, may cross a link;
+	// nil: packets need none.
+	answers func(topology.LinkID) bool
+	counts  [3]Counts
 }
 
 // New makes a Locator without evidence.
@@ -52,7 +55,16 @@ func New(cfg Config) (*Locator, error) {
 
 // Path returns the id of a path of links, in any order; a link that is there
 // twice counts once.
-func (l *Locator) Path(links []topology.LinkID) PathID {
+func (l *Locator) Path(links []topology.LinkID) PathID { return l.path(links, nil) }
+
+// Answered returns the id of a path of probes, which count as lost without an answer. Answers take
+// paths of their own: may reports whether they may cross a link, in either direction. A link that
+// is named explains losses of the paths whose answers may cross it, too.
+func (l *Locator) Answered(links []topology.LinkID, may func(topology.LinkID) bool) PathID {
+	return l.path(links, may)
+}
+
+func (l *Locator) path(links []topology.LinkID, answers func(topology.LinkID) bool) PathID {
 	at := make([]int32, 0, len(links))
 	for _, name := range links {
 		i, ok := l.links[name]
@@ -66,7 +78,10 @@ func (l *Locator) Path(links []topology.LinkID) PathID {
 	}
 	slices.Sort(at)
 	at = slices.Compact(at)
-	key := make([]byte, 0, 4*len(at))
+	key := make([]byte, 0, 4*len(at)+1)
+	if answers != nil {
+		key = append(key, 1)
+	}
 	for _, i := range at {
 		key = binary.BigEndian.AppendUint32(key, uint32(i))
 	}
@@ -74,7 +89,7 @@ func (l *Locator) Path(links []topology.LinkID) PathID {
 	if !ok {
 		id = PathID(len(l.paths))
 		l.known[string(key)] = id
-		l.paths = append(l.paths, path{links: at})
+		l.paths = append(l.paths, path{links: at, answers: answers})
 		for _, i := range at {
 			l.across[i] = append(l.across[i], id)
 		}

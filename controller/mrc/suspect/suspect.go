@@ -56,14 +56,18 @@ func (l *Locator) Suspects(now time.Duration) []Suspect {
 			return found
 		}
 		found = append(found, s)
-		open = slices.DeleteFunc(open, func(e observed) bool { return slices.Contains(e.links, at) })
+		open = slices.DeleteFunc(open, func(e observed) bool {
+			return slices.Contains(e.links, at) ||
+				e.Lost > 0 && e.answers != nil && slices.ContainsFunc(s.Links, e.answers)
+		})
 	}
 	return nil // too many
 }
 
 // observed is the evidence of a path.
 type observed struct {
-	links []int32
+	links   []int32
+	answers func(topology.LinkID) bool
 	Counts
 }
 
@@ -72,7 +76,7 @@ func (l *Locator) evidence() []observed {
 	var all []observed
 	for i := range l.paths {
 		if c := l.paths[i].total(); c.Sent > 0 {
-			all = append(all, observed{l.paths[i].links, c})
+			all = append(all, observed{l.paths[i].links, l.paths[i].answers, c})
 		}
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -351,5 +352,55 @@ func TestBothDirections(t *testing.T) {
 				t.Errorf("%+v: want the two links of a path", s)
 			}
 		}
+	}
+}
+
+// TestAnswersByOtherPaths: probes are lost when their answers meet a dead link, which is not on the
+// paths of the probes. The link is named, and no host that those paths have in common.
+func TestAnswersByOtherPaths(t *testing.T) {
+	const racks, spines, each, probes = 4, 8, 4, 16
+	up := func(a, s int) topology.LinkID { return topology.LinkID(fmt.Sprintf("l%d>s%d", a, s)) }
+	down := func(s, a int) topology.LinkID { return topology.LinkID(fmt.Sprintf("s%d>l%d", s, a)) }
+	bad := func(id topology.LinkID) bool { return id == up(0, 3) || id == down(3, 0) }
+	failed := seeds(t, 60, func(t *testing.T, seed uint64, rng *rand.Rand) bool {
+		l := newLocator(t)
+		for a := range racks {
+			for h := range each {
+				for b := range racks {
+					for s := range spines {
+						if a == b || rng.IntN(3) == 0 {
+							continue
+						}
+						path := []topology.LinkID{topology.LinkID(fmt.Sprintf("host %d.%d", a, h)), up(a, s),
+							down(s, b), topology.LinkID(fmt.Sprintf("hosts of %d", b))}
+						var n Counts
+						for n.Sent = 1; n.Sent <= probes; n.Sent++ {
+							r := rng.IntN(spines)
+							if slices.ContainsFunc([]topology.LinkID{path[1], path[2], up(b, r), down(r, a)}, bad) {
+								n.Lost++
+							}
+						}
+						n.Sent--
+						l.Observe(0, l.Answered(path, func(id topology.LinkID) bool {
+							return strings.HasPrefix(string(id), fmt.Sprintf("l%d>", b)) ||
+								strings.HasSuffix(string(id), fmt.Sprintf(">l%d", a)) ||
+								strings.HasPrefix(string(id), fmt.Sprintf("l%d>", a)) ||
+								strings.HasSuffix(string(id), fmt.Sprintf(">l%d", b))
+						}), n)
+					}
+				}
+			}
+		}
+		found := l.Suspects(0)
+		for _, s := range found {
+			if slices.ContainsFunc(s.Links, func(id topology.LinkID) bool { return !bad(id) }) {
+				t.Logf("seed %d: %v", seed, found)
+				return false
+			}
+		}
+		return len(found) > 0
+	})
+	if failed > 0 {
+		t.Errorf("%d seeds name something else than the dead link", failed)
 	}
 }

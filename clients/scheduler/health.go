@@ -20,7 +20,7 @@ func usable(h *api.Host) (n int) {
 // mostText bounds what a host or a network has written of a fault, in octets.
 const mostText = 160
 
-// inLine is text of others in one line of bounded length: it goes to programs that read lines.
+// inLine returns foreign text as one line of bounded length, for programs that read lines.
 func inLine(text string) string {
 	text = printable.Text(strings.Join(strings.Fields(text), " "))
 	if len(text) > mostText {

@@ -36,15 +36,15 @@ type Host struct {
 
 // Tree is the fabric as a tree.
 type Tree struct {
-	// Roots are the parts of the fabric that no known link connects, in natural order of their
-	// first units: one root, as long as all is connected, none without hosts.
+	// Roots has the parts of the fabric that no known link connects, in natural order of their first
+	// units: one root in a connected fabric, none without hosts.
 	Roots []*Unit
 	Hosts []*Host // in natural order
 	// Unplaced are hosts that no known T0 serves.
 	Unplaced []string
 }
 
-// Facts are what a tree is made of, as the API gives it.
+// Facts has the API's data from which a tree is made.
 type Facts struct {
 	Hosts []api.Host
 	Nodes []api.Node
@@ -270,7 +270,8 @@ func (b *builder) name(of string) string {
 	return name
 }
 
-// sets are disjoint sets of names: each name has another one of its set, or itself, the root.
+// sets are disjoint sets of names: each name points to a name of its set; the root points to
+// itself.
 type sets map[string]string
 
 func (s sets) root(name string) string {

@@ -260,9 +260,8 @@ func compare(t *testing.T, i int, columns []string, want map[string]int64) {
 	}
 }
 
-// TestDissector: tshark finds in frames of every opcode what the parser finds, also in trimmed
-// ones, behind an outer header, and in a NACK, whose UDP length is that of the packet that it
-// answers.
+// TestDissector: tshark and the parser agree on frames of every opcode: trimmed frames, frames
+// behind an outer header, and NACKs, which have the UDP length of the refused packet.
 func TestDissector(t *testing.T) {
 	require(t)
 	seed := uint64(time.Now().UnixNano())

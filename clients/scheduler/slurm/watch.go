@@ -31,7 +31,7 @@ func DefaultConfig() Config {
 		Calm: 2 * time.Hour, MostPercent: 10}
 }
 
-// Action is what is to be done with a node.
+// Action is a change of a node's state.
 type Action struct {
 	Node   string
 	Reason string // to drain it with, and empty to resume it
@@ -46,7 +46,7 @@ type Watcher struct {
 	hosts map[string]*health
 }
 
-// health is what a watcher has seen of the NICs of a node.
+// health has a watcher's observations of a node's NICs.
 type health struct {
 	fault   string
 	since   time.Time // when it began to have a fault, or to have none

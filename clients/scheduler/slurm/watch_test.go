@@ -201,7 +201,7 @@ func TestFlapping(t *testing.T) {
 	b.want(b.pass(2*time.Minute+time.Second, hosts(4)), `h1 ""`)
 }
 
-// TestMost: what ails many at once drains few of them.
+// TestMost: a fault of many nodes drains few of these nodes.
 func TestMost(t *testing.T) {
 	b := newBed(t, 30)
 	gone := hosts(30)

@@ -103,7 +103,7 @@ func Handler(read func(ctx context.Context, token string) (*scheduler.Facts, err
 	return mux
 }
 
-// bearer returns the token of a request, or answers that it has none.
+// bearer returns the token of a request, or answers 401.
 func bearer(w http.ResponseWriter, r *http.Request) (string, bool) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok || token == "" {

@@ -39,7 +39,7 @@ func (l *load) bench(b *testing.B) {
 	b.ReportMetric(float64(b.N)/(cpuTime(b)-before).Seconds(), "packets/cpu-s")
 }
 
-// cpuTime is what this process has used of the processor.
+// cpuTime returns the processor time of this process.
 func cpuTime(t testing.TB) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -111,7 +111,7 @@ func (f *frames) Digest(_ time.Duration, i int, v [][]byte) {
 	f.out = append(f.out, fmt.Sprintf("digest %d %x", i, v))
 }
 
-// wantsAll has every packet traced, and forgets what it is told.
+// wantsAll traces every packet, and drops the events.
 type wantsAll struct{}
 
 func (wantsAll) Wants(uint32, []byte) bool   { return true }

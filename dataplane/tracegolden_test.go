@@ -138,7 +138,7 @@ func golden(t *testing.T, name string, r *trace.Record, o trace.Options) {
 	}
 }
 
-// TestDocumentedTrace: the example of docs/dataplane.md is what a trace is.
+// TestDocumentedTrace: the example of docs/dataplane.md is a real trace.
 func TestDocumentedTrace(t *testing.T) {
 	doc, err := os.ReadFile("../docs/dataplane.md")
 	if err != nil {

@@ -187,7 +187,7 @@ func (x *Expr) take(key string, value json.RawMessage) bool {
 	return true
 }
 
-// wholeString reads a string that is all there is.
+// wholeString reads a value that is one JSON string.
 func wholeString(value json.RawMessage, into *string) bool {
 	s, next, ok := plainString(value, 0)
 	if ok = ok && next == len(value); ok {

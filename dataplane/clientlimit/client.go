@@ -15,7 +15,7 @@ import (
 const (
 	// MaxCalls is how many calls and streams a server takes unless told otherwise.
 	MaxCalls = 64
-	// MaxStreams is how many streams of one service there may be; more are refused.
+	// MaxStreams bounds the streams of one service.
 	MaxStreams = 8
 
 	// MaxRequests is how many requests of a client may be under way; more wait unread.

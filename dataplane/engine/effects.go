@@ -6,9 +6,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// effect is what a primitive does to what conditions are made of: metadata
-// fields of at most 64 bits and the validity of headers. All else is of no
-// interest here.
+// effect is a primitive's effect on the inputs of conditions: metadata fields of at most 64 bits,
+// and the validity of headers.
 type effect struct {
 	kind effectKind
 	f    *ir.Field  // setField, loseField
@@ -95,7 +94,7 @@ func (l *loader) storeEffect(p *bmv2json.Primitive, i int, v *ir.Expr) []effect 
 	return []effect{{kind: loseField, f: dst.Field}}
 }
 
-// unordered is effects of which any may have happened.
+// unordered returns the effects in no order: each loses the knowledge of its field or validity.
 func unordered(es []effect) []effect {
 	out := make([]effect, 0, len(es))
 	for _, e := range es {

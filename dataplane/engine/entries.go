@@ -38,7 +38,7 @@ func (s *State) find(t *matchTable, match []Match, priority int32) (*entry, erro
 	return e, err
 }
 
-// lookUp is find, but an entry that is not there is no error. It leaves the match in s.packed.
+// lookUp is find without an error for a missing entry. It leaves the match in s.packed.
 func (s *State) lookUp(t *matchTable, match []Match, priority int32) (*entry, error) {
 	if err := t.key.Pack(match, &s.packed); err != nil {
 		return nil, err

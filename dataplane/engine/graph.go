@@ -20,8 +20,8 @@ type graph struct {
 	start, fresh int32
 }
 
-// step is a node of a graph: a test, code, or a table. Two of them fill a cache
-// line: what is slow about a graph is to fetch it.
+// step is a node of a graph: a test, code, or a table. Two steps fill a cache line, because
+// fetching steps is the slow part of a graph.
 type step struct {
 	kind stepKind
 	l, r uint8 // of a window

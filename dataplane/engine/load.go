@@ -90,7 +90,7 @@ type loader struct {
 	fn string
 	at *bmv2json.Source
 
-	// notes are what the closures of prog do that have numbers.
+	// notes describe the numbered closures of prog.
 	notes []note
 	// translated is what the program is as code, if it is; copies bounds those of a branch.
 	translated *Translation

@@ -134,7 +134,7 @@ func BenchmarkInsertExact(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used of the processor.
+// cpuTime returns the processor time of this process.
 func cpuTime(t testing.TB) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

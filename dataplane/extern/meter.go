@@ -158,12 +158,12 @@ func (a *MeterArray) Execute(i uint64, now time.Duration, octets int) uint64 {
 	return color
 }
 
-// NewMeterArray returns an array of size meters, none of them configured.
+// NewMeterArray returns an array of size unconfigured meters.
 func NewMeterArray(size int, unit MeterUnit) MeterArray {
 	return MeterArray{Size: size, unit: unit, marked: NewCounter(colors * size)}
 }
 
-// Meter is one meter, for those who control it.
+// Meter is the control plane's access to one meter.
 type Meter interface {
 	// Configuration returns what the meter marks by; ok: it is configured.
 	Configuration() (c MeterConfig, ok bool)

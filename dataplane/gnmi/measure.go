@@ -93,8 +93,8 @@ func (c *programCounters) read(sw *dataplane.Switch, counter int, cell int64) ui
 	return v.Packets
 }
 
-// queues returns the queue of each class: that of its priority, as the entries of the program say.
-// A class without an entry has the queue of its own number.
+// queues returns the queue of each class: the queue of the priority in the program's entries. A
+// class without an entry has the queue of its own number.
 func (c *programCounters) queues(sw *dataplane.Switch) (of [classes]int) {
 	for class := range of {
 		of[class] = class

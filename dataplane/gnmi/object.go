@@ -101,7 +101,7 @@ func (n *node) add(path []elem, keys []string, module string, v any, e gpb.Encod
 	child.add(path[1:], keys, path[0].module, v, e)
 }
 
-// notification has the objects as updates, nil when there are none.
+// notification returns the objects as updates, or nil without objects.
 func (f *forest) notification(at time.Time, prefix *gpb.Path) *gpb.Notification {
 	if len(f.nodes) == 0 {
 		return nil

@@ -19,7 +19,7 @@ type pattern struct {
 	depth int
 }
 
-// A selection is leaves of rows of one table.
+// A selection is a set of leaves in rows of one table.
 type selection struct {
 	table  int
 	keys   []string // of the rows; "": any
@@ -220,7 +220,7 @@ func text(parts ...*gpb.Path) string {
 	}
 }
 
-// pathOf is the path of the first elements of those of a row: a leaf's, or those of a node above.
+// pathOf returns the path of a row's first elements: to a leaf, or to a node above.
 func pathOf(r *row, elems []elem) *gpb.Path {
 	out := &gpb.Path{Elem: make([]*gpb.PathElem, 0, len(elems))}
 	keys := r.keys

@@ -36,7 +36,7 @@ func pathTo(t testing.TB, text string) *gpb.Path {
 	return p
 }
 
-// selected is what a pattern selects, as people write it: "interface[eth1] state/name, …".
+// selected returns the selection of a pattern in readable form: "interface[eth1] state/name, …".
 func selected(p pattern) string {
 	var out []string
 	for _, s := range p.all {

@@ -139,7 +139,7 @@ func (b *bed) subscribe(list *gpb.SubscriptionList) subscribing {
 	return stream
 }
 
-// expect receives messages, "sync" being that of the end of what there is.
+// expect receives messages; "sync" stands for a sync_response.
 func (b *bed) expect(stream subscribing, want ...string) {
 	b.t.Helper()
 	for _, w := range want {

@@ -32,7 +32,7 @@ func update(p *gpb.Path, v *gpb.TypedValue) []*gpb.Update {
 	return []*gpb.Update{{Path: p, Val: v}}
 }
 
-// config is what clients have set of an interface, as Get has it.
+// config returns the settings of an interface by Get.
 func (b *bed) config(name string) string {
 	b.t.Helper()
 	resp, err := b.client.Get(b.ctx, &gpb.GetRequest{Type: gpb.GetRequest_CONFIG,

@@ -205,7 +205,7 @@ func (s *subscription) take(t int, r *row, send func(r *row, leaf int, v any)) {
 	}
 }
 
-// has reports whether a row is one of those that a selection selects.
+// has reports whether a selection includes a row.
 func (s *selection) has(r *row) bool {
 	for i, want := range s.keys {
 		if want != "" && want != r.keys[i] {

@@ -104,7 +104,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// TestBadSubscriptions: what is wrong is named, with what would be right.
+// TestBadSubscriptions: errors name the fault and the right value.
 func TestBadSubscriptions(t *testing.T) {
 	many := make([]*gpb.Subscription, maxSubscriptions+1)
 	for _, c := range []struct {

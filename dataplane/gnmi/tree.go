@@ -76,7 +76,7 @@ var (
 	leaves []leaf
 )
 
-// define adds a table. Its leaves are in the order in which they are sent.
+// define adds a table. Its leaves are in the order of sending.
 func define(path string, parts Parts, each func(*view, func(*row)), all ...leaf) {
 	t := table{path: elems("", path), parts: parts, each: each}
 	for _, e := range t.path {

@@ -27,7 +27,7 @@ func checkEncoding(e gpb.Encoding) error {
 // identity is a value of an identityref.
 type identity struct{ module, name string }
 
-// plain is a value as JSON encodings have it: one that encoding/json can write.
+// plain returns a value in the form of JSON encodings, which encoding/json can write.
 func plain(v any, e gpb.Encoding) any {
 	switch v := v.(type) {
 	case identity:
@@ -70,7 +70,7 @@ func toJSON(v any) []byte {
 	return b
 }
 
-// decode is what a client sent, as fromJSON has it; isJSON reports that it may be an object.
+// decode returns a client's value in the form of fromJSON; isJSON reports that it may be an object.
 func decode(v *gpb.TypedValue) (out any, isJSON bool, err error) {
 	switch v := v.GetValue().(type) {
 	case *gpb.TypedValue_StringVal:
@@ -100,7 +100,7 @@ func decode(v *gpb.TypedValue) (out any, isJSON bool, err error) {
 	}
 }
 
-// fromJSON reads one JSON value, whose numbers stay as they are written.
+// fromJSON reads one JSON value, and leaves numbers in their written form.
 func fromJSON(b []byte) (out any, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()

@@ -101,7 +101,7 @@ func minMax(vs ...*big.Int) (lo, hi *big.Int) {
 	return lo, hi
 }
 
-// ones is the least 2^n-1 that is no smaller than v.
+// ones returns the least 2^n-1 of at least v.
 func ones(v *big.Int) *big.Int {
 	return new(big.Int).Sub(Pow2(v.BitLen()), One)
 }

@@ -355,7 +355,7 @@ func (d *daemons) write() error {
 	return err
 }
 
-// show has APPL_DB and STATE_DB have what the kernel has.
+// show writes the kernel's state to APPL_DB and STATE_DB.
 func (d *daemons) show(dbs sonicdb.Databases) {
 	sids, routes, ports := make(sonicdb.Table), make(sonicdb.Table), make(sonicdb.Table)
 	for i := range d.found {

@@ -261,7 +261,7 @@ func TestForeignRoutes(t *testing.T) {
 	const theirs = "2001:db8::1 dev p1 proto static metric 20"
 	b.ip(append([]string{"-6", "route", "add"}, strings.Fields(theirs)...)...)
 	b.session()
-	// The same route of somebody else, as FRR has it: it is not the agent's, and stays.
+	// An equal route of another program, such as FRR, is not the agent's, and stays.
 	if refused, err := b.s.Write(b.t.Context(), put(host)); err != nil || len(refused) > 0 {
 		t.Fatalf("write: %v, %v", refused, err)
 	}
@@ -273,7 +273,7 @@ func TestForeignRoutes(t *testing.T) {
 	}
 	b.ip("-6", "route", "del", "2001:db8::1/128", "proto", "static")
 	b.write(put(host)...)
-	// One of somebody else with another metric is beside the agent's.
+	// Another program's route with a different metric stands beside the agent's route.
 	b.ip("-6", "route", "add", "5f00:0:20::/48", "dev", "p4", "metric", "1024")
 	b.write(put(locator, un)...)
 	if got := b.ip("-6", "route", "show", "2001:db8:77::/64"); got == "" {

@@ -80,7 +80,7 @@ type ends struct {
 	own   int // the interface of routes that lead over none
 }
 
-// encapsulation is what a seg6local route has of its own. It implements netlink.Encap.
+// encapsulation has the attributes of a seg6local route. It implements netlink.Encap.
 type encapsulation struct {
 	route *route
 	out   int // interface of uA, 0 for none
@@ -238,7 +238,7 @@ func (k *rtnetlink) routes(at *ends) (out []found, err error) {
 	return out, nil
 }
 
-// decode reads a message of a route; ok is false for one that is not of interest.
+// decode reads a message of a route; ok is false for other messages.
 func decode(b []byte, at *ends) (f found, ok bool, err error) {
 	if len(b) < unix.SizeofRtMsg {
 		return f, false, errors.New("a short message")

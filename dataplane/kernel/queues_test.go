@@ -114,7 +114,8 @@ func TestStrictQueue(t *testing.T) {
 	in, _ := b.packets("q1")
 	out, _ := b.packets("q2")
 	_, p1 := b.packets("p1")
-	// Of no interface of this kernel, which would forward it again.
+	// The address belongs to no interface of this kernel, which would otherwise forward the packet
+	// again.
 	b.ip("-6", "neigh", "add", "2001:db8::2", "lladdr", "02:00:00:00:00:02", "dev", "p2")
 	rows := append([]entry.Row{classes, queueOf, strict}, queued("eth2")...)
 	const data = 20

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/internal/sonicdb"
 )
 
-// metadata is the table of what the switch is, which is no setting.
+// metadata is the table that describes the switch; it has no settings.
 const metadata = "DEVICE_METADATA"
 
 // restore loads the saved rows into CONFIG_DB, as far as the kernel can carry them out, and

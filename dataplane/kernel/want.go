@@ -87,7 +87,7 @@ func text(row map[string]any, field string) string {
 	return ""
 }
 
-// length returns a length in bits of a locator: a multiple of 8, as the kernel has them.
+// length returns a length in bits of a locator: a multiple of 8, as the kernel requires.
 func length(locator map[string]any, field, otherwise string) (uint8, error) {
 	given := cmp.Or(text(locator, field), otherwise)
 	n, err := strconv.ParseUint(given, 10, 8)

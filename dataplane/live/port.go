@@ -43,8 +43,8 @@ type Losses struct {
 
 type losing interface{ Losses() Losses }
 
-// Details are what a Port knows of its link. Numbers are 0 when unknown. A Port that knows any has
-// a method Details.
+// Details has a Port's facts about its link. Unknown numbers are 0. A Port with such facts has a
+// method Details.
 type Details struct {
 	MAC   net.HardwareAddr
 	MTU   int    // octets of the longest frame, from its Ethernet header on

@@ -67,7 +67,7 @@ type Runner struct {
 	in       *inbox
 	start    time.Time
 	ports    []*attachment // by number; not changed after Start
-	// those of ports at the index of their number, others nil; not changed after Start
+	// attachments at the index of their port number, nil elsewhere; not changed after Start
 	numbers []*attachment
 	holding []*attachment // with frames in their outboxes; of the goroutine
 	unknown atomic.Uint64 // frames sent to a port there is not

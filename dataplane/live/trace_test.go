@@ -79,7 +79,7 @@ func TestTraceEnds(t *testing.T) {
 	if i, more := <-first; more {
 		t.Errorf("%+v after the end", i)
 	}
-	// A new program: packets under way would be lost, and are told as such.
+	// A new program: the switch loses packets under way, and reports these traces as lost.
 	if err := r.WithDevice(t.Context(), func(_ time.Duration, d *p4rt.Device) {
 		d.Switch().SetProgram(d.Switch().Program())
 	}); err != nil {

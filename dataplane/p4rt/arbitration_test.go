@@ -100,7 +100,7 @@ func TestArbitrationModel(t *testing.T) {
 						t.Fatalf("step %d: role %q, id %d was told %v; want %s and id %d", step, c.role, c.id, c.last,
 							want, highest[c.role])
 					}
-					// Only the primary writes. (There is no pipeline, so it gets that far.)
+					// Only the primary writes. (Its write fails for want of a pipeline.)
 					req := &p4v1.WriteRequest{DeviceId: 1, Role: c.role}
 					if c.id != 0 {
 						req.ElectionId = &p4v1.Uint128{Low: c.id}

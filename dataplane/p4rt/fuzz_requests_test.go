@@ -100,7 +100,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Mutated reads of what there is, and of what there is not.
+// Mutated reads of existing and missing objects.
 func TestMutatedReads(t *testing.T) {
 	var cache Cache
 	c := filled(t, &cache)
@@ -126,8 +126,8 @@ func TestMutatedReads(t *testing.T) {
 	}
 }
 
-// pipeline checks one SetForwardingPipelineConfig: what is refused changes nothing, what is
-// accepted can be read.
+// pipeline checks one SetForwardingPipelineConfig: a refused request changes nothing, an accepted
+// configuration can be read.
 func (c *checker) pipeline(req *p4v1.SetForwardingPipelineConfigRequest) error {
 	c.t.Helper()
 	before, p := dump(c.dev), c.dev.active.p

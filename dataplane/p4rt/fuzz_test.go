@@ -232,8 +232,7 @@ func TestMutatedWrites(t *testing.T) {
 	mutatedWrites(t, "entities", mutants(150))
 }
 
-// The same of a program whose clients know values by other names: what they
-// read must still be what they wrote.
+// The same with translated values: clients must read the values that they wrote.
 func TestMutatedTranslatedWrites(t *testing.T) { mutatedWrites(t, "translated", mutants(40)) }
 
 func mutatedWrites(t *testing.T, stem string, rounds uint64) {

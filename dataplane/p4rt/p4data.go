@@ -140,7 +140,7 @@ func (t *typeInfo) translated(name string) (valueType, bool) {
 	return v, true
 }
 
-// plain is the type of a leaf that is not translated.
+// plain returns the type of an untranslated leaf.
 func plain(width int) valueType { return valueType{width: width, device: width} }
 
 func bitstringWidth(b *configv1.P4BitstringLikeTypeSpec) (width int, signed, ok bool) {

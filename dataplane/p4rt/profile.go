@@ -190,8 +190,7 @@ func (r *realm) group(p *profileSchema, g *p4v1.ActionProfileGroup) (engine.Grou
 	return out, nil
 }
 
-// readMembers selects members; id 0 of the profile, or of the member, is all
-// of them.
+// readMembers selects members; id 0 selects all profiles, or all members.
 func (r *realm) readMembers(q *p4v1.ActionProfileMember, out *reading) *Error {
 	if q.GetActionProfileId() == 0 {
 		if q.GetMemberId() != 0 {

@@ -40,8 +40,7 @@ type preKey struct {
 	id    uint32
 }
 
-// newRealm makes the realm of a pipeline that follows another one; before is
-// nil where there is none.
+// newRealm makes the realm of a pipeline that follows another one; before may be nil.
 func newRealm(p *pipeline, sw dataplane.Controls, pre, watch portCheck, before *realm) *realm {
 	var texts texts
 	if before != nil {
@@ -57,8 +56,7 @@ func newRealm(p *pipeline, sw dataplane.Controls, pre, watch portCheck, before *
 	}
 }
 
-// update applies one update. When undo is not nil, what takes it back is
-// appended to it.
+// update applies one update. If undo is not nil, update appends the inverse.
 func (r *realm) update(now time.Duration, u *p4v1.Update, undo *undoLog) *Error {
 	switch u.GetType() {
 	case p4v1.Update_INSERT, p4v1.Update_MODIFY, p4v1.Update_DELETE:

@@ -78,7 +78,7 @@ type ServerConfig struct {
 	// wait for one controller; more are dropped and counted. 0:
 	// DefaultStreamQueue.
 	StreamQueue int
-	// Log takes what of the state of a switch another P4 program lacks; nil: nothing is logged.
+	// Log gets the state of a switch that a new P4 program cannot keep; nil: no log.
 	Log *slog.Logger
 }
 
@@ -482,8 +482,8 @@ func (s *Server) SetForwardingPipelineConfig(ctx context.Context,
 	return &p4v1.SetForwardingPipelineConfigResponse{}, nil
 }
 
-// maySetPipeline reports whether a request may be decoded: config, which is most of it, does not
-// matter.
+// maySetPipeline reports whether the server may decode a request; it ignores the config, the
+// largest part.
 func (d *served) maySetPipeline(ctx context.Context,
 	req *p4v1.SetForwardingPipelineConfigRequest) error {
 	var denied error
@@ -493,8 +493,8 @@ func (d *served) maySetPipeline(ctx context.Context,
 	return denied
 }
 
-// mayWrite reports whether a request may be decoded: its updates, which are most of it, do not
-// matter.
+// mayWrite reports whether the server may decode a request; it ignores the updates, the largest
+// part.
 func (d *served) mayWrite(ctx context.Context, req *p4v1.WriteRequest) error {
 	var denied error
 	if err := d.do(ctx, func(time.Duration) { denied = d.sessions.maySend(req) }); err != nil {

@@ -177,8 +177,8 @@ func (x *Session) arbitrate(m *p4v1.MasterArbitrationUpdate) *Error {
 	return nil
 }
 
-// Close ends the session. When it was the primary, the others are notified that
-// there is none. It may be called more than once.
+// Close ends the session. If the session was the primary, the other sessions learn that no primary
+// exists. Repeated calls are allowed.
 func (x *Session) Close() {
 	if x.closed {
 		return

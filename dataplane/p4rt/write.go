@@ -96,7 +96,7 @@ func (w *writing) update(now time.Duration, u *p4v1.Update) *Error {
 	return w.r.update(now, u, w.undo)
 }
 
-// result is the status of a request that is done.
+// result returns the status of a finished request.
 func (w *writing) result() error {
 	if w.failed < 0 {
 		return nil

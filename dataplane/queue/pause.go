@@ -210,7 +210,7 @@ func (m *Manager[P]) Tick(now time.Duration, drop func(P)) {
 			}
 		}
 		if w.storm && w.settled+w.set.Watchdog <= now {
-			// A pause that is over makes no storm of what waits yet.
+			// After the end of a pause, waiting packets alone are no storm.
 			w.storm, w.moved = false, now
 			m.events.Push(event{w, p4.TargetOpStormOver, 0})
 		}

@@ -156,8 +156,8 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestAdmitWithoutPFC: a priority that PFC does not have passes by all watches; so does a packet by
-// those of other ports and priorities.
+// TestAdmitWithoutPFC: no watch counts a packet of a priority above 7; watches of other ports and
+// priorities do not count a packet either.
 func TestAdmitWithoutPFC(t *testing.T) {
 	m := New[int](Config{Priorities: 9, PauseBuffer: 10})
 	m.watchIngress(2, 3)

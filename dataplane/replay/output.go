@@ -90,7 +90,7 @@ func openSinks(dir string, cpu uint32, inputs sources) (*sinks, error) {
 	return o, nil
 }
 
-// apart checks that a file is none of the inputs.
+// apart checks that a file is no input.
 func (all sources) apart(path string) error {
 	at, err := os.Stat(path)
 	if err != nil {
@@ -108,7 +108,7 @@ func (all sources) apart(path string) error {
 	return nil
 }
 
-// open makes the file of a port, for which there is none yet.
+// open creates the file of a port.
 func (o *sinks) open(port uint32) *sink {
 	if o.err != nil {
 		return nil

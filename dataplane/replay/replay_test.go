@@ -208,7 +208,7 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// TestNanoseconds: an input that has them gives outputs that do.
+// TestNanoseconds: an input with nanoseconds gives outputs with nanoseconds.
 func TestNanoseconds(t *testing.T) {
 	dir := t.TempDir()
 	in := capture(t, pcapgo.NewWriterNanos, layers.LinkTypeEthernet, stamped{1, to7}, stamped{3, to7})
@@ -372,7 +372,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestRunErrors: what is wrong later is found too, and what left before is kept.
+// TestRunErrors: Run finds faults late in the input too, and keeps the packets that left before.
 func TestRunErrors(t *testing.T) {
 	good := micros(t, stamped{0, to7}, stamped{0, to7}, stamped{0, to7})
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -476,8 +476,7 @@ func (b *onBMv2) checkCounter(s CheckCounter) {
 
 var counterSaid = regexp.MustCompile(`\((\d+) bytes, (\d+) packets\)`)
 
-// counters compares what simple_switch_CLI says of counters with what is
-// expected.
+// counters compares simple_switch_CLI's counters with the expectation.
 func (b *onBMv2) counters(said string) {
 	found := counterSaid.FindAllStringSubmatch(said, -1)
 	if len(found) != len(b.check) {

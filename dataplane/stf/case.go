@@ -117,8 +117,8 @@ type Mirror struct {
 	Delete  bool // else, without Port and Group: look
 }
 
-// Array is a statement about a register, counter or meter: verb is what stands
-// behind the _ of its name.
+// Array is a statement about a register, counter or meter: verb is the part of its name behind the
+// _.
 type Array struct {
 	Kind   string // "register", "counter", "meter", "meter_array"
 	Verb   string // "read", "write", "reset", "get_rates", "set_rates"

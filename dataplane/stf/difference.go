@@ -21,8 +21,8 @@ func (d *Difference) Error() string {
 	return d.Text
 }
 
-// compare puts the packets that left beside those expected. Of several
-// differences it returns the one that is first in the case.
+// compare puts the packets that left beside those expected. It returns the first difference in the
+// order of the case.
 func (r *run) compare() error {
 	got := map[uint32][]sent{}
 	for _, s := range r.sent {
@@ -59,7 +59,7 @@ func (r *run) compare() error {
 	return first
 }
 
-// String is the pattern as a case has it.
+// String returns the pattern in the form of cases.
 func (p *Pattern) String() string {
 	switch {
 	case p.Any:

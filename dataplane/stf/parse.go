@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Parse reads a case. Errors are *Error, all of those of the text joined.
+// Parse reads a case. It joins all errors of the text, each an *Error.
 func Parse(text string) (*Case, error) {
 	c := new(Case)
 	var errs []error

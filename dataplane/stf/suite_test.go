@@ -33,7 +33,7 @@ func load(t *testing.T, program, script string) loaded {
 	return loadText(t, program, script, string(text))
 }
 
-// loadText is load of a case that is no file of its own; name is for what is said of it.
+// loadText is load for a case without a file; messages use name.
 func loadText(t *testing.T, program, name, text string) loaded {
 	t.Helper()
 	c, err := Parse(text)

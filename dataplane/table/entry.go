@@ -82,7 +82,8 @@ func (e *Entry[T]) matches(key []uint64) bool {
 	return true
 }
 
-// can returns the set of values, a bit each, of four bits of the key that the entry may match.
+// can returns the values of four key bits that the entry may match, as a set with a bit for each
+// value.
 func (e *Entry[T]) can(word, shift int) (set uint64) {
 	mask := e.wild.place.group.mask[word] >> shift & 15
 	want := e.key[word] >> shift & 15

@@ -9,7 +9,7 @@ type trie[T any] struct {
 	all *Entry[T] // of the prefix of no bits
 }
 
-// trieSlot is what lies below one value of a node's bits: a node, or the only entry.
+// trieSlot is the subtree below one value of a node's bits: a node, or the only entry.
 type trieSlot[T any] struct {
 	// best is the longest prefix that ends in the node and holds for the value; Entry.chain leads
 	// to shorter ones.

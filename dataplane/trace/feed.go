@@ -36,7 +36,7 @@ type Feed struct {
 
 // Subscription is what one subscriber gets.
 type Subscription struct {
-	// C has the records. It is closed when there will be no more.
+	// C has the records. The feed closes C after the last record.
 	C chan Item
 
 	filter  Filter
@@ -76,7 +76,7 @@ func (f *Feed) Follow(ctx context.Context, do Do, want Filter) (<-chan Item, err
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() {
-		// A switch that is no more has closed its feed.
+		// A switch that has ended has closed its feed.
 		_ = do(context.WithoutCancel(ctx), func(time.Duration) { f.Unsubscribe(s) })
 	})
 	return s.C, nil

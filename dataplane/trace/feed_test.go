@@ -26,7 +26,7 @@ func (s *fakeSwitch) receive(port uint32) func() {
 	return func() { t.End(id, trace.Outcome{Result: trace.Dropped}) }
 }
 
-// got is what a subscriber has got, and whether there will be more.
+// got returns a subscriber's records, and whether its feed is open.
 func got(s *trace.Subscription) string {
 	text := ""
 	for {

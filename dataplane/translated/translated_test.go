@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// TestTaken has each program that is translated run as Go.
+// TestTaken: each translated program runs as Go.
 func TestTaken(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*.json")
 	if err != nil || len(files) != len(testprograms.All) {

@@ -189,7 +189,7 @@ func (p *Port) leave(fd int) error {
 	}
 	index := p.index
 	p.index = 0
-	// the interface may have gone, and what was wanted of it too
+	// the interface may have gone, and its settings with it
 	_ = promiscuous(fd, index, unix.PACKET_DROP_MEMBERSHIP)
 	// To no interface, and to an EtherType that is reserved (RFC 1701): protocol 0 would leave the
 	// socket the frames of all interfaces.

@@ -32,7 +32,7 @@ func (t *Tap) Send(frames [][]byte) (taken, octets int) {
 // Unwrap returns the port itself.
 func (t *Tap) Unwrap() live.Port { return t.Port }
 
-// Losses returns those of the port, if it knows of any.
+// Losses returns the losses of the port, if the port counts losses.
 func (t *Tap) Losses() live.Losses {
 	if l, ok := t.Port.(interface{ Losses() live.Losses }); ok {
 		return l.Losses()

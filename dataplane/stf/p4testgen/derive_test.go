@@ -15,7 +15,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestDerive leaves out the cases that were derived: some of what they alone reach is found again.
+// TestDerive leaves out the derived cases, and finds some of the statements again that they alone
+// reach.
 func TestDerive(t *testing.T) {
 	f, err := loadFabric("../../../p4")
 	if err != nil {

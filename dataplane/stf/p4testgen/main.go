@@ -127,7 +127,7 @@ func (o *options) runAll(ctx context.Context) error {
 	return nil
 }
 
-// planned is a run that is to be made: one of p4testgen.
+// planned is a planned run of p4testgen.
 type planned struct {
 	name string
 	out  string // folder of the cases
@@ -161,7 +161,7 @@ func (o *options) plan(program string, of *service, policy string, seed int) (*p
 	return r, nil
 }
 
-// doneFile is in the folder of a run that has ended: it has what the run was of.
+// doneFile, in the folder of a finished run, describes the run.
 const doneFile = "done"
 
 // done reports whether the run has been made for the current model.
@@ -207,7 +207,7 @@ type candidate struct {
 	same bool // the switch sends what p4testgen expects
 }
 
-// fabric is the fabric's program, with what there is to reach in it.
+// fabric is the fabric's program, with the statements to reach.
 type fabric struct {
 	program    *engine.Program
 	statements map[trace.Source]bool

@@ -157,7 +157,7 @@ func storedTables(text string, arrays map[string]array) string {
 	return b.String()
 }
 
-// An array is what a register is declared as.
+// An array has a register's declared width and size.
 type array struct{ width, cells string }
 
 // storedTable declares a table for the cells of a register, and everything that storedRead needs
@@ -175,8 +175,8 @@ func storedTable(name, suffix string, a array) string {
     }`, name+suffix, a.width, a.cells)
 }
 
-// storedRead reads a cell of a register where a condition holds: what the packet has written, or
-// what the table has.
+// storedRead reads a cell of a register under a condition: the packet's own write, or the table's
+// value.
 func storedRead(array, suffix, to, at, condition string) string {
 	name := array + suffix
 	apply := "stored_" + name + ".apply();"

@@ -17,8 +17,8 @@ var controls = []string{
 	"ipv4_departure", "departure",
 }
 
-// allBut returns what a model skips that needs no other controls. The tables of those that are left
-// out are empty.
+// allBut returns the controls that a model skips, all but the needed. Tables of skipped controls
+// are empty.
 func allBut(needed ...string) []string {
 	return slices.DeleteFunc(slices.Clone(controls), func(c string) bool {
 		return slices.Contains(needed, c)
@@ -55,7 +55,7 @@ var oneExtension = []edit{
 	{"hdr.extension.last", "hdr.extension[0]"},
 }
 
-// noMinimum is for models of packets that are no responses.
+// noMinimum has the edits for models of packets other than responses.
 var noMinimum = []edit{
 	{"MINIMUM_OF_8(0)\n", ""}, {"MINIMUM_OF_8(8)\n", ""}, {"MINIMUM_OF_8(16)\n", ""},
 	{"MINIMUM_OF_8(24)\n", ""},

@@ -21,7 +21,7 @@ var (
 	ErrRefused = errors.New("the switch refused")
 )
 
-// maxRefusal bounds what is read of an answer that is an error.
+// maxRefusal bounds the octets read of an error answer.
 const maxRefusal = 1 << 10
 
 // Receive asks the switch at a URL for traces (http://HOST:PORT, with the path in

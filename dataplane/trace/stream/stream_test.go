@@ -135,7 +135,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// endless gives traces as fast as they are taken.
+// endless delivers traces as fast as the client takes them.
 type endless struct{ gone chan struct{} }
 
 func (s *endless) Trace(ctx context.Context, _ trace.Filter) (<-chan trace.Item, error) {

@@ -62,7 +62,7 @@ func Paths(s *hostapi.State) (out []Path, err error) {
 	return out, nil
 }
 
-// by returns the EVs by some ports; those as they are of a destination that is no one peer.
+// by returns the EVs of some ports; if the destination is no single peer, all EVs.
 func by(evs []hostapi.EV, ports hostapi.PortMask, onePeer bool) []hostapi.EV {
 	if !onePeer || ports == ^hostapi.PortMask(1) {
 		return evs

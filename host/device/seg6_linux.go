@@ -128,7 +128,7 @@ func (s *Seg6) held() ([]*netlink.Route, error) {
 	return out, nil
 }
 
-// routes makes the routes of paths: those of EVs first, since others lead to them.
+// routes returns the routes of paths, EV routes first, because other routes lead to them.
 func (s *Seg6) routes(paths []Path) (out []*netlink.Route, err error) {
 	ports := make(map[netip.Addr]uint8)
 	var encaps []*netlink.Route

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// bell is what a goroutine with ports that are polled sleeps at: only Linux has those.
+// bell is the sleeping place of a goroutine with polled ports, which only Linux has.
 type bell struct{}
 
 func (*bell) open() error                  { return errors.ErrUnsupported }

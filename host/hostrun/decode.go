@@ -76,8 +76,8 @@ func each(err error) []error {
 	return out
 }
 
-// TransportOf is what a configuration says its transport is; empty when it does not, or cannot be
-// read.
+// TransportOf returns the transport that a configuration names; "" without one, or if the text is
+// unreadable.
 func TransportOf(text []byte) string {
 	var head struct {
 		Transport string `yaml:"transport"`

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// Neighbor is what a port is on its link. All ports of a host have the host's address and answer
+// Neighbor is a port's identity on its link. All ports of a host have the host's address and answer
 // for it, each with a MAC of its own (OCP MRC 1.0 section 11.5). The kernel has no part in it.
 type Neighbor struct {
 	// MAC and Address are the port's.
@@ -29,7 +29,7 @@ const (
 	ipv4GatewayBits = 24
 )
 
-// neighbor is a port with what it has found.
+// neighbor is a port with the neighbors that it has found.
 type neighbor struct {
 	Neighbor
 	fixed     bool

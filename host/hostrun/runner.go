@@ -32,8 +32,8 @@ type Runner struct {
 	Pump func() error
 	// Received is how many octets of payload were executed.
 	Received func() uint64
-	// What comes by Calls and News, where they are not nil, is called. Whoever sends there calls Wake
-	// afterwards.
+	// The runner calls the functions that arrive on Calls and News; either channel may be nil. Whoever
+	// sends there calls Wake afterwards.
 	Calls, News <-chan func()
 	// Rest, if not nil, is called before the runner waits; it reports whether there is more to do.
 	Rest func() bool
@@ -83,8 +83,8 @@ func (r *Runner) Start() time.Time { return r.start }
 // Now is the runner's time.
 func (r *Runner) Now() time.Duration { return time.Since(r.start) }
 
-// Run runs until the host has done its work or ctx ends. Its errors are those of Pump, or wrap
-// ErrInterrupted.
+// Run runs until the host has done its work or ctx ends. Run returns errors of Pump, or errors that
+// wrap ErrInterrupted.
 func (r *Runner) Run(ctx context.Context) error {
 	wait := r.sleep
 	if len(r.polled) > 0 {

@@ -192,7 +192,7 @@ func (p *peer) serve() {
 	}
 }
 
-// odd makes an answer one that is none, for regions of certain sizes.
+// odd makes an invalid answer for regions of certain sizes.
 func odd(answer []byte, size uint64) []byte {
 	switch size {
 	case 1001: // to another request

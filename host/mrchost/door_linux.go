@@ -165,7 +165,7 @@ func (d *door) pump(now time.Duration) error {
 	}
 }
 
-// memory is what the report says of memory of applications.
+// memory returns the report's part about applications' memory.
 func (d *door) memory() *MemoryReport {
 	if d == nil {
 		return nil

@@ -21,7 +21,7 @@ type Report struct {
 	Regions    []hostrun.RegionReport `json:"regions,omitempty"`
 	QueuePairs []QueuePairReport      `json:"queuePairs"`
 	Counters   hostrun.HostCounters   `json:"counters"`
-	// Memory is about memory of applications, nil without these.
+	// Memory describes applications' memory; nil without applications.
 	Memory *MemoryReport `json:"memory,omitempty"`
 }
 

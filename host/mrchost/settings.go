@@ -38,8 +38,8 @@ func (w *Wire) nic() nic.Wire {
 	}
 }
 
-// Receive is how fast a host takes over what it receives, and what its responders do about what
-// waits meanwhile (nic.Intake).
+// Receive has the rate at which a host takes over received data, and its responders' reaction to
+// waiting data (nic.Intake).
 type Receive struct {
 	Rate          uint64 `yaml:"rate" doc:"payload, in bits per second, that the host consumes, of all queue pairs together; 0: unlimited, and the rest of 'receive' does not apply" default:"0"`
 	Bitmap        int    `yaml:"bitmap" doc:"packets that all queue pairs together may have received out of order; one more is refused by NACK NO_BITMAP, and the peer sends it again. 0: any number. It applies without 'receive.rate' too" default:"0"`

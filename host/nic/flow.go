@@ -202,7 +202,7 @@ func (f *flow) Again(id mrc.PathID) bool { return f.set.Again(id) }
 // SetWindow sets how many packets the congestion window holds.
 func (f *flow) SetWindow(packets int) { f.set.SetWindow(packets) }
 
-// Take is the ports that a data packet may go by now.
+// Take returns the ports by which a data packet may leave now.
 func (f *flow) Take(free, busy packet.PortMask) packet.PortMask { return f.set.Take(free, busy) }
 
 // Feedback takes the outcome of a packet.

@@ -171,8 +171,8 @@ func ports(list ...int) (m packet.PortMask) {
 }
 
 // TestAnswerPaths: the answer to an endpoint request goes by the profile that serves who asked, by
-// the port of the request if it may, else by another one; without a profile it goes back as it
-// came, or not at all.
+// the port of the request if it may, else by another one; without a profile the answer takes the
+// port by which the packet came, or is not sent.
 func TestAnswerPaths(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -28,7 +28,7 @@ type Prober struct {
 	urgent   []int         // of these, targets that have died or come back to life
 }
 
-// target is a destination of probes and what became of them.
+// target is a destination of probes, with their results.
 type target struct {
 	hostapi.SelfProbeCount
 	order   uint64        // of the last probe that came back, and sent of the last probe

@@ -379,7 +379,7 @@ func (p *process) resume() {
 type MemoryCounters struct {
 	// Waits counts accesses that the NIC did not wait for.
 	Waits uint64
-	// GivenUp counts those whose application has lost its queue pairs.
+	// GivenUp counts accesses whose application has lost its queue pairs.
 	GivenUp uint64
 }
 

@@ -68,7 +68,7 @@ func (p *process) register(m *memoryRegion) reply {
 	}}
 }
 
-// enroll makes a region of memory that is there.
+// enroll creates a region of existing memory.
 func (p *process) enroll(m *memoryRegion, d *domain) reply {
 	m.Handle = p.handleNumber()
 	m.LKey = p.server.newKey()

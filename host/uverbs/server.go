@@ -377,7 +377,7 @@ func (s *Server) SetPort(port int, up bool) {
 	s.setPort(port)
 }
 
-// disable disables or enables a port, which is down then, whatever its link (mrc_ctl.h,
+// disable disables or enables a port; a disabled port is down whatever its link (mrc_ctl.h,
 // mrc_ctl_port_attr).
 func (s *Server) disable(port int, disabled bool) {
 	if disabled {

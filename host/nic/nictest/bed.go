@@ -139,7 +139,7 @@ func (f *Bed) Hold(i int, s hostapi.State) {
 	}
 }
 
-// Pair connects two NICs; the queue pair number is that of both ends.
+// Pair connects two NICs; both ends have the same queue pair number.
 func (f *Bed) Pair(a, b int, qpn uint32) (qa, qb *mrc.QP) {
 	f.t.Helper()
 	make := func(at, peer int) *mrc.QP {

@@ -177,8 +177,8 @@ func TestPrefixOptions(t *testing.T) {
 	}
 }
 
-// TestNDFrameAccepts: what RFC 4861 allows, next to what TestNDFrameRefuses has. Append writes the
-// EtherType.
+// TestNDFrameAccepts: frames that RFC 4861 allows, close to the frames of TestNDFrameRefuses.
+// Append writes the EtherType.
 func TestNDFrameAccepts(t *testing.T) {
 	for what, f := range map[string]NDFrame{
 		"an RA of a link-local address": {IP: IPv6{Src: addr("fe80::1"), Dst: AllNodes},

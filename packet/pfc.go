@@ -75,8 +75,8 @@ func (h PFC) Append(b []byte) []byte {
 // Len is PFCLen.
 func (PFC) Len() int { return PFCLen }
 
-// ParseFrame reads a whole frame, and whose it is. Refused are another destination than PFCAddress
-// and another EtherType. What follows is padding.
+// ParseFrame reads a whole frame, and returns its source. It refuses other destinations than
+// PFCAddress and other EtherTypes. The rest is padding.
 func (h *PFC) ParseFrame(frame []byte) (src MAC, err error) {
 	eth, n, err := ParseEthernet(frame)
 	if err != nil {

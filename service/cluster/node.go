@@ -54,8 +54,8 @@ const (
 	defaultTTL = 2 * time.Second
 	// relist is how often all records are read again: a watch may have lost some.
 	relist = 30 * time.Second
-	// yieldTTLs is how many TTLs the decider leads the store, and up to twice as many, before it
-	// yields.
+	// yieldTTLs is the pause in TTLs between looks of a decider at the store's lead: a decider that
+	// leads the store at two looks in a row yields.
 	yieldTTLs = 3
 	// alarmLooks is how often in a TTL a controller looks whether it has something to tell the others:
 	// an alarm, or whom it reaches.

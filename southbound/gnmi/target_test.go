@@ -24,7 +24,7 @@ type target struct {
 	caps *gpb.CapabilityResponse // nil: Unimplemented
 	// takes refuses a subscription, or a Set of one path; nil: it takes all.
 	takes func(path string, mode gpb.SubscriptionMode) error
-	// serve sends what a subscription is for, until it returns.
+	// serve sends the values of a subscription until it returns.
 	serve func(l *gpb.SubscriptionList, send func(...any)) error
 
 	mu    sync.Mutex

@@ -40,7 +40,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds what takes no time but on a machine that has none.
+// patience bounds waits that are short unless the machine is overloaded.
 const patience = 30 * time.Second
 
 // recorded is a store that remembers its writes.

@@ -117,7 +117,8 @@ func newBMv2(t *testing.T) *bmv2Target {
 
 func (*bmv2Target) virtual() bool { return false }
 
-// tapped are the ports that the test holds: those of the switch, and that of its traffic manager.
+// tapped returns the ports that the test holds: the switch's ports, and the port of its traffic
+// manager.
 func tapped() []uint32 {
 	list := []uint32{p4.PfcPort}
 	for port := uint32(1); port <= ports; port++ {

@@ -173,7 +173,7 @@ func hostileHost() []scenario {
 				Dst: host(5)}, nil)},
 			ingress: drops{p4.DropReasonSourceGuard: 1},
 		},
-		// The same octets do what they are for where they belong: it is the edge that stops them.
+		// The same octets take effect from inside the fabric: the edge alone stops them.
 		{what: "data from the fabric", in: in(7, downward.onTree(data)), out: append(downward.all(data),
 			downward.passed(4, downward.onTree(data)))},
 		refuses("data from the fabric, of another outer source",

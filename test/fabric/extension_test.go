@@ -23,8 +23,8 @@ const (
 	shim6       = 140
 )
 
-// An extension is one of them, of so many octets. Those of a fragment have an offset, in units of 8
-// octets.
+// An extension is one extension header with its length in octets; fragments also have an offset in
+// units of 8 octets.
 type extension struct {
 	kind   uint8
 	octets int

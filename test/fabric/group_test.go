@@ -358,7 +358,7 @@ func (t tree) deliveredTo(port uint32, to netip.Addr, qpn uint32, p packet.RoCE)
 	return out(port, p)
 }
 
-// all is what every receiver of this node gets.
+// all returns the copies for every receiver of this node.
 func (t tree) all(p packet.RoCE) []wire {
 	var wires []wire
 	for b := range t.branches {

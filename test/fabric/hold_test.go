@@ -129,7 +129,7 @@ func reportIn(w wire) (p4.TargetFrame, p4.QueueReport, bool) {
 	return f, r, err == nil
 }
 
-// reports are those that came unasked, of an operation.
+// reports returns the unsolicited reports of an operation.
 func (h *holder) reports(op p4.TargetOp) (list []p4.QueueReport) {
 	for _, w := range h.out {
 		if f, r, ok := reportIn(w); ok && f.Op == op {
@@ -230,8 +230,8 @@ func TestIngressWatchCountsEveryPacket(t *testing.T) {
 	}
 }
 
-// TestPauseBuffer: what a paused queue holds is bounded, whether an entry says by what or not; what
-// does not fit is counted, and what is there stays in order.
+// TestPauseBuffer: a paused queue has a bound, with an entry or without; the switch counts packets
+// beyond the bound, and keeps the order of the others.
 func TestPauseBuffer(t *testing.T) {
 	for name, h := range map[string]*holder{
 		"by the configuration": newHolder(t, 3*holdOctets),

@@ -54,7 +54,7 @@ func isolatedHosts(proxies ...netip.Prefix) []*p4v1.Update {
 		notReach(0, append(slices.Clone(own), exactly(host(4)))...))
 }
 
-// datagram is a packet of one host to another.
+// datagram returns a packet between two hosts.
 func datagram(from, to uint32) packet.IPv6 {
 	return packet.IPv6{NextHeader: packet.NextHeaderUDP, HopLimit: 20, Src: host(from), Dst: host(to)}
 }

@@ -33,7 +33,7 @@ var linuxFrames = map[string]string{
 
 func linuxFrame(name string) []byte { return unhex(linuxFrames[name]) }
 
-// neighborhood is the port of that host, and what is around it.
+// neighborhood is the port of that host with its surroundings.
 type neighborhood struct {
 	port             uint32
 	host, router     packet.MAC

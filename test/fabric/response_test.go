@@ -457,7 +457,7 @@ func psnOffset() scenario {
 	return s
 }
 
-// fromScratch: what leaves has nothing of the packet that made it due.
+// fromScratch: a response takes nothing from the packet that triggered it.
 func fromScratch() scenario {
 	g := newGroup(25, 1).where(func(g *group) {
 		g.parent, g.window, g.branches[0].port = toParentEncaps, 0, 4

@@ -52,7 +52,7 @@ type target interface {
 type drops = map[p4.DropReason]int
 type events = map[p4.MtEvent]int
 
-// step is a packet and all that comes of it.
+// step is a packet with all its consequences.
 type step struct {
 	what  string
 	after time.Duration  // time that passes before; only in scenarios for virtual time

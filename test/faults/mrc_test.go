@@ -87,7 +87,7 @@ func (s *planesStory) connect() (err error) {
 	return nil
 }
 
-// planeKinds are the kinds of trouble; a seed is of the kind of its remainder.
+// planeKinds is the number of kinds of trouble; the remainder of a seed chooses its kind.
 const planeKinds = 7
 
 // planesOf is the story of a seed, ready to run.

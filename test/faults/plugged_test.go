@@ -90,7 +90,7 @@ func (s *street) run(d time.Duration) {
 	}
 }
 
-// counted is what switches have counted of neighbor discovery.
+// counted returns the switches' count of an event of neighbor discovery.
 func (s *street) counted(event p4.NdEvent) (n uint64) {
 	for _, x := range s.world.Network.Switches {
 		sw, err := s.world.Switch(x.Name)

@@ -50,7 +50,7 @@ type tenantStory struct {
 	programmed, taken, described int
 }
 
-// receiver is what a receiver of causes has heard.
+// receiver has the causes that a webhook receiver got.
 type receiver struct {
 	ids   map[string]bool
 	knows map[string]bool

@@ -142,7 +142,7 @@ func (f *fabric) used(host string) int {
 // Arrived does nothing.
 func (f *fabric) Arrived(time.Duration, *lab.Wire, []byte) {}
 
-// state is what a host is to hold: a profile to the other one, of which some values are denied.
+// state returns the state for a host: a profile to the other host, with some denied values.
 func (f *fabric) state(host string, denied ...int) *hostapi.State {
 	f.t.Helper()
 	p := &hostapi.Profile{

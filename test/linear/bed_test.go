@@ -131,7 +131,7 @@ func enter() error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return err
 	}
-	// Rules of cuts come before the table of what is here: switches and hosts are.
+	// Rules of cuts come before the local table, because switches and hosts are local.
 	return ip("link set lo up", "rule add priority 32000 lookup local", "rule del priority 0",
 		fmt.Sprintf("address add %v/%d dev lo", switchNetwork.Addr().Next(), switchNetwork.Bits()),
 		fmt.Sprintf("address add %v/32 dev lo", hostAddress))

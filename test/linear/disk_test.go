@@ -72,8 +72,8 @@ func newDisk(t *testing.T, dir string) *disk {
 	return d
 }
 
-// losePower leaves of the disk what has reached its image: what a file system had in memory and had
-// not written is lost, as with the power of a machine. Nothing may use the disk.
+// losePower keeps the data that has reached the disk's image, and loses data in the file system's
+// memory, as a power cut does. Nothing may use the disk meanwhile.
 func (d *disk) losePower() error {
 	image := filepath.Join(filepath.Dir(d.dir), "image")
 	run := func(name string, args ...string) error {

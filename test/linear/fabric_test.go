@@ -222,7 +222,7 @@ func (l *load) traffic(ctx context.Context) {
 	}
 }
 
-// state describes what has become of all that was sent.
+// state describes the fate of all sent packets.
 func (f *fabric) state() string {
 	return fmt.Sprintf("%d writes to the group; MRC done %v, %.3f of it; "+
 		"the tenant sent %d packets, %d of them did not arrive",

@@ -18,7 +18,7 @@ const (
 	stale action = "stale"
 )
 
-// outcome is what became of an operation, as its client knows it.
+// outcome is the result of an operation from its client's view.
 type outcome string
 
 const (

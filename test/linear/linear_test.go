@@ -421,7 +421,7 @@ func (s *signals) want(name string) {
 	s.names[name] = true
 }
 
-// await returns those that have shown none in time.
+// await returns the members that have shown no signal in time.
 func (s *signals) await(within time.Duration) (not []int) {
 	select {
 	case <-s.all:

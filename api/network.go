@@ -23,7 +23,7 @@ func (r Network) Intent() (version uint64, spec any) { return r.Version, r.Spec 
 // NetworkSpec is what a client describes: the same as a file of nodes and links.
 type NetworkSpec = static.Topology
 
-// NetworkStatus says which parts of a network are in force.
+// NetworkStatus lists the parts of a network in force.
 type NetworkStatus struct {
 	Conditions Conditions `json:"conditions,omitempty" doc:"Accepted, and Degraded while another source decides on links of its nodes."`
 	Links      int        `json:"links" doc:"Links of the spec, one direction each."`

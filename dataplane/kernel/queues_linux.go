@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Queues are an HTB with more tokens than a port uses, so that HTB serves the first class by
-// priority with packets. The agent knows its own HTB by the handle; a replacement gets the other
-// handle.
+// Queues are an HTB with more tokens than a port uses: HTB serves the first class by priority that
+// has packets. The agent knows its own HTB by the handle; a replacement gets the other handle.
 const (
 	ownQueues, ownQueuesTo     = 0x5757, 0x5758
 	unlimited, tokens, quantum = 400e9, 1 << 20, 1<<16 - 1 // bits a second, octets, octets

@@ -87,11 +87,11 @@ func addFabric(v *viewer, names completer, add addFunc) {
 	evs.register(c, "state", "only GOOD, ASSUMED_BAD or DENIED ones",
 		values("GOOD", "ASSUMED_BAD", "DENIED"))
 	evs.register(c, "port", "only those of this port", values())
-	add("path PROFILE EV", "Show the path of an EV, switch by switch", 2, []completion{profiles, names.evs},
+	add("path PROFILE EV", "Show the path of an EV, hop by hop", 2, []completion{profiles, names.evs},
 		func(ctx context.Context, args []string) error {
 			return object(ctx, v, path("ev-profiles", args[0], "evs", args[1], "path"), pathTable)
 		})
-	add("suspects", "List links that lose packets", 0, nil, func(ctx context.Context, _ []string) error {
+	add("suspects", "List lossy links", 0, nil, func(ctx context.Context, _ []string) error {
 		return list(ctx, v, path("suspects"), nil, suspectTable)
 	})
 	probes := filters{}

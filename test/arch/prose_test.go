@@ -29,7 +29,7 @@ const (
 )
 
 // vagueFolders are the folders above mostVague. The numbers only go down.
-var vagueFolders = map[string]float64{"api": 0.16, "clients": 0.16, "cmd": 0.19, "controller": 0.16,
+var vagueFolders = map[string]float64{"api": 0.16, "clients": 0.16, "cmd": 0.17, "controller": 0.16,
 	"dataplane": 0.16, "internal": 0.17, "lab": 0.16, "service": 0.19,
 	"southbound": 0.17, "store": 0.17, "topology": 0.17, "web": 0.19}
 

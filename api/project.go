@@ -60,8 +60,8 @@ type ProjectQuotas struct {
 	Requests *int `json:"requests,omitempty" minimum:"1" doc:"Requests a second of all its members. Default: no limit but that of each client."`
 }
 
-// ProjectMember is who may use what is a project's: one by its name, or all to whom the OpenID
-// Connect provider gives a claim of a value.
+// ProjectMember names a member of a project: one by its name, or all to whom the OpenID Connect
+// provider gives a claim of a value.
 type ProjectMember struct {
 	Way  Way    `json:"way" enum:"user,token,certificate,oidc" doc:"How it shows who it is."`
 	Name string `json:"name,omitempty" maxLength:"253" doc:"Name of the user or certificate, name by OpenID Connect, or id of the token. Absent where claim says who."`

@@ -411,8 +411,8 @@ func (w *wanted) tellCC() {
 	w.core.SetCC(all)
 }
 
-// link, node, plane and host fill in what is wanted of a link, a switch, a plane, and the ports of
-// a host.
+// link, node, plane and host fill in the requests for a link, a switch, a plane, and the ports of a
+// host.
 func (w *wanted) link(v *api.Link) {
 	a := w.admin(Target{Link: v.ID})
 	v.Version, v.Changed, v.Spec = a.Version, a.Changed, a.Spec

@@ -347,8 +347,8 @@ type Edge struct {
 // Edges are the ports that face tenants, by switch.
 type Edges map[string]map[uint32]Edge
 
-// WithEdges returns the network with ports that face tenants: what comes from
-// them is outside of the SR domain, and looked up in the tenant's VRF alone.
+// WithEdges returns the network with ports that face tenants: their packets come from outside of
+// the SR domain, and are looked up in the tenant's VRF alone.
 func (n *Network) WithEdges(e Edges) *Network {
 	with := *n
 	with.edges = e

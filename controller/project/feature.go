@@ -41,7 +41,7 @@ type decided struct{}
 
 type project = resource.Item[api.ProjectSpec, decided]
 
-// use is a resource with what its spec names.
+// use is a resource with the objects that its spec names.
 type use struct {
 	kind, name string
 	names      []api.Named

@@ -136,7 +136,7 @@ func (g *groupProgress) take(s *controller.GroupSample, fast bool) gnmi.Count {
 	return gnmi.Count{Value: g.acked, OK: known}
 }
 
-// readTunnels has the telemetry know what probes say of tunnels for PFC frames, until ctx ends.
+// readTunnels gives probe results of PFC tunnels to the telemetry, until ctx ends.
 func (p *planner) readTunnels(ctx context.Context, st *telemetry.Store) {
 	every(ctx, sampleInterval, func() {
 		samples, err := p.controller.TunnelSamples(ctx)

@@ -197,7 +197,7 @@ func (s *sessions) connect(sw string, term int64) (southbound.Conn, error) {
 	return p.Dial(ctx, sw, uint64(term)), nil
 }
 
-// follow ends the connections to owners that are none any more.
+// follow ends the connections to former owners.
 func (s *sessions) follow(v cluster.View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// inGroup has a command that is given up take along what it started.
+// inGroup has the end of a command also end its child processes.
 func inGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

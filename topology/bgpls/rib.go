@@ -613,8 +613,8 @@ func (r *rib) confirmedByAny(o *object) bool {
 	return false
 }
 
-// tick ends the waiting for peers and for what they no longer say, where its time is over, and
-// returns when it has to be called again.
+// tick ends expired waits for peers and for objects that peers no longer advertise, and returns the
+// time of the next call.
 func (r *rib) tick(now time.Time) (next time.Time, ok bool) {
 	next, ok = r.tickLosses(now)
 	for _, p := range r.peers {

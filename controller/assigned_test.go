@@ -18,7 +18,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// bare is what a project has of one thing alone.
+// bare returns the spec of a project with one thing alone.
 func bare(edit func(*api.ProjectSpec)) (s api.ProjectSpec) {
 	edit(&s)
 	return s
@@ -293,7 +293,7 @@ func TestEachQuota(t *testing.T) {
 			}
 		}
 	}
-	// Receivers of a group that is there count once.
+	// Receivers of an existing group count once.
 	c := twoProjects(t)
 	s := acmeSpec()
 	s.Quotas.Receivers = n(5)
@@ -325,8 +325,8 @@ func TestEachQuota(t *testing.T) {
 	}
 }
 
-// TestMostProjects: as many projects as there may be, and no more; those that are there still
-// change.
+// TestMostProjects: clients can create projects up to the limit; at the limit existing projects
+// still change.
 func TestMostProjects(t *testing.T) {
 	c := pfcCore(t, nil)
 	for i := range project.MaxProjects {

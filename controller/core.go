@@ -299,7 +299,7 @@ func (c *Core) SwitchDisconnected(name string, why error) {
 	c.settle()
 }
 
-// Done takes the outcome of a task. One that is not awaited any more is ignored.
+// Done takes the outcome of a task. Done ignores an outcome that the core no longer awaits.
 func (c *Core) Done(r reconcile.Result) {
 	switch c.events.Done(r) {
 	case reconcile.Unawaited:
@@ -333,7 +333,7 @@ func (c *Core) switchEvent(sw string, e feature.SwitchEvent) {
 	}
 }
 
-// settle computes what follows from what has changed, until nothing does.
+// settle computes the consequences of changes, until nothing changes any more.
 func (c *Core) settle() {
 	for more := true; more; {
 		if c.env.Renew {
@@ -447,7 +447,7 @@ func (c *Core) Ready(n uint64) Ready {
 	return r
 }
 
-// Worked takes the outcome of one of the Work of Ready.
+// Worked takes the outcome of a Work of Ready.
 func (c *Core) Worked(then func()) {
 	then()
 	c.settle()

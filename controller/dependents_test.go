@@ -15,8 +15,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestDependents: what jobs depend on is found once for a job, and again in another fabric when it
-// is read; what is not known any more stays; a job that is gone is not there.
+// TestDependents: the core computes the dependencies of a job once, and anew at a reading in a new
+// fabric. Unknown dependencies stay, and removed jobs leave nothing behind.
 func TestDependents(t *testing.T) { synctest.Test(t, dependents) }
 
 func dependents(t *testing.T) {

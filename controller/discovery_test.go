@@ -270,7 +270,7 @@ func TestDiscoveryAges(t *testing.T) {
 	})
 }
 
-// TestDiscoveryPortDown: a port that is reported down has no neighbor.
+// TestDiscoveryPortDown: a port reported as down has no neighbor.
 func TestDiscoveryPortDown(t *testing.T) {
 	w := cabled(t, false, 1)
 	up := map[uint32]bool{1: false, 2: true}

@@ -42,7 +42,7 @@ var PFCNetwork = pfcNetwork
 // InventoryOf returns the inventory of a core.
 func InventoryOf(c *Core) *inventory.Inventory { return c.env.Inventory() }
 
-// PutGroupAlone puts a group without what projects say of it.
+// PutGroupAlone puts a group without the rules of projects.
 func (c *Core) PutGroupAlone(
 	name string, spec api.MulticastGroupSpec, pre resource.Precondition,
 ) error {

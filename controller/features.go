@@ -28,8 +28,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// This file is the only one that makes features. What hands on the kinds of resources (handle.go,
-// the API, its client and the command line) names those.
+// This file is the only one that makes features. handle.go, the API, its client and the command
+// line name kinds of resources instead.
 
 // compose makes the features. Those that others rest on come first.
 func (c *Core) compose() (err error) {
@@ -173,7 +173,7 @@ func (c *Core) Notifications() resource.Resources[api.NotificationSpec, api.Noti
 	return c.told.Notifications()
 }
 
-// JobDemand returns what follows from a job. The error of one that there is not is an *api.Error.
+// JobDemand returns what follows from a job. The error for an unknown job is an *api.Error.
 func (c *Core) JobDemand(name string) (*job.Demand, error) {
 	t, err := c.jobs.Task(name)
 	return t.Demand, err

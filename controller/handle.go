@@ -26,7 +26,8 @@ var ofProjects = map[resource.Kind]string{
 	job.Kind.Record: project.Jobs, leases.Kind.Record: project.Leases,
 }
 
-// Allow implements feature.Whole. What a spec names must be of the resource's project.
+// Allow implements feature.Whole. The things that a spec names must belong to the resource's
+// project.
 func (w whole) Allow(k resource.Kind, name string, spec any, pre resource.Precondition) error {
 	if of := ofProjects[k]; of != "" && of != project.SRv6Policies {
 		return w.core.projects.Check(of, name, naming(spec), pre)
@@ -64,7 +65,7 @@ type handle[S any, R api.Intended] struct {
 	more *more[R]
 }
 
-// more is what a kind has beside what all kinds have.
+// more has the parts that only some kinds have.
 type more[R any] struct {
 	// asks answers the questions of the kind; nil: it has none.
 	asks func(

@@ -16,15 +16,15 @@ func (c *Controller) known(ctx context.Context, names ...string) ([]job.Known, e
 	})
 }
 
-// AskJobs asks for what is known of jobs, read anew. The answer, a []job.Known of those that are
-// there, comes under the id.
+// AskJobs asks for new readings of jobs. The answer, a []job.Known of the existing jobs, comes
+// under the id.
 func (c *Core) AskJobs(names []string) (id uint64) {
 	id = c.jobs.Ask(names)
 	c.settle()
 	return id
 }
 
-// knownOf is known of a job. The error of one that there is not is an *api.Error.
+// knownOf is known of a job. The error for an unknown job is an *api.Error.
 func (c *Controller) knownOf(ctx context.Context, name string) (k job.Known, err error) {
 	all, err := c.known(ctx, name)
 	switch {
@@ -37,7 +37,7 @@ func (c *Controller) knownOf(ctx context.Context, name string) (k job.Known, err
 	return k, first(stopped, err)
 }
 
-// racks returns the ranks of a job by rack. The error of one that there is not is an *api.Error.
+// racks returns the ranks of a job by rack. The error for an unknown job is an *api.Error.
 func (c *Controller) racks(ctx context.Context, name string) (r api.JobRacks, err error) {
 	k, err := c.knownOf(ctx, name)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Controller) racks(ctx context.Context, name string) (r api.JobRacks, er
 	return ready.Racks(name, k.Facts), nil
 }
 
-// readiness judges a job now. The error of one that there is not is an *api.Error.
+// readiness judges a job now. The error for an unknown job is an *api.Error.
 func (c *Controller) readiness(
 	ctx context.Context, name string,
 ) (r api.JobReadiness, err error) {

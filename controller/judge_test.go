@@ -95,8 +95,8 @@ func newJobStory(t *testing.T) *jobStory {
 	return s
 }
 
-// TestJobsSettle: the core judges a job on each reading since its last change. A job that has ended
-// is done when a reading shows that hosts hold what they were told.
+// TestJobsSettle: the core judges a job on each reading since its last change. An ended job is done
+// when a reading shows that hosts hold their states.
 func TestJobsSettle(t *testing.T) {
 	s := newJobStory(t)
 	s.put(api.JobPlaced)

@@ -295,7 +295,7 @@ func (h *leaseHistory) pass(d time.Duration) {
 	h.core.Ready(0)
 }
 
-// tell has the core know the fabric as it is.
+// tell gives the present fabric to the core.
 func (h *leaseHistory) tell() {
 	h.fabric.tell(h.core)
 	h.core.settle()

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/controller/plan/node"
 )
 
-// SwitchModel returns what a switch of the inventory is. The error is an *api.Error.
+// SwitchModel returns the model of a switch of the inventory. The error is an *api.Error.
 func (c *Core) SwitchModel(name string) (api.SwitchModel, error) {
 	sw := c.env.Inventory().Switch(name)
 	if sw == nil {

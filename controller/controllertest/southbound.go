@@ -15,8 +15,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// Southbound is the seam to a set of Devices, each of which is up until
-// Disconnect. The zero value has none.
+// Southbound is the seam to a set of Devices, each up until Disconnect. The zero value has no
+// Device.
 type Southbound struct {
 	// mu guards the fields below it, and the devices.
 	mu       sync.Mutex

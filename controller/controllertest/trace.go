@@ -19,9 +19,8 @@ type Network struct {
 // maxCopies ends a loop.
 const maxCopies = 10000
 
-// Copies follows a packet that a source sends to a proxy address, in
-// provisioned mode, and returns how many copies of it each receiver gets. What
-// is lost on the way is in lost.
+// Copies follows a packet that a source sends to a proxy address, in provisioned mode, and returns
+// the number of copies for each receiver. lost names the copies lost on the way.
 func (n *Network) Copies(
 	sw string, port uint32, source, proxy netip.Addr,
 ) (copies map[netip.Addr]int, lost []string) {

@@ -174,7 +174,7 @@ func (f *Feature) hears() bool {
 	return false
 }
 
-// SetPorts replaces what a switch reports of its ports. A port that is down has no neighbor.
+// SetPorts replaces the port states that a switch reports. A port that is down has no neighbor.
 func (f *Feature) SetPorts(sw string, up map[uint32]bool) {
 	if !f.env.Switches.Exists(sw) {
 		return

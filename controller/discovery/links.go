@@ -73,7 +73,7 @@ func (f *Feature) readAdvertised() {
 	})
 }
 
-// makeSources makes the sources of the topology of what is heard.
+// makeSources makes topology sources from the frames heard.
 func (f *Feature) makeSources() {
 	confirmed, found := topology.NewBuilder(), topology.NewBuilder()
 	arrivals := f.arrivals()

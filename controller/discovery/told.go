@@ -27,8 +27,8 @@ func (f *Feature) SetNeighbors(sw string, heard southbound.Neighbors) {
 	f.change()
 }
 
-// eachTold calls do with each port at which a switch without P4 hears one of the inventory. The
-// port of to is 0 when it is not known.
+// eachTold calls do for each port at which a switch without P4 hears a switch of the inventory. The
+// port of to is 0 if unknown.
 func (f *Feature) eachTold(do func(at, to end)) {
 	for name, st := range f.switches {
 		sw := f.env.Net.Switch(name)

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// View is what the core of an MRC fabric knows at one time. A View does not change.
+// View is the state of an MRC fabric at one time. A View is immutable.
 type View struct {
 	// Revision grows with every view of a core, from 1.
 	Revision uint64
@@ -21,7 +21,7 @@ type View struct {
 	// Wiring compares equal in the views of the same hosts, switches and links, whether up or down;
 	// nil: they are not known.
 	Wiring any
-	// Losses has what jobs lose without parts of the fabric; nil: it is not known, and NoLosses has
+	// Losses computes the losses of jobs without parts of the fabric; nil: unknown, and NoLosses has
 	// the reason.
 	Losses   Losses
 	NoLosses string
@@ -46,8 +46,8 @@ type Losses interface {
 	Links(o api.MaintenanceObject) (links []topology.LinkID, node topology.NodeID)
 }
 
-// Wants is what the core of the switches wants of the core of an MRC fabric. Wants does not change:
-// a newer one replaces it.
+// Wants has the requests of the switch core to the core of an MRC fabric. Wants is immutable: newer
+// Wants replace it.
 type Wants struct {
 	// Seq grows with every Wants of a core, from 1.
 	Seq uint64
@@ -77,7 +77,7 @@ func (w *Wants) Talk() []*ready.Need {
 	return out
 }
 
-// Reading is what is known of what a job depends on. It does not change.
+// Reading has the known state of a job's dependencies. A Reading is immutable.
 type Reading struct {
 	Need *ready.Need
 	// Wants is the Seq of the newest Wants that were in force when the reading began.

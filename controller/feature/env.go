@@ -33,7 +33,7 @@ type Env struct {
 	Switches reconcile.State
 	// Versions are those of all resources.
 	Versions *resource.Versions
-	// Underlay is the feature that the others rest on.
+	// Underlay is the feature below all other features.
 	Underlay Underlay
 	// Whole is the controller; nil: features are alone.
 	Whole Whole

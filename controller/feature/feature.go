@@ -46,8 +46,8 @@ type Feature interface {
 
 // Records returns what the store must keep of a feature.
 type Records interface {
-	// Load takes a record of an earlier controller; ok is false when it is none of the
-	// feature's. All records are loaded before Start.
+	// Load takes a record of an earlier controller; ok is false for records of other features. The
+	// core loads all records before Start.
 	Load(r store.Record) (ok bool, err error)
 	// Start reports that all records have been loaded.
 	Start()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBGPPeers: what is wrong with a peer is said of the field.
+// TestBGPPeers: an error about a peer names the field.
 func TestBGPPeers(t *testing.T) {
 	for peer, want := range map[string]string{
 		`password: x, nodes: ["10.0.0.6", "64512:*"], limits: {links: 5}`: "",

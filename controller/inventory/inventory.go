@@ -233,7 +233,7 @@ func (h *Host) AllPorts() []uint32 {
 // MAC is an Ethernet address as text, "02:00:00:00:00:01".
 type MAC packet.MAC
 
-// Topology defines what is known of the topology without BGP-LS.
+// Topology describes the topology known without BGP-LS.
 type Topology struct {
 	File string `yaml:"file" doc:"a file of nodes and links ([Topology](#topology)), read at the start" default:"none"`
 	API  bool   `yaml:"api" doc:"the topology may come from [networks of the API](api.md#networks) alone: neither BGP-LS nor a file is required" default:"false"`

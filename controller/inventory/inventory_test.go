@@ -62,7 +62,7 @@ func TestLoad(t *testing.T) {
 	if h := inv.Host(inv.Hosts[0].Address); h == nil || h.AllPorts()[0] != 1 {
 		t.Errorf("host: %+v", h)
 	}
-	// What the text leaves out keeps its default, also beside what it gives.
+	// Fields that the text leaves out keep their defaults, also beside given fields.
 	if inv.Defaults.CNPWindow.D() != 50*time.Microsecond || inv.Defaults.CNPLimit != 256 ||
 		inv.Limits.Groups != 1024 ||
 		inv.Intervals.Drain != 0 || inv.Intervals.RetryMin.D() != 100*time.Millisecond ||

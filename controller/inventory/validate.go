@@ -27,7 +27,7 @@ const (
 	maxSample = time.Hour
 )
 
-// Fault is one thing that is wrong with an inventory.
+// Fault is one error of an inventory.
 type Fault struct {
 	Field   string // "switches[2].mac"
 	Line    int    // of the YAML text, 0 when there is none
@@ -41,7 +41,7 @@ func (f Fault) Error() string {
 	return f.Field + ": " + f.Message
 }
 
-// Faults is everything that is wrong with an inventory.
+// Faults has all errors of an inventory.
 type Faults []Fault
 
 func (f Faults) Error() string {

@@ -214,7 +214,7 @@ func Naming(spec any) any {
 	return out
 }
 
-// placesField is the field that has where the ranks are.
+// placesField returns the name of the field with the places of ranks.
 func placesField(s *api.JobSpec) string {
 	if len(s.Ranks) > 0 {
 		return "spec.ranks"

@@ -18,7 +18,7 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// decided is what the feature made of a job. What JSON leaves out follows from the rest, or is
+// decided has the decisions about a job. Fields outside of JSON follow from the others, or are
 // reported anew.
 type decided struct {
 	// Renewed is when the lease was renewed last; Ended: it has ended since.
@@ -30,11 +30,11 @@ type decided struct {
 	since     uint64 // [fabricview.Job.Since]
 }
 
-// judged is the last readiness of a job, of a version of it.
+// judged is the last readiness of a job, for one version of its spec.
 type judged struct {
 	version uint64
 	api.JobReadiness
-	// behind: hosts that are connected do not hold all that they were told.
+	// behind: connected hosts lack parts of their state.
 	behind  bool
 	since   time.Time // of Go
 	reading *fabricview.Reading
@@ -99,8 +99,8 @@ func (f *Feature) SetNetwork() {
 	f.change()
 }
 
-// plan works out the demand of a job. The record of an earlier controller may have what this one
-// refuses: such a job needs nothing, and is not ready.
+// plan works out the demand of a job. The record of an earlier controller may contain a spec that
+// this controller refuses: such a job needs nothing, and is not ready.
 func (f *Feature) plan(j *item) {
 	d, err := newDemand(&j.Spec, func(name string) *inventory.Host { return f.nics[name] })
 	if err != nil {
@@ -155,7 +155,7 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Task is a job whose readiness is asked for.
+// Task is a request for the readiness of a job.
 type Task struct {
 	Name    string
 	Version uint64
@@ -165,7 +165,7 @@ type Task struct {
 	Last     *api.JobReadiness
 	Priority int
 	Running  bool
-	// Ends is when its lease ends unless it is renewed; zero: never.
+	// Ends is the end of the job's lease without a renewal; zero: never.
 	Ends time.Time
 	// Over: the job has ended, and hosts may still hold what followed from it.
 	Over bool

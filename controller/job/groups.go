@@ -39,8 +39,8 @@ const groupsAgain = 2 * time.Second
 // grouping are the groups of all jobs.
 type grouping struct {
 	made Groups
-	// due: what jobs want may have changed. again is when those are tried again that cannot be made;
-	// 0: there are none.
+	// due: the wishes of jobs may have changed. again is the time of the next attempt for refused
+	// groups; 0: none.
 	due   bool
 	again time.Duration
 	// of are the groups that jobs want, by job.
@@ -187,7 +187,8 @@ func (g *grouping) match(all []*wanted, made []Group) map[string][]string {
 	return users
 }
 
-// make makes a group that is wanted and not there, or another one; changed reports whether.
+// make creates a wanted group that is missing, or replaces a different group; changed reports
+// whether make changed anything.
 func (g *grouping) make(w *wanted, all []*wanted) (changed bool) {
 	if w.waits != "" || w.held {
 		return false

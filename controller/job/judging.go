@@ -14,7 +14,7 @@ import (
 // judged at each reading.
 const judgeEvery = 500 * time.Millisecond
 
-// judging is what is under way of judgements, and of questions.
+// judging has the pending judgements and questions.
 type judging struct {
 	// Others returns further obstacles of a job, with the known facts of the fabric.
 	Others func(t *Task, fabric *ready.Fabric) []ready.Other
@@ -26,7 +26,7 @@ type judging struct {
 	asked []question
 }
 
-// question asks for the facts of jobs; the answer follows newer readings of all of them.
+// question asks for the facts of jobs; the answer waits for newer readings of all these jobs.
 type question struct {
 	id    uint64
 	names []string
@@ -69,7 +69,7 @@ func (f *Feature) due(j *item) (r *fabricview.Reading, due bool) {
 	return r, r == nil && f.env.Now >= last.at+judgeEvery
 }
 
-// Work judges the jobs that are to be judged now; nil: there are none, or some are being judged.
+// Work judges the due jobs; nil: no job is due, or a judgement is running.
 func (f *Feature) Work() feature.Work {
 	if f.under || f.seen == f.env.Fabric && !f.fresh && (f.again == 0 || f.env.Now < f.again) {
 		return nil
@@ -116,7 +116,7 @@ func behind(f *ready.Facts) bool {
 	})
 }
 
-// knownOf returns what is known of what a job depends on.
+// knownOf returns the known state of a job's dependencies.
 func (f *Feature) knownOf(j *item, r *fabricview.Reading, switches map[string]ready.Fact) Known {
 	t := task(j)
 	facts := &ready.Facts{At: f.env.Wall(), Need: &ready.Need{}}

@@ -36,12 +36,12 @@ type Names struct {
 	Short, Shorts string
 }
 
-// About is what is known of a kind without its types.
+// About describes a kind without its types.
 type About struct {
 	Names
-	// Prefix is what the keys of the records begin with; it ends in "/". "": the store has none.
+	// Prefix is the prefix of the records' keys; it ends in "/". "": no records.
 	Prefix string
-	// Heading is that of the operations in the document of the API.
+	// Heading is the heading of the operations in the document of the API.
 	Heading string
 	// Reads and Writes are the scopes of the operations. With TenantRead and TenantWrite, a member of
 	// a project may read and write the resources of the project.
@@ -54,8 +54,8 @@ type About struct {
 	Verbs Verbs
 	// At is the path of a resource in the API; "": the collection, and the name.
 	At string
-	// Address is a struct whose fields are the parameters of At: with slashes in between they are the
-	// name. nil: the name is the one parameter.
+	// Address is a struct whose fields are the parameters of At: joined by slashes they are the name.
+	// nil: the name is the one parameter.
 	Address any
 	// Filter is the type, of package api, by which lists are filtered: its fields are parameters of
 	// the query. nil: there is none.
@@ -63,7 +63,7 @@ type About struct {
 	// Form is how the name of a resource is made of the parameters of At: "SWITCH/PORT"; "": a name is
 	// the one parameter.
 	Form string
-	// Help is what the resources are, in the help of the command line: "jobs: where their ranks are".
+	// Help describes the resources in the help of the command line: "jobs: where their ranks are".
 	// Default: Nouns, and Form.
 	Help string
 	// Events are the families of the events about a resource.
@@ -340,7 +340,7 @@ func (k *Kind) WithChanges(view any, changes []api.SwitchChange, takes []api.Tak
 	return v.Interface()
 }
 
-// Hidden returns a resource without what it tells of others.
+// Hidden returns a resource without its facts about other projects.
 func (k *Kind) Hidden(view any) any {
 	if k.hide == nil {
 		return view

@@ -96,7 +96,7 @@ func TestWithChanges(t *testing.T) {
 	}
 }
 
-// TestHidden: a kind hides what it says of others in a copy.
+// TestHidden: a kind hides facts about other projects, in a copy.
 func TestHidden(t *testing.T) {
 	k := kind.New[api.TenantSpec, api.Tenant](tenants.About)
 	k = kind.Hiding(k, func(v *api.Tenant) { v.Status.VRF = 0 })

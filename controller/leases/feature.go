@@ -30,7 +30,7 @@ const followEvery = 250 * time.Millisecond
 // keepEnded is how long a lease remains readable after its end, to let its client read why.
 const keepEnded = time.Hour
 
-// decided is what the feature made of a lease.
+// decided has the decisions about a lease.
 type decided struct {
 	Granted time.Time `json:"granted,omitzero"`
 	// Has is what the ledger has; nil: the lease has ended.
@@ -56,7 +56,7 @@ type Feature struct {
 	known   *inventory.Inventory
 	removed []string
 
-	// Terms returns what the project of a lease may have; nil: everything.
+	// Terms returns the bounds of a lease's project; nil: none.
 	Terms func(name string) Terms
 	// Project returns the project of a resource by its name; nil: all are of one.
 	Project func(name string) string
@@ -65,13 +65,14 @@ type Feature struct {
 	running []*running
 }
 
-// Terms are what the project of a lease may have.
+// Terms has the bounds of a lease's project.
 type Terms struct {
 	Project   string // "": there is none, and the rest does not count
 	Exclusive bool
 	Priority  int
 	Longest   time.Duration
-	// Links are those that it may hold beside its other leases; nil: any number.
+	// Links is the number of links that the lease may hold, beside the project's other leases; nil:
+	// any number.
 	Links *int
 }
 
@@ -213,7 +214,7 @@ func (f *Feature) setLinks() {
 	f.ledger.SetEnds(ends)
 }
 
-// settle has the ledger act on what has changed.
+// settle gives the changes to the ledger.
 func (f *Feature) settle() {
 	if f.network == nil {
 		f.took(f.ledger.Expire(f.env.Wall()))

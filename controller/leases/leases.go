@@ -94,7 +94,7 @@ func (f *Feature) amend(old, j *item) error {
 	return nil
 }
 
-// check returns what of a lease its project may not have.
+// check returns an error if a lease exceeds its project's bounds.
 func (t *Terms) check(s *api.PathLeaseSpec) error {
 	if t.Project == "" {
 		return nil
@@ -310,7 +310,7 @@ func (f *Feature) linkName(id topology.LinkID) string {
 	return "link " + f.env.Net.Snapshot.LinkName(id)
 }
 
-// nodeName returns what a node shows as its name.
+// nodeName returns the displayed name of a node.
 func (f *Feature) nodeName(id topology.NodeID) string {
 	if n := f.env.Net.Snapshot.Node(id); n != nil {
 		return n.DisplayName()

@@ -12,7 +12,7 @@ import (
 type Job struct {
 	Name  string
 	Pairs int // of racks
-	// Fabric is what is known of what the job depends on; nil: nothing is.
+	// Fabric has the known state of the job's dependencies; nil: unknown.
 	Fabric *ready.Fabric
 }
 
@@ -111,7 +111,7 @@ func (f *Feature) findRunning() {
 	f.running = now
 }
 
-// Exclusive reports whether there are exclusive leases that have not ended.
+// Exclusive reports whether any exclusive lease has not ended.
 func (f *Feature) Exclusive() bool {
 	return slices.ContainsFunc(f.All.All(), func(j *item) bool {
 		return j.Decided.Has != nil && j.Decided.Has.Sharing == lease.Exclusive

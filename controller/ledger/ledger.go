@@ -32,7 +32,7 @@ type Options struct {
 	Store store.Store
 	// Start is when the clock of the core began.
 	Start time.Time
-	// Versions are those of the resources of the core.
+	// Versions has the versions of the core's resources.
 	Versions *resource.Versions
 	// Current, when not nil, returns why this process may not speak for the store any more. It is
 	// asked when an answer is ready.
@@ -61,8 +61,7 @@ type Core interface {
 type Step struct {
 	// Saves are kept, in one write with the records of the changes that clients have made.
 	Saves []store.Op
-	// Now does at once what rests on what is kept already; goroutines that it starts in g end with
-	// ctx. An error ends the owner.
+	// Now acts at once on stored records; its goroutines in g end with ctx. An error ends the owner.
 	Now func(ctx context.Context, g *errgroup.Group) error
 	// Then does what may rest on Saves, when these are kept with all before: never after a write that
 	// failed. The ledger hands out Events at the same time. After a failure it still hands out Events
@@ -164,9 +163,9 @@ func (l *Ledger) kept() uint64 {
 	return n
 }
 
-// release does everything whose writes the store has. When a write has failed, it is not known
-// whether the store has what clients want: events about that are left out, and others are handed
-// out.
+// release does everything whose writes the store has. After a failed write nobody knows whether the
+// store has the clients' changes: release leaves out events about these changes, and hands out
+// others.
 func (l *Ledger) release() {
 	n, failed := l.writer.Kept(), l.writer.Err() != nil
 	for len(l.held) > 0 {
@@ -329,8 +328,8 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 	}
 }
 
-// handOut returns when what rests on what is kept has been handed out. Where ctx or the owner ends
-// before, nothing of the core is handed out any more, and the change is kept all the same.
+// handOut returns after the consequences of stored records have been handed out. If ctx or the
+// owner ends before, the core hands out nothing more, and the store keeps the change all the same.
 func (l *Ledger) handOut(ctx context.Context) { _ = l.Do(ctx, func() {}) }
 
 // Unknown returns the error of a change that gave a resource a version, for a client: it says how

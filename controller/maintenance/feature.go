@@ -1,7 +1,7 @@
 // Package maintenance has the windows of time in which parts of an MRC fabric are not used.
 //
 // It keeps the resources, and reports which objects are to be drained now ([Feature.Held]). The
-// views of the MRC fabric say how far that is, and what jobs lose (feature.Env.Fabric).
+// views of the MRC fabric have the progress of drains, and the losses of jobs (feature.Env.Fabric).
 package maintenance
 
 import (
@@ -44,7 +44,7 @@ type Look struct {
 type Jobs interface {
 	// Generation grows when a job changes.
 	Generation() uint64
-	// Concerns returns the jobs that have not ended, without what they lose.
+	// Concerns returns the jobs that have not ended, without their losses.
 	Concerns() []Concern
 }
 

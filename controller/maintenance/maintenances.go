@@ -150,7 +150,7 @@ func (f *Feature) objects(m *item, s *api.MaintenanceStatus) (refused []string) 
 	return refused
 }
 
-// somePairs and someNICs bound what a status has of what a job loses.
+// somePairs and someNICs bound the losses of a job listed in a status.
 const (
 	somePairs = 16
 	someNICs  = 5

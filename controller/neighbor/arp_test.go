@@ -12,7 +12,7 @@ var (
 	arpSwitch = packet.MAC{2, 0, 0, 0, 0xaa, 1}
 )
 
-// TestARPClaims: what a frame of ARP claims is what neighbor discovery would.
+// TestARPClaims: an ARP frame makes the same claim as the equivalent neighbor discovery message.
 func TestARPClaims(t *testing.T) {
 	a, b := netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("10.0.0.1")
 	none := netip.IPv4Unspecified()

@@ -93,7 +93,7 @@ type wanted struct {
 	gap  time.Duration
 }
 
-// telling is what an event says of a port.
+// telling has an event's facts about a port.
 type telling struct {
 	at  At
 	why Refusal
@@ -161,7 +161,7 @@ func (f *Feature) SetNetwork() {
 	f.follow()
 }
 
-// SetPorts replaces what a switch reports of its ports.
+// SetPorts replaces the port states that a switch reports.
 func (f *Feature) SetPorts(sw string, up map[uint32]bool) {
 	if !f.env.Switches.Exists(sw) {
 		return

@@ -146,7 +146,7 @@ func (s *street) bind(at At, mac packet.MAC, a netip.Addr) {
 	s.has("bound", a, at, mac)
 }
 
-// has compares where the network that is planned has an address.
+// has compares the place of an address in the planned network.
 func (s *street) has(what string, a netip.Addr, at At, mac packet.MAC) {
 	s.Helper()
 	h := s.env.Net.Host(a)
@@ -406,8 +406,8 @@ func TestInventoryBeforeLearning(t *testing.T) {
 }
 
 // TestConfiguredLater: a learned host whose MAC the configuration has later is not gone: its
-// binding ends without an event, the host stays as it was and is no longer asked for. One that the
-// configuration has elsewhere is gone, for that reason.
+// binding ends without an event, the host stays as it was and is no longer asked for. A host that
+// the configuration places elsewhere is gone, for that reason.
 func TestConfiguredLater(t *testing.T) {
 	a := addr("2001:db8:0:8::5")
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ import (
 // its first a slash and their number, from 2.
 const recordPrefix = "neighbors/"
 
-// record is what the store keeps of a binding.
+// record is a binding in the store.
 type record struct {
 	Switch string    `json:"switch"`
 	Port   uint32    `json:"port"`
@@ -63,7 +63,7 @@ func (f *Feature) Load(r store.Record) (ok bool, err error) {
 	return true, nil
 }
 
-// Start implements feature.Feature. What was bound is so from the first plan on.
+// Start implements feature.Feature. Stored bindings hold from the first plan on.
 func (f *Feature) Start() {
 	for _, t := range f.tables {
 		t.Take()

@@ -58,7 +58,7 @@ const (
 var Refusals = []Refusal{RefusedGateway, RefusedSID, RefusedFabric, RefusedForeign, RefusedOwned,
 	RefusedInUse, RefusedLimit, RefusedNotGiven}
 
-// Rules are what a [Table] asks of its network.
+// Rules has the questions of a [Table] to its network.
 type Rules interface {
 	// Refuses returns why a port may not have an address, "" when it may.
 	Refuses(at At, a netip.Addr) Refusal
@@ -285,7 +285,7 @@ func (t *Table) first(now time.Duration, c Claim) {
 	}
 }
 
-// again takes what the port says that has the address.
+// again takes a repeated claim of the port that has the address.
 func (t *Table) again(now time.Duration, b *Binding, c Claim) {
 	b.Seen = now
 	if b.phase == moving {

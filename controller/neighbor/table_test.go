@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// fakeRules are those of ports that share a prefix.
+// fakeRules are the rules of ports with one prefix.
 type fakeRules struct {
 	refuses map[netip.Addr]Refusal
 	others  []At
@@ -110,7 +110,7 @@ func TestFirstCome(t *testing.T) {
 	alone.at("alone", p1, m1)
 }
 
-// TestSomebodyElse: what is tentative is bound to the port that advertises it.
+// TestSomebodyElse: a tentative address is bound to the port that advertises it.
 func TestSomebodyElse(t *testing.T) {
 	b := newBed(t, p1, p2)
 	b.claim(p1, m1, Detects)

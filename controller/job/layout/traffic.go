@@ -172,8 +172,8 @@ func setsOf(n int, sets []Set, side func(*Set) []int32) [][]int32 {
 func senders(s *Set) []int32   { return s.From }
 func receivers(s *Set) []int32 { return s.To }
 
-// All yields every pair once, ascending: those of sets too, whose number is the square of their
-// size.
+// All yields every pair once, ascending: also the pairs of sets, whose number is the square of the
+// set's size.
 func (t *Traffic) All() iter.Seq[Pair] {
 	return func(yield func(Pair) bool) {
 		in := setsOf(len(t.Points), t.Sets, senders)
@@ -210,8 +210,8 @@ func (t *Traffic) All() iter.Seq[Pair] {
 // Peers is how many others a point sends to and receives from.
 type Peers struct{ Send, Receive int }
 
-// Peers returns those of each point, by its index. Its time grows with the points, not with the
-// pairs of sets, where points are in few different combinations of sets.
+// Peers returns the peers of each point, by index. If points are in few combinations of sets, its
+// time grows with the points, not with the pairs of sets.
 func (t *Traffic) Peers() []Peers {
 	backwards := make([]Pair, len(t.Pairs))
 	for i, p := range t.Pairs {

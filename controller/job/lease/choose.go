@@ -242,7 +242,7 @@ type Refusal struct {
 	Free             time.Time
 	Job              string // that would be without a path, of Needed
 	Links, MostLinks int    // that it would hold, and may, of Beyond
-	// Paths and Disjointness are what is wanted, of NotApart.
+	// Paths and Disjointness of the request, for NotApart.
 	Paths        int
 	Disjointness Disjointness
 }
@@ -410,7 +410,7 @@ func (d *Ledger) lastFree(l *Lease, links []topology.LinkID, now *search,
 	return last, free, ok
 }
 
-// ends returns the ends of the holders of a link that have one.
+// ends returns the end times of a link's holders, without unlimited holders.
 func (a *account) ends() []time.Time {
 	var out []time.Time
 	for l := range a.held {

@@ -179,7 +179,7 @@ type Lease struct {
 	held map[topology.LinkID]uint64 // what the ledger has booked for it
 }
 
-// Taker is a lease that has taken links from another one.
+// Taker is a lease that has taken links from another lease.
 type Taker struct {
 	Name     string
 	Priority int
@@ -188,7 +188,7 @@ type Taker struct {
 // Links returns how many links a lease has on its paths.
 func (l *Lease) Links() int { return len(demand(l.Paths, l.Bandwidth)) }
 
-// clone returns a copy whose lists are its own, without what is booked.
+// clone returns a copy with lists of its own, without bookings.
 func (l *Lease) clone() Lease {
 	out := *l
 	out.held = nil

@@ -46,7 +46,7 @@ func request(name string, change func(*Request)) Request {
 	return r
 }
 
-// grant requests a lease that has to be granted.
+// grant requests a lease, and fails the test unless it is granted.
 func grant(t *testing.T, d *Ledger, now time.Time, r Request) Lease {
 	t.Helper()
 	l, err := d.Request(now, r)

@@ -250,7 +250,7 @@ func TestPreemptedMoves(t *testing.T) {
 	if changes := d.Settle(start); len(changes) != 0 {
 		t.Errorf("%+v after an attempt", changes)
 	}
-	// The other plane is taken: the one that "low" has is the only one that is left.
+	// The other plane is taken: only the plane that "low" holds is left.
 	grant(t, d, start, request("other", func(r *Request) {
 		r.Priority, r.Bandwidth = 9, 50*gbit
 	}))

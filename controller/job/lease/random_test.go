@@ -391,7 +391,7 @@ func (h *history) refused(r *Request, refusal *Refusal, others []Lease) {
 	}
 }
 
-// any returns a random lease of those there are; false: there is none.
+// any returns a random existing lease; false: none exists.
 func (h *history) any() (string, bool) {
 	names := slices.Sorted(maps.Keys(h.alive))
 	if len(names) == 0 {

@@ -28,7 +28,7 @@ type Fact struct {
 // IsGood returns a fact that is Good.
 func IsGood() Fact { return Fact{State: Good} }
 
-// Need is what a job depends on, as the inventory has it. It does not change.
+// Need has a job's dependencies in terms of the inventory. A Need is immutable.
 type Need struct {
 	// NICs are the NICs by rank, as hosts of the inventory. Hosts are those that the job names, by
 	// rank.
@@ -42,15 +42,15 @@ type Need struct {
 	Hints []hostapi.QPHints
 }
 
-// Facts are all that is known of what a job depends on.
+// Facts has the known state of all dependencies of a job.
 type Facts struct {
 	// At is when the facts were read.
 	At   time.Time
 	Need *Need
-	// Fabric has what the controller of the MRC fabric knows.
+	// Fabric has the state of the MRC fabric.
 	Fabric Fabric
-	// Switches has the switches that the controller programs, by name: whether they hold everything
-	// that they should. A switch that is not in it is programmed by others.
+	// Switches has the switches that the controller programs, by name: whether they hold all their
+	// entries. Other systems program switches that are not in the map.
 	Switches map[string]Fact
 	// Others are facts of other kinds: windows of maintenance and leases.
 	Others []Other
@@ -70,14 +70,14 @@ type Other struct {
 
 // Fabric holds the facts about the MRC fabric that a job depends on.
 type Fabric struct {
-	// Known reports whether there is a fabric whose topology is in sync; else Fact.Why has the reason,
-	// and the rest is empty.
+	// Known reports whether a fabric exists with its topology in sync; else Fact.Why has the reason,
+	// and the other fields are empty.
 	Known Fact
 	// NICs are those of the need, in order.
 	NICs []NIC
 	// Paths are the paths for the pairs of the need, one for each pair, plane and kind of devices.
 	Paths []Path
-	// Links are those that the paths cross, one direction each.
+	// Links has the links that the paths cross, one direction each.
 	Links []Link
 	// Unprobed has why no link can be proven: no host probes, or paths are not known; "": they can.
 	Unprobed string
@@ -93,7 +93,7 @@ type NIC struct {
 // Port is a port of a NIC.
 type Port struct {
 	Number uint8
-	// Leaf is the name of the switch that it leads to.
+	// Leaf is the name of the port's switch.
 	Leaf string
 	// Up: peers may send to it.
 	Up Fact
@@ -106,7 +106,7 @@ type Path struct {
 	Plane int32
 	// From and To are the names of the leaves.
 	From, To string
-	// Active EVs of Of are left, and Want is the least. Of 0: they are not known.
+	// Active EVs of Of are left, and the job needs Want. Of 0: unknown.
 	Active, Of, Want int32
 	// Since is when the number of EVs of the pair changed last, zero if not known; Why has the reason
 	// where the EVs are not known.
@@ -127,7 +127,7 @@ func (p *Path) state() State {
 
 // Link is one direction of a link.
 type Link struct {
-	// Name is that of the link in both directions, ID of the direction.
+	// Name is the name of the link in both directions, ID the id of the direction.
 	Name, ID string
 	Plane    int32
 	From, To string // names of switches

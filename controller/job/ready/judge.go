@@ -379,8 +379,8 @@ func (j *judge) links() {
 	}
 }
 
-// blameLink blames both directions of a link: the ranks at its leaf are behind it, all where it has
-// none.
+// blameLink blames both directions of a link: the ranks at its leaf are behind it; without a leaf
+// all ranks.
 func (j *judge) blameLink(l *Link, f Fact, want string) {
 	c := j.blame(KindLink, l.Name, f, want)
 	c.name = l.between()
@@ -535,7 +535,7 @@ func (j *judge) left() *float64 {
 	return &least
 }
 
-// others blames what is of no fabric, all of one check.
+// others blames objects outside of the fabric, all for one check.
 func (j *judge) others(check string, all []Other) {
 	good := 0
 	for i := range all {

@@ -138,7 +138,7 @@ func TestEveryFactCounts(t *testing.T) {
 			}
 			want("lease", "l", flip(&f.Others[0].Fact))
 		}
-		// A pair of which nothing is known at all.
+		// A pair without any known fact.
 		gone := f.Fabric.Paths
 		f.Fabric.Paths = slices.DeleteFunc(slices.Clone(gone), func(p Path) bool { return p.Pair == 1 })
 		if r := Judge("j", f, nil); r.Go || len(r.Blockers) != 1 || r.Blockers[0].Kind != KindPath {

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// State is what the kinds of one fake share.
+// State is the state that the kinds of one fake share.
 type State struct {
 	// Mu guards the resources of all kinds, and Version.
 	Mu sync.Mutex
@@ -25,8 +25,8 @@ type State struct {
 	Now time.Time
 }
 
-// Memory implements [kind.Handle]. It has the rules of package resource, and plans nothing. Its
-// functions are called while State.Mu is held, except those that say otherwise; each may be nil.
+// Memory implements [kind.Handle]. It has the rules of package resource, and plans nothing. Memory
+// calls its functions under State.Mu, unless their comment says otherwise; each may be nil.
 type Memory[S any, V api.Intended] struct {
 	*State
 	Kind *kind.Kind
@@ -36,7 +36,7 @@ type Memory[S any, V api.Intended] struct {
 	Check func(name string, spec *S) error
 	// Show gives a resource that was put its status.
 	Show func(v *V, created bool)
-	// Changes are those of switches that the dry run of a Put or a Delete shows.
+	// Changes and Removed are the changes of switches that the dry run of a Put or a Delete shows.
 	Changes, Removed []api.SwitchChange
 	// Fail is the error of List.
 	Fail error
@@ -57,7 +57,7 @@ type Memory[S any, V api.Intended] struct {
 	Names func(of string) []string
 }
 
-// New returns the resources of a kind, of which there are none. check may be nil.
+// New returns a kind without resources. check may be nil.
 func New[S any, V api.Intended](
 	s *State, k *kind.Kind, check func(name string, spec *S) error,
 ) *Memory[S, V] {

@@ -20,25 +20,27 @@ demo: build
 # Tests in which the race detector finds nothing that it does not find in tests of the packages that use
 # these: of code that starts no goroutine, and of programs that run as processes, built without it. Some of
 # this code may be called by several goroutines, which these tests do not do. A test (test/arch) fails where
-# code of these, or a test of code with locks, starts a goroutine.
-ALONE = ./api ./api/client ./api/hostapi ./api/hostapi/gen ./clients/scheduler ./clients/scheduler/kubernetes \
-	./clients/scheduler/nccl ./clients/scheduler/topograph ./clients/wireshark ./controller/inventory ./controller/job \
-	./controller/job/layout ./controller/job/lease ./controller/job/ready ./controller/kind ./controller/mrc \
-	./controller/mrc/ev ./controller/mrc/fabric ./controller/mrc/prove ./controller/mrc/selfprobe \
-	./controller/mrc/suspect ./controller/multicast ./controller/neighbor ./controller/orphan ./controller/pfc \
-	./controller/pfc/tunnel ./controller/plan ./controller/plan/node ./controller/reconcile ./controller/resource \
-	./controller/underlay ./dataplane ./dataplane/bitfield ./dataplane/bmv2hash ./dataplane/bmv2json ./dataplane/drop \
-	./dataplane/engine ./dataplane/extern ./dataplane/ir ./dataplane/live/interfaces ./dataplane/live/metrics \
-	./dataplane/queue ./dataplane/replay ./dataplane/setup ./dataplane/stf ./dataplane/stf/p4testgen ./dataplane/table \
-	./dataplane/translated ./dataplane/translated/gen ./host/cm ./host/internal/queue ./host/mrc \
-	./host/nic ./host/nscc ./host/rc ./host/selfprobe ./host/spray ./host/verbs ./internal/damping ./internal/heap \
-	./internal/hostlist ./internal/natural ./internal/pcap ./internal/printable ./internal/rdmacm ./internal/retry \
-	./internal/ring ./internal/sonicdb ./internal/strictyaml ./internal/virtual ./internal/wholefile ./lab/export \
-	./internal/maxmin ./p4 ./p4/wire ./packet ./packet/cm ./southbound/entry ./southbound/sonic/sonictest \
-	./southbound/target ./southbound/target/frr ./southbound/target/sonic ./test/arch ./test/deploy ./test/fabric \
-	./test/faults ./test/interop ./test/interop/others ./test/kernels ./test/labs ./test/libmrc ./test/libraries \
-	./test/linear ./test/mrc/flows ./test/mrc/truth ./test/mutate ./test/packages ./test/pfc ./test/seeds ./test/slurm \
-	./test/upgrade ./topology ./topology/bgpls/wire ./topology/static ./web
+# code of these, or a test of code with locks, starts a goroutine. Those that take longest come first, so that
+# none of them runs alone at the end.
+ALONE = ./test/linear ./test/faults ./test/mrc/flows ./test/kernels ./test/labs ./test/fabric ./test/libraries \
+	./test/slurm ./test/mrc/truth ./api ./api/client ./api/hostapi ./api/hostapi/gen ./clients/scheduler \
+	./clients/scheduler/kubernetes ./clients/scheduler/nccl ./clients/scheduler/topograph ./clients/wireshark \
+	./controller/inventory ./controller/job ./controller/job/layout ./controller/job/lease ./controller/job/ready \
+	./controller/kind ./controller/mrc ./controller/mrc/ev ./controller/mrc/fabric ./controller/mrc/prove \
+	./controller/mrc/selfprobe ./controller/mrc/suspect ./controller/multicast ./controller/neighbor \
+	./controller/orphan ./controller/pfc ./controller/pfc/tunnel ./controller/plan ./controller/plan/node \
+	./controller/reconcile ./controller/resource ./controller/underlay ./dataplane ./dataplane/bitfield \
+	./dataplane/bmv2hash ./dataplane/bmv2json ./dataplane/drop ./dataplane/engine ./dataplane/extern ./dataplane/ir \
+	./dataplane/live/interfaces ./dataplane/live/metrics ./dataplane/queue ./dataplane/replay ./dataplane/setup \
+	./dataplane/stf ./dataplane/stf/p4testgen ./dataplane/table ./dataplane/translated ./dataplane/translated/gen \
+	./host/cm ./host/internal/queue ./host/mrc ./host/nic ./host/nscc ./host/rc ./host/selfprobe ./host/spray \
+	./host/verbs ./internal/damping ./internal/heap ./internal/hostlist ./internal/natural ./internal/pcap \
+	./internal/printable ./internal/rdmacm ./internal/retry ./internal/ring ./internal/sonicdb ./internal/strictyaml \
+	./internal/virtual ./internal/wholefile ./lab/export ./internal/maxmin ./p4 ./p4/wire ./packet ./packet/cm \
+	./southbound/entry ./southbound/sonic/sonictest ./southbound/target ./southbound/target/frr \
+	./southbound/target/sonic ./test/arch ./test/deploy ./test/interop ./test/interop/others ./test/libmrc \
+	./test/mutate ./test/packages ./test/pfc ./test/seeds ./test/upgrade ./topology ./topology/bgpls/wire \
+	./topology/static ./web
 
 # Builds tools that are Go programs into bin/tools: those of test/tools, a module of its own, and others
 # that it pins, so that go.mod has nothing of what they depend on.

@@ -50,6 +50,15 @@ type TableEntry struct {
 	Params   []Field `json:"params,omitempty"`
 	Member   uint32  `json:"member,omitempty" doc:"Member of the table's action profile."`
 	Group    uint32  `json:"group,omitempty" doc:"Group of the table's action selector."`
+	Intent   *Intent `json:"intent,omitempty" doc:"What the entry follows from; absent for a default action."`
+}
+
+// Intent is what a client wants, or the network is, from which an entry follows.
+type Intent struct {
+	Kind string `json:"kind" enum:"multicast-group,pfc-policy,topology" doc:"pfc-policy: SRv6 policies, tenants and PFC policies together."`
+	Name string `json:"name,omitempty" doc:"Of a multicast group."`
+	// Owner is the number of the owner of the entry in the controller.
+	Owner int `json:"-"`
 }
 
 // Field is a match field or an action parameter with its value.

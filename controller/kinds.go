@@ -232,12 +232,22 @@ func (s switches) Ask(
 	case api.ReadCounters:
 		return reach(s.c, name, func(sw P4Switch) ([]api.Counter, error) { return sw.Counters(ctx) })
 	case api.ReadEntries:
-		return reach(s.c, name, func(sw P4Switch) ([]api.TableEntry, error) {
+		entries, err := reach(s.c, name, func(sw P4Switch) ([]api.TableEntry, error) {
 			if !slices.ContainsFunc(sw.Tables(), func(t api.Table) bool { return t.Name == q.Table }) {
 				what := fmt.Sprintf("switch %s has no table %q", name, q.Table)
 				return nil, &api.Error{Code: api.CodeNotFound, Message: what}
 			}
 			return sw.Inspect(ctx, q.Table)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return entries, s.c.read(ctx, func(core *Core) {
+			for i := range entries {
+				if x := entries[i].Intent; x != nil && x.Owner >= 0 {
+					x.Name = core.multicast.NameOf(uint16(x.Owner))
+				}
+			}
 		})
 	}
 	return s.Base.Ask(ctx, name, question, pre)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/natural"
 	"github.com/weft-sdn/weft/p4"
@@ -134,12 +135,28 @@ func (w *p4Switch) Inspect(ctx context.Context, table string) ([]api.TableEntry,
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, api.TableEntry{
+		var intent *api.Intent
+		if !d.Default {
+			intent = entryIntent(plan.OwnerOf(e))
+		}
+		out = append(out, api.TableEntry{Intent: intent,
 			Table: d.Table, Match: fieldViews(d.Match), Priority: d.Priority, Default: d.Default,
 			Action: d.Action, Params: fieldViews(d.Params), Member: d.Member, Group: d.Group,
 		})
 	}
 	return out, nil
+}
+
+// entryIntent returns what an owner of entries stands for; of a group, without its name.
+func entryIntent(owner int) *api.Intent {
+	i := &api.Intent{Kind: "topology", Owner: owner}
+	switch {
+	case owner >= 0:
+		i.Kind = "multicast-group"
+	case owner == plan.OwnerPFC:
+		i.Kind = "pfc-policy"
+	}
+	return i
 }
 
 func fieldViews(fields []southbound.Typed) []api.Field {

@@ -60,6 +60,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerTopology()
 	s.registerBGPPeers()
 	s.registerTraces()
+	s.registerJourneys()
 	s.registerFabric()
 	s.registerLinkColumns()
 	s.registerTelemetry()

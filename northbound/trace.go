@@ -65,12 +65,9 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 		port := uint32(n)
 		want.Port = &port
 	}
-	wait := traceWait
-	if in.Wait != "" {
-		var err error
-		if wait, err = time.ParseDuration(in.Wait); err != nil || wait <= 0 || wait > mostWait {
-			return nil, badQuery("wait", in.Wait, fmt.Sprintf("a duration up to %v, such as 5s", mostWait))
-		}
+	wait, err := waitOf(in.Wait)
+	if err != nil {
+		return nil, err
 	}
 	if _, err := s.switchKind().Get(ctx, in.ID); err != nil {
 		return nil, problemOf(err)
@@ -84,7 +81,7 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 	defer cancel()
 	out := api.PacketTraces{Items: []api.PacketTrace{}}
 	size := 0
-	err := s.cfg.Traces(ctx, in.ID, want, func(t api.PacketTrace, lost uint64) error {
+	err = s.cfg.Traces(ctx, in.ID, want, func(t api.PacketTrace, lost uint64) error {
 		out.Lost += lost
 		if len(t.Record) == 0 {
 			return nil
@@ -103,6 +100,18 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 	}
 	out.Complete = len(out.Items) == want.Count
 	return &struct{ Body api.PacketTraces }{out}, nil
+}
+
+// waitOf returns how long a request waits for packets.
+func waitOf(text string) (time.Duration, error) {
+	if text == "" {
+		return traceWait, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait <= 0 || wait > mostWait {
+		return 0, badQuery("wait", text, fmt.Sprintf("a duration up to %v, such as 5s", mostWait))
+	}
+	return wait, nil
 }
 
 // errTracesFull ends the traces of a request when the answer reaches its size limit.

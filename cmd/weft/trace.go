@@ -1,18 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/client"
 	"github.com/weft-sdn/weft/cmd/weft/run"
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
@@ -92,7 +97,101 @@ docs/dataplane.md explains the output.`,
 	f.BoolVar(&t.options.JSON, "json", false, "print one JSON object a line, always complete")
 	f.CountVarP(&t.options.Verbose, "verbose", "v",
 		"branches not taken, fields of headers, every assignment; -vv: the compiler's temporaries too")
+	c.AddCommand(newJourney(env))
 	return c
+}
+
+// newJourney makes "weft trace journey", which follows a packet from switch to switch.
+func newJourney(env environment) *cobra.Command {
+	v := &viewer{env: env}
+	var from, to, group string
+	var wait time.Duration
+	var options trace.Options
+	c := &cobra.Command{
+		Use:   "journey {--from HOST [--to HOST] | --group NAME}",
+		Short: "Follow one packet, and every copy of it, from switch to switch",
+		Long: `Has the controller catch the next packet of a host, or of the source of a multicast
+group, and shows what each switch did with it, in the order of its way:
+
+  weft trace journey --from S1 --to R5
+  weft trace journey --group demo --json
+
+The switches must give traces (switches[].trace); those of a lab do.`,
+		Args: arguments(0, 0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if from == "" && group == "" {
+				return usagef("trace journey: want --from or --group")
+			}
+			query := url.Values{"wait": {wait.String()}}
+			for name, value := range map[string]string{"from": from, "to": to, "group": group} {
+				if value != "" {
+					query.Set(name, value)
+				}
+			}
+			conn, err := v.conn.open(env)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			a, err := conn.Get(cmd.Context(), client.Path("v1", "journeys"), query)
+			if err != nil {
+				return err
+			}
+			if options.JSON {
+				_, err := fmt.Fprintf(env.stdout, "%s\n", a.Body)
+				return err
+			}
+			var j api.Journey
+			if err := a.Decode(&j); err != nil {
+				return err
+			}
+			return writeJourney(env.stdout, &j, options)
+		},
+	}
+	v.conn.register(c)
+	f := c.Flags()
+	f.StringVar(&from, "from", "", "host that sends the packet (default the source of --group)")
+	f.StringVar(&to, "to", "", "host that it must reach (default any)")
+	f.StringVar(&group, "group", "", "multicast group that it is written to")
+	f.DurationVar(&wait, "wait", 10*time.Second, "how long to wait for it, at most 25s")
+	f.BoolVar(&options.JSON, "json", false, "print the journey as JSON, always complete")
+	f.CountVarP(&options.Verbose, "verbose", "v", "as of weft trace")
+	return c
+}
+
+// writeJourney writes what each switch did with a packet.
+func writeJourney(w io.Writer, j *api.Journey, options trace.Options) error {
+	for i := range j.Hops {
+		h := &j.Hops[i]
+		var r trace.Record
+		if err := json.Unmarshal(h.Record, &r); err != nil {
+			return fmt.Errorf("trace of switch %s: %w", h.Switch, err)
+		}
+		before := "host " + inLine(j.From)
+		if h.Before >= 0 && h.Before < i {
+			before = j.Hops[h.Before].Switch
+		}
+		if _, err := fmt.Fprintf(w, "== %s, port %d, from %s\n", inLine(h.Switch), h.Port,
+			inLine(before)); err != nil {
+			return err
+		}
+		if err := trace.Write(w, &r, options); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(w); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(j.Hops) == 0:
+		_, err := fmt.Fprintln(w, "No packet came in time.")
+		return err
+	case !j.Complete:
+		_, err := fmt.Fprintln(w, "The time was over before each copy had an end.")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "Delivered to %s.\n", inLine(cmp.Or(strings.Join(j.Delivered, ", "), "no host")))
+	return err
 }
 
 func (t *tracing) run(cmd *cobra.Command) error {

@@ -282,3 +282,11 @@ func (f *Feature) IsProxy(a netip.Addr) bool {
 	}
 	return false
 }
+
+// NameOf returns the name of the group with an index, "" without one.
+func (f *Feature) NameOf(index uint16) string {
+	if g := f.byIndex[index]; g != nil {
+		return g.name
+	}
+	return ""
+}

@@ -127,7 +127,9 @@ export class MadeUp {
   }
 
   say(event: { type: string; object: string; message: string }): void {
-    const data = { seq: ++this.seq, time: new Date().toISOString(), ...event };
+    const objects = [{ kind: event.type.split('.')[0]!, id: event.object }];
+    const told = { severity: 'fault', sentence: `${event.object}: ${event.message}.`, objects };
+    const data = { seq: ++this.seq, time: new Date().toISOString(), ...event, ...told };
     for (const s of this.streams) s.write(`id: ${data.seq}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 

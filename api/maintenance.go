@@ -65,6 +65,28 @@ func (o MaintenanceObject) String() string {
 	return fmt.Sprintf("host %s port %d", o.Host, o.Port)
 }
 
+// Part returns the part of the network that the object names.
+func (o MaintenanceObject) Part() Part {
+	switch {
+	case o.Link != "":
+		return Part{PartLink, string(o.Link)}
+	case o.Node != "":
+		return Part{PartSwitch, o.Node}
+	case o.Plane != 0:
+		return Part{PartPlane, strconv.Itoa(o.Plane)}
+	}
+	return Part{PartPort, fmt.Sprintf("%s/%d", o.Host, o.Port)}
+}
+
+// Parts returns the parts of the network that are not used.
+func (s *MaintenanceSpec) Parts() []Part {
+	out := make([]Part, len(s.Objects))
+	for i, o := range s.Objects {
+		out[i] = o.Part()
+	}
+	return out
+}
+
 // kinds returns the number of kinds set; one is right.
 func (o MaintenanceObject) kinds() (n int) {
 	for _, is := range [...]bool{o.Link != "", o.Node != "", o.Plane != 0,

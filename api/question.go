@@ -109,4 +109,6 @@ const (
 	PartSwitch PartKind = "switch"
 	PartHost   PartKind = "host"
 	PartPlane  PartKind = "plane"
+	// PartPort is no answer to a question: HOST/PORT of a host.
+	PartPort PartKind = "port"
 )

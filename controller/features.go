@@ -64,7 +64,7 @@ func (c *Core) compose() (err error) {
 			Longest: s.Quotas.LongestLease(), Links: links}
 	}
 	c.maintenances = maintenance.New(&c.env)
-	c.maintenances.Jobs = jobConcerns{c.jobs}
+	c.maintenances.Jobs = c.jobs
 	c.jobs.Others = func(t *job.Task, f *ready.Fabric) []ready.Other {
 		return append(c.leases.Blocking(t.Name, f),
 			c.maintenances.Blocking(t.Name, t.Version, t.Ends)...)
@@ -156,6 +156,18 @@ func (c *Controller) Leases() kind.Handle[api.PathLeaseSpec, api.PathLease] {
 // Maintenances returns the maintenances.
 func (c *Core) Maintenances() resource.Resources[api.MaintenanceSpec, api.Maintenance] {
 	return c.maintenances.Maintenances()
+}
+
+// lookAhead implements prepare of [more]: what jobs lose by a maintenance is found before the core
+// asks, and the core does not wait for it.
+func lookAhead(ctx context.Context, c *Controller, spec any) error {
+	var jobs []ready.Concern
+	err := c.read(ctx, func(core *Core) { jobs = core.jobs.Concerns() })
+	if v := c.fabric.Load(); err == nil && v != nil && v.Losses != nil {
+		s := spec.(api.MaintenanceSpec)
+		maintenance.LookAt(v.Losses, &s, jobs)
+	}
+	return err
 }
 
 // Maintenances returns the maintenances.

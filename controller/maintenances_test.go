@@ -30,13 +30,11 @@ type knownLosses struct {
 	none    *ready.Need // it loses nothing
 }
 
-func (l *knownLosses) Unknown(api.MaintenanceObject) string { return l.unknown }
+func (l *knownLosses) Unknown(api.Part) string { return l.unknown }
 
-func (l *knownLosses) Links(api.MaintenanceObject) ([]topology.LinkID, topology.NodeID) {
-	return nil, ""
-}
+func (l *knownLosses) Links(api.Part) ([]topology.LinkID, topology.NodeID) { return nil, "" }
 
-func (l *knownLosses) Of(_ []api.MaintenanceObject, need *ready.Need) ready.Impact {
+func (l *knownLosses) Of(_ []api.Part, need *ready.Need) ready.Impact {
 	if need == l.none {
 		return ready.Impact{}
 	}
@@ -198,7 +196,7 @@ func TestMaintenanceWindow(t *testing.T) {
 	is(90*time.Second, api.MaintenanceDraining, 1)
 	v := *c.env.Fabric
 	v.Revision++
-	v.Held = []api.MaintenanceObjectState{{Object: "node t1", Drained: true}}
+	v.Held = []fabricview.Held{{Part: api.Part{Kind: api.PartSwitch, Name: "t1"}, Drained: true}}
 	c.SetFabric(&v)
 	if m, _ := c.Maintenances().Get("w"); !m.Status.Conditions.Is(api.Programmed) {
 		t.Errorf("drained: %+v", m.Status)

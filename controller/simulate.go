@@ -96,7 +96,7 @@ func happen(
 	var faults []api.FieldError
 	for i, e := range events {
 		o := e.Object
-		if why := view.Losses.Unknown(o); why != "" {
+		if why := view.Losses.Unknown(o.Part()); why != "" {
 			faults = append(faults, api.FieldError{Field: fmt.Sprintf("events[%d].object", i),
 				Code: api.CodeInvalid, Value: o.String(), Want: "a part of the fabric: " + why})
 			continue
@@ -110,7 +110,7 @@ func happen(
 			}
 			continue
 		}
-		links, node := view.Losses.Links(o)
+		links, node := view.Losses.Links(o.Part())
 		to.Apply(e.Action, o, links, node)
 	}
 	return nics, api.Refuse(faults)

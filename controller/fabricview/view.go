@@ -31,19 +31,26 @@ type View struct {
 	// Jobs are the newest readings of [Wants.Jobs] so far; nil: nobody reads them.
 	Jobs map[*ready.Need]*Reading
 	// Held has how far the drains for [Wants.Held] are. They may be those of earlier Wants.
-	Held []api.MaintenanceObjectState
+	Held []Held
+}
+
+// Held is how far the drain of a part is.
+type Held struct {
+	Part    api.Part
+	Drained bool
+	Why     string // why it is not drained; "": it is, or will be
 }
 
 // Losses answers what jobs lose without parts of a fabric, compared with the intact fabric. The
 // same Losses always give the same answers. Any goroutine may use it.
 type Losses interface {
-	// Unknown returns why there is no such object; "": there is.
-	Unknown(o api.MaintenanceObject) string
-	// Of returns what a need loses without all of some known objects.
-	Of(objects []api.MaintenanceObject, need *ready.Need) ready.Impact
-	// Links returns the links that a known object covers, each in both directions, and the switch that
-	// the object is.
-	Links(o api.MaintenanceObject) (links []topology.LinkID, node topology.NodeID)
+	// Unknown returns why there is no such part; "": there is.
+	Unknown(p api.Part) string
+	// Of returns what a need loses without all of some known parts.
+	Of(parts []api.Part, need *ready.Need) ready.Impact
+	// Links returns the links that a known part covers, each in both directions, and the switch that
+	// the part is.
+	Links(p api.Part) (links []topology.LinkID, node topology.NodeID)
 }
 
 // Wants has the requests of the switch core to the core of an MRC fabric. Wants is immutable: newer
@@ -53,8 +60,8 @@ type Wants struct {
 	Seq uint64
 	// Jobs are those whose readiness matters.
 	Jobs []Job
-	// Held are the objects to be drained for maintenances, each once.
-	Held []api.MaintenanceObject
+	// Held are the parts to be drained, each once, whatever clients want.
+	Held []api.Part
 }
 
 // Job is what a job wants.

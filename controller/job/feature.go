@@ -197,6 +197,17 @@ func (f *Feature) Tasks() (out []Task) {
 	return out
 }
 
+// Concerns returns the jobs that have not ended.
+func (f *Feature) Concerns() (out []ready.Concern) {
+	for _, t := range f.Tasks() {
+		if !t.Over && t.Demand != nil {
+			out = append(out, ready.Concern{Job: t.Name, Version: t.Version, Priority: t.Priority,
+				Running: t.Running, Need: &t.Demand.Need})
+		}
+	}
+	return out
+}
+
 // Wants returns what the jobs whose readiness matters want of the MRC fabric.
 func (f *Feature) Wants() (out []fabricview.Job) {
 	for _, j := range f.All.All() {

@@ -45,16 +45,12 @@ type Jobs interface {
 	// Generation grows when a job changes.
 	Generation() uint64
 	// Concerns returns the jobs that have not ended, without their losses.
-	Concerns() []Concern
+	Concerns() []ready.Concern
 }
 
 // Concern holds the losses of a job without the objects of a maintenance.
 type Concern struct {
-	Job      string
-	Version  uint64
-	Priority int
-	Running  bool
-	Need     *ready.Need
+	ready.Concern
 	ready.Impact
 }
 
@@ -101,44 +97,43 @@ func holds(s *api.MaintenanceSpec, now time.Time) bool {
 	return !now.Before(s.Drains()) && now.Before(s.Until)
 }
 
-// Held returns the objects that are to be drained now, each once.
-func (f *Feature) Held() (out []api.MaintenanceObject) {
+// Held returns the parts that are to be drained now, each once.
+func (f *Feature) Held() (out []api.Part) {
 	now := f.env.Wall()
 	for _, m := range f.All.All() {
 		if !holds(&m.Spec, now) {
 			continue
 		}
-		for _, o := range m.Spec.Objects {
-			if !slices.Contains(out, o) {
-				out = append(out, o)
+		for _, p := range m.Spec.Parts() {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
 			}
 		}
 	}
 	return out
 }
 
-// LookAt computes the losses of jobs without some objects.
-func LookAt(losses fabricview.Losses, objects []api.MaintenanceObject, jobs []Concern) *Look {
-	l := &Look{Unknown: make([]string, len(objects)), losses: losses}
-	for i, o := range objects {
-		if l.Unknown[i] = losses.Unknown(o); l.Unknown[i] != "" {
+// LookAt computes the losses of jobs by a maintenance.
+func LookAt(losses fabricview.Losses, s *api.MaintenanceSpec, jobs []ready.Concern) *Look {
+	parts := s.Parts()
+	l := &Look{Unknown: make([]string, len(parts)), losses: losses}
+	for i, p := range parts {
+		if l.Unknown[i] = losses.Unknown(p); l.Unknown[i] != "" {
 			return l
 		}
 	}
-	l.Jobs = slices.Clone(jobs)
-	for i := range l.Jobs {
-		c := &l.Jobs[i]
-		c.Impact = losses.Of(objects, c.Need)
+	for _, c := range jobs {
+		l.Jobs = append(l.Jobs, Concern{c, losses.Of(parts, c.Need)})
 	}
 	return l
 }
 
-// look returns the losses by some objects in the newest view of the fabric.
-func (f *Feature) look(objects []api.MaintenanceObject) *Look {
+// look returns the losses by a maintenance in the newest view of the fabric.
+func (f *Feature) look(s *api.MaintenanceSpec) *Look {
 	if v := f.env.Fabric; v.Losses == nil {
 		return &Look{Why: v.NoLosses}
 	}
-	l := LookAt(f.env.Fabric.Losses, objects, f.Jobs.Concerns())
+	l := LookAt(f.env.Fabric.Losses, s, f.Jobs.Concerns())
 	l.jobs = f.Jobs.Generation()
 	return l
 }
@@ -166,7 +161,7 @@ func (f *Feature) Work() feature.Work {
 	f.looking = true
 	return func() func() {
 		for _, m := range all {
-			m.Decided.look = LookAt(losses, m.Spec.Objects, jobs)
+			m.Decided.look = LookAt(losses, &m.Spec, jobs)
 			m.Decided.look.jobs = generation
 		}
 		return func() {

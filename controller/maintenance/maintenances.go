@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
@@ -22,7 +23,7 @@ func (f *Feature) decide(old, m *item, _ resource.Precondition) error {
 	if old != nil && old.Spec.Equal(spec) {
 		return resource.ErrUnchanged
 	}
-	look := f.look(spec.Objects)
+	look := f.look(spec)
 	err := spec.Validate(f.env.Wall(), func(i int) string {
 		if i < len(look.Unknown) {
 			return look.Unknown[i]
@@ -126,12 +127,11 @@ func (f *Feature) objects(m *item, s *api.MaintenanceStatus) (refused []string) 
 	}
 	drained := 0
 	for _, o := range m.Spec.Objects {
-		of := func(s api.MaintenanceObjectState) bool { return s.Object == o.String() }
-		state := api.MaintenanceObjectState{}
+		of := func(h fabricview.Held) bool { return h.Part == o.Part() }
+		state := api.MaintenanceObjectState{Object: o.String(), Why: "it is about to be drained"}
 		if i := slices.IndexFunc(f.env.Fabric.Held, of); i >= 0 {
-			state = f.env.Fabric.Held[i]
-		} else {
-			state = api.MaintenanceObjectState{Object: o.String(), Why: "it is about to be drained"}
+			h := &f.env.Fabric.Held[i]
+			state.Drained, state.Why = h.Drained, h.Why
 		}
 		if state.Why != "" {
 			refused = append(refused, state.Why)

@@ -69,8 +69,8 @@ func NewDesk(
 // Kinds returns the kinds of resources of the core.
 func (d *Desk) Kinds() []*kind.Kind { return d.kinds }
 
-// SetWants takes what jobs and maintenances want of the fabric: that pairs can talk, and that
-// objects are drained, in addition to what clients drain. Views show how far the drains are.
+// SetWants takes what the core of the switches wants of the fabric: that pairs can talk, and that
+// parts are drained, in addition to what clients drain. Views show how far the drains are.
 func (d *Desk) SetWants(w *fabricview.Wants) { d.setWants(w) }
 
 // Versions returns the versions of resources.

@@ -499,19 +499,27 @@ func (t Target) canonical(f *fabric.Fabric) Target {
 	return t
 }
 
-// TargetOf returns the drain target of a maintenance object. A switch may be given by its displayed
-// name. For a link, the target is the one direction that stands for both.
-func (c *Core) TargetOf(o api.MaintenanceObject) Target { return targetOf(c.state.Fabric(), o) }
+// TargetOf returns the drain target of a part. A switch may be given by its displayed name. For a
+// link, the target is the one direction that stands for both.
+func (c *Core) TargetOf(p api.Part) Target { return targetOf(c.state.Fabric(), p) }
 
-func targetOf(f *fabric.Fabric, o api.MaintenanceObject) Target {
-	t := Target{Link: o.Link, Node: topology.NodeID(o.Node), Plane: o.Plane, Host: o.Host,
-		Port: o.Port}
+func targetOf(f *fabric.Fabric, p api.Part) (t Target) {
+	switch p.Kind {
+	case api.PartLink:
+		t.Link = topology.LinkID(p.Name)
+	case api.PartSwitch:
+		t.Node = topology.NodeID(p.Name)
+	case api.PartPlane:
+		t.Plane = planeOf(p.Name)
+	default:
+		t = portTarget(p.Name)
+	}
 	if f == nil {
 		return t
 	}
 	if t.Node != "" && f.Snapshot().Node(t.Node) == nil {
 		for _, n := range f.Snapshot().Nodes {
-			if n.DisplayName() == o.Node {
+			if n.DisplayName() == p.Name {
 				t.Node = n.ID
 			}
 		}
@@ -528,10 +536,10 @@ type losses struct {
 	known map[lossOf]ready.Impact
 }
 
-// lossOf is what a need loses without objects, which are in words.
+// lossOf is what a need loses without parts, which are in words.
 type lossOf struct {
-	need    *ready.Need
-	objects string
+	need  *ready.Need
+	parts string
 }
 
 // mostLosses bounds the answers that are kept.
@@ -549,8 +557,8 @@ func (c *Core) unlosable() string {
 }
 
 // Unknown implements [fabricview.Losses].
-func (l *losses) Unknown(o api.MaintenanceObject) string {
-	t := targetOf(l.fabric, o)
+func (l *losses) Unknown(p api.Part) string {
+	t := targetOf(l.fabric, p)
 	err := t.validate()
 	if err == nil && t.Host != "" {
 		if at := l.at[t.Host]; t.Port == 0 || int(t.Port) > len(at) || at[t.Port-1] == "" {
@@ -566,8 +574,8 @@ func (l *losses) Unknown(o api.MaintenanceObject) string {
 }
 
 // Links implements [fabricview.Losses].
-func (l *losses) Links(o api.MaintenanceObject) (ids []topology.LinkID, node topology.NodeID) {
-	t := targetOf(l.fabric, o)
+func (l *losses) Links(p api.Part) (ids []topology.LinkID, node topology.NodeID) {
+	t := targetOf(l.fabric, p)
 	places, _ := t.links(l.fabric)
 	for _, place := range places {
 		ids = append(ids, l.fabric.Edge(place).ID)
@@ -592,15 +600,15 @@ func (l *losses) attachments(need *ready.Need) []ev.Attachment {
 }
 
 // Of implements [fabricview.Losses]. An answer is found once.
-func (l *losses) Of(objects []api.MaintenanceObject, need *ready.Need) ready.Impact {
-	key := lossOf{need, fmt.Sprint(objects)}
+func (l *losses) Of(parts []api.Part, need *ready.Need) ready.Impact {
+	key := lossOf{need, fmt.Sprint(parts)}
 	l.mu.Lock()
 	out, ok := l.known[key]
 	l.mu.Unlock()
 	if ok {
 		return out
 	}
-	out = l.find(objects, need)
+	out = l.find(parts, need)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil || len(l.known) >= mostLosses {
@@ -610,13 +618,11 @@ func (l *losses) Of(objects []api.MaintenanceObject, need *ready.Need) ready.Imp
 	return out
 }
 
-func (l *losses) find(
-	objects []api.MaintenanceObject, need *ready.Need,
-) (out ready.Impact) {
+func (l *losses) find(parts []api.Part, need *ready.Need) (out ready.Impact) {
 	var without topology.Losses
 	ports := make(map[string]hostapi.PortMask) // of hosts
-	for _, o := range objects {
-		t := targetOf(l.fabric, o)
+	for _, p := range parts {
+		t := targetOf(l.fabric, p)
 		switch {
 		case t.Host != "":
 			ports[t.Host] |= hostapi.Ports(int(t.Port))

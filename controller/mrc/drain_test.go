@@ -361,7 +361,7 @@ func TestDrainBetweenHostsThatAreParted(t *testing.T) {
 func TestTargetsOfMaintenances(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 2, 2, 1)
 	w.net.SetNode(topology.Node{ID: spineID(1, 1), Name: "a spine"})
-	named := api.MaintenanceObject{Node: "a spine"}
+	named := api.Part{Kind: api.PartSwitch, Name: "a spine"}
 	if got := w.core.TargetOf(named); got != (Target{Node: "a spine"}) {
 		t.Errorf("before there is a fabric: %v", got)
 	}
@@ -369,17 +369,17 @@ func TestTargetsOfMaintenances(t *testing.T) {
 	links := w.both(leafID(1, 1), spineID(1, 1))
 	link := Target{Link: min(links[0].ID, links[1].ID)}
 	for _, c := range []struct {
-		of   api.MaintenanceObject
+		of   api.Part
 		want Target
 	}{
 		{named, Target{Node: spineID(1, 1)}},
-		{api.MaintenanceObject{Node: string(spineID(1, 2))}, Target{Node: spineID(1, 2)}},
-		{api.MaintenanceObject{Node: "x"}, Target{Node: "x"}},
-		{api.MaintenanceObject{Link: links[0].ID}, link},
-		{api.MaintenanceObject{Link: links[1].ID}, link},
-		{api.MaintenanceObject{Link: "x"}, Target{Link: "x"}},
-		{api.MaintenanceObject{Plane: 2}, Target{Plane: 2}},
-		{api.MaintenanceObject{Host: "h1-1", Port: 2}, Target{Host: "h1-1", Port: 2}},
+		{api.Part{Kind: api.PartSwitch, Name: string(spineID(1, 2))}, Target{Node: spineID(1, 2)}},
+		{api.Part{Kind: api.PartSwitch, Name: "x"}, Target{Node: "x"}},
+		{api.Part{Kind: api.PartLink, Name: string(links[0].ID)}, link},
+		{api.Part{Kind: api.PartLink, Name: string(links[1].ID)}, link},
+		{api.Part{Kind: api.PartLink, Name: "x"}, Target{Link: "x"}},
+		{api.Part{Kind: api.PartPlane, Name: "2"}, Target{Plane: 2}},
+		{api.Part{Kind: api.PartPort, Name: "h1-1/2"}, Target{Host: "h1-1", Port: 2}},
 	} {
 		if got := w.core.TargetOf(c.of); got != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.of, got, c.want)

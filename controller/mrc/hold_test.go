@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/store"
@@ -29,9 +30,9 @@ func TestHold(t *testing.T) {
 		}
 		w.Kept(1)
 	}
-	spine := api.MaintenanceObject{Node: string(spineID(1, 1))}
+	spine := api.Part{Kind: api.PartSwitch, Name: string(spineID(1, 1))}
 	target := Target{Node: spineID(1, 1)}
-	hold := func(objects ...api.MaintenanceObject) []api.MaintenanceObjectState {
+	hold := func(objects ...api.Part) []fabricview.Held {
 		t.Helper()
 		states, why := w.hold(objects)
 		if why != "" {
@@ -85,7 +86,7 @@ func TestHold(t *testing.T) {
 	if len(w.held.All()) != 0 {
 		t.Error("records are left")
 	}
-	s := hold(spine, api.MaintenanceObject{Node: string(spineID(1, 2))})
+	s := hold(spine, api.Part{Kind: api.PartSwitch, Name: string(spineID(1, 2))})
 	if len(s) != 2 || s[1].Why == "" || b.core.drains.index(Target{Node: spineID(1, 2)}) >= 0 {
 		t.Errorf("both spines: %+v", s)
 	}
@@ -97,7 +98,7 @@ func TestHoldOfALink(t *testing.T) {
 	w := b.want()
 	var drains []api.Drain
 	for _, l := range b.both(leafID(1, 1), spineID(1, 1)) {
-		states, why := w.hold([]api.MaintenanceObject{{Link: l.ID}})
+		states, why := w.hold([]api.Part{{Kind: api.PartLink, Name: string(l.ID)}})
 		if why != "" || len(states) != 1 {
 			t.Fatalf("%+v, %q", states, why)
 		}
@@ -118,19 +119,20 @@ func TestLosses(t *testing.T) {
 	need := &ready.Need{NICs: []string{"h1-1", "h2-1"}, Hosts: []string{"h1-1", "h2-1"},
 		Rack: []int32{0, 1}, Racks: []string{"one", "two"}, Pairs: [][2]int32{{0, 1}, {1, 0}}}
 	for name, x := range map[string]struct {
-		objects []api.MaintenanceObject
+		objects []api.Part
 		after   int32
 		cut     int
 	}{
-		"spine": {[]api.MaintenanceObject{{Node: string(spineID(1, 1))}}, 3, 0},
-		"leaf":  {[]api.MaintenanceObject{{Node: string(leafID(1, 1))}}, 2, 0},
-		"plane": {[]api.MaintenanceObject{{Plane: 1}}, 2, 0},
-		"both leaves": {[]api.MaintenanceObject{{Node: string(leafID(1, 1))},
-			{Node: string(leafID(2, 1))}}, 0, 1},
-		"port":  {[]api.MaintenanceObject{{Host: "h1-1", Port: 1}}, 4, 0},
-		"ports": {[]api.MaintenanceObject{{Host: "h1-1", Port: 1}, {Host: "h1-1", Port: 2}}, 4, 1},
-		"link": {[]api.MaintenanceObject{
-			{Link: b.both(leafID(1, 1), spineID(1, 1))[0].ID}}, 3, 0},
+		"spine": {[]api.Part{{Kind: api.PartSwitch, Name: string(spineID(1, 1))}}, 3, 0},
+		"leaf":  {[]api.Part{{Kind: api.PartSwitch, Name: string(leafID(1, 1))}}, 2, 0},
+		"plane": {[]api.Part{{Kind: api.PartPlane, Name: "1"}}, 2, 0},
+		"both leaves": {[]api.Part{{Kind: api.PartSwitch, Name: string(leafID(1, 1))},
+			{Kind: api.PartSwitch, Name: string(leafID(2, 1))}}, 0, 1},
+		"port": {[]api.Part{{Kind: api.PartPort, Name: "h1-1/1"}}, 4, 0},
+		"ports": {[]api.Part{{Kind: api.PartPort, Name: "h1-1/1"},
+			{Kind: api.PartPort, Name: "h1-1/2"}}, 4, 1},
+		"link": {[]api.Part{
+			{Kind: api.PartLink, Name: string(b.both(leafID(1, 1), spineID(1, 1))[0].ID)}}, 3, 0},
 	} {
 		l := b.core.View().Losses
 		for _, o := range x.objects {
@@ -148,7 +150,7 @@ func TestLosses(t *testing.T) {
 			}
 		}
 	}
-	if b.core.View().Losses.Unknown(api.MaintenanceObject{Node: "x"}) == "" {
+	if b.core.View().Losses.Unknown(api.Part{Kind: api.PartSwitch, Name: "x"}) == "" {
 		t.Error("an unknown node is known")
 	}
 }

@@ -402,7 +402,7 @@ type viewer struct {
 	losses *losses
 	// fluid is the network for simulations, of losses.
 	fluid func() *flows.Network
-	held  []api.MaintenanceObjectState
+	held  []fabricview.Held
 	other bool // what does not follow from the fabric has changed since last
 	// nodes are those of the last view, and wired counts how often they or the racks have changed.
 	nodes []*topology.Node
@@ -432,8 +432,8 @@ func (v *viewer) note(c *fabric.Changes) {
 	}
 }
 
-// setHeld has views say how far the drains for maintenances are.
-func (v *viewer) setHeld(states []api.MaintenanceObjectState) {
+// setHeld has views say how far the drains of held parts are.
+func (v *viewer) setHeld(states []fabricview.Held) {
 	v.other = v.other || !slices.Equal(v.held, states)
 	v.held = states
 }

@@ -148,7 +148,7 @@ func TestWants(t *testing.T) {
 	b := newBed(t, 1, nil).clos(2, 2, 2, 2).start()
 	b.run(3 * time.Second)
 	w := b.want()
-	spine := api.MaintenanceObject{Node: string(spineID(1, 1))}
+	spine := api.Part{Kind: api.PartSwitch, Name: string(spineID(1, 1))}
 	desk := &Desk{wanted: w}
 	run := func(d time.Duration) {
 		for end := b.Now() + d; b.Now() < end; {
@@ -157,7 +157,7 @@ func TestWants(t *testing.T) {
 			desk.Kept(1)
 		}
 	}
-	desk.SetWants(&fabricview.Wants{Seq: 2, Held: []api.MaintenanceObject{spine}})
+	desk.SetWants(&fabricview.Wants{Seq: 2, Held: []api.Part{spine}})
 	desk.SetWants(&fabricview.Wants{Seq: 1})
 	if at, ok := desk.Next(); !ok || at > b.Now()+holdEvery {
 		t.Errorf("what is held is looked at again at %v, %v", at, ok)
@@ -167,7 +167,7 @@ func TestWants(t *testing.T) {
 		t.Error("what is held is looked at at each step")
 	}
 	held := b.core.View().Held
-	if len(held) != 1 || held[0].Object != spine.String() || held[0].Drained || held[0].Why == "" {
+	if len(held) != 1 || held[0].Part != spine || held[0].Drained || held[0].Why == "" {
 		t.Errorf("at first %+v is held", held)
 	}
 	run(5 * time.Second)

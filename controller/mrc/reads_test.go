@@ -138,7 +138,8 @@ func TestDrainedOnceAfterRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep()
-	if _, why := want.hold([]api.MaintenanceObject{{Plane: 1}, {Host: "h1-1", Port: 2}}); why != "" {
+	both := []api.Part{{Kind: api.PartPlane, Name: "1"}, {Kind: api.PartPort, Name: "h1-1/2"}}
+	if _, why := want.hold(both); why != "" {
 		t.Fatal(why)
 	}
 	keep()
@@ -170,7 +171,7 @@ func TestHoldBeforeSync(t *testing.T) {
 	want := w.want()
 	hold := func() string {
 		t.Helper()
-		states, why := want.hold([]api.MaintenanceObject{{Plane: 1}})
+		states, why := want.hold([]api.Part{{Kind: api.PartPlane, Name: "1"}})
 		if (why == "") != (len(states) == 1) {
 			t.Errorf("%+v, %q", states, why)
 		}

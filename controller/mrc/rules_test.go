@@ -99,7 +99,7 @@ func TestLossesOfUnknownNICs(t *testing.T) {
 		Pairs: [][2]int32{{0, 1}, {0, 2}}}
 	need.Hosts = need.NICs
 	w.core.View()
-	l, spine := w.core.viewer.losses, api.MaintenanceObject{Node: string(spineID(1, 1))}
+	l, spine := w.core.viewer.losses, api.Part{Kind: api.PartSwitch, Name: string(spineID(1, 1))}
 	if unknown := l.Unknown(spine); unknown != "" {
 		t.Fatal(unknown)
 	}
@@ -107,7 +107,7 @@ func TestLossesOfUnknownNICs(t *testing.T) {
 		!slices.Equal(at[1], ev.Attachment{leafID(1, 2), leafID(2, 2)}) {
 		t.Errorf("the racks are at %v", at)
 	}
-	got := l.Of([]api.MaintenanceObject{spine}, need)
+	got := l.Of([]api.Part{spine}, need)
 	if len(got.Pairs) != 1 || len(got.CutOff) != 0 || got.Pairs[0].Before != 4 ||
 		got.Pairs[0].After != 3 {
 		t.Errorf("%+v", got)

@@ -26,7 +26,7 @@ type wanted struct {
 	now      func() time.Time
 	versions *resource.Versions
 	admins   *resource.Collection[api.AdminSpec, target]
-	// held are what maintenances drain, whatever clients want; the text of a target names it.
+	// held are drained whatever clients want; the text of a target names it.
 	held     *resource.Collection[target, struct{}]
 	profiles *resource.Collection[api.EVProfileSpec, struct{}]
 	cc       *resource.Collection[api.CCProfileSpec, struct{}]
@@ -51,7 +51,7 @@ const (
 // adminKind is the kind of administrative states, whose names say all.
 var adminKind = resource.Kind{Prefix: RecordPrefix + "admin/"}
 
-// heldKind is the kind of what maintenances drain.
+// heldKind is the kind of what is drained whatever clients want.
 var heldKind = resource.Kind{Prefix: RecordPrefix + "held/"}
 
 // newWanted returns what the records say, and configures the core, which knows
@@ -105,7 +105,7 @@ func (w *wanted) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// setWants takes what jobs and maintenances want.
+// setWants takes what the core of the switches wants.
 func (w *wanted) setWants(wants *fabricview.Wants) {
 	if w.wants != nil && w.wants.Seq >= wants.Seq {
 		return
@@ -114,15 +114,15 @@ func (w *wanted) setWants(wants *fabricview.Wants) {
 	w.core.SetWants(wants)
 }
 
-// holds reports whether it is known what maintenances hold, and may be drained now.
+// holds reports whether it is known what is held, and may be drained now.
 func (w *wanted) holds() bool {
 	return w.wants != nil && w.core.state.Fabric() != nil && !w.busy()
 }
 
-// holdEvery is how often the drains for maintenances are looked at.
+// holdEvery is how often the drains of held parts are looked at.
 const holdEvery = 500 * time.Millisecond
 
-// holdWanted drains the objects of due maintenances.
+// holdWanted drains the parts that are held, when that is due.
 func (w *wanted) holdWanted() {
 	if !w.holds() || !w.anew && (len(w.wants.Held) == 0 || w.core.Now() < w.holding) {
 		return
@@ -215,18 +215,15 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 	return nil
 }
 
-// settleDrain has a target drained while a client or a maintenance wants it to be.
+// settleDrain has a target drained while a client wants it to be, or it is held.
 func (w *wanted) settleDrain(t Target) {
 	a := w.admins.Get(t.String())
 	w.core.setDrained(t, a != nil && a.Spec.Admin == api.AdminDrained || w.held.Get(t.String()) != nil)
 }
 
-// hold drains exactly these objects for maintenances, in addition to the drains of clients, and
-// returns the progress of each object. It does not drain the last path between two hosts. why says
-// why hold did nothing.
-func (w *wanted) hold(
-	objects []api.MaintenanceObject,
-) (states []api.MaintenanceObjectState, why string) {
+// hold drains exactly these parts, in addition to the drains of clients, and returns how far each
+// drain is. It does not drain the last path between two hosts. why says why hold did nothing.
+func (w *wanted) hold(parts []api.Part) (states []fabricview.Held, why string) {
 	if w.core.state.Fabric() == nil {
 		return nil, "the topology is not in sync"
 	}
@@ -234,10 +231,10 @@ func (w *wanted) hold(
 		return nil, "another change is being kept"
 	}
 	wanted := make(map[string]bool)
-	for _, o := range objects {
-		t := w.core.TargetOf(o)
+	for _, p := range parts {
+		t := w.core.TargetOf(p)
 		wanted[t.String()] = true
-		s := api.MaintenanceObjectState{Object: o.String()}
+		s := fabricview.Held{Part: p}
 		if w.held.Get(t.String()) == nil {
 			if _, err := w.core.checkDrain(t); err != nil {
 				s.Why = err.Error()

@@ -24,10 +24,14 @@ var costed = []struct {
 }{
 	{"Silences", regexp.MustCompile(`[sS]ilence`), 250, []string{"controller/silence/"}, nil},
 	{"PFC policies", regexp.MustCompile(`[pP][fF][cC]-?Polic`), 250, []string{"controller/pfc/"}, nil},
-	// The core of an MRC fabric computes the losses of jobs, and drains objects for maintenances.
-	{"maintenances", regexp.MustCompile(`[mM]aintenance`), 420,
+	{"maintenances", regexp.MustCompile(`[mM]aintenance`), 250,
 		[]string{"controller/maintenance/", "web/src/pages/maintenances.tsx"},
-		[]string{"controller/maintain.go", "cmd/weft/maintenances.go"}},
+		[]string{"cmd/weft/maintenances.go"}},
+	// Causes of leases, and what members of projects may lease, are in the folders of causes and of
+	// projects. Controllers and etcd have leases of another kind.
+	{"path leases", regexp.MustCompile(`PathLease|[^e]Lease[sd]?\b|^Leases|(?:^|[^e])leases`), 400,
+		[]string{"controller/leases/", "controller/job/lease/", "web/src/pages/leases.tsx",
+			"service/cluster/", "store/etcd/", "service/member.go"}, nil},
 }
 
 // linesOf counts the lines for a kind in a file of Go: the smallest declaration, statement, case,

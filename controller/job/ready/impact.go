@@ -1,5 +1,14 @@
 package ready
 
+// Concern is a job that parts of the fabric may concern.
+type Concern struct {
+	Job      string
+	Version  uint64
+	Priority int
+	Running  bool
+	Need     *Need
+}
+
 // Impact is the loss to a job without some parts of the fabric, compared with an intact fabric.
 type Impact struct {
 	// Pairs are the pairs of racks that lose paths.

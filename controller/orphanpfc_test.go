@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/controller/resource"
+	"github.com/weft-sdn/weft/p4"
 	"github.com/weft-sdn/weft/southbound/entry"
 	"github.com/weft-sdn/weft/store"
 )
@@ -181,7 +182,7 @@ func TestPFCOrphansDeleted(t *testing.T) {
 	}
 	for sw, entities := range c.held() {
 		for _, e := range entities {
-			if plan.OwnerOf(e) == plan.OwnerPFC && e.Kind() != entry.KindDefault {
+			if plan.OwnerOf(e) == plan.OwnerPFC {
 				t.Errorf("%s: left: %v", sw, e)
 			}
 		}
@@ -227,6 +228,34 @@ func TestPFCDeletedWithoutNode(t *testing.T) {
 	c.holdsNoPFC(t, "R2")
 }
 
+// TestDefaultsOfPFC: with the last tenant go the default actions that tenants need, also those of a
+// switch that was away. A default action that does nothing is left alone.
+func TestDefaultsOfPFC(t *testing.T) {
+	c, _ := programmedPFC(t)
+	set := func(sw string) bool {
+		return slices.ContainsFunc(c.Held(sw), func(e entry.Entity) bool {
+			return plan.OwnerOf(e) == plan.OwnerPFC && e.Kind() == entry.KindDefault
+		})
+	}
+	if !set("R1") || !set("R2") {
+		t.Fatal("tenants need no default actions")
+	}
+	away := c.Held("R2")
+	c.SwitchDisconnected("R2", nil)
+	c.deletePFC(t)
+	c.holdsNoPFC(t, "R1")
+	c.SwitchConnected("R2", entry.Contents{Entities: away})
+	c.obey()
+	c.holdsNoPFC(t, "R2")
+	nothing := entry.DefaultOf(p4.TableSliceField, entry.Do(entry.NoAction))
+	c.SwitchDisconnected("R2", nil)
+	c.SwitchConnected("R2", entry.Contents{Entities: []entry.Entity{nothing}})
+	c.obey()
+	if !set("R2") {
+		t.Error("a default action that does nothing is reset")
+	}
+}
+
 // deletePFC deletes what putPFC has made.
 func (c *Core) deletePFC(t *testing.T) {
 	t.Helper()
@@ -242,11 +271,11 @@ func (c *Core) deletePFC(t *testing.T) {
 	}
 }
 
-// holdsNoPFC checks that a switch holds no entry of tenants, but the default actions of tables.
+// holdsNoPFC checks that a switch holds nothing of tenants, default actions of tables included.
 func (c *Core) holdsNoPFC(t *testing.T, sw string) {
 	t.Helper()
 	for _, e := range c.Held(sw) {
-		if plan.OwnerOf(e) == plan.OwnerPFC && e.Kind() != entry.KindDefault {
+		if plan.OwnerOf(e) == plan.OwnerPFC {
 			t.Errorf("left: %v", e)
 		}
 	}

@@ -29,6 +29,30 @@ func TestArtifactsFresh(t *testing.T) {
 	}
 }
 
+// TestDefaultActions: the default actions that a controller may change do nothing before, as
+// entry.NoAction has it.
+func TestDefaultActions(t *testing.T) {
+	files, err := fs.Glob(os.DirFS("."), "include/*.p4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changeable, n := regexp.MustCompile(`(?m)^\s*default_action = (\w+)`), 0
+	for _, file := range append(files, "fabric.p4") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range changeable.FindAllStringSubmatch(string(text), -1) {
+			if n++; m[1] != ActionNoAction {
+				t.Errorf("%s: %s", file, m[0])
+			}
+		}
+	}
+	if n < 3 {
+		t.Errorf("found %d default actions that a controller may change", n)
+	}
+}
+
 // TestPacked: what the program has is the committed compiled program.
 func TestPacked(t *testing.T) {
 	want, err := os.ReadFile("fabric.json")

@@ -70,8 +70,8 @@ func (r *reconciler) removals(d *device, o Owner, u *unit) {
 	var extra []entry.Key
 	orphans := r.ledger.orphans[d.name][o]
 	for k := range u.owned {
-		if d.have[k].Kind() == entry.KindDefault || orphans.has(k) {
-			continue // a default cannot be deleted
+		if orphans.has(k) || r.keepsDefault(d, d.have[k]) {
+			continue
 		}
 		if _, wanted := u.want[k]; !wanted && !d.wanted(k) {
 			extra = append(extra, k)
@@ -94,6 +94,14 @@ func (r *reconciler) removals(d *device, o Owner, u *unit) {
 			r.plan(u, o, entry.Delete, k, e)
 		}
 	}
+}
+
+// keepsDefault reports whether an unwanted entity is a default action that stays: it does nothing, or
+// orphans on the switch may need it. The deletion of another one resets the default action to that of
+// the P4 program.
+func (r *reconciler) keepsDefault(d *device, e entry.Entity) bool {
+	t, ok := e.(entry.Table)
+	return ok && t.Default && (t.Action.Name == entry.NoAction || len(r.ledger.orphans[d.name]) > 0)
 }
 
 // removalRank minus the rank of an entity is the rank of the deletion.

@@ -86,7 +86,7 @@ func batches(ps []pending) [][]entry.Update {
 	return out
 }
 
-// apply records the outcome of the updates under way. It returns the owner of each entity that was
+// apply records the outcome of the updates under way. It returns the owner of each entry that was
 // deleted.
 func (d *device) apply(refusals []entry.Refusal, now time.Duration, i Intervals) (deleted []Owner) {
 	refused := make(map[int]entry.Refusal, len(refusals))
@@ -102,7 +102,9 @@ func (d *device) apply(refusals []entry.Refusal, now time.Duration, i Intervals)
 		case !bad && p.Type == entry.Delete:
 			d.drop(p.key)
 			delete(d.failed, p.key)
-			deleted = append(deleted, p.owner)
+			if p.Entity.Kind() != entry.KindDefault { // which is no entry
+				deleted = append(deleted, p.owner)
+			}
 		case !bad:
 			d.hold(p.key, p.owner, p.Entity)
 			delete(d.failed, p.key)

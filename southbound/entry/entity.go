@@ -173,6 +173,10 @@ func Exact(field string, v Value) Match {
 	return Match{Field: field, Kind: MatchExact, Value: v}
 }
 
+// NoAction is the action that does nothing (P4-16, core.p4). Every default action that a controller
+// may change is this one until then.
+const NoAction = "NoAction"
+
 // Table is an entry of a table, or, with Default set, its default action. One
 // of Action.Name, Member and Group is set.
 type Table struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/weft-sdn/weft/access/audit"
 	"github.com/weft-sdn/weft/access/oidc"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
 // The schemes of the OpenAPI document: an operation asks for its scope by any of them.
@@ -96,6 +97,13 @@ func (s *Server) authenticate(c *exchange) {
 		return
 	}
 	s.unauthorized(c, err)
+}
+
+// trust marks the client of a request's connection as authenticated.
+func trust(r *http.Request) {
+	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+		connlimit.Of(c).Trust()
+	}
 }
 
 // unauthorized refuses a request of nobody. A failed attempt is recorded.
@@ -233,6 +241,15 @@ func (s *Server) auditRecord(
 		r.SessionInfo.RemotePort = uint16(n)
 	}
 	return r
+}
+
+// clientAddress is the address of a request's client, without its port.
+func clientAddress(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
 }
 
 // writeAudit records what changes nothing. A refusal stands even if it cannot be recorded.

@@ -3,12 +3,8 @@ package northbound
 import (
 	"context"
 	"fmt"
-	"mime"
 	"net"
 	"net/http"
-	"net/netip"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -194,89 +190,14 @@ func (s *Server) bound(c *exchange) {
 	c.Next()
 }
 
-// sameOrigin refuses requests that a foreign page made a browser send: changes from another origin,
-// and requests for a name other than the server's, pointed at the server by an attacker (DNS
-// rebinding).
-func (s *Server) sameOrigin(c *exchange) {
-	if isForwarded(c.Request) { // the controller that forwarded it has checked
+// limit bounds what a request may take; streams have no end.
+func (s *Server) limit(c *exchange) {
+	if endless(c.Request.URL.Path) {
 		c.Next()
 		return
 	}
-	if host := c.Request.Host; !isHealth(c.Request) && !s.isOwnName(host, c.Request) {
-		s.refuse(c, newProblem(codeHost, fmt.Sprintf("host is %q: want an address, a name without a "+
-			"dot, or one of api.hosts", clip(host, maxValueText))))
-		return
-	}
-	if err := new(http.CrossOriginProtection).Check(c.Request); err != nil {
-		s.refuse(c, newProblem(codeForbidden,
-			fmt.Sprintf("origin is %q: want that of the server, or none",
-				clip(c.Request.Header.Get("Origin"), maxValueText))))
-		return
-	}
-	if isFormType(c.Request) {
-		s.refuse(c, newProblem(codeMediaType, "the body has to be JSON"))
-		return
-	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), s.cfg.RequestTimeout)
+	defer cancel()
+	c.Request = c.Request.WithContext(ctx)
 	c.Next()
-}
-
-// isFormType reports whether a change has a content type that a page may send to every origin
-// without preflight (Fetch Standard, CORS-safelisted request-header). No API client uses such a
-// type, and operations without a body would not check the type.
-func isFormType(r *http.Request) bool {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return false
-	}
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	return kind == "text/plain" || kind == "application/x-www-form-urlencoded" ||
-		kind == "multipart/form-data"
-}
-
-// isOwnName reports whether a Host field may be the server's. Nobody else can own an address or a
-// name without a dot, nor a name that the certificate proves.
-func (s *Server) isOwnName(host string, r *http.Request) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.TrimSuffix(strings.ToLower(host), ".")
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil ||
-		!strings.Contains(host, ".") {
-		return true
-	}
-	if r.TLS != nil && r.TLS.ServerName != "" && strings.EqualFold(r.TLS.ServerName, host) {
-		return true // the client has checked the certificate for it
-	}
-	return slices.ContainsFunc(s.cfg.Hosts,
-		func(h string) bool { return h == "*" || strings.EqualFold(h, host) })
-}
-
-// clientAddress is the address of a request's client, without its port.
-func clientAddress(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
-
-type connKey struct{}
-
-// withConn keeps a connection in the context of its requests.
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
-}
-
-// hold keeps the connection of a request that changes something open until release is called.
-func hold(r *http.Request) (release func()) {
-	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && !isRead(r) {
-		return connlimit.Of(c).Hold()
-	}
-	return func() {}
-}
-
-// trust marks the client of a request's connection as authenticated.
-func trust(r *http.Request) {
-	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-		connlimit.Of(c).Trust()
-	}
 }

@@ -7,15 +7,22 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"mime"
+	"net"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
 const requestIDHeader = "X-Request-Id"
@@ -156,14 +163,106 @@ func (s *Server) recover(c *exchange) {
 	c.Next()
 }
 
-// limit bounds what a request may take; streams have no end.
-func (s *Server) limit(c *exchange) {
-	if endless(c.Request.URL.Path) {
+// retryAfter is the number of seconds after which a client may try again what is not possible now.
+const retryAfter = "1"
+
+// isRead reports whether a request changes nothing.
+func isRead(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return true
+	}
+	return false
+}
+
+// release holds back an answer to a GET until the answer is ready, and then asks whether this
+// controller still decides: if so, the answer contains every change acknowledged by another
+// decider. Any controller answers questions about the controllers themselves and their state.
+func (s *Server) release(c *exchange) {
+	w := c.Writer
+	if isRead(c.Request) && !isHealth(c.Request) && c.Request.URL.Path != "/metrics" {
+		w.current = s.cfg.Current
+	}
+	w.refuse = func(err error) []byte {
+		p := newProblem(codeNoDecider, "what this controller knows may be out of date: "+err.Error())
+		p.Instance = instance(c.id)
+		requestOf(c.Request.Context()).detail = p.Detail
+		b, err := json.Marshal(p)
+		if err != nil { // of texts: cannot happen
+			return nil
+		}
+		return b
+	}
+	c.Next()
+}
+
+// sameOrigin refuses requests that a foreign page made a browser send: changes from another origin,
+// and requests for a name other than the server's, pointed at the server by an attacker (DNS
+// rebinding).
+func (s *Server) sameOrigin(c *exchange) {
+	if isForwarded(c.Request) { // the controller that forwarded it has checked
 		c.Next()
 		return
 	}
-	ctx, cancel := context.WithTimeout(c.Request.Context(), s.cfg.RequestTimeout)
-	defer cancel()
-	c.Request = c.Request.WithContext(ctx)
+	if host := c.Request.Host; !isHealth(c.Request) && !s.isOwnName(host, c.Request) {
+		s.refuse(c, newProblem(codeHost, fmt.Sprintf("host is %q: want an address, a name without a "+
+			"dot, or one of api.hosts", clip(host, maxValueText))))
+		return
+	}
+	if err := new(http.CrossOriginProtection).Check(c.Request); err != nil {
+		s.refuse(c, newProblem(codeForbidden,
+			fmt.Sprintf("origin is %q: want that of the server, or none",
+				clip(c.Request.Header.Get("Origin"), maxValueText))))
+		return
+	}
+	if isFormType(c.Request) {
+		s.refuse(c, newProblem(codeMediaType, "the body has to be JSON"))
+		return
+	}
 	c.Next()
+}
+
+// isFormType reports whether a change has a content type that a page may send to every origin
+// without preflight (Fetch Standard, CORS-safelisted request-header). No API client uses such a
+// type, and operations without a body would not check the type.
+func isFormType(r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return false
+	}
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return kind == "text/plain" || kind == "application/x-www-form-urlencoded" ||
+		kind == "multipart/form-data"
+}
+
+// isOwnName reports whether a Host field may be the server's. Nobody else can own an address or a
+// name without a dot, nor a name that the certificate proves.
+func (s *Server) isOwnName(host string, r *http.Request) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil ||
+		!strings.Contains(host, ".") {
+		return true
+	}
+	if r.TLS != nil && r.TLS.ServerName != "" && strings.EqualFold(r.TLS.ServerName, host) {
+		return true // the client has checked the certificate for it
+	}
+	return slices.ContainsFunc(s.cfg.Hosts,
+		func(h string) bool { return h == "*" || strings.EqualFold(h, host) })
+}
+
+type connKey struct{}
+
+// withConn keeps a connection in the context of its requests.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// hold keeps the connection of a request that changes something open until release is called.
+func hold(r *http.Request) (release func()) {
+	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && !isRead(r) {
+		return connlimit.Of(c).Hold()
+	}
+	return func() {}
 }

@@ -7,7 +7,7 @@
 // change, and no receiver gets a packet twice.
 //
 // Package tree decides the path of a tree. This package keeps epochs, and never uses an epoch twice
-// at an index (epoch.go); finds and evicts receivers that stall a group (stall.go); answers
+// at an index (record.go); finds and evicts receivers that stall a group (stall.go); answers
 // questions for the state of a group in the switches (query.go); and continues with trees that an
 // earlier controller left in the switches (adopt.go).
 package multicast

@@ -45,7 +45,7 @@ type Feature struct {
 	renewed indexes         // groups of [member.Groups.Renewed]
 	unsaved map[string]bool // groups whose record of being removed must be written or deleted
 
-	pairs map[api.QueuePair][]*group // who has a queue pair; see pairs.go
+	pairs map[api.QueuePair][]*group // who has a queue pair; see members.go
 
 	switches []string   // that there were at the last SetNetwork
 	edges    plan.Edges // that there were at the last Report

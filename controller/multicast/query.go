@@ -198,3 +198,101 @@ func compareBranches(a, b branchKey) int {
 	return cmp.Or(cmp.Compare(a.sw, b.sw), cmp.Compare(a.group, b.group),
 		cmp.Compare(a.branch, b.branch))
 }
+
+// pollKey is a group on a switch.
+type pollKey struct {
+	sw    string
+	group uint16
+}
+
+// windowOpened polls a group when the window of CNPs that a switch has opened
+// is over, for no other packet may come and end it.
+func (f *Feature) windowOpened(sw string, p entry.PacketIn) {
+	g := f.byIndex[p.Group]
+	key := pollKey{sw, p.Group}
+	if g == nil || f.polls[key] {
+		return
+	}
+	placement := g.resp
+	if g.target != nil && g.target.Epoch == p.Epoch {
+		placement = g.target
+	}
+	if placement == nil || placement.Epoch != p.Epoch || placement.Node(sw) == nil {
+		return
+	}
+	f.polls[key] = true
+	f.timers.Set(f.env.Now+placement.CNPWindow+f.inv().Intervals.CNPTick.D(), func() {
+		delete(f.polls, key)
+		f.poll(sw, p.Group)
+	})
+}
+
+// poll makes a switch send what has become due for a group.
+func (f *Feature) poll(sw string, group uint16) {
+	f.packetOut(sw, entry.PacketOut{Op: entry.Poll, Group: group})
+}
+
+func (f *Feature) packetOut(sw string, p entry.PacketOut) bool { return f.env.Want.Send(sw, p) }
+
+// pollLeaves polls every switch of a group after a removal, because the removal may have made an
+// ACK due that no packet triggers. pollLeaves starts at the leaves and takes one step for each
+// depth, so that each switch has heard from the child switches.
+func (f *Feature) pollLeaves(g *group) {
+	depths := g.target.Depths()
+	deepest := slices.Max(depths)
+	for i, sw := range g.target.Switches() {
+		index := g.index
+		f.timers.Set(f.env.Now+f.inv().Intervals.PollGap.D()*time.Duration(deepest-depths[i]),
+			func() { f.poll(sw, index) })
+	}
+}
+
+// Sample holds the counters of the root of a group's tree, the switch of the source.
+type Sample struct {
+	Group string
+	// Switch and Port are where the packets of the source come in.
+	Switch string
+	Port   uint32
+	// At is the time of the switch's answer within the state timeout. Zero: the switch did not answer,
+	// and the three fields below do not count.
+	At time.Time
+	// PSN: in this epoch, all packets before PSN were acknowledged to the source, modulo 2^24. -1: no
+	// packet was acknowledged yet.
+	PSN   int64
+	Epoch uint32
+	// CNPs are those sent to the source, modulo 2^32.
+	CNPs uint32
+	// Stalled receivers hold the group up, as far as is known.
+	Stalled int
+}
+
+// Samples asks the roots of the groups that are established. The answer, a []Sample by index of the
+// group, comes under the id, when all have answered or after the state timeout.
+func (f *Feature) Samples() (id uint64) {
+	id = f.env.Question()
+	samples := []Sample{}
+	open := 1
+	done := func() {
+		if open--; open == 0 {
+			f.env.Answer(id, samples)
+		}
+	}
+	for _, g := range f.ordered() {
+		if g.item == nil || g.phase != steady || g.resp == nil || len(g.resp.Nodes) == 0 {
+			continue
+		}
+		root, at := &g.resp.Nodes[0], len(samples)
+		samples = append(samples, Sample{Group: g.name, Switch: root.Switch, Port: root.UpstreamPort,
+			PSN: -1, Epoch: g.resp.Epoch, Stalled: len(g.probe.stalled())})
+		open++
+		f.ask(g, 1, func(q *query) {
+			if n := &q.report.Nodes[0]; n.Answered {
+				s := &samples[at]
+				s.At, s.PSN, s.CNPs = f.env.Wall(), n.LastPSN, n.CNPTotal
+			}
+			done()
+		})
+	}
+	done()
+	return id
+}

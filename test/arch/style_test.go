@@ -47,22 +47,21 @@ var largeInterfaces = map[string]string{
 
 // largeRoots lists folders over mostFiles, with the reason.
 var largeRoots = map[string]string{
-	"access":               "one package: credentials, sessions and scopes use each other's types",
-	"api":                  "one package: a file a kind of resource",
-	"cmd/weft":             "one package: a file a command",
-	"controller":           "one package: the composition of the features",
-	"controller/multicast": "one feature; tree has its algorithms",
-	"controller/plan":      "one package: the network that features plan for",
-	"host/nic":             "one package: a network card, whose parts share its ports",
-	"api/hostapi":          "one package: a file a message of the host API",
-	"lab":                  "one package: links, switches and hosts of one virtual world",
-	"northbound":           "one package: a file a path of the API",
-	"packet":               "one package: a file a header",
-	"service":              "one package: the parts of a controller process",
-	"southbound":           "one package: the connection to a switch",
-	"telemetry":            "one package: the store of samples",
-	"topology":             "one package: the graph and its algorithms",
-	"topology/bgpls":       "one package: sessions, the relay and the decoder",
+	"access":          "one package: credentials, sessions and scopes use each other's types",
+	"api":             "one package: a file a kind of resource",
+	"cmd/weft":        "one package: a file a command",
+	"controller":      "one package: the composition of the features",
+	"controller/plan": "one package: the network that features plan for",
+	"host/nic":        "one package: a network card, whose parts share its ports",
+	"api/hostapi":     "one package: a file a message of the host API",
+	"lab":             "one package: links, switches and hosts of one virtual world",
+	"northbound":      "one package: a file a path of the API",
+	"packet":          "one package: a file a header",
+	"service":         "one package: the parts of a controller process",
+	"southbound":      "one package: the connection to a switch",
+	"telemetry":       "one package: the store of samples",
+	"topology":        "one package: the graph and its algorithms",
+	"topology/bgpls":  "one package: sessions, the relay and the decoder",
 }
 
 // obscure lists phrases that puzzle readers, with replacements.

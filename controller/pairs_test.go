@@ -111,7 +111,8 @@ func TestRecordsThatShareAQueuePair(t *testing.T) {
 	if err := json.Unmarshal(r.Value, &record); err != nil {
 		t.Fatal(err)
 	}
-	record["spec"].(map[string]any)["receivers"] = []any{map[string]any{"address": one.Receivers[0].Address, "qpn": one.Receivers[0].QPN}}
+	record["spec"].(map[string]any)["receivers"] = []any{map[string]any{
+		"address": one.Receivers[0].Address, "qpn": one.Receivers[0].QPN}}
 	b, err := json.Marshal(record)
 	if err != nil {
 		t.Fatal(err)

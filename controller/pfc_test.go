@@ -158,7 +158,9 @@ func TestPFCRefusals(t *testing.T) {
 		{"unknown segment", policy(func(s *api.SRv6PolicySpec) { s.Segments[0].Node = "R9" }),
 			api.CodeInvalid, "spec.segments[0].node"},
 		{"unknown SID",
-			policy(func(s *api.SRv6PolicySpec) { s.Segments[0] = api.PolicySegment{SID: netip.MustParseAddr("::1")} }), api.CodeInvalid, "spec.segments[0].sid"},
+			policy(func(s *api.SRv6PolicySpec) {
+				s.Segments[0] = api.PolicySegment{SID: netip.MustParseAddr("::1")}
+			}), api.CodeInvalid, "spec.segments[0].sid"},
 		{"node and SID",
 			policy(func(s *api.SRv6PolicySpec) { s.Segments[0].SID = netip.MustParseAddr("::1") }),
 			api.CodeInvalid, "spec.segments[0]"},

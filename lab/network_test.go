@@ -37,7 +37,8 @@ func TestAllFaults(t *testing.T) {
 		{"switches:\n- {name: A, colour: red}\nlinks:\n- {a: A, b: B, delay: soon}\n", `net.yaml:2: ` +
 			`switches[0].colour: unknown field: want one of locator, loopback, name, pfc, routerId, system
 net.yaml:4: links[0].delay: is "soon": want a duration such as 50us or 1.5ms`},
-		{"switches:\n- name: 1\n- name: 1\n  loopback: 192.0.2.1\nlinks:\n- {a: 1, b: Z}\n", `net.yaml:3: switches[1].name: is "1", that of switches[0] too: want another
+		{"switches:\n- name: 1\n- name: 1\n  loopback: 192.0.2.1\nlinks:\n- {a: 1, b: Z}\n",
+			`net.yaml:3: switches[1].name: is "1", that of switches[0] too: want another
 net.yaml:4: switches[1].loopback: is 192.0.2.1: want an IPv6 unicast address
 net.yaml:6: links[0]: leads to "Z": want a switch or a host`},
 	} {

@@ -30,7 +30,8 @@ func (s *Server) registerCertificates() {
 			"the other sides of its connections, by place. " +
 			"A controller that does not decide answers with its own.",
 	}), func(context.Context, *struct{}) (*struct{ Body api.List[api.Certificate] }, error) {
-		return &struct{ Body api.List[api.Certificate] }{api.List[api.Certificate]{Items: s.certificates()}}, nil
+		list := api.List[api.Certificate]{Items: s.certificates()}
+		return &struct{ Body api.List[api.Certificate] }{list}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-certificate", Method: http.MethodGet, Security: asks(access.Read),

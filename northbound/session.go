@@ -102,7 +102,9 @@ func (s *Server) registerSessions() {
 }
 
 // sessionKey is a session's place in the order of the list: that of time, then of its id.
-func sessionKey(o *api.OpenSession) string { return o.Created.UTC().Format(sortedTime) + " " + o.ID }
+func sessionKey(o *api.OpenSession) string {
+	return o.Created.UTC().Format(sortedTime) + " " + o.ID
+}
 
 // httpKey is the HTTP request in the context of an operation.
 type httpKey struct{}

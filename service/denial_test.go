@@ -55,7 +55,8 @@ func TestDenials(t *testing.T) {
 		})
 	}
 	if !t.Failed() && count >= 10 && (decided == 0 || undecided == 0) {
-		t.Errorf("failed links were looked at %d times with a decider and %d times without one, want both", decided, undecided)
+		t.Errorf("failed links were looked at %d times with a decider and %d times without one, want "+
+			"both", decided, undecided)
 	}
 	t.Logf("failed links were looked at %d times with a decider and %d times without one", decided,
 		undecided)

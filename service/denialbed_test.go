@@ -400,7 +400,8 @@ func (b *denialBed) look(exact bool) {
 		served := st.Connected && at != nil && at.streams != nil && st.Version.Epoch == at.epoch
 		b.mu.Unlock()
 		if exact && !served {
-			b.t.Fatalf("%s: connected %v (%v), holds version %v, which controller %s, epoch %x, has not sent", h.name, st.Connected, st.Err, st.Version, at.name, at.epoch)
+			b.t.Fatalf("%s: connected %v (%v), holds version %v, which controller %s, epoch %x, has not "+
+				"sent", h.name, st.Connected, st.Err, st.Version, at.name, at.epoch)
 		}
 		if !served || state == nil {
 			continue
@@ -435,7 +436,8 @@ func (b *denialBed) profile(from *inventory.Host, p *hostapi.Profile, decided, e
 	for _, v := range all {
 		if b.crossesDown(from, to, p, v, denialBound) {
 			if !p.IsDenied(v) {
-				b.t.Fatalf("%s: EV %v of profile %s crosses a failed link and is used; a controller decides: %v", from.Name, v, p.Name, decided)
+				b.t.Fatalf("%s: EV %v of profile %s crosses a failed link and is used; a controller "+
+					"decides: %v", from.Name, v, p.Name, decided)
 			}
 			if decided {
 				b.decided++

@@ -244,7 +244,8 @@ func (s *Session) receive(c *conn) error {
 			}
 			ack := &p4v1.DigestListAck{DigestId: m.Digest.GetDigestId(), ListId: m.Digest.GetListId()}
 			select {
-			case c.sendq <- &p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_DigestAck{DigestAck: ack}}:
+			case c.sendq <- &p4v1.StreamMessageRequest{
+				Update: &p4v1.StreamMessageRequest_DigestAck{DigestAck: ack}}:
 			default:
 				// Waiting here for a switch that waits for us to read would never
 				// end; it repeats an unacknowledged digest.

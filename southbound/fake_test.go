@@ -166,9 +166,10 @@ func (f *fakeSwitch) arbitrate() {
 				st = &rpcstatus.Status{Code: int32(codes.NotFound), Message: "no primary"}
 			}
 		}
-		s.send <- &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
-			DeviceId: 1, ElectionId: top.proto(), Status: st,
-		}}}
+		s.send <- &p4v1.StreamMessageResponse{
+			Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
+				DeviceId: 1, ElectionId: top.proto(), Status: st,
+			}}}
 	}
 }
 
@@ -226,9 +227,10 @@ func (f *fakeSwitch) take(stream p4v1.P4Runtime_StreamChannelServer, s *fakeStre
 			}
 		case *p4v1.StreamMessageRequest_Packet:
 			f.outs = append(f.outs, m.Packet)
-			s.send <- &p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{
-				Payload: m.Packet.GetPayload(), Metadata: m.Packet.GetMetadata(),
-			}}}
+			s.send <- &p4v1.StreamMessageResponse{
+				Update: &p4v1.StreamMessageResponse_Packet{Packet: &p4v1.PacketIn{
+					Payload: m.Packet.GetPayload(), Metadata: m.Packet.GetMetadata(),
+				}}}
 		case *p4v1.StreamMessageRequest_DigestAck:
 			f.acks = append(f.acks, m.DigestAck)
 		}
@@ -262,7 +264,8 @@ func (f *fakeSwitch) GetForwardingPipelineConfig(context.Context,
 		return nil, status.Error(codes.FailedPrecondition,
 			"No forwarding pipeline config set for this device")
 	}
-	return &p4v1.GetForwardingPipelineConfigResponse{Config: &p4v1.ForwardingPipelineConfig{Cookie: f.cookie}}, nil
+	return &p4v1.GetForwardingPipelineConfigResponse{
+		Config: &p4v1.ForwardingPipelineConfig{Cookie: f.cookie}}, nil
 }
 
 func (f *fakeSwitch) SetForwardingPipelineConfig(ctx context.Context,

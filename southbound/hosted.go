@@ -283,9 +283,10 @@ func (h *Hosted) serve(from place, stream sender) error {
 	a := h.attach(ctx)
 	defer a.end(nil)
 	answer := func(m *p4v1.MasterArbitrationUpdate) error {
-		return stream.SendMsg(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
-			DeviceId: m.GetDeviceId(), Role: m.GetRole(), ElectionId: m.GetElectionId(),
-		}}})
+		return stream.SendMsg(&p4v1.StreamMessageResponse{
+			Update: &p4v1.StreamMessageResponse_Arbitration{Arbitration: &p4v1.MasterArbitrationUpdate{
+				DeviceId: m.GetDeviceId(), Role: m.GetRole(), ElectionId: m.GetElectionId(),
+			}}})
 	}
 	if err := answer(first.GetArbitration()); err != nil {
 		return err

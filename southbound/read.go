@@ -212,9 +212,10 @@ func tablePattern(id uint32, k entry.Kind) *p4v1.Entity {
 }
 
 func multicastPattern(id uint32, replicas []*p4v1.Replica) *p4v1.Entity {
-	return replication(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
-		MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: id, Replicas: replicas},
-	}})
+	return replication(
+		&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
+			MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: id, Replicas: replicas},
+		}})
 }
 
 func clonePattern(e *p4v1.CloneSessionEntry) *p4v1.Entity {

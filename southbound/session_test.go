@@ -360,11 +360,12 @@ func TestPacketsAndDigests(t *testing.T) {
 		return &p4v1.P4Data{Data: &p4v1.P4Data_Bitstring{Bitstring: b}}
 	}
 	list := func(digest uint32, id uint64) {
-		f.push(&p4v1.StreamMessageResponse{Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{
-			DigestId: digest, ListId: id, Timestamp: 9, Data: []*p4v1.P4Data{
-				{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: []*p4v1.P4Data{bits(0, 1),
-					bits(2)}}}}, bits(3),
-			}}}})
+		f.push(&p4v1.StreamMessageResponse{
+			Update: &p4v1.StreamMessageResponse_Digest{Digest: &p4v1.DigestList{
+				DigestId: digest, ListId: id, Timestamp: 9, Data: []*p4v1.P4Data{
+					{Data: &p4v1.P4Data_Struct{Struct: &p4v1.P4StructLike{Members: []*p4v1.P4Data{bits(0, 1),
+						bits(2)}}}}, bits(3),
+				}}}})
 	}
 	list(5, 76) // which the pipeline has no name for
 	list(learn, 77)

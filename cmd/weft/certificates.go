@@ -39,7 +39,8 @@ const (
 )
 
 func newCerts(env environment) *cobra.Command {
-	c := family("certs", "Make the certificates of an installation", `Makes an authority and certificates for controllers, switches, hosts and clients of the
+	c := family("certs", "Make the certificates of an installation",
+		`Makes an authority and certificates for controllers, switches, hosts and clients of the
 API. Each names its holder as weft://KIND/NAME, and is good for connections of that kind only.
 Existing files are kept unless --replace is given. Private keys have mode 0600.`)
 	c.AddCommand(newCertsInit(env), newCertsIssue(env), newCertsShow(env))

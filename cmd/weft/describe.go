@@ -22,7 +22,8 @@ type described struct {
 
 func newDescribe(env environment) *cobra.Command {
 	v := &viewer{env: env}
-	c := family("describe", "Show everything about one resource", `Shows a resource, its whole spec and status, and the events about it that the controller
+	c := family("describe", "Show everything about one resource",
+		`Shows a resource, its whole spec and status, and the events about it that the controller
 still has.`)
 	v.conn.register(c)
 	v.output.register(c)

@@ -145,7 +145,8 @@ func newDoctor(env environment) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use: "doctor [USE]...", Short: "Say what this machine lacks for each kind of lab",
-		Long: fmt.Sprintf(`Checks what this machine has for each use of Weft, and names what is missing with the
+		Long: fmt.Sprintf(
+			`Checks what this machine has for each use of Weft, and names what is missing with the
 command that installs it (Debian's packages). USE is one of %s; by
 default all are shown. With a USE the exit status is 1 when something is missing for it.`, strings.Join(names, ", ")),
 		Args: cobra.ArbitraryArgs, ValidArgs: names,

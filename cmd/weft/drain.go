@@ -28,7 +28,8 @@ type drainer struct {
 
 func newDrain(env environment) *cobra.Command {
 	d := &drainer{env: env, state: api.AdminDrained}
-	c := d.command("drain", "Take a link, switch, plane or port of a host out of use", `Takes a link, switch, plane or port out of use: the hosts of an MRC fabric stop using it, and
+	c := d.command("drain", "Take a link, switch, plane or port of a host out of use",
+		`Takes a link, switch, plane or port out of use: the hosts of an MRC fabric stop using it, and
 no packet is lost. The last path between two hosts cannot be drained.`)
 	c.PersistentFlags().DurationVar(&d.wait, "wait", 0,
 		"longest wait until no host uses it; 0 does not wait")
@@ -39,7 +40,8 @@ no packet is lost. The last path between two hosts cannot be drained.`)
 
 func newUndrain(env environment) *cobra.Command {
 	d := &drainer{env: env, state: api.AdminUp}
-	c := d.command("undrain", "Take something drained back into use", `Takes a drained link, switch, plane or port back into use. Hosts use it after a successful
+	c := d.command("undrain", "Take something drained back into use",
+		`Takes a drained link, switch, plane or port back into use. Hosts use it after a successful
 probe.`)
 	c.PersistentFlags().DurationVar(&d.wait, "wait", 0,
 		"wait so long until hosts may use it again; 0 does not wait")

@@ -116,7 +116,8 @@ func staleFlag(cmd *cobra.Command, k *kind, follow *bool,
 
 func newGet(env environment) *cobra.Command {
 	v := &viewer{env: env}
-	get := family("get", "Show resources and state", `Shows the network, switches, tables and counters, multicast groups, and the hosts,
+	get := family("get", "Show resources and state",
+		`Shows the network, switches, tables and counters, multicast groups, and the hosts,
 EV profiles and links of an MRC fabric.
 -o wide adds columns to a table. -o json and -o yaml print the answer of the API, which
 "weft apply" accepts. -w follows a list

@@ -259,13 +259,15 @@ func (f *faulter) change(ctx context.Context, method, path string, body any) err
 }
 
 func newLabKill(env environment) *cobra.Command {
-	return newFaulterOfParts(env, "kill", "Kill a switch, a host or a BGP session of a running lab", `Kills something of a running "weft lab". A switch forgets everything, and its links go down. A
+	return newFaulterOfParts(env, "kill", "Kill a switch, a host or a BGP session of a running lab",
+		`Kills something of a running "weft lab". A switch forgets everything, and its links go down. A
 host sends and takes nothing, while its links stay up. A switch without its BGP-LS session goes on
 forwarding. What is dead stays dead.`, http.MethodPut)
 }
 
 func newLabRevive(env environment) *cobra.Command {
-	return newFaulterOfParts(env, "revive", "Revive what was killed", `Revives something of a running "weft lab". A switch comes back empty, at its addresses, and the
+	return newFaulterOfParts(env, "revive", "Revive what was killed",
+		`Revives something of a running "weft lab". A switch comes back empty, at its addresses, and the
 controller programs it. A host goes on with the queue pairs and the memory that it had. A BGP-LS
 session is established again. What is alive stays so.`, http.MethodDelete)
 }
@@ -300,7 +302,8 @@ func newFaulterOfParts(env environment, use, short, long, method string) *cobra.
 }
 
 func newLabGet(env environment) *cobra.Command {
-	c := family("get", "Show the links of a running lab and what has failed", `Shows the links of a running "weft lab" with what became of the frames on them, and what has
+	c := family("get", "Show the links of a running lab and what has failed",
+		`Shows the links of a running "weft lab" with what became of the frames on them, and what has
 failed by "weft lab fault" and "weft lab kill".`)
 	f := newFaulter(env, c)
 	f.output.register(c)

@@ -47,7 +47,8 @@ func execute(ctx context.Context, args []string, env environment) int {
 }
 
 func newRoot(env environment) *cobra.Command {
-	root := family("weft", "SDN controller for RDMA fabrics of P4 switches", `Weft learns a network by BGP-LS and programs its P4 switches over P4Runtime for
+	root := family("weft", "SDN controller for RDMA fabrics of P4 switches",
+		`Weft learns a network by BGP-LS and programs its P4 switches over P4Runtime for
 RDMA multicast over SRv6, MRC fabrics, and lossless tenants (PFC over SRv6).
 
 "weft demo multicast", "weft demo mrc" and "weft demo pfc" show the three features, "weft demo

@@ -18,7 +18,8 @@ import (
 
 func newWatch(env environment) *cobra.Command {
 	v := &viewer{env: env}
-	watch := family("watch", "Follow events", `Shows events until it is interrupted. A broken stream resumes after its last event. -o json
+	watch := family("watch", "Follow events",
+		`Shows events until it is interrupted. A broken stream resumes after its last event. -o json
 prints one JSON object a line.`)
 	v.conn.register(watch)
 	v.output.register(watch)

@@ -122,8 +122,9 @@ func (c *Core) Planes() []api.Plane {
 		v := api.Plane{Plane: plane, Spec: adminUp, Status: api.PlaneStatus{
 			Drains: c.drains.views(func(d *drain) bool { return d.Plane == plane }),
 		}}
-		v.Status.Links,
-			v.Status.DeniedLinks = c.state.Links().Count(func(l *fabric.Link) bool { return c.state.Fabric().Clos().LinkPlane(l.ID) == plane })
+		v.Status.Links, v.Status.DeniedLinks = c.state.Links().Count(func(l *fabric.Link) bool {
+			return c.state.Fabric().Clos().LinkPlane(l.ID) == plane
+		})
 		out = append(out, v)
 	}
 	return out

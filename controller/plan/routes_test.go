@@ -484,7 +484,9 @@ func TestRoutesOfClos(t *testing.T) {
 func TestNoRouteBetweenBlocks(t *testing.T) {
 	net := sample.Clos(6, 2, 1)
 	for i, p := range []string{"4000::/8", "4100::/8", "4200::/8", "4300::/8"} {
-		net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: net.Node(fmt.Sprintf("leaf%d", 1+i%2)), Prefix: netip.MustParsePrefix(p)}})
+		key := topology.PrefixKey{Node: net.Node(fmt.Sprintf("leaf%d", 1+i%2)),
+			Prefix: netip.MustParsePrefix(p)}
+		net.Topology.SetPrefix(topology.Prefix{PrefixKey: key})
 	}
 	for _, p := range []string{"6000::/10", "6100::/10"} {
 		net.Topology.SetPrefix(topology.Prefix{PrefixKey: topology.PrefixKey{Node: net.Node("leaf1"),

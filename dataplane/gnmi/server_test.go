@@ -229,7 +229,8 @@ func TestOnceAndPoll(t *testing.T) {
 		Subscription: on(0, path("eth1", "state/oper-status"))})
 	ask := func() {
 		t.Helper()
-		if err := poll.Send(&gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Poll{Poll: &gpb.Poll{}}}); err != nil {
+		if err := poll.Send(
+			&gpb.SubscribeRequest{Request: &gpb.SubscribeRequest_Poll{Poll: &gpb.Poll{}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -84,10 +84,11 @@ func branchUpdate(typ p4v1.Update_Type, i int) *p4v1.Update {
 		param := func(id uint32, v ...byte) *p4v1.Action_Param {
 			return &p4v1.Action_Param{ParamId: id, Value: v}
 		}
-		e.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: &p4v1.Action{ActionId: p4.ActionSetBranchID, Params: []*p4v1.Action_Param{
-			param(1, byte(i%32)), param(2, 1, 2, 3, 4), param(3, 1), param(4, 0x80|byte(i>>16), byte(i>>8),
-				byte(i)),
-		}}}}
+		e.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{
+			Action: &p4v1.Action{ActionId: p4.ActionSetBranchID, Params: []*p4v1.Action_Param{
+				param(1, byte(i%32)), param(2, 1, 2, 3, 4), param(3, 1), param(4, 0x80|byte(i>>16), byte(i>>8),
+					byte(i)),
+			}}}}
 	}
 	return &p4v1.Update{Type: typ,
 		Entity: wire.Entity(e)}

@@ -266,12 +266,13 @@ func (r *realm) multicastGroup(g dataplane.MulticastGroup) *p4v1.Entity {
 
 func (r *realm) cloneSession(c dataplane.CloneSession) *p4v1.Entity {
 	return wire.Entity(&p4v1.PacketReplicationEngineEntry{
-		Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{CloneSessionEntry: &p4v1.CloneSessionEntry{
-			SessionId:         uint32(c.ID),
-			Replicas:          r.protoReplicas(preKey{clone: true, id: uint32(c.ID)}, c.Replicas),
-			ClassOfService:    uint32(c.ClassOfService),
-			PacketLengthBytes: int32(c.PacketLength),
-		}},
+		Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{
+			CloneSessionEntry: &p4v1.CloneSessionEntry{
+				SessionId:         uint32(c.ID),
+				Replicas:          r.protoReplicas(preKey{clone: true, id: uint32(c.ID)}, c.Replicas),
+				ClassOfService:    uint32(c.ClassOfService),
+				PacketLengthBytes: int32(c.PacketLength),
+			}},
 	})
 }
 

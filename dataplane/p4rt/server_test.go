@@ -279,10 +279,11 @@ func TestStockClient(t *testing.T) {
 	// A packet-out leaves on port 3.
 	out := make(chan string, 1)
 	n.host[3].Attach(func(frames [][]byte) { out <- string(frames[0]) }, nil)
-	if err := a.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
-		Payload: frame, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: []byte{3}},
-			{MetadataId: 2, Value: []byte{0}}},
-	}}}); err != nil {
+	if err := a.Send(
+		&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
+			Payload: frame, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: []byte{3}},
+				{MetadataId: 2, Value: []byte{0}}},
+		}}}); err != nil {
 		t.Fatal(err)
 	}
 	if f := <-out; f != string(frame) {
@@ -320,7 +321,8 @@ func TestStreamErrors(t *testing.T) {
 
 	// Before arbitration everything else is refused on the stream.
 	c := newController(t, client)
-	if err := c.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{}}}); err != nil {
+	if err := c.Send(&p4v1.StreamMessageRequest{
+		Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{}}}); err != nil {
 		t.Fatal(err)
 	}
 	m, err := c.Recv()

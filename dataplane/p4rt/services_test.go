@@ -70,8 +70,9 @@ func TestCommonServices(t *testing.T) {
 		}
 	}
 	found := false
-	for _, b := range answer(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{
-		FileContainingSymbol: "p4.v1.P4Runtime"}}).GetFileDescriptorResponse().GetFileDescriptorProto() {
+	for _, b := range answer(&reflectionpb.ServerReflectionRequest{
+		MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{
+			FileContainingSymbol: "p4.v1.P4Runtime"}}).GetFileDescriptorResponse().GetFileDescriptorProto() {
 		var f descriptorpb.FileDescriptorProto
 		if err := proto.Unmarshal(b, &f); err != nil {
 			t.Fatal(err)

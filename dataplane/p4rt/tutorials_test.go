@@ -122,14 +122,16 @@ func TestTutorialsClient(t *testing.T) {
 	c.write(p4v1.Update_MODIFY, toCPU(cfg).GetEntity())
 	replicas := []*p4v1.Replica{tutorReplica(1, 1), tutorReplica(2, 1)}
 	c.write(p4v1.Update_INSERT,
-		preOf(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
-			MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: 7, Replicas: replicas},
-		}}))
+		preOf(&p4v1.PacketReplicationEngineEntry{
+			Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
+				MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: 7, Replicas: replicas},
+			}}))
 	c.write(p4v1.Update_INSERT,
-		preOf(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{
-			CloneSessionEntry: &p4v1.CloneSessionEntry{SessionId: 5, Replicas: replicas[:1],
-				PacketLengthBytes: 128},
-		}}))
+		preOf(&p4v1.PacketReplicationEngineEntry{
+			Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{
+				CloneSessionEntry: &p4v1.CloneSessionEntry{SessionId: 5, Replicas: replicas[:1],
+					PacketLengthBytes: 128},
+			}}))
 
 	// All entries of all tables, as of table_id 0.
 	var tables []uint32
@@ -166,10 +168,11 @@ func TestTutorialsClient(t *testing.T) {
 	}
 
 	// The library makes metadata of as many octets as the field has bits.
-	if err := s.Send(&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
-		Payload: unknown, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: wide(second, 9)},
-			{MetadataId: 2, Value: wide(0, 7)}},
-	}}}); err != nil {
+	if err := s.Send(
+		&p4v1.StreamMessageRequest{Update: &p4v1.StreamMessageRequest_Packet{Packet: &p4v1.PacketOut{
+			Payload: unknown, Metadata: []*p4v1.PacketMetadata{{MetadataId: 1, Value: wide(second, 9)},
+				{MetadataId: 2, Value: wide(0, 7)}},
+		}}}); err != nil {
 		t.Fatal(err)
 	}
 	if f := <-out; f != string(unknown) {

@@ -42,8 +42,9 @@ func NewWatcher(
 }
 
 // Run looks again and again until ctx ends: soon after each changed, and now and then without. A
-// look that fails changes nothing: what was known goes on. tell gets an event when a cause begins or ends, or becomes worse or better; it must not wait
-// for anything. found gets all causes after each look.
+// look that fails changes nothing: what was known goes on. tell gets an event when a cause begins
+// or ends, or becomes worse or better; it must not wait for anything. found gets all causes after
+// each look.
 func (w *Watcher) Run(
 	ctx context.Context, changed <-chan struct{}, tell func(api.Event),
 	found func(context.Context, []api.Cause),

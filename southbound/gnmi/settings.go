@@ -131,9 +131,10 @@ func (d *Dialect) set(ctx context.Context, client gpb.GNMIClient, e gpb.Encoding
 
 func (d *Dialect) setOnce(ctx context.Context, client gpb.GNMIClient, e gpb.Encoding, by Election,
 	iface string, want *Settings, names []Setting) error {
-	req := &gpb.SetRequest{Extension: []*gnmi_ext.Extension{{Ext: &gnmi_ext.Extension_MasterArbitration{MasterArbitration: &gnmi_ext.MasterArbitration{
-		ElectionId: &gnmi_ext.Uint128{High: by.High, Low: by.Low},
-	}}}}}
+	req := &gpb.SetRequest{Extension: []*gnmi_ext.Extension{
+		{Ext: &gnmi_ext.Extension_MasterArbitration{MasterArbitration: &gnmi_ext.MasterArbitration{
+			ElectionId: &gnmi_ext.Uint128{High: by.High, Low: by.Low},
+		}}}}}
 	if by.Role != "" {
 		req.Extension[0].GetMasterArbitration().Role = &gnmi_ext.Role{Id: by.Role}
 	}

@@ -24,18 +24,17 @@ const (
 // from before the rule. A number here only goes down.
 var longLines = map[string]int{
 	"api":        4,
-	"cmd":        22,
-	"controller": 16,
-	"dataplane":  37,
+	"cmd":        11,
+	"controller": 10,
+	"dataplane":  28,
 	"host":       8,
 	"internal":   1,
-	"lab":        2,
-	"northbound": 7,
+	"lab":        1,
+	"northbound": 6,
 	"packet":     3,
-	"service":    3,
-	"southbound": 10,
-	"test":       31,
-	"topology":   9,
+	"southbound": 2,
+	"test":       21,
+	"topology":   7,
 }
 
 // largeInterfaces lists interfaces over mostMethods, with the reason.

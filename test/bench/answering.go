@@ -175,8 +175,9 @@ func startAnswering(ctx context.Context, processes *errgroup.Group, binary, dir 
 
 // answerGroup is the body of a request for the nth group.
 func answerGroup(n int) string {
-	return fmt.Sprintf(`{"name": "g%d", "spec": {"proxyAddress": "2001:db8:ffff::%x", "designatedQpn": 4096, `+
-		`"source": {"address": "2001:db8:1:1::1", "qpn": %d}, "receivers": [{"address": "2001:db8:1:2::1", "qpn": %d}]}}`, n, n+1, 256+n, 256+n)
+	return fmt.Sprintf(
+		`{"name": "g%d", "spec": {"proxyAddress": "2001:db8:ffff::%x", "designatedQpn": 4096, `+
+			`"source": {"address": "2001:db8:1:1::1", "qpn": %d}, "receivers": [{"address": "2001:db8:1:2::1", "qpn": %d}]}}`, n, n+1, 256+n, 256+n)
 }
 
 // ask makes a request, and returns how long its answer took to be read.

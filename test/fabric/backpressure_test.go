@@ -133,7 +133,8 @@ func TestBackpressure(t *testing.T) {
 				at += 3 * wireTime
 			}
 			// The data center behind R3 pauses it now and then, and then for long.
-			for at := w.r3.start; at < w.r3.start+500*time.Microsecond; at += time.Duration(rng.Int64N(int64(200 * time.Microsecond))) {
+			for at := w.r3.start; at < w.r3.start+500*time.Microsecond; at += time.Duration(
+				rng.Int64N(int64(200 * time.Microsecond))) {
 				w.later(at, w.r3, 2, pfcOf(uint16(1+rng.IntN(3000)), priority).AppendFrame(nil, pfcSource))
 				if rng.IntN(2) == 0 {
 					w.later(at+time.Duration(rng.Int64N(int64(100*time.Microsecond))), w.r3, 2,

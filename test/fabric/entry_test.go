@@ -134,21 +134,24 @@ func sixteen(a netip.Addr) netip.Addr { return netip.AddrFrom16(a.As16()) }
 type copyTo struct{ port, rid uint32 }
 
 func multicast(group uint32, copies ...copyTo) *p4v1.Update {
-	return pre(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
-		MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: group,
-			Replicas: replicas(copies)},
-	}})
+	return pre(&p4v1.PacketReplicationEngineEntry{
+		Type: &p4v1.PacketReplicationEngineEntry_MulticastGroupEntry{
+			MulticastGroupEntry: &p4v1.MulticastGroupEntry{MulticastGroupId: group,
+				Replicas: replicas(copies)},
+		}})
 }
 
 func cloneSession(id uint32, copies ...copyTo) *p4v1.Update {
-	return pre(&p4v1.PacketReplicationEngineEntry{Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{
-		CloneSessionEntry: &p4v1.CloneSessionEntry{SessionId: id, Replicas: replicas(copies)},
-	}})
+	return pre(&p4v1.PacketReplicationEngineEntry{
+		Type: &p4v1.PacketReplicationEngineEntry_CloneSessionEntry{
+			CloneSessionEntry: &p4v1.CloneSessionEntry{SessionId: id, Replicas: replicas(copies)},
+		}})
 }
 
 func pre(e *p4v1.PacketReplicationEngineEntry) *p4v1.Update {
 	return &p4v1.Update{Type: p4v1.Update_INSERT,
-		Entity: &p4v1.Entity{Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}}
+		Entity: &p4v1.Entity{
+			Entity: &p4v1.Entity_PacketReplicationEngineEntry{PacketReplicationEngineEntry: e}}}
 }
 
 func replicas(copies []copyTo) []*p4v1.Replica {
@@ -185,7 +188,8 @@ func ecmpGroup(id, first uint32, out ...uint32) []*p4v1.Update {
 				FieldMatchType: &p4v1.FieldMatch_Exact_{
 					Exact: &p4v1.FieldMatch_Exact{Value: value(id)},
 				}}},
-			Action: &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: id}},
+			Action: &p4v1.TableAction{
+				Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: id}},
 		}}}})
 }
 

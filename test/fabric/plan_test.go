@@ -161,7 +161,8 @@ func fromPlan(x planned.Entity) *p4v1.Update {
 		}
 		e.Action = &p4v1.TableAction{Type: &p4v1.TableAction_Action{Action: do(x.Action)}}
 		if x.Group != 0 {
-			e.Action = &p4v1.TableAction{Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: x.Group}}
+			e.Action = &p4v1.TableAction{
+				Type: &p4v1.TableAction_ActionProfileGroupId{ActionProfileGroupId: x.Group}}
 		}
 		if x.Default {
 			u.Type = p4v1.Update_MODIFY

@@ -181,7 +181,8 @@ func (w *twin) owes() []string {
 func (w *twin) taken(ctx context.Context) (bool, error) {
 	for port := range w.fed {
 		at := cell{p4.CounterPortRxID, int64(port)}
-		want := wire.Entity(&p4v1.CounterEntry{CounterId: at.counter, Index: &p4v1.Index{Index: at.index}})
+		want := wire.Entity(
+			&p4v1.CounterEntry{CounterId: at.counter, Index: &p4v1.Index{Index: at.index}})
 		theirs, err := counts(w.bmv2.Read(ctx, want))
 		if err != nil {
 			return false, err

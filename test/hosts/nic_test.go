@@ -367,8 +367,9 @@ func TestNICReports(t *testing.T) {
 			r.RTTMean > r.RTTMax || r.RTTMax > 80*time.Microsecond || r.Port != 2 {
 			t.Errorf("%+v", r)
 		}
-		if got := ask(6,
-			func(q *hostapi.Probe) { q.Source = q.Destination }); got != fmt.Sprintf("probe 6: 0 of 0 source: %v, want %v, the host's", probe.Destination, probe.Source) {
+		want := fmt.Sprintf("probe 6: 0 of 0 source: %v, want %v, the host's", probe.Destination,
+			probe.Source)
+		if got := ask(6, func(q *hostapi.Probe) { q.Source = q.Destination }); got != want {
 			t.Errorf("said %q", got)
 		}
 

@@ -181,7 +181,8 @@ func TestLossless(t *testing.T) {
 				t.Errorf("%s: R1 went on %v after an XON, want at most %v", what, back.longest, rtt)
 			}
 			if back.early > 0 || back.late > time.Millisecond {
-				t.Errorf("%s: R1 sent %d packets while it was stopped, and went on %v after a pause had run out", what, back.early, back.late)
+				t.Errorf("%s: R1 sent %d packets while it was stopped, and went on %v after a pause had run "+
+					"out", what, back.early, back.late)
 			}
 			// A round trip that is measured longer later asks for more than there is, and is said to.
 			if c := b.policy().Status.Conditions.Find(api.Degraded); c.Status &&

@@ -118,7 +118,8 @@ func TestPeerLimits(t *testing.T) {
 	}
 	<-cuts
 	p := <-cuts
-	if want := "maximum number of prefixes reached (6/1): more than 100 links"; !strings.Contains(p.LastError, want) {
+	if want := "maximum number of prefixes reached (6/1): more than 100 links"; !strings.Contains(
+		p.LastError, want) {
 		t.Errorf("the reason is %q, want %q", p.LastError, want)
 	}
 	if len(p.Notifications) != 1 || p.Notifications[0].Code != 6 || p.Notifications[0].Subcode != 1 ||

@@ -189,7 +189,8 @@ func TestPeerStatus(t *testing.T) {
 	await(t, collector, "one node", func(s *topology.Snapshot) bool {
 		return s.Stale == nil && len(s.Nodes) == 1
 	})
-	if p := wait(func(p topology.Peer) bool { return p.State == topology.PeerEstablished }); p.Sessions != 2 {
+	if p := wait(
+		func(p topology.Peer) bool { return p.State == topology.PeerEstablished }); p.Sessions != 2 {
 		t.Errorf("%+v", p)
 	}
 	if p := collector.Peers()[0]; p.NLRIs != (topology.PeerNLRIs{Nodes: 1}) {

@@ -241,8 +241,8 @@ func TestUnder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranged,
-		err := rb.Under(sa.Clos().Lost(topology.Losses{Links: []topology.LinkID{used.Hops[0].Links[0].ID}}))
+	first := []topology.LinkID{used.Hops[0].Links[0].ID}
+	ranged, err := rb.Under(sa.Clos().Lost(topology.Losses{Links: first}))
 	if err != nil || ranged.Replaced != 0 || ranged.Active != 0 || len(ranged.Profile.Denied) != 1 {
 		t.Errorf("ranges only: %+v, %v", ranged, err)
 	}

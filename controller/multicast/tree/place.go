@@ -130,7 +130,8 @@ func (w *placeWork) attach(field func() string, a netip.Addr) (*plan.Located, er
 	case h.Node == nil:
 		return nil, &api.Error{Code: api.CodeUnreachable, Fields: []api.FieldError{{
 			Field: field(), Code: api.CodeUnreachable, Value: a.String(),
-			Want: fmt.Sprintf("a host that can be reached; the topology does not have %s, which %s is behind", h.Switch, h.Name),
+			Want: fmt.Sprintf("a host that can be reached; the topology does not have %s, which %s is "+
+				"behind", h.Switch, h.Name),
 		}}}
 	case !w.replicates(h.Node):
 		return nil, notPlannable(field(), a.String(),

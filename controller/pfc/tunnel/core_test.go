@@ -548,7 +548,10 @@ func TestMarksFollow(t *testing.T) {
 	b.step(time.Second)
 	before := b.Node("R3").Queues[0].Marks
 	n := 0
-	b.rtt = func(Probe) time.Duration { n++; return 20*time.Millisecond + time.Duration(n%7)*100*time.Microsecond }
+	b.rtt = func(Probe) time.Duration {
+		n++
+		return 20*time.Millisecond + time.Duration(n%7)*100*time.Microsecond
+	}
 	b.step(5 * time.Second)
 	if got := b.Node("R3").Queues[0].Marks; got != before {
 		t.Errorf("noise: %+v, before %+v", got, before)

@@ -16,7 +16,8 @@ import (
 func (c *Core) Seen(
 	at topology.NodeID, source netip.Addr, slice uint32, segments []netip.Addr,
 ) (learned []string) {
-	for _, r := range c.requestsThat(func(r *pfcPolicy) bool { return r.Scenario == 2 && !r.Learned }) {
+	lacks := func(r *pfcPolicy) bool { return r.Scenario == 2 && !r.Learned }
+	for _, r := range c.requestsThat(lacks) {
 		t, p := c.tenants[r.Tenant], c.policies[r.SRv6Policy]
 		if t == nil || p == nil || t.Slice != slice || p.latest() == nil {
 			continue

@@ -72,7 +72,8 @@ func TestIncastAgainstPublicSimulator(t *testing.T) {
 	micros := func(d time.Duration) float64 { return d.Seconds() * 1e6 * 4160 / dataOctets }
 	last, half := micros(ends[len(ends)-1]), micros(ends[len(ends)/2])
 	s := e.sum()
-	t.Logf("for packets of 4,160 octets: ends after %.1f us, half after %.1f us; fairness %.3f, %d NACKs", last, half, e.fairness(), s.NACKsReceived)
+	t.Logf("for packets of 4,160 octets: ends after %.1f us, half after %.1f us; fairness %.3f, %d "+
+		"NACKs", last, half, e.fairness(), s.NACKsReceived)
 	near := func(what string, got, want, tolerance float64) {
 		t.Helper()
 		if got < want*(1-tolerance) || got > want*(1+tolerance) {

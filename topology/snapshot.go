@@ -3,7 +3,6 @@ package topology
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -141,20 +140,6 @@ func (s *Snapshot) LinkPlace(id LinkID) int {
 func (s *Snapshot) NodeByName(name string) *Node {
 	for _, n := range s.Nodes {
 		if n.Name == name {
-			return n
-		}
-	}
-	return nil
-}
-
-// NodeByLoopback returns the first node whose loopback, or whose IPv4
-// router-id, is an address, or nil.
-func (s *Snapshot) NodeByLoopback(a netip.Addr) *Node {
-	if !a.IsValid() {
-		return nil
-	}
-	for _, n := range s.Nodes {
-		if n.Loopback == a || n.RouterID4 == a {
 			return n
 		}
 	}

@@ -70,11 +70,7 @@ func TestSnapshotLookups(t *testing.T) {
 	if n := s.NodeByName("n4"); n == nil || n.ID != "n4" {
 		t.Errorf("NodeByName gives %v", n)
 	}
-	if n := s.NodeByLoopback(s.Node("n5").Loopback); n == nil || n.ID != "n5" {
-		t.Errorf("NodeByLoopback gives %v", n)
-	}
-	if s.NodeByLoopback(netip.Addr{}) != nil || s.NodeByName("n9") != nil || s.Node("n9") != nil ||
-		s.Link("n9") != nil {
+	if s.NodeByName("n9") != nil || s.Node("n9") != nil || s.Link("n9") != nil {
 		t.Error("found what is not there")
 	}
 	if got := ids(t, s.PrefixesOf("n2"),

@@ -28,17 +28,6 @@ func Text(s string) string {
 	return string(appendText(nil, []byte(s), ""))
 }
 
-// Bounded is [Text] of at most n octets of s, with "…" in place of the rest.
-func Bounded(s string, n int) string {
-	if len(s) <= n {
-		return Text(s)
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return Text(s[:n]) + "…"
-}
-
 const digits = "0123456789abcdef"
 
 // appendText appends b with everything escaped that does not print, but for the characters in but.

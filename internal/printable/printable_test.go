@@ -33,17 +33,6 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestBounded(t *testing.T) {
-	for _, c := range []struct {
-		n    int
-		want string
-	}{{6, `abc\u001bé`}, {5, `abc\u001b…`}, {4, `abc\u001b…`}, {3, "abc…"}, {0, "…"}} {
-		if got := Bounded("abc\x1bé", c.n); got != c.want {
-			t.Errorf("%d: %s, want %s", c.n, got, c.want)
-		}
-	}
-}
-
 // A character may be written in parts, and JSON stays the same document.
 func TestWriter(t *testing.T) {
 	const name = "n1\u009b\u202e\x7f\U000e0041 größer\n\t東"

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Component, Suspense, useEffect, useState, type ReactNode } from 'react';
+import { Component, lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
 import * as ask from './api/queries';
 import { signIn, signOut } from './api/actions';
 import {
@@ -13,6 +13,7 @@ import {
   useWholeSession,
   type Session,
 } from './api/session';
+import { useMade, type Made } from './api/undo';
 import { Badge } from './components/badge';
 import { Dialog } from './components/dialog';
 import { To } from './components/link';
@@ -21,12 +22,16 @@ import { Search } from './components/search';
 import { Empty, Failure, Loading } from './components/states';
 import { formatAge, formatTime } from './domain/format';
 import { natural } from './domain/natural';
-import { pages, related, type Page } from './domain/pages';
+import { pages, related, type Page, type PageName } from './domain/pages';
 import { views } from './pages';
 import { useLive } from './store/live';
 import { useNow } from './store/now';
 import { go, usePlace } from './store/place';
 import { setTheme, useTheme, type Theme } from './store/theme';
+
+const Inspector = lazy(() => import('./components/inspector'));
+/** The pages in which something is looked at beside them. */
+const looking: readonly PageName[] = ['overview', 'wall', 'fabric'];
 
 export function App() {
   const place = usePlace();
@@ -109,6 +114,12 @@ export function App() {
           )}
         </Boundary>
       </main>
+      {page && looking.includes(page.name) && may(session, 'read') && (
+        <Suspense>
+          <Inspector />
+        </Suspense>
+      )}
+      <Undo />
       {open === 'search' && <Search close={() => setOpen(undefined)} />}
       {open === 'keys' && <Keys of={allowed} close={() => setOpen(undefined)} />}
       {session?.name === '' && <SignIn of={session} page={page} />}
@@ -144,6 +155,8 @@ function useKeys(open: (what: 'search' | 'keys') => void) {
       } else if (e.key === '?') {
         e.preventDefault();
         open('keys');
+      } else if (e.key === 'u') {
+        document.querySelector<HTMLElement>('.undo button')?.click();
       } else if (e.key === 'g') {
         prefix = Date.now();
         return;
@@ -167,6 +180,10 @@ function Keys({ of, close }: { of: readonly Page[]; close: () => void }) {
           <kbd>?</kbd>
         </dt>
         <dd>this help</dd>
+        <dt>
+          <kbd>u</kbd>
+        </dt>
+        <dd>take back what was changed just now</dd>
         {of
           .filter((p) => !p.hidden)
           .map((p) => (
@@ -187,6 +204,26 @@ function Keys({ of, close }: { of: readonly Page[]; close: () => void }) {
         </dd>
       </dl>
     </Dialog>
+  );
+}
+
+/** The change that was made last, and the way back while it is offered. */
+function Undo() {
+  const made = useMade(),
+    queries = useQueryClient();
+  const back = useMutation({ mutationFn: (m: Made) => m.back(), onSettled: () => queries.invalidateQueries() });
+  return (
+    <div className="undo" role="status">
+      {made && (
+        <p className="chosen">
+          Done: {made.what}.{' '}
+          <button type="button" aria-keyshortcuts="u" disabled={back.isPending} onClick={() => back.mutate(made)}>
+            Undo <kbd>u</kbd>
+          </button>
+        </p>
+      )}
+      {back.isError && <Failure error={back.error} />}
+    </div>
   );
 }
 

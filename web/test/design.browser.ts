@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { browse, open } from './kit';
+import { browse, open, violations } from './kit';
 import { MadeUp } from './madeup';
 
 // What every page has: the rail, the typeface, and what lies above the pages.
@@ -53,4 +53,51 @@ test('the rail has the pages by groups at the left, and on a phone behind one bu
   await rail.getByRole('link', { name: 'Switches' }).click();
   await page.getByRole('heading', { name: 'Switches' }).waitFor();
   expect(await rail.isVisible()).toBe(false);
+});
+
+/** Chooses a switch of the picture of the network by keys. */
+async function choose(page: Page, name: string): Promise<void> {
+  const picture = page.getByRole('application', { name: /^Picture of the network/ });
+  await picture.focus();
+  const said = picture.locator('.said');
+  for (let i = 0; i < 20 && !(await said.innerText()).startsWith(name); i++) await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Enter');
+}
+
+test('what is chosen on the front page opens beside it, nothing moves, and two switches are compared', async () => {
+  fabric.besides = {
+    '/v1/switches': {
+      items: ['P1-T0-1', 'P1-T0-2'].map((name, i) => ({
+        name,
+        node: `64512:10.1.0.${i}`,
+        connected: true,
+        synced: true,
+        pending: 0,
+        entries: 100 + i,
+        ports: { up: 2 - i, down: i ? ['2'] : [] },
+      })),
+    },
+  };
+  const page = await at('overview');
+  const before = await page.getByRole('application', { name: /^Picture of the network/ }).boundingBox();
+  await choose(page, 'P1-T0-1');
+  const drawer = page.getByRole('complementary', { name: 'Inspector' });
+  await drawer.getByRole('region', { name: 'Switch P1-T0-1' }).waitFor();
+  expect(await page.getByRole('application', { name: /^Picture of the network/ }).boundingBox()).toEqual(before);
+  await drawer.getByRole('button', { name: 'Pin Switch P1-T0-1' }).click();
+  await choose(page, 'P1-T0-2');
+  const table = drawer.getByRole('table', { name: 'P1-T0-1 and P1-T0-2 compared' });
+  await expect
+    .poll(() => table.locator('.differs').allInnerTexts())
+    .toEqual(['Ports up\t2 of 2\t1 of 2', 'Entries\t100\t101']);
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    expect(await violations(page)).toEqual([]);
+  }
+  // The address has both.
+  await page.reload();
+  await table.waitFor();
+  await drawer.getByRole('button', { name: 'Close Switch P1-T0-1' }).click();
+  await drawer.getByRole('button', { name: 'Close Switch P1-T0-2' }).click();
+  await expect.poll(() => drawer.count()).toBe(0);
 });

@@ -166,3 +166,19 @@ test('arrow keys go to the events and to the entries on switches, and a phone ha
   await wellMade(page, wrong, 'document-phone-edit');
   await page.context().close();
 });
+
+test('a deletion is taken back by one key while it is offered', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups/g1`);
+  const before = (await group()).spec;
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+  await says(page, 'Done: multicast group g1 is deleted.');
+  await wellMade(page, wrong, 'undo');
+  expect((await fetch(`${lab.url}/v1/multicast-groups/g1`)).status).toBe(404);
+  await page.keyboard.press('u');
+  await says(page, 'Done: multicast group g1 is made.');
+  expect((await group()).spec).toEqual(before);
+  // It is offered for ten seconds, and not for longer.
+  await expect.poll(() => page.getByRole('button', { name: 'Undo' }).count()).toBe(0);
+  await page.context().close();
+});

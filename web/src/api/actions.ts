@@ -1,43 +1,10 @@
-import { placeIn, type Collection } from '../domain/kinds';
+import { kindOf, placeIn, type Collection } from '../domain/kinds';
 import { body, client, type Schemas } from './client';
+import { undoable } from './undo';
 
 export type Admin = Schemas['AdminSpec']['admin'];
-type Dry = { dryRun?: boolean };
 
 // Everything that the dashboard changes, each by the operation of the API that weft uses too.
-
-export const setLink = (id: string, admin: Admin, { dryRun }: Dry = {}) =>
-  body(client.PUT('/v1/links/{id}', { params: { path: { id }, query: { dryRun } }, body: { spec: { admin } } }));
-export const setNode = (id: string, admin: Admin, { dryRun }: Dry = {}) =>
-  body(client.PUT('/v1/nodes/{id}', { params: { path: { id }, query: { dryRun } }, body: { spec: { admin } } }));
-export const setPlane = (plane: number, admin: Admin, { dryRun }: Dry = {}) =>
-  body(client.PUT('/v1/planes/{plane}', { params: { path: { plane }, query: { dryRun } }, body: { spec: { admin } } }));
-export const setHostPort = (name: string, port: number, admin: Admin, { dryRun }: Dry = {}) =>
-  body(
-    client.PUT('/v1/hosts/{name}/ports/{port}', {
-      params: { path: { name, port }, query: { dryRun } },
-      body: { spec: { admin } },
-    }),
-  );
-
-/** Changes settings of a port of a switch: those that are absent stay, and null leaves one as it is on the switch. */
-export const patchPort = (id: string, port: number, spec: { enabled?: boolean }, { dryRun }: Dry = {}) =>
-  body(
-    client.PATCH('/v1/switches/{id}/ports/{port}', {
-      params: { path: { id, port }, query: { dryRun } },
-      body: { spec } as never,
-      headers: { 'Content-Type': 'application/merge-patch+json' },
-    }),
-  );
-export const putPort = (id: string, port: number, spec: Schemas['PortSpec'], version: number, { dryRun }: Dry = {}) =>
-  body(
-    client.PUT('/v1/switches/{id}/ports/{port}', {
-      params: { path: { id, port }, query: { dryRun }, header: version ? { 'If-Match': `"${version}"` } : {} },
-      body: { spec },
-    }),
-  );
-export const deletePort = (id: string, port: number) =>
-  body(client.DELETE('/v1/switches/{id}/ports/{port}', { params: { path: { id, port } } }));
 
 export const resetGroup = (name: string) =>
   body(client.POST('/v1/multicast-groups/{name}:reset', { params: { path: { name } } }));
@@ -51,15 +18,16 @@ export const testNotification = (name: string) =>
   body(client.POST('/v1/notifications/{name}:test', { params: { path: { name } } }));
 /** Silences a cause until a time; its name is of this moment. */
 export const silence = (spec: Schemas['SilenceSpec']) =>
-  body(client.POST('/v1/silences', { body: { name: `from-dashboard-${Date.now().toString(36)}`, spec } }));
-export const unsilence = (name: string) => body(client.DELETE('/v1/silences/{name}', { params: { path: { name } } }));
-export const deleteOrphan = (name: string, { dryRun }: Dry = {}) =>
+  create('silences', `from-dashboard-${Date.now().toString(36)}`, spec, false);
+export const unsilence = (name: string) => remove('silences', name, false);
+export const deleteOrphan = (name: string, dryRun?: true) =>
   body(client.DELETE('/v1/orphans/{name}', { params: { path: { name }, query: { dryRun } } }));
 
 /** What a write answers, and a dry run: the resource, and the updates of switches. */
 export type Written =
   | {
       spec?: unknown;
+      version?: number;
       status?: {
         conditions?: Schemas['GroupCondition'][];
         jobs?: Schemas['MaintenanceJob'][];
@@ -72,25 +40,56 @@ export type Written =
   | undefined;
 // The paths of kinds differ in their last segment only; openapi-fetch wants each by its own type.
 const any = client as unknown as {
+  GET(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
   POST(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
   PUT(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
   DELETE(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
 };
 
-/** Makes a resource; the server refuses a name that is taken. */
-export const create = (kind: Collection, name: string, spec: unknown, dryRun: boolean) =>
-  body(any.POST(`/v1/${kind}`, { params: { query: dry(dryRun) }, body: { name, spec } }));
+const said = (kind: Collection, name: string, what: string) => `${kindOf(kind)?.noun ?? kind} ${name} is ${what}`;
 
-/** Replaces the spec of a resource, unless somebody else has changed it since it was read at version. */
-export const replace = (kind: Collection, name: string, spec: unknown, version: number, dryRun: boolean) => {
+/** What is wanted of a resource now; undefined where that is not known: then nothing takes a change of it back. */
+const before = async (kind: Collection, name: string): Promise<unknown> => {
   const { path, of } = placeIn(kind, name);
-  const header = version ? { 'If-Match': `"${version}"` } : {};
-  return body(any.PUT(path, { params: { path: of, query: dry(dryRun), header }, body: { spec } }));
+  return (await any.GET(path, { params: { path: of } }).catch(() => undefined))?.data?.spec;
 };
 
-export const remove = (kind: Collection, name: string, dryRun: boolean) => {
+/** Makes a resource; the server refuses a name that is taken. */
+export const create = (kind: Collection, name: string, spec: unknown, dryRun: boolean): Promise<Written> => {
+  const act = () => body(any.POST(`/v1/${kind}`, { params: { query: dry(dryRun) }, body: { name, spec } }));
+  return dryRun ? act() : undoable(said(kind, name, 'made'), act, () => () => remove(kind, name, false));
+};
+
+/** Replaces the spec of a resource, unless somebody else has changed it since it was read at version. */
+export const replace = async (
+  kind: Collection,
+  name: string,
+  spec: unknown,
+  version: number,
+  dryRun: boolean,
+): Promise<Written> => {
   const { path, of } = placeIn(kind, name);
-  return body(any.DELETE(path, { params: { path: of, query: dry(dryRun) } }));
+  const header = version ? { 'If-Match': `"${version}"` } : {};
+  const act = () => body(any.PUT(path, { params: { path: of, query: dry(dryRun), header }, body: { spec } }));
+  if (dryRun) return act();
+  const was = await before(kind, name);
+  return undoable(said(kind, name, 'changed'), act, (now) =>
+    was === undefined ? undefined : () => replace(kind, name, was, now?.version ?? 0, false),
+  );
+};
+
+export const remove = async (kind: Collection, name: string, dryRun: boolean): Promise<Written> => {
+  const { path, of } = placeIn(kind, name),
+    { at, overridden } = kindOf(kind) ?? {};
+  const act = () => body(any.DELETE(path, { params: { path: of, query: dry(dryRun) } }));
+  if (dryRun) return act();
+  // Nobody reads the secret of a notification: it would come back without.
+  const was = kind === 'notifications' ? undefined : await before(kind, name);
+  return undoable(said(kind, name, 'deleted'), act, () =>
+    was === undefined
+      ? undefined
+      : () => (at || overridden ? replace(kind, name, was, 0, false) : create(kind, name, was, false)),
+  );
 };
 
 const dry = (dryRun: boolean) => (dryRun ? { dryRun } : {});

@@ -1,10 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { setHostPort, setLink, setNode, setPlane, type Admin, type Written } from '../api/actions';
+import { replace, type Admin } from '../api/actions';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { formatShare } from '../domain/format';
 import { cost, type Target as FabricTarget } from '../domain/fabric';
+import type { Collection } from '../domain/kinds';
 import { setParams, usePlace } from '../store/place';
 import { Dependents } from './dependents';
 import { Dialog } from './dialog';
@@ -14,23 +15,19 @@ import { Takes } from './tried';
 /** What can be drained: what fabrics are made of, and the ports of hosts. */
 export type Target = FabricTarget | { kind: 'port'; host: string; port: number };
 
-export function apply(
-  target: Target,
-  admin: Admin,
-  dryRun = false,
-): Promise<Pick<NonNullable<Written>, 'takes'> | undefined> {
-  const dry = { dryRun: dryRun || undefined };
+/** The resource whose document says whether something is drained. */
+function resource(target: Target): [collection: Collection, name: string] {
   switch (target.kind) {
-    case 'link':
-      return setLink(target.id, admin, dry);
-    case 'node':
-      return setNode(target.id, admin, dry);
     case 'plane':
-      return setPlane(target.plane, admin, dry);
+      return ['planes', String(target.plane)];
     case 'port':
-      return setHostPort(target.host, target.port, admin, dry);
+      return ['host-ports', `${target.host}/${target.port}`];
+    default:
+      return [target.kind === 'link' ? 'links' : 'nodes', target.id];
   }
 }
+
+const apply = (target: Target, admin: Admin, dryRun = false) => replace(...resource(target), { admin }, 0, dryRun);
 
 /** A button that drains something, after it has shown what that costs, or uses it again. */
 export function DrainButton({ target, admin, what }: { target: Target; admin: Admin; what: string }) {

@@ -120,8 +120,7 @@ export function NetworkPicture({
   /** Goes to a node, or a link. */
   open?: (of: { node: string } | { link: string }) => void;
 }) {
-  const place = usePlace(),
-    at = useMoment();
+  const at = useMoment();
   const hosts = useQuery(ask.hosts),
     switches = useQuery(ask.switches),
     ports = usePorts(at === undefined),
@@ -237,9 +236,7 @@ export function NetworkPicture({
   // A link is one edge, whichever of its directions is meant.
   const bright = useMemo(() => lit && new Set([...lit, ...[...lit].map(reverse)]), [lit]);
   const show =
-    open ??
-    ((of: { node: string } | { link: string }) =>
-      go(['fabric'], { ...place.query, node: undefined, link: undefined, ...of }));
+    open ?? ((of: { node: string } | { link: string }) => setParams({ node: undefined, link: undefined, ...of }));
   return (
     <>
       <Picture

@@ -2,16 +2,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Badge, type Tone } from '../components/badge';
+import { Badge, linkTones } from '../components/badge';
 import { Blocks } from '../components/blocks';
 import { Contains } from '../components/contains';
-import { Dependents } from '../components/dependents';
-import { Folded } from '../components/documented';
-import { DrainButton } from '../components/drain';
-import { PortCharts } from '../components/history';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
-import { Moments, NetworkPicture, useMoment, usePast, Where } from '../components/network';
+import { Moments, NetworkPicture, useMoment, usePast } from '../components/network';
 import { StateLegend } from '../components/statelegend';
 import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -25,27 +21,14 @@ import {
   stateTexts,
   states,
   suspectLinks,
-  type LinkState,
   type Matrix as Cells,
 } from '../domain/fabric';
-import { portsOf } from '../domain/load';
-import { linkName, reverse } from '../domain/network';
+import { linkName } from '../domain/network';
 import { formatAge } from '../domain/format';
 import { useNow } from '../store/now';
 import { setParams, useParam, usePlace } from '../store/place';
 
 type Link = Schemas['FabricLink'];
-
-const tones: Record<LinkState, Tone> = {
-  none: 'quiet',
-  up: 'ok',
-  drained: 'work',
-  trying: 'warning',
-  held: 'warning',
-  suspect: 'warning',
-  denied: 'warning',
-  down: 'fault',
-};
 
 export function Fabric() {
   const links = useQuery(ask.links),
@@ -111,8 +94,6 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
     () => (place.query.link ? links.find((l) => l.id === place.query.link) : undefined),
     [links, place.query.link],
   );
-  const chosenNode = nodes.find((n) => n.id === place.query.node);
-  const chosenPlane = planes.data?.find((p) => String(p.plane) === plane);
   const rows = useMemo(
     () =>
       inPlane.filter(
@@ -146,7 +127,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
       name: 'State',
       key: (l) => states.indexOf(stateOf(l)),
       width: 1.2,
-      cell: (l) => <Badge tone={tones[stateOf(l)]}>{stateTexts[stateOf(l)]}</Badge>,
+      cell: (l) => <Badge tone={linkTones[stateOf(l)]}>{stateTexts[stateOf(l)]}</Badge>,
     },
     { name: 'EVs', key: (l) => (l.status.denied ? 'denied' : 'in use'), width: 0.7 },
     { name: 'Ports', key: (l) => `${l.status.fromPort ?? '–'} / ${l.status.toPort ?? '–'}`, width: 0.8 },
@@ -194,70 +175,6 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
         )}
         {(view === 'matrix' || view === 'blocks') && tiered && <StateLegend />}
       </p>
-      {chosenPlane && (
-        <Chosen
-          title={`Plane ${chosenPlane.plane}`}
-          close={() => setParams({ plane: undefined })}
-          drains={chosenPlane.status.drains}
-        >
-          <p>
-            {chosenPlane.status.links} directions of links, {chosenPlane.status.deniedLinks} of them denied.
-          </p>
-          <Dependents kind="plane" name={String(chosenPlane.plane)} />
-          <DrainButton
-            target={{ kind: 'plane', plane: chosenPlane.plane }}
-            admin={chosenPlane.spec.admin}
-            what={`plane ${chosenPlane.plane}`}
-          />
-          <Folded
-            key={chosenPlane.plane}
-            collection="planes"
-            name={String(chosenPlane.plane)}
-            of={{ ...chosenPlane, name: String(chosenPlane.plane) }}
-          />
-        </Chosen>
-      )}
-      {chosenNode && (
-        <Chosen
-          title={`Switch ${chosenNode.status.name ?? chosenNode.id}`}
-          close={() => setParams({ node: undefined })}
-          drains={chosenNode.status.drains}
-        >
-          <p>
-            {chosenNode.status.tier !== undefined && `T${chosenNode.status.tier}, `}
-            {chosenNode.status.links} directions of links, {chosenNode.status.deniedLinks} of them denied
-            {!chosenNode.status.present && '; it has left the topology'}.{' '}
-            {chosenNode.status.name && <To path={['switches', chosenNode.status.name]}>What it holds</To>}
-          </p>
-          {tiered && chosenNode.status.name && <Dependents kind="switch" name={chosenNode.status.name} />}
-          {tiered && (
-            <DrainButton
-              target={{ kind: 'node', id: chosenNode.id }}
-              admin={chosenNode.spec.admin}
-              what={chosenNode.status.name ?? chosenNode.id}
-            />
-          )}
-          {tiered && (
-            <Folded
-              key={chosenNode.id}
-              collection="nodes"
-              name={chosenNode.id}
-              of={{ ...chosenNode, name: chosenNode.id }}
-            />
-          )}
-        </Chosen>
-      )}
-      {chosenLink && (
-        <LinkPanel
-          link={chosenLink}
-          state={stateOf(chosenLink)}
-          suspects={suspects.data ?? []}
-          drainable={tiered}
-          since={since(chosenLink)}
-        />
-      )}
-      {chosenLink && view === 'matrix' && tiered && <Where switches={[]} links={[chosenLink.id]} />}
-      {place.query.link && !chosenLink && <Empty>There is no link {place.query.link} (any more).</Empty>}
       {block && <Opened of={block} />}
       {inBlock && !block && <Empty>There is no part {inBlock} of the fabric (any more).</Empty>}
       {view === 'blocks' && big ? (
@@ -374,104 +291,5 @@ function PlaneMatrix({
           )
         ))}
     </div>
-  );
-}
-
-function Chosen({
-  title,
-  children,
-  close,
-  drains,
-}: {
-  title: string;
-  children: React.ReactNode;
-  close: () => void;
-  drains?: Schemas['DrainView'][] | null;
-}) {
-  return (
-    <section className="chosen" aria-label={title}>
-      <header>
-        <h2>{title}</h2>
-        <button type="button" className="plain" aria-label={`Close ${title}`} onClick={close}>
-          ✕
-        </button>
-      </header>
-      {children}
-      {(drains ?? []).map((d) => (
-        <p key={d.target}>
-          <Badge tone="work">{d.drained ? 'drained' : 'draining'}</Badge> by the drain of {d.target}
-          {d.awaits?.length ? `; waits for ${d.awaits.join(', ')}` : ''}
-        </p>
-      ))}
-    </section>
-  );
-}
-
-/** The port at an end of a link, where its charts and settings are. */
-function End({ of: name, port }: { of: string; port: string }) {
-  return (
-    <To path={['switches', name]} query={{ port: port || undefined }}>
-      {name}
-      {port && `, port ${port}`}
-    </To>
-  );
-}
-
-function LinkPanel({
-  link,
-  state,
-  suspects,
-  drainable,
-  since,
-}: {
-  link: Link;
-  state: LinkState;
-  suspects: Schemas['SuspectView'][];
-  drainable: boolean;
-  since?: string;
-}) {
-  const now = useNow();
-  const s = link.status;
-  return (
-    <Chosen title={`Link ${linkName(link)}`} close={() => setParams({ link: undefined })} drains={s.drains}>
-      <p>
-        <Badge tone={tones[state]}>{stateTexts[state]}</Badge> {since && `for ${formatAge(since, now)}`}
-        {s.cause && `: ${s.cause}`}
-        {s.until && `, until ${s.until}`}.{' '}
-        {s.denied ? 'EVs over it are denied.' : drainable ? 'EVs over it are in use.' : ''} Port{' '}
-        {s.fromPort ?? 'unknown'} at <End of={s.fromName ?? s.from} port={portsOf(link.id)[0]} />,{' '}
-        {s.toPort ?? 'unknown'} at <End of={s.toName ?? s.to} port={portsOf(link.id)[1]} />.{' '}
-        <To path={['fabric']} query={{ link: reverse(link.id) }}>
-          Other direction
-        </To>
-      </p>
-      <p className="quiet">
-        <code>{link.id}</code>
-      </p>
-      {suspects
-        .filter((x) => x.links.includes(link.id))
-        .map((x) => (
-          <p key={x.links.join()}>
-            <Badge tone="warning">suspect</Badge> for {formatAge(x.since, now)}: loss {(100 * x.loss).toPrecision(2)} %,
-            confidence {(100 * x.confidence).toFixed(0)} %. {x.evidence.lost} of {x.evidence.sent} packets lost on{' '}
-            {x.evidence.paths} paths.{x.why && ` Not denied: ${x.why}.`}
-            {x.links.length > 1 && ` No path tells it from ${x.links.length - 1} more.`}
-          </p>
-        ))}
-      {drainable && <Dependents kind="link" name={link.id} />}
-      {drainable ? (
-        <DrainButton target={{ kind: 'link', id: link.id }} admin={link.spec.admin} what="this link" />
-      ) : (
-        <p className="quiet">Links are drained in an MRC fabric only.</p>
-      )}
-      <PortCharts
-        label="What its ports did"
-        of={portsOf(link.id).flatMap((port, i) => {
-          const name = i === 0 ? s.fromName : s.toName;
-          return name && port ? [[`${name}/${port}`, `${name}, port ${port}`]] : [];
-        })}
-      />
-      {drainable && <Folded key={link.id} collection="links" name={link.id} of={{ ...link, name: link.id }} />}
-    </Chosen>
   );
 }

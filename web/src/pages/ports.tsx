@@ -119,6 +119,8 @@ export function Ports({ name }: { name: string }) {
       cell: (p) => {
         const out = p.status.config.enabled === false || p.spec.enabled === false;
         const label = out ? 'Enable' : 'Disable';
+        const enable = (dry: boolean) =>
+          act.replace('ports', `${name}/${p.status.port}`, { ...p.spec, enabled: out }, p.version, dry);
         return (
           <span className="buttons">
             <Confirm
@@ -126,8 +128,8 @@ export function Ports({ name }: { name: string }) {
               label={label}
               danger={!out}
               title={`${label} port ${p.name}?`}
-              act={() => act.patchPort(name, p.status.port, { enabled: out })}
-              dry={() => act.patchPort(name, p.status.port, { enabled: out }, { dryRun: true })}
+              act={() => enable(false)}
+              dry={() => enable(true)}
             >
               {out ? (
                 <p>The switch takes the port into service again.</p>
@@ -148,7 +150,7 @@ export function Ports({ name }: { name: string }) {
                 scope="operate"
                 label="Forget"
                 title={`Forget what is wanted of port ${p.name}?`}
-                act={() => act.deletePort(name, p.status.port)}
+                act={() => act.remove('ports', `${name}/${p.status.port}`, false)}
               >
                 <p>The switch keeps the settings that it has.</p>
               </Confirm>
@@ -186,7 +188,7 @@ export function Ports({ name }: { name: string }) {
           close={() => setEditing(undefined)}
           done={() => undefined}
           send={(_, spec, dryRun) =>
-            act.putPort(name, editing.status.port, spec as Schemas['PortSpec'], editing.version, { dryRun })
+            act.replace('ports', `${name}/${editing.status.port}`, spec, editing.version, dryRun)
           }
         />
       )}

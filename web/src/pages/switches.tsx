@@ -237,7 +237,7 @@ function Orphans({ name }: { name: string }) {
                 danger
                 title={`Delete ${o.name}?`}
                 act={() => act.deleteOrphan(o.name)}
-                dry={() => act.deleteOrphan(o.name, { dryRun: true })}
+                dry={() => act.deleteOrphan(o.name, true)}
               >
                 <p>Traffic that uses these entries is lost.</p>
               </Confirm>

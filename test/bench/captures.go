@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -97,6 +98,7 @@ func (w *workload) expected() map[uint32]tally {
 	for _, port := range w.ports() {
 		all[port] = tally{}
 	}
+	maps.Copy(all, w.comes)
 	for _, x := range w.out {
 		t := all[x.port]
 		t.add(x.frame, w.cycles())

@@ -19,7 +19,8 @@ const (
 // sideBySide compares the embedded switch with simple_switch (logging off, queues 1,048,576 packets
 // deep) as whole processes: both get the same program, entries and pcap files and write pcap files,
 // each alone on one core, in turns. The time of ours runs from the first packet in until all
-// outputs are written, of theirs from the last moment at which nothing has come out. ratio is of
+// outputs are written, of theirs from the last moment at which nothing has come out. Rows of
+// pcap/traffic are the traffic of a fabric (see traffic), the others one flow. ratio is of
 // packets a second, cpuRatio of processor time for a packet in; missing names what was not on the
 // PATH. The files are in TMPDIR, some hundred MB.
 func sideBySide(ctx context.Context, out *report) error {
@@ -27,21 +28,80 @@ func sideBySide(ctx context.Context, out *report) error {
 	if missing != "" {
 		out.tell("pcap: %s is not on the PATH: figures of the embedded switch only", missing)
 	}
-	all, err := workloads()
+	all, err := replayedTraffic()
 	if err != nil {
 		return err
 	}
-	for _, w := range all {
+	flows, err := workloads()
+	if err != nil {
+		return err
+	}
+	for _, w := range append(all, flows...) {
 		if !out.wants("pcap/" + w.name) {
 			continue
 		}
 		out.tell("pcap: %s", w.title)
+		if err := w.foresee(); err != nil {
+			return err
+		}
 		f, err := sideBySideOf(ctx, w, missing)
 		if err != nil {
 			return err
 		}
 		if err := out.print(f); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// replayedTraffic returns the traffic of a fabric as workloads. A simple_switch that reads files
+// takes no updates meanwhile.
+func replayedTraffic() (all []workload, err error) {
+	for _, r := range trafficRows() {
+		if r.updates != nil {
+			continue
+		}
+		r.in = r.in[:min(len(r.in), replayedMost)]
+		if r.packets = replayedMost; r.copies > 1 {
+			r.packets /= 4 // they are long
+		}
+		w, err := r.workload()
+		if err != nil {
+			return nil, err
+		}
+		w.name, w.params = "traffic/"+w.name, r.params()
+		w.title = fmt.Sprintf("traffic of %s, %v", w.title, w.params)
+		w.comes = map[uint32]tally{}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// replayedMost is how many packets of traffic go through the switches.
+const replayedMost = 8192
+
+// foresee finds what comes out of the traffic of a fabric: a switch whose packets all run the
+// program says so.
+func (w *workload) foresee() error {
+	if w.comes == nil {
+		return nil
+	}
+	device, err := newDevice(*w, func(_ time.Duration, port uint32, frame []byte) {
+		t := w.comes[port]
+		t.add(frame, 1)
+		w.comes[port] = t
+	})
+	if err != nil {
+		return err
+	}
+	device.Switch().FollowPaths(false)
+	now := time.Duration(0)
+	for range w.cycles() {
+		for _, x := range w.in {
+			now += engineGap
+			device.Receive(now, x.port, x.frame)
+			device.Advance(now)
 		}
 	}
 	return nil

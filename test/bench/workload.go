@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,6 +35,8 @@ type workload struct {
 	in      []wire // one cycle
 	out     []wire // of one cycle, in any order
 	packets int    // that keep simple_switch busy for some seconds
+	// comes is what comes out by a port in all cycles; nil: out, in each
+	comes map[uint32]tally
 }
 
 // workloads lists the workloads of all benches.
@@ -93,6 +96,7 @@ func (w *workload) ports() []uint32 {
 	for _, x := range slices.Concat(w.in, w.out) {
 		ports = append(ports, x.port)
 	}
+	ports = slices.AppendSeq(ports, maps.Keys(w.comes))
 	slices.Sort(ports)
 	return slices.Compact(ports)
 }

@@ -75,6 +75,12 @@ type tally struct {
 	sum     uint64
 }
 
+// sum stands for a frame on a port.
+type sum struct {
+	port uint32
+	hash uint64
+}
+
 var seed = maphash.MakeSeed()
 
 func (t *tally) add(frame []byte, times int) {

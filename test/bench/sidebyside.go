@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"os"
 	"time"
 
@@ -87,10 +88,12 @@ func (w *workload) foresee() error {
 	if w.comes == nil {
 		return nil
 	}
+	w.known = make(map[sum]bool)
 	device, err := newDevice(*w, func(_ time.Duration, port uint32, frame []byte) {
 		t := w.comes[port]
 		t.add(frame, 1)
 		w.comes[port] = t
+		w.known[sum{port, maphash.Bytes(seed, frame)}] = true
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"log/slog"
 	"os"
@@ -40,15 +41,18 @@ func veth(ctx context.Context, out *report) error {
 	if missing != "" {
 		out.tell("veth: %s is not on the PATH: figures of the embedded switch only", missing)
 	}
-	for _, r := range vethRoles() {
-		w, err := r.workload()
-		if err != nil {
-			return err
-		}
+	all, err := vethWorkloads()
+	if err != nil {
+		return err
+	}
+	for _, w := range all {
 		if !out.wants("veth/" + w.name) {
 			continue
 		}
 		out.tell("veth: %s", w.title)
+		if err := w.foresee(); err != nil {
+			return err
+		}
 		f, err := vethOf(ctx, w, missing)
 		if errors.Is(err, errNoNamespace) {
 			out.tell("veth: %v", err)
@@ -64,7 +68,28 @@ func veth(ctx context.Context, out *report) error {
 	return nil
 }
 
-func vethRoles() []role { return []role{forwarding(), replicating(2)} }
+// vethWorkloads returns requests to 256 destinations and to an End.MT segment, in the traffic of a
+// fabric, and one flow of two roles.
+func vethWorkloads() ([]workload, error) {
+	all, err := replayedTraffic()
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(w workload) bool {
+		return w.name != "traffic/end_mt" && (w.name != "traffic/forward" ||
+			!slices.Contains(w.params, field{"destinations", vethDestinations}))
+	})
+	for _, r := range []role{forwarding(), replicating(2)} {
+		w, err := r.workload()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+const vethDestinations = 256
 
 var errNoNamespace = errors.New("no network namespaces here")
 
@@ -223,7 +248,7 @@ func startWired(load workload, window int64, program func() error,
 // arrive checks and counts frames out of the switch.
 func (w *wired) arrive(port uint32, frames [][]byte) {
 	for _, f := range frames {
-		ok := false
+		ok := w.load.known != nil && w.load.known[sum{port, maphash.Bytes(seed, f)}]
 		for _, want := range w.load.out {
 			ok = ok || want.port == port && bytes.Equal(want.frame, f)
 		}
@@ -243,11 +268,8 @@ func (w *wired) arrive(port uint32, frames [][]byte) {
 // them. It returns the packets in a second, and the
 // processor time that the switch took for one: its process, with what the kernel did in its name.
 func (w *wired) run(ctx context.Context, d time.Duration) (rate, cpuMicros float64, err error) {
-	in, copies := w.load.in[0], int64(len(w.load.out))
+	port, copies := w.load.in[0].port, w.load.copies()
 	batch := make([][]byte, max(1, min(vethBatch, w.window/2/copies)))
-	for i := range batch {
-		batch[i] = in.frame
-	}
 	silence := time.NewTimer(simpleSwitchPause)
 	defer silence.Stop()
 	began, sent, before := time.Now(), int64(0), w.came.Load()
@@ -264,7 +286,10 @@ func (w *wired) run(ctx context.Context, d time.Duration) (rate, cpuMicros float
 			return float64(sent) / time.Since(began).Seconds(),
 				float64(used.Nanoseconds()) / 1e3 / float64(sent), nil
 		case !over && inFlight+int64(len(batch))*copies <= w.window:
-			if taken, _ := w.ports[in.port].Send(batch); taken != len(batch) {
+			for i := range batch {
+				batch[i] = w.load.in[(int(sent)+i)%len(w.load.in)].frame
+			}
+			if taken, _ := w.ports[port].Send(batch); taken != len(batch) {
 				return 0, 0, fmt.Errorf("%d of %d frames sent", taken, len(batch))
 			}
 			sent += int64(len(batch))
@@ -311,12 +336,16 @@ func (w *wired) stop() error {
 
 // vethSwitch is an embedded switch on the interfaces of a role, until standard input ends.
 func vethSwitch(title string) error {
-	i := slices.IndexFunc(vethRoles(), func(r role) bool { return r.String() == title })
-	if i < 0 {
-		return fmt.Errorf("no role %q", title)
-	}
-	load, err := vethRoles()[i].workload()
+	all, err := vethWorkloads()
 	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(w workload) bool { return w.title == title })
+	if i < 0 {
+		return fmt.Errorf("no workload %q", title)
+	}
+	load := all[i]
+	if err := load.foresee(); err != nil { // for the ports
 		return err
 	}
 	ports := map[uint32]live.Port{}

@@ -37,6 +37,7 @@ type workload struct {
 	packets int    // that keep simple_switch busy for some seconds
 	// comes is what comes out by a port in all cycles; nil: out, in each
 	comes map[uint32]tally
+	known map[sum]bool // the packets of comes
 }
 
 // workloads lists the workloads of all benches.
@@ -99,6 +100,15 @@ func (w *workload) ports() []uint32 {
 	ports = slices.AppendSeq(ports, maps.Keys(w.comes))
 	slices.Sort(ports)
 	return slices.Compact(ports)
+}
+
+// copies is how many packets come out for one.
+func (w *workload) copies() int64 {
+	n := len(w.out)
+	for _, t := range w.comes {
+		n += t.packets / w.cycles()
+	}
+	return int64(n / len(w.in))
 }
 
 // cycles is the number of times to send the packets when the benchmark compares switches.

@@ -23,10 +23,13 @@ type SimulationSpec struct {
 	Jobs   []SimulationStep  `json:"jobs,omitempty" maxItems:"256" doc:"What jobs do in a step. Default: each communicator of a job exchanges 64 MiB, and ranks compute for no time."`
 }
 
+// SimulationObject is a part of the fabric: what can be drained.
+type SimulationObject = MaintenanceObject
+
 // SimulationEvent is something that happens to a part of the fabric.
 type SimulationEvent struct {
-	Action SimulationAction  `json:"action" enum:"fail,drain,repair" doc:"Whether it fails, is drained, or works and is used again."`
-	Object MaintenanceObject `json:"object" doc:"What it happens to."`
+	Action SimulationAction `json:"action" enum:"fail,drain,repair" doc:"Whether it fails, is drained, or works and is used again."`
+	Object SimulationObject `json:"object" doc:"What it happens to."`
 }
 
 // String says what happens.
@@ -46,7 +49,13 @@ const (
 type SimulationStep struct {
 	Name    string           `json:"name" minLength:"1" maxLength:"253" names:"-" doc:"Name of a job that has not ended."`
 	Compute Duration         `json:"compute,omitempty" names:"-" doc:"Time in which each rank computes before it communicates. Default 0."`
-	Bytes   map[string]int64 `json:"bytes,omitempty" names:"-" doc:"Octets that a communicator exchanges, by its name; of a layout by tp, cp, dp (dp-cp with cp), ep, edp and pp. Those that are not named exchange nothing."`
+	Data    []SimulationData `json:"data,omitempty" maxItems:"4096" doc:"What its communicators exchange. Those that are not named exchange nothing."`
+}
+
+// SimulationData is the data of the communicators of a name.
+type SimulationData struct {
+	Communicator string `json:"communicator" minLength:"1" maxLength:"63" names:"-" doc:"Name of the communicator; of those of a layout tp, cp, dp (dp-cp with cp), ep, edp or pp."`
+	Bytes        int64  `json:"bytes" minimum:"0" maximum:"1099511627776" names:"-" doc:"Octets: of an all-reduce and an all-to-all those that each rank gives, of an all-gather those that each rank has at the end."`
 }
 
 // Validate returns what is wrong with a request, apart from what the fabric and the jobs decide.
@@ -66,9 +75,9 @@ func (s *SimulationSpec) Validate() error {
 		if j.Compute < 0 || j.Compute.D() > time.Hour {
 			bad(fmt.Sprintf("jobs[%d].compute", i), j.Compute, "0s to 1h")
 		}
-		for name, n := range j.Bytes {
-			if n < 0 || n > MaxSimulationBytes {
-				bad(fmt.Sprintf("jobs[%d].bytes.%s", i, name), n,
+		for k, d := range j.Data {
+			if d.Bytes < 0 || d.Bytes > MaxSimulationBytes {
+				bad(fmt.Sprintf("jobs[%d].data[%d].bytes", i, k), d.Bytes,
 					fmt.Sprintf("0 to %d octets", int64(MaxSimulationBytes)))
 			}
 		}

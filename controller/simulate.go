@@ -19,28 +19,38 @@ import (
 func (c *Controller) Simulate(
 	ctx context.Context, spec api.SimulationSpec,
 ) (out api.Simulation, err error) {
-	if err := spec.Validate(); err != nil {
-		return out, err
-	}
 	select {
 	case c.simulating <- struct{}{}:
 		defer func() { <-c.simulating }()
 	case <-ctx.Done():
 		return out, ctx.Err()
 	}
-	view := c.fabric.Load()
-	if view == nil || view.Fluid == nil {
-		why := "nothing is known of the fabric yet"
-		if view != nil {
-			why = view.NoLosses
-		}
-		return out, &api.Error{Code: api.CodeUnavailable, Message: why}
-	}
-	var tasks []job.Task
-	if err := c.read(ctx, func(core *Core) { tasks = core.jobs.Tasks() }); err != nil {
+	var run func(context.Context, api.SimulationSpec) (api.Simulation, error)
+	if err := c.read(ctx, func(core *Core) { run = core.Simulation() }); err != nil {
 		return out, err
 	}
-	tasks = slices.DeleteFunc(tasks, func(t job.Task) bool { return t.Over })
+	return run(ctx, spec)
+}
+
+// Simulation returns a function that answers what the jobs of now get of the fabric of now, and
+// after some events. Any goroutine may call the function.
+func (c *Core) Simulation() func(context.Context, api.SimulationSpec) (api.Simulation, error) {
+	view := c.env.Fabric
+	tasks := slices.DeleteFunc(c.jobs.Tasks(), func(t job.Task) bool { return t.Over })
+	return func(ctx context.Context, spec api.SimulationSpec) (api.Simulation, error) {
+		return simulate(ctx, view, tasks, spec)
+	}
+}
+
+func simulate(
+	ctx context.Context, view *fabricview.View, tasks []job.Task, spec api.SimulationSpec,
+) (out api.Simulation, err error) {
+	if err := spec.Validate(); err != nil {
+		return out, err
+	}
+	if view.Fluid == nil {
+		return out, &api.Error{Code: api.CodeUnavailable, Message: view.NoLosses}
+	}
 	network, before := view.Fluid()
 	after := before.Clone()
 	apart, err := happen(view, spec.Events, after)
@@ -156,8 +166,13 @@ func patternOf(
 	}
 	for _, g := range groups {
 		octets := int64(api.SimulationBytes)
-		if step != nil && len(step.Bytes) > 0 {
-			octets = step.Bytes[g.Name]
+		if step != nil && len(step.Data) > 0 {
+			octets = 0
+			for _, d := range step.Data {
+				if d.Communicator == g.Name {
+					octets = d.Bytes
+				}
+			}
 		}
 		j.Groups = append(j.Groups, flows.Group{Name: g.Name, Ranks: g.Ranks,
 			Collective: flows.ByPattern(g.Pattern), Octets: int(octets)})

@@ -19,7 +19,7 @@ func (s *Server) registerSimulations() {
 		Summary: "Get what jobs would get of the fabric after some events",
 		Description: "As if packets were fluids: the present fabric with its present faults and jobs, " +
 			"and then the events. Nothing is changed, and nothing is kept. One simulation runs at a time.",
-		Errors: []int{501, 503},
+		Errors: []int{413, 415, 501, 503},
 	}), func(ctx context.Context, in *struct{ Body api.SimulationSpec }) (
 		*struct{ Body api.Simulation }, error) {
 		if _, err := s.multipath(); err != nil {

@@ -122,7 +122,7 @@ func leaving(view any, takes []api.Taken) (parts []api.Part) {
 // happening returns what a tried write does to the fabric, by the view that follows and
 // by what the write takes.
 func happening(view any, takes []api.Taken) (events []api.SimulationEvent) {
-	drain := func(s api.AdminSpec, o api.MaintenanceObject) {
+	drain := func(s api.AdminSpec, o api.SimulationObject) {
 		if s.Admin == api.AdminDrained {
 			events = append(events, api.SimulationEvent{Action: api.SimulationDrain, Object: o})
 		}
@@ -133,21 +133,21 @@ func happening(view any, takes []api.Taken) (events []api.SimulationEvent) {
 			drain(api.AdminSpec{Admin: api.AdminDrained}, o)
 		}
 	case api.Link:
-		drain(v.Spec, api.MaintenanceObject{Link: v.ID})
+		drain(v.Spec, api.SimulationObject{Link: v.ID})
 	case api.Node:
-		drain(v.Spec, api.MaintenanceObject{Node: string(v.ID)})
+		drain(v.Spec, api.SimulationObject{Node: string(v.ID)})
 	case api.Plane:
-		drain(v.Spec, api.MaintenanceObject{Plane: v.Plane})
+		drain(v.Spec, api.SimulationObject{Plane: v.Plane})
 	case api.HostPort:
 		for _, t := range takes {
 			if t.Kind == "host" {
-				drain(v.Spec, api.MaintenanceObject{Host: t.Name, Port: v.Port})
+				drain(v.Spec, api.SimulationObject{Host: t.Name, Port: v.Port})
 			}
 		}
 	case api.Port:
 		if v.Spec.Disabled() && v.Status.Link != "" {
 			events = append(events, api.SimulationEvent{Action: api.SimulationFail,
-				Object: api.MaintenanceObject{Link: v.Status.Link}})
+				Object: api.SimulationObject{Link: v.Status.Link}})
 		}
 	}
 	return events[:min(len(events), api.MaxSimulationEvents)]

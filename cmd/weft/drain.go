@@ -93,7 +93,7 @@ func (d *drainer) command(use, short, long string) *cobra.Command {
 // drainable is something that can be drained.
 type drainable struct {
 	what   string // "link ID"
-	object api.MaintenanceObject
+	object api.SimulationObject
 	// put returns what the write takes from others, of a dry run.
 	put func(ctx context.Context, spec api.AdminSpec, dryRun bool) ([]api.Taken, error)
 	get func(ctx context.Context) (drainState, error)
@@ -108,7 +108,7 @@ type drainState struct {
 }
 
 // drainableOf returns the resource of a name and kind; state reads how far it is.
-func drainableOf[T any](what string, object api.MaintenanceObject,
+func drainableOf[T any](what string, object api.SimulationObject,
 	of client.Resources[api.AdminSpec, T], name string, state func(*T) drainState) *drainable {
 	return &drainable{
 		what: what, object: object,
@@ -162,7 +162,7 @@ func findLink(ctx context.Context, c *client.Client, args []string) (*drainable,
 				args[0], args[1], few(found))
 		}
 	}
-	return drainableOf("link "+id, api.MaintenanceObject{Link: topology.LinkID(id)}, c.Links(), id, func(l *api.Link) drainState {
+	return drainableOf("link "+id, api.SimulationObject{Link: topology.LinkID(id)}, c.Links(), id, func(l *api.Link) drainState {
 		s := drainState{drains: l.Status.Drains, takes: l.Takes}
 		switch {
 		case l.Status.Denied && l.Status.Phase != "up":
@@ -182,7 +182,7 @@ func findNode(ctx context.Context, c *client.Client, args []string) (*drainable,
 	}
 	for i := range nodes {
 		if string(nodes[i].ID) == args[0] || nodes[i].Status.Name == args[0] {
-			return drainableOf("node "+args[0], api.MaintenanceObject{Node: string(nodes[i].ID)},
+			return drainableOf("node "+args[0], api.SimulationObject{Node: string(nodes[i].ID)},
 				c.Nodes(), string(nodes[i].ID),
 				func(n *api.Node) drainState {
 					return drainState{n.Status.Drains, deniedLinks(n.Status.DeniedLinks),
@@ -212,7 +212,7 @@ func findPlane(ctx context.Context, c *client.Client, args []string) (*drainable
 		return nil, fmt.Errorf("there is no plane %s: want one of %s", args[0], few(numbers))
 	}
 	number, _ := strconv.Atoi(args[0])
-	return drainableOf("plane "+args[0], api.MaintenanceObject{Plane: number}, c.Planes(), args[0], func(p *api.Plane) drainState {
+	return drainableOf("plane "+args[0], api.SimulationObject{Plane: number}, c.Planes(), args[0], func(p *api.Plane) drainState {
 		return drainState{p.Status.Drains, deniedLinks(p.Status.DeniedLinks), p.Takes}
 	}), nil
 }
@@ -223,7 +223,7 @@ func findPort(_ context.Context, c *client.Client, args []string) (*drainable, e
 	if err != nil {
 		return nil, usagef("the port is %q: want its number", args[1])
 	}
-	object := api.MaintenanceObject{Host: args[0], Port: uint8(number)}
+	object := api.SimulationObject{Host: args[0], Port: uint8(number)}
 	return drainableOf("port "+args[1]+" of "+args[0], object, c.HostPorts(args[0]), args[1],
 		func(p *api.HostPort) drainState {
 			s := drainState{drains: p.Status.Drains, takes: p.Takes}

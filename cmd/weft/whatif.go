@@ -13,7 +13,7 @@ import (
 
 // whatIf prints what jobs would get of the fabric if some objects were drained.
 func whatIf(ctx context.Context, c *client.Client, to io.Writer,
-	objects ...api.MaintenanceObject) error {
+	objects ...api.SimulationObject) error {
 	var spec api.SimulationSpec
 	for _, o := range objects {
 		spec.Events = append(spec.Events, api.SimulationEvent{Action: api.SimulationDrain, Object: o})

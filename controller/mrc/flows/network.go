@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -70,15 +71,21 @@ func (s *State) Clone() *State {
 	return &out
 }
 
-// rateOf returns the rate of a link of the fabric in bits per second; 0: it is not known.
-func (n *Network) rateOf(place int32) float64 { return float64(n.Fabric.Edge(place).MaxBandwidth) }
+// usualRate is the rate of links whose rate is not known, in bits per second.
+const usualRate = 100_000_000_000
+
+// rateOf returns the rate of a link of the fabric in bits per second.
+func (n *Network) rateOf(place int32) float64 {
+	return float64(cmp.Or(n.Fabric.Edge(place).MaxBandwidth, usualRate))
+}
 
 // fastest returns the rate of the fastest link from a leaf.
-func (n *Network) fastest(leaf topology.NodeID) (most float64) {
+func (n *Network) fastest(leaf topology.NodeID) float64 {
+	most := uint64(0)
 	for _, l := range n.Fabric.Snapshot().LinksFrom(leaf) {
-		most = max(most, float64(l.MaxBandwidth))
+		most = max(most, l.MaxBandwidth)
 	}
-	return most
+	return float64(cmp.Or(most, usualRate))
 }
 
 // nameOf names a link for people.

@@ -1,0 +1,162 @@
+package flows
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+	"github.com/weft-sdn/weft/controller/mrc/fabric"
+	"github.com/weft-sdn/weft/test/seeds"
+	"github.com/weft-sdn/weft/topology"
+)
+
+const rate = 100e9
+
+// network returns a fabric of two-tier planes with so many hosts a rack, called H0 and so on.
+func network(t *testing.T, planes, leaves, spines, hosts int) *Network {
+	t.Helper()
+	b := topology.NewBuilder()
+	id := func(plane, tier, n int) topology.NodeID {
+		return topology.NodeID(fmt.Sprintf("P%d-T%d-%d", plane, tier, n))
+	}
+	for p := range planes {
+		for tier, n := range []int{leaves, spines} {
+			for i := range n {
+				b.SetNode(topology.Node{ID: id(p, tier, i), Name: string(id(p, tier, i)),
+					Loopback: netip.AddrFrom16([16]byte{0x20, 1, 2: byte(p), 3: byte(tier), 15: byte(i + 1)})})
+			}
+		}
+		for l := range leaves {
+			for s := range spines {
+				for i, d := range [][2]topology.NodeID{{id(p, 0, l), id(p, 1, s)}, {id(p, 1, s), id(p, 0, l)}} {
+					ports := [2]uint32{uint32(s + 1), uint32(l + 1)}
+					b.SetLink(topology.Link{Local: d[0], Remote: d[1], LocalID: ports[i],
+						RemoteID: ports[1-i], IGPMetric: 10, MaxBandwidth: rate})
+				}
+			}
+		}
+	}
+	cfg := inventory.Default().MRC
+	cfg.Mode = ev.ModeStructured.String()
+	state := fabric.New(&cfg, fabric.Outside{Drains: none{},
+		Event: func(api.EventType, string, string) {}, Renewed: func(*fabric.Fabric) {},
+		Moved: func(topology.LinkID) {}, Synced: func() {}})
+	at := map[string]ev.Attachment{}
+	for h := range leaves * hosts {
+		host := fabric.Host{Name: fmt.Sprintf("H%d", h),
+			Address: netip.AddrFrom16([16]byte{0x20, 2, 14: byte(h >> 8), 15: byte(h)})}
+		for p := range planes {
+			host.At = append(host.At, id(p, 0, h/hosts))
+		}
+		at[host.Name] = host.At
+		if _, err := state.PutHost(host); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state.SetTopology(b.Build())
+	state.InSync()
+	state.Settle()
+	if state.Fabric() == nil {
+		t.Fatal(state.Failure())
+	}
+	return Of(state.Fabric(), at, &cfg)
+}
+
+// none is no drains.
+type none struct{}
+
+func (none) Planes() []int             { return nil }
+func (none) Link(*fabric.Edge) bool    { return false }
+func (none) Node(topology.NodeID) bool { return false }
+func (none) Port(string, uint8) bool   { return false }
+
+// TestAlike: steps take as long when NICs that are alike are one class as when each is a class of
+// its own, and when a view takes what a state leaves alone from another view as when it does not.
+func TestAlike(t *testing.T) {
+	first, count := seeds.Range(t, 1, 40)
+	for seed := first; seed < first+count; seed++ {
+		r := rand.New(rand.NewPCG(seed, 0))
+		n := network(t, 1+r.IntN(3), 2+r.IntN(3), 2+r.IntN(3), 1+r.IntN(4))
+		all := Collectives()
+		j := Job{Name: "a", Steps: 1}
+		for i := range len(n.Hosts) / 2 * 2 {
+			j.NICs = append(j.NICs, fmt.Sprintf("H%d", i))
+		}
+		ranks := make([]int, len(j.NICs))
+		for i := range ranks {
+			ranks[i] = i
+		}
+		j.Groups = []Group{{Name: "g", Ranks: ranks, Collective: all[r.IntN(len(all))], Octets: 1 << 22}}
+		some, err := n.Compile([]Job{j})
+		if err != nil {
+			t.Fatal(err)
+		}
+		each, err := n.Compile([]Job{j}, j.NICs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(each.classes) != len(j.NICs) {
+			t.Fatalf("seed %d: %d classes of %d NICs apart", seed, len(each.classes), len(j.NICs))
+		}
+		s := State{}
+		for _, l := range n.Fabric.Snapshot().Links {
+			if r.IntN(6) == 0 {
+				s.Directed = append(s.Directed, l.ID)
+			}
+		}
+		fresh := *some
+		fresh.whole = nil
+		took := func(m *Model, v *view) float64 {
+			now := make(active, (len(m.entities)+7)/8)
+			for e := range m.entities {
+				now.put(e)
+			}
+			most := 0.0
+			for _, t := range v.rates(now).took {
+				most = max(most, t)
+			}
+			return most
+		}
+		a, b, c := took(some, some.see(&s)), took(each, each.see(&s)), took(&fresh, fresh.see(&s))
+		same := func(x, y float64) bool { return x == y || math.Abs(x-y) < 1e-9*x }
+		if !same(a, b) || !same(a, c) {
+			t.Errorf("seed %d: %s takes %v s by classes, %v s by NICs, %v s by itself", seed,
+				j.Groups[0].Collective, a, b, c)
+		}
+	}
+}
+
+// TestShares: of two T1s one dies, and a permutation that filled the links up gets half of them.
+func TestShares(t *testing.T) {
+	n := network(t, 1, 2, 2, 2)
+	j := Job{Name: "a", Steps: 1, NICs: []string{"H0", "H1", "H2", "H3"}, Groups: []Group{
+		{Name: "x", Ranks: []int{0, 2}, Collective: Pairwise, Octets: 1 << 24},
+		{Name: "y", Ranks: []int{1, 3}, Collective: Pairwise, Octets: 1 << 24}}}
+	m, err := n.Compile([]Job{j})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := &State{}
+	after.Nodes = []topology.NodeID{"P0-T1-0"}
+	got, err := m.Compare(t.Context(), &State{}, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	octets := float64(j.Groups[0].Octets)
+	least := time.Duration(octets * 8 / rate / usualPayload * 1e9)
+	if d := got[0].Before.Step.D() - least; d < 0 || d > 5*time.Microsecond {
+		t.Errorf("a step takes %v, want %v and a little", got[0].Before.Step, least)
+	}
+	if s := got[0].After.Share; s < 0.49 || s > 0.5 {
+		t.Errorf("without one of two T1s the share is %v, want 0.5", s)
+	}
+	if got[0].After.Bound == nil || got[0].After.CutOff != 0 {
+		t.Errorf("%+v", got[0].After)
+	}
+}

@@ -104,6 +104,15 @@ func (l *Live) serveKernel(s Switch, at netip.AddrPort) (address string, err err
 	})
 }
 
+// InKernel runs f in the network namespace of the kernel that is a switch.
+func (l *Live) InKernel(name string, f func() error) error {
+	k := l.kernels[name]
+	if k == nil {
+		return fmt.Errorf("switch %q is no kernel of the lab that runs", name)
+	}
+	return k.Do(f)
+}
+
 // setKernelPorts takes links down when a client disables their ports at a kernel, and up again. The
 // ends of a link advertise the change, as routers do.
 func (l *Live) setKernelPorts(node *SwitchNode, enabled map[uint32]bool) {

@@ -182,6 +182,9 @@ func carrier(tap *os.File, up bool) error {
 // Address returns host:port of the agent's gNMI server.
 func (s *Switch) Address() string { return s.listener.Addr().String() }
 
+// Do runs f in the network namespace of the kernel, on a thread of its own.
+func (s *Switch) Do(f func() error) error { return s.ns.Do(f) }
+
 // SetCarrier turns the carrier of a port on or off.
 func (s *Switch) SetCarrier(port uint32, up bool) error { return carrier(s.taps[port], up) }
 

@@ -19,5 +19,8 @@ func (*Switch) Send(uint32, []byte) {}
 // SetCarrier does nothing.
 func (*Switch) SetCarrier(uint32, bool) error { return errors.ErrUnsupported }
 
+// Do does nothing.
+func (*Switch) Do(func() error) error { return errors.ErrUnsupported }
+
 // Close does nothing.
 func (*Switch) Close() error { return nil }

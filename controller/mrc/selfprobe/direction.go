@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/weft-sdn/weft/api/hostapi"
-	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -69,7 +68,7 @@ func (p *planner) addTrip(s seat, leaf topology.NodeID, place int32, trip []int3
 		for i, l := range t.Trip {
 			path[i] = p.f.Edge(l).Link
 		}
-		value, err := p.f.Assignment().Encode(leaf, path, ev.DecapUSID(s.at))
+		value, err := p.f.Assignment().Encode(leaf, path, s.last)
 		if err != nil {
 			return err
 		}

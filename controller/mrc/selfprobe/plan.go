@@ -78,7 +78,9 @@ func (a *Avoid) Crosses(host string, t *Target) bool {
 type seat struct {
 	host int // index
 	port uint8
-	at   uint16 // the leaf's port
+	// last is the last uSID of its probes: that by which the leaf routes what EVs carry, or for a
+	// leaf with several ports to the host that of the port, which P4 switches alone have.
+	last uint16
 }
 
 // planner makes a Plan.
@@ -206,15 +208,18 @@ func (p *planner) seat(host int) {
 			p.plan.Gaps = append(p.plan.Gaps, Gap{Link: -1, Host: h.Name, Port: port,
 				Why: fmt.Sprintf(format, args...)})
 		}
-		var at uint32
-		if i < len(h.LeafPorts) {
-			at = h.LeafPorts[i]
+		s := seat{host: host, port: port, last: ev.TableUSID}
+		if slices.Index(h.At, leaf) < i || slices.Contains(h.At[i+1:], leaf) {
+			var at uint32
+			if i < len(h.LeafPorts) {
+				at = h.LeafPorts[i]
+			}
+			if _, _, err := p.f.Assignment().HostUSIDs(uint16(min(at, 1<<16-1))); err != nil {
+				silent("its leaf has several ports to it, and this one has no uSID: %v", err)
+				continue
+			}
+			s.last = ev.DecapUSID(uint16(at))
 		}
-		if _, _, err := p.f.Assignment().HostUSIDs(uint16(min(at, 1<<16-1))); err != nil {
-			silent("the leaf's port to it has no uSID: %v", err)
-			continue
-		}
-		s := seat{host: host, port: port, at: uint16(at)}
 		if err := p.add(s, leaf, nil); err != nil {
 			silent("%v", err)
 			continue
@@ -236,7 +241,7 @@ func (p *planner) add(s seat, leaf topology.NodeID, climb []int32) error {
 		}
 		path = append(path, back.Link)
 	}
-	value, err := p.f.Assignment().Encode(leaf, path, ev.DecapUSID(s.at))
+	value, err := p.f.Assignment().Encode(leaf, path, s.last)
 	if err != nil {
 		return err
 	}

@@ -107,8 +107,7 @@ func coverage(
 			for _, i := range slices.Backward(x.Climb) {
 				path = append(path, f.Reverse(f.Edge(i)).Link)
 			}
-			want, err := f.Assignment().Encode(x.Leaf, path,
-				ev.DecapUSID(uint16(h.LeafPorts[x.EV.Port-1])))
+			want, err := f.Assignment().Encode(x.Leaf, path, ev.TableUSID)
 			if err != nil || want != ev.Value(x.EV.Value) {
 				t.Errorf("%s: %v, want %v, %v", h.Name, x.EV, want, err)
 			}
@@ -183,14 +182,18 @@ func TestPlanOfFew(t *testing.T) {
 		}
 	}
 
-	hosts[1].LeafPorts = []uint32{0}
+	// A leaf with two ports to a host sends a probe back by the uSID of the port.
+	leaf := hosts[1].At[0]
+	hosts[1].At, hosts[1].LeafPorts = ev.Attachment{leaf, leaf}, []uint32{0, 9}
 	p = Make(f, hosts, 3, Avoid{}, nil)
 	if i := slices.IndexFunc(p.Gaps, func(g Gap) bool { return g.Host == "h0001" }); i < 0 ||
 		p.Gaps[i].Port != 1 || p.Gaps[i].Link != -1 || !strings.Contains(p.Gaps[i].Why, "no uSID") {
 		t.Errorf("%+v, want that a host's port is unknown", p.Gaps)
 	}
-	if p.Targets["h0001"] != nil {
-		t.Errorf("a host of an unknown port probes %+v", p.Targets["h0001"])
+	want, err := f.Assignment().Encode(leaf, nil, ev.DecapUSID(9))
+	if all := p.Targets["h0001"]; err != nil || len(all) == 0 || slices.ContainsFunc(all,
+		func(x Target) bool { return x.EV.Port != 2 }) || ev.Value(all[0].EV.Value) != want {
+		t.Errorf("a host with an unknown port probes %+v, want port 2 alone, back by %v", all, want)
 	}
 
 	f, hosts = network{t0: 2, t1: 2, hosts: 8, parallel: 2}.make(t, ev.ModeF3216,

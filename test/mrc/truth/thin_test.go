@@ -320,7 +320,7 @@ func (n *thin) carry(h *host, to *hostapi.EV) (took time.Duration, lost bool) {
 	}
 	for i := 4; i < 16; i += 2 { // F3216: 16 bits each, behind a block of 32
 		usid := binary.BigEndian.Uint16(to.Value[i:])
-		if usid >= 0xF000 { // back to the host
+		if usid == ev.TableUSID { // back to the host
 			return took, !crosses(n.names[at], h.name)
 		}
 		next, ok := n.next[at][usid]

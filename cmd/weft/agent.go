@@ -232,7 +232,7 @@ func (a *hostAgent) run(cmd *cobra.Command) (err error) {
 			a.serve(ctx, g, device.Handler(func() *hostapi.State {
 				_, s := host.Held()
 				return s
-			}, b.ids))
+			}, b.ids, func() []device.PortFacts { return device.Ports("/sys", a.interfaces) }))
 		}
 	}
 	log.Info("agent is up", "host", a.name, "backend", a.backend,

@@ -165,7 +165,7 @@ func TestSocket(t *testing.T) {
 	held.Hints = hostapi.QPHints{QPsPerPeer: 2, SendPeers: 3}
 	h := Handler(func() *hostapi.State { return held }, func(profile, _ string) (uint64, uint64) {
 		return uint64(len(profile)), 0
-	})
+	}, func() []PortFacts { return []PortFacts{{Port: 1, Interface: "eth0", State: "up"}} })
 	for to, want := range map[string]struct {
 		status int
 		body   string
@@ -176,6 +176,7 @@ func TestSocket(t *testing.T) {
 			`"evs":[{"outer":"fcbb:bbbb:1:9::","port":1},{"outer":"fcbb:bbbb:2:9::","port":2}]}`},
 		"profiles?to=2001:db8:1::7": {200, `{"profile":"near","evProfileId":4,"ccProfileId":0,` +
 			`"numQpsPerPeer":2,"numSendPeers":3,"numRemoteRecvPeers":0}`},
+		"ports":                  {200, `[{"port":1,"interface":"eth0","state":"up","rdma":null,"errors":null}]`},
 		"paths?to=2001:db8:9::1": {404, "to: 2001:db8:9::1: the controller has no paths there"},
 		"paths?to=x":             {400, `to: "x", want an address`},
 	} {

@@ -34,13 +34,18 @@ type ProfileFor struct {
 	RemotePeers uint32 `json:"numRemoteRecvPeers"`
 }
 
-// Handler answers applications on the host: GET /v1/paths?to=ADDRESS has a PathOf, and GET
-// /v1/profiles?to=ADDRESS a ProfileFor. An address that is none has the status 400, one that the
+// Handler answers applications on the host: GET /v1/paths?to=ADDRESS has a PathOf, GET
+// /v1/profiles?to=ADDRESS a ProfileFor, and GET /v1/ports the PortFacts of all ports. An address that is none has the status 400, one that the
 // controller has nothing for 404, each with the reason as text. Held returns what the host holds,
 // ids the ids of profiles in the device; nil: it has none.
 func Handler(held func() *hostapi.State,
-	ids func(profile, cc string) (ev, ccID uint64)) http.Handler {
+	ids func(profile, cc string) (ev, ccID uint64), ports func() []PortFacts) http.Handler {
 	mux := http.NewServeMux()
+	say := func(w http.ResponseWriter, what any) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(what) // the application has gone
+	}
+	mux.HandleFunc("GET /v1/ports", func(w http.ResponseWriter, _ *http.Request) { say(w, ports()) })
 	answer := func(path string, of func(*hostapi.State, netip.Addr) (any, bool)) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			text := r.URL.Query().Get("to")
@@ -55,8 +60,7 @@ func Handler(held func() *hostapi.State,
 					http.StatusNotFound)
 				return
 			}
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(out) // the application has gone
+			say(w, out)
 		})
 	}
 	answer("/v1/paths", func(s *hostapi.State, to netip.Addr) (any, bool) {

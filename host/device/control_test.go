@@ -494,3 +494,19 @@ func TestLibraryEnds(t *testing.T) {
 		t.Errorf("a call after that: %v, want %v", err, clib.ErrEnded)
 	}
 }
+
+// old is a library of API 1.0.0.
+type old struct{ Caller }
+
+func (old) Call(_ string, arguments ...any) (int64, syscall.Errno, error) {
+	copy(arguments[0].(*clib.Memory).Octets, memory(uint32(1<<24)).Octets)
+	return 0, 0, nil
+}
+
+// TestOldLibrary: a library whose events do not say what an EV became is refused.
+func TestOldLibrary(t *testing.T) {
+	_, err := NewControl(old{}, "", filepath.Join(t.TempDir(), "ids"), slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "1.0.0 of mrc_ctl, want 1.0.1") {
+		t.Errorf("%v, want that 1.0.1 is needed", err)
+	}
+}

@@ -176,7 +176,8 @@ func TestSocket(t *testing.T) {
 			`"evs":[{"outer":"fcbb:bbbb:1:9::","port":1},{"outer":"fcbb:bbbb:2:9::","port":2}]}`},
 		"profiles?to=2001:db8:1::7": {200, `{"profile":"near","evProfileId":4,"ccProfileId":0,` +
 			`"numQpsPerPeer":2,"numSendPeers":3,"numRemoteRecvPeers":0}`},
-		"ports":                  {200, `[{"port":1,"interface":"eth0","state":"up","rdma":null,"errors":null}]`},
+		"ports": {200, `[{"port":1,"interface":"eth0","state":"up","rdma":null,` +
+			`"errors":null}]`},
 		"paths?to=2001:db8:9::1": {404, "to: 2001:db8:9::1: the controller has no paths there"},
 		"paths?to=x":             {400, `to: "x", want an address`},
 	} {

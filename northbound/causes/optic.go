@@ -19,16 +19,16 @@ const (
 	together = 2 * time.Second
 )
 
-// lane is a cable that has to be repaired, at one of its ends.
+// lane is the end of a cable of a finding.
 type lane struct {
 	node topology.NodeID
 	port int
 	at   int // place of the finding
 }
 
-// lanes adds a finding for each four consecutive ports of a switch, from a multiple of four or the
-// port behind it on, whose cables failed together, when the ports beside them did not: a transceiver
-// with four lanes. The findings of the cables follow from it.
+// lanes adds a finding for each four consecutive ports of a switch whose cables failed together,
+// when the ports beside them did not: a transceiver with four lanes. The first port has a number
+// that is a multiple of four, or one more. The findings of the cables follow from the new one.
 func (v *view) lanes(found []finding) []finding {
 	var all []lane
 	names := v.nodeNames()

@@ -14,6 +14,8 @@ type (
 	ReadReadiness struct{}
 	// ReadRacks asks for the ranks of a job by rack. The answer is a JobRacks.
 	ReadRacks struct{}
+	// Simulate asks what all jobs would get of the fabric, and names none. The answer is a Simulation.
+	Simulate struct{ SimulationSpec }
 	// RenewJob renews the lease of a job. The answer is the Job.
 	RenewJob struct{}
 	// RenewLease renews a lease of paths. The answer is the PathLease.

@@ -99,7 +99,9 @@ func askGroup(
 func askJob(
 	ctx context.Context, c *Controller, name string, question any, pre resource.Precondition,
 ) (any, error) {
-	switch question.(type) {
+	switch q := question.(type) {
+	case api.Simulate:
+		return c.simulate(ctx, q.SimulationSpec)
 	case api.ReadReadiness:
 		return c.readiness(ctx, name)
 	case api.ReadRacks:

@@ -13,10 +13,10 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/flows"
 )
 
-// Simulate returns what the jobs that have not ended get of the MRC fabric now, and after some
+// simulate returns what the jobs that have not ended get of the MRC fabric now, and after some
 // events, as if packets were fluids. Nothing changes by it. One simulation runs at a time. Errors
 // for clients are *api.Error.
-func (c *Controller) Simulate(
+func (c *Controller) simulate(
 	ctx context.Context, spec api.SimulationSpec,
 ) (out api.Simulation, err error) {
 	select {
@@ -38,11 +38,11 @@ func (c *Core) Simulation() func(context.Context, api.SimulationSpec) (api.Simul
 	view := c.env.Fabric
 	tasks := slices.DeleteFunc(c.jobs.Tasks(), func(t job.Task) bool { return t.Over })
 	return func(ctx context.Context, spec api.SimulationSpec) (api.Simulation, error) {
-		return simulate(ctx, view, tasks, spec)
+		return simulated(ctx, view, tasks, spec)
 	}
 }
 
-func simulate(
+func simulated(
 	ctx context.Context, view *fabricview.View, tasks []job.Task, spec api.SimulationSpec,
 ) (out api.Simulation, err error) {
 	if err := spec.Validate(); err != nil {

@@ -27,8 +27,6 @@ type Controller interface {
 	// Dependents returns a function that lists the jobs that depend on a part of the network, the most
 	// important job first.
 	Dependents(ctx context.Context) (of func(part api.Part) []api.JobDependent, err error)
-	// Simulate returns what jobs get of the MRC fabric now and after some events, and changes nothing.
-	Simulate(ctx context.Context, spec api.SimulationSpec) (api.Simulation, error)
 	// FrameCounts returns the frames of discovery since the start.
 	FrameCounts(ctx context.Context) (controller.FrameCounts, error)
 	// Hosts returns the hosts of the configuration and those that were found, and how each was.

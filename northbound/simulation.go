@@ -9,6 +9,7 @@ import (
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/kind"
+	"github.com/weft-sdn/weft/controller/resource"
 )
 
 // registerSimulations registers the operation that says what jobs would get of the fabric.
@@ -25,10 +26,19 @@ func (s *Server) registerSimulations() {
 		if _, err := s.multipath(); err != nil {
 			return nil, err
 		}
-		out, err := s.controller.Simulate(ctx, in.Body)
+		out, err := s.simulate(ctx, in.Body)
 		if err != nil {
 			return nil, problemOf(err)
 		}
 		return &struct{ Body api.Simulation }{out}, nil
 	})
+}
+
+// simulate asks the controller what jobs would get of the fabric.
+func (s *Server) simulate(
+	ctx context.Context, spec api.SimulationSpec,
+) (api.Simulation, error) {
+	jobs := kind.Of[api.JobSpec, api.Job](s.controller.Kinds())
+	return kind.Ask[api.Simulation](ctx, jobs, "", api.Simulate{SimulationSpec: spec},
+		resource.Precondition{})
 }

@@ -165,7 +165,7 @@ func (s *Server) stepsAfter(ctx context.Context, events []api.SimulationEvent) m
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestLook)
 	defer cancel()
-	sim, err := s.controller.Simulate(ctx, api.SimulationSpec{Events: events})
+	sim, err := s.simulate(ctx, api.SimulationSpec{Events: events})
 	if err != nil {
 		return out
 	}

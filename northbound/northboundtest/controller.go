@@ -106,6 +106,7 @@ func NewController(s *topology.Snapshot) *Controller {
 			Layout: func(*api.JobLayout, int) []api.FieldError { return nil },
 		})
 	})
+	f.Jobs.Asked = f.askJob
 	memory(f, &f.Leases, func(_ string, s *api.PathLeaseSpec) error {
 		*s = s.Complete()
 		return s.Validate(func(string) bool { return true })
@@ -251,18 +252,22 @@ func (f *Controller) Dependents(context.Context) (func(api.Part) []api.JobDepend
 	}, nil
 }
 
-// Simulate returns a job whose steps take a tenth longer after any event.
-func (f *Controller) Simulate(
-	_ context.Context, spec api.SimulationSpec,
-) (api.Simulation, error) {
+// askJob answers a simulation: with a job whose steps take a tenth longer after any event.
+func (f *Controller) askJob(
+	_ context.Context, _ string, question any, _ resource.Precondition,
+) (any, error) {
+	q, ok := question.(api.Simulate)
+	if !ok {
+		return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
+	}
 	out := api.Simulation{Events: []string{}, Jobs: []api.SimulatedJob{}}
-	if err := spec.Validate(); err != nil {
+	if err := q.Validate(); err != nil {
 		return out, err
 	}
-	for _, e := range spec.Events {
+	for _, e := range q.Events {
 		out.Events = append(out.Events, e.String())
 	}
-	more := 0.1 * float64(min(1, len(spec.Events)))
+	more := 0.1 * float64(min(1, len(q.Events)))
 	before := api.SimulatedStep{Step: api.Duration(10 * time.Millisecond), Share: 0.9}
 	after := api.SimulatedStep{Step: before.Step + api.Duration(float64(before.Step)*more),
 		Share: 0.9 / (1 + more), Bound: []string{"n6 – n1"}}

@@ -8,8 +8,15 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/mrc"
+	"github.com/weft-sdn/weft/controller/resource"
 )
+
+func (f *bed) simulate(spec api.SimulationSpec) (api.Simulation, error) {
+	return kind.Ask[api.Simulation](f.t.Context(), f.controller.Jobs(), "",
+		api.Simulate{SimulationSpec: spec}, resource.Precondition{})
+}
 
 // TestSimulation: the controller says what a job would get after events on its present fabric: one
 // of four T1s costs nothing, a plane half, leaves cut their hosts off. Present faults count before
@@ -24,7 +31,7 @@ func TestSimulation(t *testing.T) {
 			for _, o := range objects {
 				spec.Events = append(spec.Events, api.SimulationEvent{Action: action, Object: o})
 			}
-			s, err := f.controller.Simulate(t.Context(), spec)
+			s, err := f.simulate(spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +75,7 @@ func TestSimulation(t *testing.T) {
 			t.Errorf("a simulation has drained %v, %v", drains, err)
 		}
 
-		_, err := f.controller.Simulate(t.Context(), api.SimulationSpec{
+		_, err := f.simulate(api.SimulationSpec{
 			Events: []api.SimulationEvent{{Action: "fail", Object: api.SimulationObject{Plane: 9}}},
 			Jobs:   []api.SimulationStep{{Name: "other"}}})
 		var refused *api.Error
@@ -76,7 +83,7 @@ func TestSimulation(t *testing.T) {
 			refused.Fields[0].Field != "events[0].object" {
 			t.Errorf("an unknown plane: %v", err)
 		}
-		if _, err = f.controller.Simulate(t.Context(), api.SimulationSpec{
+		if _, err = f.simulate(api.SimulationSpec{
 			Jobs: []api.SimulationStep{{Name: "other"}}}); !errors.As(err, &refused) ||
 			!strings.Contains(refused.Fields[0].Want, "has not ended") {
 			t.Errorf("an unknown job: %v", err)

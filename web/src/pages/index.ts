@@ -18,6 +18,7 @@ export const views: Record<PageName, View> = {
   jobs: page(() => import('./jobs'), 'Jobs'),
   leases: page(() => import('./leases'), 'Leases'),
   maintenances: page(() => import('./maintenances'), 'Maintenances'),
+  'what-if': page(() => import('./whatif'), 'WhatIf'),
   repairs: page(() => import('./repairs'), 'Repairs'),
   evs: page(() => import('./evs'), 'Evs'),
   pfc: page(() => import('./pfc'), 'Pfc'),

@@ -23,6 +23,9 @@ type Causes interface {
 	Causes(ctx context.Context) ([]api.Cause, error)
 	// Last returns the causes that were found last, and when; the zero time: none were looked for yet.
 	Last() ([]api.Cause, time.Time)
+	// Past returns how the things that sees accepts were at a time, and their changes between from
+	// and then.
+	Past(from, at time.Time, sees func(kind, id string) bool) api.Past
 }
 
 // noCauses looks for no causes.
@@ -30,6 +33,9 @@ type noCauses struct{}
 
 func (noCauses) Causes(context.Context) ([]api.Cause, error) { return []api.Cause{}, nil }
 func (noCauses) Last() (all []api.Cause, at time.Time)       { return nil, at }
+func (noCauses) Past(_, at time.Time, _ func(kind, id string) bool) api.Past {
+	return api.Past{At: at, Since: at, Things: []api.PastThing{}, Changes: []api.PastChange{}}
+}
 
 // registerCauses registers what is wrong, and why.
 func (s *Server) registerCauses() {

@@ -61,6 +61,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerBGPPeers()
 	s.registerTraces()
 	s.registerJourneys()
+	s.registerPast()
 	s.registerFabric()
 	s.registerLinkColumns()
 	s.registerTelemetry()

@@ -32,6 +32,8 @@ type Watcher struct {
 	tell   func(api.Event) // nil before Run
 	causes []api.Cause
 	at     time.Time // when they were known; zero: not yet
+
+	past past
 }
 
 // NewWatcher returns a watcher of what look returns.
@@ -99,6 +101,7 @@ func (w *Watcher) Causes(ctx context.Context) ([]api.Cause, error) {
 	}
 	found := Steady(before, Find(k))
 	attribute(before, found, k.Who)
+	w.past.take(at, statesOf(k, found))
 	w.mu.Lock()
 	w.causes, w.at = found, at
 	tell := w.tell
@@ -133,6 +136,12 @@ func (w *Watcher) Last() ([]api.Cause, time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.causes, w.at
+}
+
+// Past returns how the things that sees accepts were at a time, and their changes between from and
+// then, at most 10,000. It knows the last 24 hours, but at most 32 MiB of changes: api.Past.Since.
+func (w *Watcher) Past(from, at time.Time, sees func(kind, id string) bool) api.Past {
+	return w.past.view(from, at, sees)
 }
 
 // compare makes events of what begins, ends, or has become worse or better.

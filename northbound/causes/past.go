@@ -1,0 +1,182 @@
+package causes
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+)
+
+// Bounds of what is kept of the past. A change costs changeOctets, and its texts.
+const (
+	pastFor     = 24 * time.Hour
+	pastOctets  = 32 << 20
+	pastChanges = 10_000 // of one answer
+
+	changeOctets = 96
+)
+
+// subject is something that has a state.
+type subject struct{ kind, id string }
+
+func (t subject) compare(o subject) int {
+	return cmp.Or(cmp.Compare(t.kind, o.kind), cmp.Compare(t.id, o.id))
+}
+
+// turn is a change of a subject.
+type turn struct {
+	at time.Time
+	subject
+	was, is string
+}
+
+// past keeps the states of things that are not as they should be, and how they changed. The memory
+// is bounded: the oldest changes go first. The zero value knows nothing.
+type past struct {
+	mu     sync.Mutex
+	now    map[subject]string
+	turns  []turn // the oldest first
+	octets int
+	since  time.Time
+}
+
+// take notes the states of all things at a time; things that found lacks are as they should be.
+func (p *past) take(at time.Time, found map[subject]string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since.IsZero() {
+		p.since, p.now = at, map[subject]string{}
+	}
+	var news []turn
+	for t, is := range found {
+		if was := p.now[t]; was != is {
+			news = append(news, turn{at, t, was, is})
+		}
+	}
+	for t, was := range p.now {
+		if _, there := found[t]; !there {
+			news = append(news, turn{at, t, was, ""})
+		}
+	}
+	slices.SortFunc(news, func(a, b turn) int { return a.compare(b.subject) })
+	for _, n := range news {
+		if n.is == "" {
+			delete(p.now, n.subject)
+		} else {
+			p.now[n.subject] = n.is
+		}
+		p.octets += n.size()
+	}
+	p.turns = append(p.turns, news...)
+	old := 0
+	for ; old < len(p.turns) && (p.octets > pastOctets || at.Sub(p.turns[old].at) > pastFor); old++ {
+		p.octets -= p.turns[old].size()
+		p.since = p.turns[old].at
+	}
+	p.turns = slices.Delete(p.turns, 0, old)
+	if p.since = maxTime(p.since, at.Add(-pastFor)); cap(p.turns) > 4*len(p.turns)+64 {
+		p.turns = slices.Clip(slices.Clone(p.turns))
+	}
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func (t *turn) size() int {
+	return changeOctets + len(t.kind) + len(t.id) + len(t.was) + len(t.is)
+}
+
+// view returns how the things that a client sees were at a time, and what changed from another
+// time on until then.
+func (p *past) view(from, at time.Time, sees func(kind, id string) bool) api.Past {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	then := maps.Clone(p.now)
+	v := api.Past{At: at, Since: p.since, Things: []api.PastThing{}, Changes: []api.PastChange{}}
+	for i := len(p.turns) - 1; i >= 0; i-- {
+		t := &p.turns[i]
+		switch {
+		case t.at.After(at) && t.was == "":
+			delete(then, t.subject)
+		case t.at.After(at):
+			then[t.subject] = t.was
+		case t.at.Before(from) || len(v.Changes) == pastChanges:
+			i = 0
+		case sees(t.kind, t.id):
+			v.Changes = append(v.Changes, api.PastChange{Time: t.at, Kind: t.kind, ID: t.id, Was: t.was,
+				Is: t.is})
+		}
+	}
+	slices.Reverse(v.Changes)
+	for _, t := range slices.SortedFunc(maps.Keys(then), subject.compare) {
+		if sees(t.kind, t.id) {
+			v.Things = append(v.Things, api.PastThing{Kind: t.kind, ID: t.id, State: then[t]})
+		}
+	}
+	return v
+}
+
+// statesOf returns the states of all things that are not as they should be, causes among them.
+func statesOf(k *Known, found []api.Cause) map[subject]string {
+	out := make(map[subject]string)
+	note := func(kind, id, state string) {
+		if state != "" {
+			out[subject{kind, id}] = state
+		}
+	}
+	when := func(is bool, state string) string {
+		if is {
+			return state
+		}
+		return ""
+	}
+	for i := range k.Switches {
+		s := &k.Switches[i]
+		note("switch", s.Name, when(s.Managed, cmp.Or(when(!s.Connected, "down"),
+			when(!s.Synced, "programming"))))
+	}
+	for i := range k.Links {
+		s := &k.Links[i].Status
+		note("link", string(k.Links[i].ID), cmp.Or(when(s.Drained, "drained"),
+			when(s.Phase != "up", s.Phase), when(s.Denied, "denied")))
+	}
+	for i := range k.Nodes {
+		note("node", string(k.Nodes[i].ID), when(k.Nodes[i].Spec.Admin == api.AdminDrained, "drained"))
+	}
+	for i := range k.Hosts {
+		note("host", k.Hosts[i].Name, when(k.Fabric != nil && !k.Hosts[i].Connected, "away"))
+	}
+	worst := func(all api.Conditions) string {
+		for _, c := range all {
+			if c.Type == api.Degraded && c.Status || c.Type == api.Accepted && !c.Status {
+				return "degraded"
+			}
+		}
+		for _, c := range all {
+			if c.Type == api.Programmed && !c.Status {
+				return "programming"
+			}
+		}
+		return ""
+	}
+	for i := range k.Profiles {
+		note("ev-profile", k.Profiles[i].Name, worst(k.Profiles[i].Status.Conditions))
+	}
+	for i := range k.Groups {
+		note("multicast-group", k.Groups[i].Name, worst(k.Groups[i].Status.Conditions))
+	}
+	for i := range k.Jobs {
+		note("job", k.Jobs[i].Name, when(k.Jobs[i].Status.Blockers > 0, "blocked"))
+	}
+	for i := range found {
+		note("cause", found[i].ID, string(found[i].Severity)+": "+found[i].What)
+	}
+	return out
+}

@@ -32,7 +32,7 @@ type SimulationEvent struct {
 	Object SimulationObject `json:"object" doc:"What it happens to."`
 }
 
-// String says what happens.
+// String returns what happens, in words.
 func (e SimulationEvent) String() string { return fmt.Sprintf("%s %v", e.Action, e.Object) }
 
 // SimulationAction is what happens to a part of the fabric.

@@ -156,7 +156,7 @@ func happening(view any, takes []api.Taken) (events []api.SimulationEvent) {
 // longestLook bounds how long a dry run simulates the steps of jobs.
 const longestLook = 2 * time.Second
 
-// stepsAfter says what becomes of a step of each job after some events, to be put behind another
+// stepsAfter returns what becomes of a step of each job after some events, to be put behind another
 // clause; nothing where that is not known in time.
 func (s *Server) stepsAfter(ctx context.Context, events []api.SimulationEvent) map[string]string {
 	out := make(map[string]string)

@@ -162,7 +162,8 @@ func findLink(ctx context.Context, c *client.Client, args []string) (*drainable,
 				args[0], args[1], few(found))
 		}
 	}
-	return drainableOf("link "+id, api.SimulationObject{Link: topology.LinkID(id)}, c.Links(), id, func(l *api.Link) drainState {
+	object := api.SimulationObject{Link: topology.LinkID(id)}
+	return drainableOf("link "+id, object, c.Links(), id, func(l *api.Link) drainState {
 		s := drainState{drains: l.Status.Drains, takes: l.Takes}
 		switch {
 		case l.Status.Denied && l.Status.Phase != "up":
@@ -212,7 +213,8 @@ func findPlane(ctx context.Context, c *client.Client, args []string) (*drainable
 		return nil, fmt.Errorf("there is no plane %s: want one of %s", args[0], few(numbers))
 	}
 	number, _ := strconv.Atoi(args[0])
-	return drainableOf("plane "+args[0], api.SimulationObject{Plane: number}, c.Planes(), args[0], func(p *api.Plane) drainState {
+	object := api.SimulationObject{Plane: number}
+	return drainableOf("plane "+args[0], object, c.Planes(), args[0], func(p *api.Plane) drainState {
 		return drainState{p.Status.Drains, deniedLinks(p.Status.DeniedLinks), p.Takes}
 	}), nil
 }

@@ -131,7 +131,7 @@ func communicatorsOf(s *api.JobSpec, n int) (out []layout.Communicator, err erro
 }
 
 // Communicators returns the communicators of a job with n ranks whose ranks talk to each other.
-// Those of a layout are called by what they are, such as tp, and not by their numbers.
+// A communicator of a layout has the name of its dimension, such as tp, without a number.
 func Communicators(s *api.JobSpec, n int) ([]layout.Communicator, error) {
 	out, err := communicatorsOf(s, n)
 	if s.Layout != nil {

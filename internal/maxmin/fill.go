@@ -29,7 +29,7 @@ type Filled struct {
 	Bound []int32   // by demand: the link that filled its last way; -1: none did
 }
 
-// full is the part of a capacity that may be left of a link that is full.
+// full bounds what a full link may have left, as a part of its capacity.
 const full = 1e-9
 
 // Fill raises the rates of all flows alike until a link is full, goes on with the ways that are

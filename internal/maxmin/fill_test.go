@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestFillIsFair: on random networks of flows with two links a way, no link is over-full, every flow
-// has a full link on each of its ways, and all flows together get nearly what [maxmin.Rates] gives.
+// TestFillIsFair: on random networks of flows with two links a way, no link is over-full, every
+// flow has a full link on each of its ways, and all flows together get nearly what [maxmin.Rates] gives.
 // With one way a flow both are the same.
 func TestFillIsFair(t *testing.T) {
 	first, count := seeds.Range(t, 1, 200)

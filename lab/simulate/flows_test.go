@@ -99,8 +99,8 @@ func medians(t *testing.T, text, model string) (out []time.Duration) {
 }
 
 // TestFlowsAsPackets: over random fabrics, jobs and faults the median step of model flows is within
-// 25 % of that of model packets. WEFT_FLOWS_CASES=200 runs so many cases of up to 64 hosts, of which
-// 95 % must be within 10 %.
+// 25 % of that of model packets. WEFT_FLOWS_CASES=200 runs so many cases of up to 64 hosts, of
+// which 95 % must be within 10 %.
 func TestFlowsAsPackets(t *testing.T) {
 	cases, most := 6, 8
 	if text := os.Getenv("WEFT_FLOWS_CASES"); text != "" {

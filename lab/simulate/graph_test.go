@@ -57,14 +57,17 @@ func checkGraph(t *testing.T, c Collective, n, octets int) {
 	all, most := 0, 0
 	for r := range n {
 		all, most = all+sent[r], max(most, sent[r])
-		if want := c != flows.Pairwise && c != flows.Broadcast && c != flows.Pipeline; want && len(knows[r]) != n {
+		if want := c != flows.Pairwise && c != flows.Broadcast && c != flows.Pipeline; want &&
+			len(knows[r]) != n {
 			t.Errorf("rank %d has the data of %d of %d ranks", r, len(knows[r]), n)
 		}
 	}
 	want := map[Collective]int{
 		flows.AllReduceRing: 2 * (n - 1) * octets, flows.AllReduceTree: 2 * (n - 1) * octets,
-		flows.ReduceScatter: (n - 1) * octets, flows.AllGather: (n - 1) * octets, flows.AllToAll: (n - 1) * octets,
-		flows.Pairwise: n / 2 * 2 * octets, flows.Pipeline: 2 * (n - 1) * octets, flows.Broadcast: (n - 1) * octets,
+		flows.ReduceScatter: (n - 1) * octets, flows.AllGather: (n - 1) * octets,
+		flows.AllToAll: (n - 1) * octets,
+		flows.Pairwise: n / 2 * 2 * octets, flows.Pipeline: 2 * (n - 1) * octets,
+		flows.Broadcast: (n - 1) * octets,
 	}[c]
 	if all != want {
 		t.Errorf("%d octets are sent in all, want %d", all, want)

@@ -20,7 +20,7 @@ type Model struct {
 	inAll []int // by rack: the NICs of the network
 	nics  []nic
 	place map[string]int32 // of nics
-	// classes of NICs that are alike, and pairs of racks of which one sends to the other.
+	// classes holds NICs that are alike; a pair has the rack that sends first.
 	classes  []class
 	pairs    []pair
 	bundles  []bundle

@@ -16,23 +16,23 @@ type view struct {
 	base  *view // nil: this is it
 	state *State
 	lost  *topology.LostPaths
-	// links are those of the fabric that are alike, and those of the ports of NIC classes.
-	links      []linkClass
+	// links holds classes of links of the fabric, and of the ports of NIC classes.
+	links      []sameLinks
 	capacities []float64
-	classOf    map[linkKey]int32
+	classOf    map[sameKey]int32
 	known      map[int32]int32 // link classes, by place
 	ports      map[portKey]int32
 	// odd has a sum for each link that not every way of a leaf crosses alike, by place.
 	odd     map[int32]uint64
-	ways    [][]found // by pair and port
+	routes  [][]found // by pair and port
 	lanes   [][]lane  // by pair and port
 	demands []maxmin.Parted
 	late    []float64 // by bundle: the time of a packet by its longest path, in seconds
 	memo    map[string]*rates
 }
 
-// linkClass is links of the same capacity that carry the same parts of the same bundles.
-type linkClass struct {
+// sameLinks counts links of one capacity that carry equal parts of equal bundles.
+type sameLinks struct {
 	one   int32 // place of one of them; -1: a port of a NIC
 	count float64
 	port  portKey
@@ -45,7 +45,7 @@ type portKey struct {
 	in    bool
 }
 
-type linkKey struct {
+type sameKey struct {
 	leaf     int32 // place of the leaf that the link leads up from, or down to; -1: there is none
 	down     bool
 	sum      uint64
@@ -58,12 +58,12 @@ type lane struct {
 	held  int // ways that hosts may use
 	whole int // ways with nothing lost
 	hops  int
-	paths []way
+	paths []part
 	delay float64
 }
 
-// way is ways that cross links of the same classes, as a share of those of a port.
-type way struct {
+// part holds the share of a port that crosses links of the same classes.
+type part struct {
 	share float64
 	uses  []maxmin.Use
 }
@@ -80,15 +80,15 @@ type found struct {
 // see returns a model in a state.
 func (m *Model) see(s *State) *view {
 	v := &view{m: m, base: m.whole, state: s, lost: m.net.Fabric.Clos().Lost(s.Losses),
-		classOf: map[linkKey]int32{}, known: map[int32]int32{}, ports: map[portKey]int32{},
-		odd: map[int32]uint64{}, memo: map[string]*rates{}, ways: make([][]found, len(m.pairs)),
+		classOf: map[sameKey]int32{}, known: map[int32]int32{}, ports: map[portKey]int32{},
+		odd: map[int32]uint64{}, memo: map[string]*rates{}, routes: make([][]found, len(m.pairs)),
 		lanes: make([][]lane, len(m.pairs))}
 	if v.base != nil {
 		v.links, v.capacities = slices.Clone(v.base.links), slices.Clone(v.base.capacities)
 	}
 	changed := map[int32]bool{} // places of links whose sums are other ones
 	for i := range m.pairs {
-		v.ways[i] = v.find(int32(i), changed)
+		v.routes[i] = v.find(int32(i), changed)
 	}
 	leaves, planes := map[topology.NodeID]bool{}, map[int]bool{}
 	for place := range changed {
@@ -100,9 +100,9 @@ func (m *Model) see(s *State) *view {
 	v.demands, v.late = make([]maxmin.Parted, len(m.bundles)), make([]float64, len(m.bundles))
 	fresh := make([]bool, len(m.pairs))
 	for i := range m.pairs {
-		v.lanes[i] = make([]lane, len(v.ways[i]))
-		for p := range v.ways[i] {
-			f := &v.ways[i][p]
+		v.lanes[i] = make([]lane, len(v.routes[i]))
+		for p := range v.routes[i] {
+			f := &v.routes[i][p]
 			if !f.ok || !f.all && len(f.refs) == 0 {
 				fresh[i] = fresh[i] || v.base == nil || v.base.lanes[i][p].held > 0
 				continue
@@ -138,10 +138,10 @@ func (m *Model) see(s *State) *view {
 func (v *view) find(at int32, changed map[int32]bool) []found {
 	f, p := v.m.net.Fabric, &v.m.pairs[at]
 	from, to := v.m.racks[p.from], v.m.racks[p.to]
-	if v.base != nil && !slices.ContainsFunc(v.base.ways[at], func(x found) bool {
+	if v.base != nil && !slices.ContainsFunc(v.base.routes[at], func(x found) bool {
 		return x.ok && v.lost.Touches(x.set)
 	}) {
-		return v.base.ways[at]
+		return v.base.routes[at]
 	}
 	out := make([]found, len(from))
 	explicit := p.built != nil && p.built.Profile.Mode == hostapi.ModeExplicit
@@ -154,7 +154,7 @@ func (v *view) find(at int32, changed map[int32]bool) []found {
 	for i := range from {
 		port, x := uint8(i+1), &out[i]
 		if v.base != nil {
-			before := &v.base.ways[at][i]
+			before := &v.base.routes[at][i]
 			if x.set, x.ok = before.set, before.ok; !x.ok {
 				continue
 			}
@@ -265,7 +265,7 @@ func (v *view) link(place int32, leaf int32, down bool) int32 {
 		}
 		sum = v.base.odd[place]
 	}
-	k := linkKey{leaf, down, sum, v.m.net.rateOf(place)}
+	k := sameKey{leaf, down, sum, v.m.net.rateOf(place)}
 	at, ok := v.classOf[k]
 	if !ok && v.base != nil {
 		at, ok = v.base.classOf[k]
@@ -273,7 +273,7 @@ func (v *view) link(place int32, leaf int32, down bool) int32 {
 	if !ok {
 		at = int32(len(v.links))
 		v.classOf[k] = at
-		v.links = append(v.links, linkClass{one: place})
+		v.links = append(v.links, sameLinks{one: place})
 		v.capacities = append(v.capacities, k.capacity*v.m.net.Payload)
 	}
 	v.links[at].count++
@@ -289,13 +289,13 @@ func (v *view) lane(port uint8, f *found) lane {
 		out.held = out.whole
 	}
 	if f.set.Hops() == 0 {
-		out.paths = []way{{share: 1}}
+		out.paths = []part{{share: 1}}
 		return out
 	}
 	src := int32(fabric.Snapshot().NodePlace(f.set.Source().ID))
 	dst := int32(fabric.Snapshot().NodePlace(f.set.Destination().ID))
 	type tally struct {
-		ways  float64
+		count float64
 		links []int32
 		seen  []map[int32]bool
 	}
@@ -326,7 +326,7 @@ func (v *view) lane(port uint8, f *found) lane {
 			}
 			tallies[key], order = t, append(order, key)
 		}
-		t.ways++
+		t.count++
 		for i, place := range places {
 			if !straight { // else every way has links of its own
 				t.seen[i][place] = true
@@ -335,9 +335,9 @@ func (v *view) lane(port uint8, f *found) lane {
 	}
 	for _, key := range order {
 		t := tallies[key]
-		w := way{share: t.ways / float64(out.held)}
+		w := part{share: t.count / float64(out.held)}
 		for i, l := range t.links {
-			apart := t.ways
+			apart := t.count
 			if !straight {
 				apart = float64(len(t.seen[i]))
 			}
@@ -360,7 +360,7 @@ func (v *view) port(k portKey) int32 {
 		at = int32(len(v.links))
 		v.ports[k] = at
 		c := &v.m.classes[k.class]
-		v.links = append(v.links, linkClass{one: -1, count: c.count, port: k})
+		v.links = append(v.links, sameLinks{one: -1, count: c.count, port: k})
 		v.capacities = append(v.capacities, c.rate*v.m.net.Payload)
 	}
 	return at

@@ -108,8 +108,8 @@ func (v *view) rates(now active) *rates {
 }
 
 // took returns how long an entity takes at some rates, in seconds; infinite where a message has no
-// way. A ring goes on as its slowest rank sends one chunk after the other, or as a chunk goes round,
-// whichever is slower; a chain and a tree as the first chunk goes through, and the others after the
+// way. A ring goes on as its slowest rank sends one chunk after the other, or as a chunk goes
+// round, whichever is slower; a chain and a tree as the first chunk goes through, and the others after the
 // first at the pace of the slowest.
 func (v *view) took(at int, r *rates) float64 {
 	e := &v.m.entities[at]
@@ -151,8 +151,8 @@ type running struct {
 	out      *JobOutcome
 }
 
-// Run runs the steps of the jobs through the changes, in order of time, until all jobs have ended or
-// the limit is reached. It returns early with the error of a ctx that has ended.
+// Run runs the steps of the jobs through the changes, in order of time, until all jobs have ended
+// or the limit is reached. It returns early with the error of a ctx that has ended.
 func (m *Model) Run(ctx context.Context, changes []Change, limit time.Duration) (*Outcome, error) {
 	r := &runner{m: m, out: &Outcome{Jobs: make([]JobOutcome, len(m.jobs)),
 		Lost: make([]Loss, len(changes))}, v: m.whole, now: make(active, (len(m.entities)+7)/8),
@@ -346,7 +346,7 @@ func (r *runner) carry(now *rates, seconds float64) {
 }
 
 // name names one of the links of a class.
-func (v *view) name(c *linkClass) string {
+func (v *view) name(c *sameLinks) string {
 	if c.one >= 0 {
 		return v.m.net.nameOf(c.one)
 	}
@@ -358,7 +358,7 @@ func (v *view) name(c *linkClass) string {
 }
 
 // tier returns the lower tier of the links of a class; -1: ports of NICs.
-func (v *view) tier(c *linkClass) int {
+func (v *view) tier(c *sameLinks) int {
 	if c.one < 0 {
 		return -1
 	}
@@ -369,7 +369,7 @@ func (v *view) tier(c *linkClass) int {
 }
 
 // up reports whether the links of a class lead away from NICs.
-func (v *view) up(c *linkClass) bool {
+func (v *view) up(c *sameLinks) bool {
 	if c.one < 0 {
 		return !c.port.in
 	}
@@ -431,8 +431,8 @@ func (r *runner) finish() {
 	})
 }
 
-// cutOff returns the ranks of a job at an end of messages without a way: those all of whose messages
-// have none, if there are such ranks.
+// cutOff returns the ranks of a job at an end of messages without a way: those all of whose
+// messages have none, if there are such ranks.
 func (m *Model) cutOff(v *view, j *running) (ranks []int) {
 	with, without := map[int32]bool{}, map[int32]bool{}
 	for _, e := range j.entities {

@@ -23,9 +23,9 @@ import (
 
 // Bounds of one journey.
 const (
-	journeySwitches = 48   // that are traced at once: those nearest to the source
-	journeyPackets  = 1024 // of each of them
-	journeyOctets   = 16 << 20
+	journeySwitches = 48       // that are traced at once: those nearest to the source
+	journeyOctets   = 16 << 20 // of traces: the latest are kept
+	journeyRoots    = 64       // packets that may be the one
 	journeyHops     = 256
 )
 
@@ -36,8 +36,8 @@ func (s *Server) registerJourneys() {
 		Summary: "Follow one packet through the network",
 		Description: fmt.Sprintf("Waits for the next packet that a host sends to another, or a source to a group, and "+
 			"returns what each switch did with it and with every copy of it. It traces the %d switches "+
-			"nearest to the source at most, %d packets of each, and %d MiB of traces. The packets are "+
-			"forwarded as usual.", journeySwitches, journeyPackets, journeyOctets>>20),
+			"nearest to the source at most, and keeps the latest %d MiB of traces. The packets are "+
+			"forwarded as usual.", journeySwitches, journeyOctets>>20),
 		Errors: []int{404, 422, 501, 503},
 	}), s.catchJourney)
 }
@@ -233,6 +233,7 @@ type caught struct {
 	*way
 	mu     sync.Mutex
 	seen   map[arrived]*traced
+	order  []arrived // of seen, the oldest first
 	roots  []arrived
 	dark   map[string]bool
 	lost   uint64
@@ -249,7 +250,7 @@ func (w *way) catch(ctx context.Context, traces Tracer) (*api.Journey, error) {
 	var failed error
 	for _, sw := range w.near() {
 		tasks.Go(func() {
-			err := traces(ctx, sw, TraceFilter{Count: journeyPackets},
+			err := traces(ctx, sw, TraceFilter{},
 				func(t api.PacketTrace, lost uint64) error {
 					c.mu.Lock()
 					defer c.mu.Unlock()
@@ -299,16 +300,24 @@ func (c *caught) take(sw string, t api.PacketTrace, lost uint64) (done bool) {
 	if json.Unmarshal(t.Record, r) != nil || r.Origin != "received" {
 		return false
 	}
-	if c.octets += len(t.Record); c.octets > journeyOctets {
-		c.look()
-		return true
-	}
 	at := arrived{end{sw, r.Port}, r.Frame}
+	if old := c.seen[at]; old != nil { // sent again
+		c.octets -= len(old.raw)
+	} else {
+		c.order = append(c.order, at)
+	}
 	c.seen[at] = r
+	c.octets += len(r.raw)
+	for ; c.octets > journeyOctets; c.order = c.order[1:] {
+		c.octets -= len(c.seen[c.order[0]].raw)
+		delete(c.seen, c.order[0])
+	}
 	if c.starts[at.end] && !slices.ContainsFunc(c.wants, func(x string) bool {
 		return !strings.Contains(r.Frame, x)
 	}) {
-		c.roots = append(c.roots, at)
+		if c.roots = append(c.roots, at); len(c.roots) > journeyRoots {
+			c.roots = c.roots[1:]
+		}
 	}
 	return c.look()
 }
@@ -316,7 +325,7 @@ func (c *caught) take(sw string, t api.PacketTrace, lost uint64) (done bool) {
 // look puts journeys together of what there is, and reports whether one is complete.
 func (c *caught) look() bool {
 	for _, root := range c.roots {
-		if j := c.follow(root); c.fits(j) {
+		if j := c.follow(root); len(j.Hops) > 0 && c.fits(j) {
 			if c.best == nil || j.Complete || len(j.Hops) > len(c.best.Hops) {
 				c.best = j
 			}

@@ -9,6 +9,7 @@ const list = [
   { name: 'hosts', title: 'Hosts', key: 'h', scope: 'read', group: 'Fabric' },
   { name: 'evs', title: 'EVs', key: 'e', scope: 'read', group: 'Fabric' },
   { name: 'what-if', title: 'What if', key: 'x', scope: 'read', under: 'fabric' },
+  { name: 'journey', title: 'Journey', key: 'y', scope: 'operate', under: 'switches' },
   { name: 'repairs', title: 'Repairs', key: 'r', scope: 'read', under: 'fabric' },
   { name: 'groups', title: 'Groups', key: 'm', scope: 'tenant:read', group: 'Traffic' },
   { name: 'jobs', title: 'Jobs', key: 'j', scope: 'tenant:read', group: 'Traffic' },

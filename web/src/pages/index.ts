@@ -19,6 +19,7 @@ export const views: Record<PageName, View> = {
   leases: page(() => import('./leases'), 'Leases'),
   maintenances: page(() => import('./maintenances'), 'Maintenances'),
   'what-if': page(() => import('./whatif'), 'WhatIf'),
+  journey: page(() => import('./journey'), 'Journey'),
   repairs: page(() => import('./repairs'), 'Repairs'),
   evs: page(() => import('./evs'), 'Evs'),
   pfc: page(() => import('./pfc'), 'Pfc'),

@@ -51,8 +51,8 @@ type EventNumbers struct {
 	ASN        *uint32  `json:"asn,omitempty" doc:"Number of the autonomous system of a BGP-LS peer."`
 	Loss       *float64 `json:"loss,omitempty" doc:"Share of packets that are lost, 0 to 1."`
 	Confidence *float64 `json:"confidence,omitempty" doc:"Probability that the accused link is the one that loses them, 0 to 1."`
-	Sent       *uint64  `json:"sent,omitempty" doc:"Probes that were sent."`
-	Lost       *uint64  `json:"lost,omitempty" doc:"Probes of them that were lost."`
+	ProbesSent *uint64  `json:"probesSent,omitempty" doc:"Probes that were sent."`
+	ProbesLost *uint64  `json:"probesLost,omitempty" doc:"Probes of them that were lost."`
 }
 
 // EventState is what became of the first object of an event.

@@ -56,7 +56,7 @@ var families = map[string]struct{ kind, noun string }{
 	"gap":          {"gap", ""},
 }
 
-// objectKinds are the kinds of what Object names where they are not those of the family.
+// objectKinds are the kinds of Object of the types whose family has objects of another kind.
 var objectKinds = map[EventType]string{
 	EventTunnelLost: "tunnel", EventTunnelRecovered: "tunnel", EventWatermarksChanged: "tunnel",
 	EventStorm: "queue", EventStormEnded: "queue", EventOverflow: "queue",
@@ -249,7 +249,7 @@ func (e *Event) sayTopology() (EventSeverity, string) {
 	return eventQuiet, text + "."
 }
 
-// sayMember says what became of a receiver, or of the connection of an application.
+// sayMember returns what became of a receiver, or of the connection of an application.
 func (e *Event) sayMember(verb string) (EventSeverity, string) {
 	role, name := "host", ""
 	if len(e.Objects) > 1 {

@@ -79,7 +79,8 @@ func TestSentences(t *testing.T) {
 		{"suspect.changed", "[x]", "", says{Objects: append(link, link...), Numbers: &api.EventNumbers{
 			Loss: new(0.00234), Confidence: new(0.9876)}}, "warning",
 			"One of 2 links loses 0.23 % of its packets, with a confidence of 98 %."},
-		{"suspect.changed", "N1", "", says{Objects: []api.EventObject{{Kind: "node", ID: "1", Name: "N1"}}},
+		{"suspect.changed", "N1", "", says{Objects: []api.EventObject{{Kind: "node", ID: "1",
+			Name: "N1"}}},
 			"warning", "Switch N1 loses packets."},
 		{"drain.changed", "link x", "", says{Objects: link, State: api.StateDraining}, "work",
 			"Link N1 → N2 is being drained."},
@@ -130,7 +131,8 @@ func TestSentences(t *testing.T) {
 		{"silence.changed", "s", "", says{State: api.StateWritten, Until: time.Unix(0, 0).UTC()}, "quiet",
 			"A cause is silent until 1970-01-01T00:00:00Z (silence s)."},
 		{"silence.changed", "s", "", says{State: api.StateEnded}, "quiet", "Silence s is over."},
-		{"job.blocked", "j", "H1 is away", says{}, "fault", "The fabric is not ready for job j: H1 is away."},
+		{"job.blocked", "j", "H1 is away", says{}, "fault",
+			"The fabric is not ready for job j: H1 is away."},
 		{"lease.broken", "j", "no path", says{}, "quiet", "Lease j: no path."},
 		{"fabric.changed", "", "no planes", says{}, "fault",
 			"There is no MRC fabric of the present topology: no planes."},
@@ -169,7 +171,8 @@ func TestEventObjects(t *testing.T) {
 		t.Error("an event of a drain is not about its link")
 	}
 	text, err := json.Marshal(e)
-	if want := `"objects":[{"kind":"link","id":"l"}]`; err != nil || !strings.Contains(string(text), want) {
+	if want := `"objects":[{"kind":"link","id":"l"}]`; err != nil ||
+		!strings.Contains(string(text), want) {
 		t.Errorf("%s, %v: want %s", text, err, want)
 	}
 }

@@ -34,7 +34,8 @@ func (s *Server) registerJourneys() {
 		OperationID: "catch-journey", Method: http.MethodGet, Security: asks(access.Operate),
 		Path: "/v1/journeys", Tags: []string{"network"},
 		Summary: "Follow one packet through the network",
-		Description: fmt.Sprintf("Waits for the next packet that a host sends to another, or a source to a group, and "+
+		Description: fmt.Sprintf("Waits for the next packet that a host sends to another, or a "+
+			"source to a group, and "+
 			"returns what each switch did with it and with every copy of it. It traces the %d switches "+
 			"nearest to the source at most, and keeps the latest %d MiB of traces. The packets are "+
 			"forwarded as usual.", journeySwitches, journeyOctets>>20),
@@ -50,7 +51,9 @@ type journeyInput struct {
 	Wait  string `query:"wait" maxLength:"10" doc:"How long to wait for it, at most 25s. Default 10s."`
 }
 
-func (s *Server) catchJourney(ctx context.Context, in *journeyInput) (*struct{ Body api.Journey }, error) {
+func (s *Server) catchJourney(
+	ctx context.Context, in *journeyInput,
+) (*struct{ Body api.Journey }, error) {
 	wait, err := waitOf(in.Wait)
 	if err != nil {
 		return nil, err
@@ -206,18 +209,18 @@ func (w *way) near() []string {
 
 // traced is what a journey reads of a trace.Record.
 type traced struct {
-	Origin  string `json:"origin"`
-	Port    uint32 `json:"port"`
-	Frame   string `json:"frame"`
+	Origin  string
+	Port    uint32
+	Frame   string
 	Outcome *struct {
-		Result string  `json:"result"`
-		Port   *uint32 `json:"port"`
-		Length int     `json:"length"`
-		Frame  string  `json:"frame"`
-		Drop   string  `json:"drop"`
-		Reason string  `json:"reason"`
-	} `json:"outcome"`
-	Copies []*traced `json:"copies"`
+		Result string
+		Port   *uint32
+		Length int
+		Frame  string
+		Drop   string
+		Reason string
+	}
+	Copies []*traced
 
 	raw json.RawMessage
 }
@@ -322,7 +325,7 @@ func (c *caught) take(sw string, t api.PacketTrace, lost uint64) (done bool) {
 	return c.look()
 }
 
-// look puts journeys together of what there is, and reports whether one is complete.
+// look makes journeys of the traces so far, and reports whether a journey is complete.
 func (c *caught) look() bool {
 	for _, root := range c.roots {
 		if j := c.follow(root); len(j.Hops) > 0 && c.fits(j) {

@@ -18,7 +18,8 @@ import (
 func TestJourney(t *testing.T) {
 	const s1 = "20010db8000500000000000000000001"
 	record := func(port int, in string, outcomes ...string) json.RawMessage {
-		text := fmt.Sprintf(`{"origin":"received","port":%d,"frame":%q,"outcome":{"result":"replicated"},`+
+		text := fmt.Sprintf(`{"origin":"received","port":%d,"frame":%q,`+
+			`"outcome":{"result":"replicated"},`+
 			`"copies":[%s]}`, port, in, strings.Join(outcomes, ","))
 		return json.RawMessage(text)
 	}
@@ -81,7 +82,8 @@ func TestJourney(t *testing.T) {
 		if !j.Complete || len(j.Hops) != 2 || j.Hops[0].Switch != "n6" || j.Hops[0].Port != 11 ||
 			j.Hops[0].Before != -1 || len(j.Hops[0].Drops) != 1 || j.Hops[0].Drops[0] != "no route" ||
 			j.Hops[1].Switch != "n1" || j.Hops[1].Port != 9 || j.Hops[1].Before != 0 ||
-			!strings.HasPrefix(j.Hops[1].Link, "64512:10.0.0.6,2~") || strings.Join(j.Delivered, " ") != "r1 r2" || j.Lost == 0 ||
+			!strings.HasPrefix(j.Hops[1].Link, "64512:10.0.0.6,2~") ||
+			strings.Join(j.Delivered, " ") != "r1 r2" || j.Lost == 0 ||
 			j.Hops[0].Sent[0] != (api.JourneySent{Port: 7, Length: 60, Switch: "n1"}) {
 			t.Errorf("%+v", j)
 		}

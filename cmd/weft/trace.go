@@ -190,7 +190,8 @@ func writeJourney(w io.Writer, j *api.Journey, options trace.Options) error {
 		_, err := fmt.Fprintln(w, "The time was over before each copy had an end.")
 		return err
 	}
-	_, err := fmt.Fprintf(w, "Delivered to %s.\n", inLine(cmp.Or(strings.Join(j.Delivered, ", "), "no host")))
+	_, err := fmt.Fprintf(w, "Delivered to %s.\n", inLine(cmp.Or(strings.Join(j.Delivered, ", "),
+		"no host")))
 	return err
 }
 

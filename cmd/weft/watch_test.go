@@ -136,7 +136,8 @@ func TestWatch(t *testing.T) {
 		{"events", []string{"watch", "events"}, []string{
 			"2026-03-01T12:00:00Z  switch.changed      n1            Switch n1 is connected.",
 			"2026-03-01T12:00:00Z  group.deleted       g1            Group g1 is deleted.",
-			"2026-03-01T12:00:00Z  receiver.stalled    g2            Receiver 2001:db8:1::1 x stalls group g2.",
+			"2026-03-01T12:00:00Z  receiver.stalled    g2            " +
+				"Receiver 2001:db8:1::1 x stalls group g2.",
 			"2026-03-01T12:00:00Z  topology.changed                  The topology has changed.",
 		}},
 		{"get events", []string{"get", "events", "-w", "-o", "json"}, []string{
@@ -146,7 +147,8 @@ func TestWatch(t *testing.T) {
 		}},
 		{"groups", []string{"watch", "groups"}, []string{
 			"2026-03-01T12:00:00Z  group.deleted       g1            Group g1 is deleted.",
-			"2026-03-01T12:00:00Z  receiver.stalled    g2            Receiver 2001:db8:1::1 x stalls group g2.",
+			"2026-03-01T12:00:00Z  receiver.stalled    g2            " +
+				"Receiver 2001:db8:1::1 x stalls group g2.",
 		}},
 		{"one group", []string{"watch", "groups", "g1", "-o", "yaml"}, []string{"---", "seq: 2"}},
 		{"topology", []string{"watch", "topology"},

@@ -103,7 +103,8 @@ func (e *Env) Settle(k resource.Kind, name string, spec any) {
 func (e *Env) Event(t api.EventType, object, message string, group *api.MulticastGroup,
 	says ...api.EventFields) {
 	e.seq++
-	ev := api.Event{Seq: e.seq, Time: e.Wall(), Type: t, Object: object, Message: message, Group: group}
+	ev := api.Event{Seq: e.seq, Time: e.Wall(), Type: t, Object: object, Message: message,
+		Group: group}
 	for _, f := range says {
 		ev.EventFields = f
 	}

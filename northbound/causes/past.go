@@ -33,8 +33,8 @@ type turn struct {
 	was, is string
 }
 
-// past keeps the states of things that are not as they should be, and how they changed. The memory
-// is bounded: the oldest changes go first. The zero value knows nothing.
+// past keeps the states of troubled things, and the changes of these states. The memory is bounded:
+// the oldest changes go first. The zero value knows nothing.
 type past struct {
 	mu     sync.Mutex
 	now    map[subject]string

@@ -110,7 +110,8 @@ func (s *selfProber) look() {
 			d := &v.Directions
 			s.Event(api.EventSuspectChanged, s.suspects.objectOf(x), fmt.Sprintf("loses packets %s: %d "+
 				"of %d probes up, %d of %d down", v.Direction, d.Lost[0], d.Sent[0], d.Lost[1], d.Sent[1]),
-				x.says(api.EventNumbers{Sent: new(d.Sent[0] + d.Sent[1]), Lost: new(d.Lost[0] + d.Lost[1])}))
+				x.says(api.EventNumbers{ProbesSent: new(d.Sent[0] + d.Sent[1]),
+					ProbesLost: new(d.Lost[0] + d.Lost[1])}))
 		}
 	}
 	slices.Sort(looks)
@@ -380,7 +381,7 @@ func (s *suspectSet) judged(found []selfprobe.Verdict) {
 		} else {
 			s.Event(api.EventSuspectChanged, s.objectOf(&x), fmt.Sprintf("%s: %d of %d probes of %d hosts "+
 				"to themselves are lost", wordsOf[v.Kind], v.Lost, v.Sent, v.Hosts),
-				x.says(api.EventNumbers{Sent: &v.Sent, Lost: &v.Lost}))
+				x.says(api.EventNumbers{ProbesSent: &v.Sent, ProbesLost: &v.Lost}))
 			s.act(&x)
 		}
 		s.judgements = append(s.judgements, x)

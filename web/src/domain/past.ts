@@ -1,31 +1,26 @@
+import type { Schemas } from '../api/client';
+import type { Event } from '../api/stream';
 import type { LinkState } from './fabric';
 import { reverse } from './network';
 
 /** What of an event says how a link was from then on. */
-interface Told {
-  time: string;
-  type: string;
-  object?: string;
-  message?: string;
-}
+type Told = Pick<Event, 'time' | 'type' | 'object' | 'state' | 'reason'> & {
+  objects?: readonly Schemas['EventObject'][] | null;
+};
 
 /** The state that a link came to by an event; undefined when the event says nothing of a link. */
 function told(e: Told, portLink: ReadonlyMap<string, string>): { link: string; state: LinkState } | undefined {
-  const object = e.object ?? '',
-    message = e.message ?? '';
+  const of = e.objects?.[0];
+  const link = of?.kind === 'link' ? of.id : e.type === 'port.changed' ? portLink.get(e.object ?? '') : undefined;
+  if (link === undefined) return undefined;
   switch (e.type) {
     case 'link.changed':
-      if (message === 'restored') return { link: object, state: 'up' };
-      return { link: object, state: /\bdown\b|failed|left/.test(message) ? 'down' : 'denied' };
+      if (e.state === 'used') return { link, state: 'up' };
+      return { link, state: /\bdown\b|failed|left/.test(e.reason ?? '') ? 'down' : 'denied' };
     case 'drain.changed':
-      if (!object.startsWith('link ')) return undefined;
-      return { link: object.slice(5), state: message === 'in use' ? 'up' : 'drained' };
-    case 'port.changed': {
-      const link = portLink.get(object);
-      if (link === undefined) return undefined;
-      if (message.startsWith('down')) return { link, state: 'down' };
-      return message === 'its link is used again' ? { link, state: 'up' } : undefined;
-    }
+      return { link, state: e.state === 'used' ? 'up' : 'drained' };
+    case 'port.changed':
+      return e.state === 'down' || e.state === 'up' ? { link, state: e.state } : undefined;
     default:
       return undefined;
   }

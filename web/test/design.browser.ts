@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { browse, open, violations } from './kit';
+import { browse, open, shot, violations } from './kit';
 import { MadeUp } from './madeup';
 
 // What every page has: the rail, the typeface, and what lies above the pages.
@@ -100,4 +100,24 @@ test('what is chosen on the front page opens beside it, nothing moves, and two s
   await drawer.getByRole('button', { name: 'Close Switch P1-T0-1' }).click();
   await drawer.getByRole('button', { name: 'Close Switch P1-T0-2' }).click();
   await expect.poll(() => drawer.count()).toBe(0);
+});
+
+test('the gallery has each component in its states, by keys too, in both themes', async () => {
+  const page = await at('gallery');
+  await page.getByRole('heading', { name: 'Gallery' }).waitFor();
+  expect((await page.locator('.badges .badge').allInnerTexts()).map((t) => t.slice(0, 1)).join('')).toBe('●▲✕◆○○');
+  await page.getByRole('tab', { name: 'YAML' }).click();
+  await page.keyboard.press('ArrowRight');
+  await page.getByText('What the tab History shows.').waitFor();
+  const several = page.getByRole('searchbox', { name: 'Several of many' });
+  await several.click();
+  await page.keyboard.type('t0-2');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.getByText('1 found, 2 chosen').count()).toBe(1);
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await shot(page, `gallery-${theme}`);
+    expect(await violations(page)).toEqual([]);
+  }
 });

@@ -4,6 +4,7 @@ import type { Scope } from '../api/session';
 const list = [
   { name: 'overview', title: 'Overview', key: 'o', scope: 'self' },
   { name: 'wall', title: 'Wall', key: '', scope: 'read', hidden: true },
+  { name: 'gallery', title: 'Gallery', key: '', scope: 'self', hidden: true },
   { name: 'fabric', title: 'Fabric', key: 'f', scope: 'read', group: 'Fabric' },
   { name: 'switches', title: 'Switches', key: 's', scope: 'read', group: 'Fabric' },
   { name: 'hosts', title: 'Hosts', key: 'h', scope: 'read', group: 'Fabric' },

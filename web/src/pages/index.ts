@@ -11,6 +11,7 @@ const page = <N extends string>(load: () => Promise<Record<N, View>>, name: N) =
 export const views: Record<PageName, View> = {
   overview: page(() => import('./overview'), 'Overview'),
   wall: page(() => import('./overview'), 'Wall'),
+  gallery: page(() => import('./gallery'), 'Gallery'),
   fabric: page(() => import('./fabric'), 'Fabric'),
   switches: page(() => import('./switches'), 'Switches'),
   hosts: page(() => import('./hosts'), 'Hosts'),

@@ -51,7 +51,7 @@ const said = (kind: Collection, name: string, what: string) => `${kindOf(kind)?.
 /** What is wanted of a resource now; undefined where that is not known: then nothing takes a change of it back. */
 const before = async (kind: Collection, name: string): Promise<unknown> => {
   const { path, of } = placeIn(kind, name);
-  return (await any.GET(path, { params: { path: of } }).catch(() => undefined))?.data?.spec;
+  return (await body(any.GET(path, { params: { path: of } })).catch(() => undefined))?.spec;
 };
 
 /** Makes a resource; the server refuses a name that is taken. */

@@ -326,7 +326,8 @@ func TestRecalledLearned(t *testing.T) {
 }
 
 // TestRecalledFlows: of up to 4,096 flows in turn, at least nine of ten packets follow others after
-// three packets of each flow, or 1,000 packets; also beside a crowd of other packets on another port.
+// three packets of each flow, or 1,000 packets; also beside a crowd of other packets on another
+// port.
 func TestRecalledFlows(t *testing.T) {
 	untraced(t)
 	rng := rand.New(rand.NewPCG(seeds.One(t, 53), 0))
@@ -370,8 +371,8 @@ func TestRecalledFlows(t *testing.T) {
 	}
 }
 
-// TestRecalledPorts: packets follow others whatever ports they come by and leave by, and each counts
-// at its own. Packets of the controller's port, and packets to the drop port, go other ways.
+// TestRecalledPorts: packets follow others whatever ports they come by and leave by, and each
+// counts at its own. Packets of the controller's port, and packets to the drop port, go other ways.
 func TestRecalledPorts(t *testing.T) {
 	untraced(t)
 	const ports, cpuPort, dropPort = 32, 510, 511

@@ -309,8 +309,8 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestVerdictNeeds has the path depend on what says whether the packet goes to a group, to a port or
-// nowhere, and on its priority, but neither on the group nor on the port.
+// TestVerdictNeeds has the path depend on what says whether the packet goes to a group, to a port
+// or nowhere, and on its priority, but neither on the group nor on the port.
 func TestVerdictNeeds(t *testing.T) {
 	for _, k := range []struct {
 		group, port byte

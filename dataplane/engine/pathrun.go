@@ -75,11 +75,12 @@ func (r *recorder) parse(p *parser) {
 	}
 }
 
-// choice has the path depend on the transition of a state: on the keys but, where a key differs from
-// packet to packet, only on whether the key is of the cases that come in question.
+// choice has the path depend on the transition of a state: on the keys but, where a key differs
+// from packet to packet, only on whether the key is of the cases that come in question.
 func (r *recorder) choice(st *parseState) {
 	vals := make([]val, len(st.keys))
-	sets := st.wideKey != nil || slices.ContainsFunc(st.cases, func(k parseCase) bool { return k.set >= 0 })
+	isSet := func(k parseCase) bool { return k.set >= 0 }
+	sets := st.wideKey != nil || slices.ContainsFunc(st.cases, isSet)
 	for i, e := range st.keys {
 		if !sets && r.on && r.lively(e) && exact(e) {
 			if v, ok := r.value(e); ok {

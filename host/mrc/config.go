@@ -35,8 +35,8 @@ type Config struct {
 	// exact virtual time
 	PacingSlack time.Duration
 
-	// Burst is how many packets a queue pair sends by a path in its turn, at one time; 0 and 1: each
-	// packet has a path of its own.
+	// Burst is how many data packets a queue pair sends by a path before it takes the next, and at
+	// most in its turn; 0 and 1: each packet has a path of its own.
 	Burst int
 
 	// Wire holds the settings that both ends must share: UDP port (default 4791) and DSCP classes.

@@ -231,7 +231,7 @@ func (h *Host) sendOne(now time.Duration) bool {
 		q := h.active[ring.Place(len(h.active), h.turn, i)]
 		if q.sendProbe(now, free) || q.sendable() && q.context.NextSend() <= now && q.send(now, free) {
 			h.turn = ring.Turn(h.active, h.turn, i)
-			for n := 1; n < h.cfg.Burst && q.train.at == now && q.sendable() &&
+			for n := 1; n < h.cfg.Burst && q.train.left > 0 && q.sendable() &&
 				q.context.NextSend() <= now && q.send(now, h.freePorts(now)); n++ {
 			}
 			return true

@@ -258,10 +258,9 @@ func (q *QP) send(now time.Duration, free packet.PortMask) bool {
 	return true
 }
 
-// train is the packets of a burst that go by one path at one time.
+// train is the packets of a burst that are still to go by a path.
 type train struct {
 	path Path
-	at   time.Duration
 	left int
 }
 
@@ -270,7 +269,7 @@ type train struct {
 func (q *QP) dataPath(now time.Duration, free packet.PortMask) (Path, bool) {
 	reachable := q.host.reachable(q.cfg.RemoteAddr)
 	t := &q.train
-	if t.left > 0 && t.at == now && (free & reachable).Has(t.path.Port) {
+	if t.left > 0 && (free & reachable).Has(t.path.Port) {
 		if s, ok := q.cfg.Sprayer.(Repeater); ok && s.Again(t.path.ID) {
 			t.left--
 			return t.path, true
@@ -278,7 +277,7 @@ func (q *QP) dataPath(now time.Duration, free packet.PortMask) (Path, bool) {
 	}
 	path, ok := q.path(now, UseData, q.cfg.Sprayer.Take(free&reachable, reachable&^free))
 	if ok {
-		*t = train{path, now, q.host.cfg.Burst - 1}
+		*t = train{path, q.host.cfg.Burst - 1}
 	}
 	return path, ok
 }

@@ -73,7 +73,7 @@ func replayedTraffic() (all []workload, err error) {
 		}
 		w.name, w.params = "traffic/"+w.name, r.params()
 		w.title = fmt.Sprintf("traffic of %s, %v", w.title, w.params)
-		w.comes = map[uint32]tally{}
+		w.out, w.comes = nil, map[uint32]tally{}
 		all = append(all, w)
 	}
 	return all, nil

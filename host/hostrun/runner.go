@@ -51,7 +51,6 @@ type Runner struct {
 	arrivals
 	refused uint64        // frames that ports did not take
 	last    time.Duration // when the last frame came
-	batch   [][]byte      // of take
 	busy    time.Duration // when there was something to do last
 	regions []region
 	writes  []*writing
@@ -73,6 +72,7 @@ func New(expect uint64, linger time.Duration, progress Progress) *Runner {
 type arrivals struct {
 	frames  chan frame
 	spare   chan []byte
+	batch   [][]byte      // of take
 	dropped atomic.Uint64 // frames that found the queue full
 	cameUp  cameUp
 }

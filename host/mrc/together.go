@@ -17,7 +17,7 @@ type together struct {
 	waits []arrival
 }
 
-// arrival is a request that has arrived, as far as the responder needs it after its execution.
+// arrival is what the responder needs of a request after the request was executed.
 type arrival struct {
 	question
 	last   bool // of its message

@@ -118,11 +118,6 @@ func (b *builder) finish() {
 	b.t.Pairs = slices.Clip(slices.Compact(b.t.Pairs))
 }
 
-// ByHost returns the traffic between hosts; the NIC of its points is -1.
-func (t *Traffic) ByHost() *Traffic {
-	return t.Merge(func(p Rank) Rank { return Rank{p.Host, -1} })
-}
-
 // Merge returns the traffic between wholes, such as racks, that contain the points. Points in one
 // whole do not talk. If the points of a set in two wholes are all on one host, Merge still counts
 // the two wholes as talking.

@@ -67,9 +67,11 @@ func (r *recorded) Apply(ctx context.Context, ops []store.Op) error {
 // losses implements [fabricview.Losses]: it knows every object, of which no job depends.
 type losses struct{}
 
-func (losses) Unknown(api.MaintenanceObject) string { return "" }
+func (losses) Unknown(api.Part) string { return "" }
 
-func (losses) Of([]api.MaintenanceObject, *ready.Need) ready.Impact { return ready.Impact{} }
+func (losses) Of([]api.Part, *ready.Need) ready.Impact { return ready.Impact{} }
+
+func (losses) Links(api.Part) ([]topology.LinkID, topology.NodeID) { return nil, "" }
 
 // silenceSpec returns a good spec of a silence.
 func silenceSpec() string {

@@ -45,8 +45,8 @@ func network(t *testing.T, planes, leaves, spines, hosts int) *Network {
 	cfg := inventory.Default().MRC
 	cfg.Mode = ev.ModeStructured.String()
 	state := fabric.New(&cfg, fabric.Outside{Drains: none{},
-		Event: func(api.EventType, string, string) {}, Renewed: func(*fabric.Fabric) {},
-		Moved: func(topology.LinkID) {}, Synced: func() {}})
+		Event:   func(api.EventType, string, string, ...api.EventFields) {},
+		Renewed: func(*fabric.Fabric) {}, Moved: func(topology.LinkID) {}, Synced: func() {}})
 	at := map[string]ev.Attachment{}
 	for h := range leaves * hosts {
 		host := fabric.Host{Name: fmt.Sprintf("H%d", h),

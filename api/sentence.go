@@ -56,7 +56,7 @@ var families = map[string]struct{ kind, noun string }{
 	"gap":          {"gap", ""},
 }
 
-// objectKinds are the kinds of Object of the types whose family has objects of another kind.
+// objectKinds has the kind of Object for types whose kind differs from their family.
 var objectKinds = map[EventType]string{
 	EventTunnelLost: "tunnel", EventTunnelRecovered: "tunnel", EventWatermarksChanged: "tunnel",
 	EventStorm: "queue", EventStormEnded: "queue", EventOverflow: "queue",

@@ -1,6 +1,6 @@
 // Package web is the dashboard: the files that a browser loads, built from the TypeScript sources
 // beside it by "make web" and committed in dist, so that nobody needs Node to build or install
-// Weft. It asks the REST API for everything that it shows.
+// Weft. The dashboard asks the REST API for everything on a page.
 package web
 
 import (
@@ -21,15 +21,15 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// policy is the Content-Security-Policy of the dashboard: its own files, the API of the server that
-// it came from, and nothing else.
+// policy is the Content-Security-Policy of the dashboard: files and API of the same server, and
+// nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 	"font-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for " +
 	"'script'; trusted-types 'none'"
 
-// contentTypes are those of the files that a build makes. Those of package mime depend on the
-// machine.
+// contentTypes has the types of the files that a build makes. The types of package mime depend on
+// the machine.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".woff2": "font/woff2",

@@ -6,6 +6,6 @@
 //
 // A message of a host takes one way: package rdmacm answers for the connection, the feature decides
 // whether the host may be part of the group (request.go), and [member.Tree] takes the host into the
-// tree. A source waits until the tree is ready for it, hosts that listen are asked (both answer.go),
-// and a receiver that comes while the source sends waits for a pause (late.go).
+// tree. A source waits until the tree is ready for the source, the controller asks hosts that
+// listen (both answer.go), and a receiver that comes while the source sends waits for a pause (late.go).
 package connect

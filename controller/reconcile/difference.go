@@ -96,9 +96,9 @@ func (r *reconciler) removals(d *device, o Owner, u *unit) {
 	}
 }
 
-// keepsDefault reports whether an unwanted entity is a default action that stays: it does nothing, or
-// orphans on the switch may need it. The deletion of another one resets the default action to that of
-// the P4 program.
+// keepsDefault reports whether an unwanted entity is a default action that stays: the action does
+// nothing, or orphans on the switch may need the action. The deletion of another default action
+// resets the table to the default action of the P4 program.
 func (r *reconciler) keepsDefault(d *device, e entry.Entity) bool {
 	t, ok := e.(entry.Table)
 	return ok && t.Default && (t.Action.Name == entry.NoAction || len(r.ledger.orphans[d.name]) > 0)

@@ -19,9 +19,9 @@ import (
 // packet looks its own entries up, and stays on the path where they have the actions that the
 // recorded packet found: a path serves all destinations, and lasts while entries change (lookup).
 // Some values still differ from packet to packet (ports, registers, CRCs, sequence numbers). Each
-// packet computes these values itself, by the operations of the path (pathOp): where the program tests
-// such a value, the paths part. A pass that uses meters, random numbers, or the time at which a
-// packet leaves has no path.
+// packet computes these values itself, by the operations of the path (pathOp): where the program
+// tests such a value, the paths part. A pass that uses meters, random numbers, or the time at which
+// a packet leaves has no path.
 //
 // Passes follow each other: the switch finds the path of a received frame by its octets, and each
 // later path next to the path of the pass before. A waiting packet with a path is not built before

@@ -1,21 +1,21 @@
 package maxmin
 
-// A Parted demand is flows that are alike, each of which sends over several ways at once. Its ways
-// grow in proportion to their shares; a way that is full stops, and the others go on.
+// A Parted demand is a number of equal flows, each of which sends over several paths at once. The
+// rates of the paths grow in proportion to the shares; a full path stops, and the others go on.
 type Parted struct {
 	Flows float64 // above 0
-	Ways  []Way
+	Paths []Path
 	// Most is the rate that a flow needs at most; 0: there is no bound.
 	Most float64
 }
 
-// A Way is links that a share of a flow crosses.
-type Way struct {
-	Share float64 // above 0; of the sum over the ways
+// A Path is links that a share of a flow crosses.
+type Path struct {
+	Share float64 // above 0; of the sum over the paths
 	Uses  []Use
 }
 
-// A Use is a link, and the part of the way's rate that crosses the link: less than 1 where a class
+// A Use is a link, and the part of the path's rate that crosses the link: less than 1 where a class
 // of links stands for each of them.
 type Use struct {
 	Link int32
@@ -26,17 +26,17 @@ type Use struct {
 type Filled struct {
 	Rates []float64 // of a flow, by demand
 	Loads []float64 // by link
-	Bound []int32   // by demand: the link that filled its last way; -1: none did
+	Bound []int32   // by demand: the link that filled its last path; -1: none did
 }
 
 // full bounds what a full link may have left, as a part of its capacity.
 const full = 1e-9
 
-// Fill raises the rates of all flows alike until a link is full, goes on with the ways that are
-// left, and ends when no way is left: progressive filling for flows that spread over their ways as
-// long as they find room (D. Bertsekas and R. Gallager, Data Networks, section 6.5.2, for one way a
-// flow). Unlike [Rates], Fill never takes back what a way has got, so that a flow with many ways
-// may keep a part of a link that another flow depends on. A demand without ways has rate 0.
+// Fill raises the rates of all flows alike until a link is full, goes on with the remaining paths,
+// and ends when no path remains: progressive filling for flows that spread over their paths as long
+// as they find room (D. Bertsekas and R. Gallager, Data Networks, section 6.5.2, for one path a
+// flow). Unlike [Rates], Fill never takes capacity back from a path, so that a flow with many paths
+// may keep a part of a link that another flow depends on. A demand without paths has rate 0.
 func Fill(capacities []float64, demands []Parted) Filled {
 	out := Filled{Rates: make([]float64, len(demands)), Loads: make([]float64, len(capacities)),
 		Bound: make([]int32, len(demands))}
@@ -44,13 +44,13 @@ func Fill(capacities []float64, demands []Parted) Filled {
 	closed := make([]bool, len(capacities))
 	live := make([]int32, 0, len(demands)) // demands
 	shares := make([]float64, len(demands))
-	open := make([][]bool, len(demands)) // ways
+	open := make([][]bool, len(demands)) // paths
 	for i := range demands {
 		out.Bound[i] = -1
-		open[i] = make([]bool, len(demands[i].Ways))
-		for w := range demands[i].Ways {
+		open[i] = make([]bool, len(demands[i].Paths))
+		for w := range demands[i].Paths {
 			open[i][w] = true
-			shares[i] += demands[i].Ways[w].Share
+			shares[i] += demands[i].Paths[w].Share
 		}
 		if shares[i] > 0 {
 			live = append(live, int32(i))
@@ -60,12 +60,12 @@ func Fill(capacities []float64, demands []Parted) Filled {
 		clear(growth)
 		for _, i := range live {
 			d := &demands[i]
-			for w := range d.Ways {
+			for w := range d.Paths {
 				if !open[i][w] {
 					continue
 				}
-				each := d.Flows * d.Ways[w].Share / shares[i]
-				for _, u := range d.Ways[w].Uses {
+				each := d.Flows * d.Paths[w].Share / shares[i]
+				for _, u := range d.Paths[w].Uses {
 					growth[u.Link] += each * u.Part
 				}
 			}
@@ -94,14 +94,14 @@ func Fill(capacities []float64, demands []Parted) Filled {
 			d := &demands[i]
 			out.Rates[i] += step
 			shares[i] = 0
-			for w := range d.Ways {
-				for _, u := range d.Ways[w].Uses {
+			for w := range d.Paths {
+				for _, u := range d.Paths[w].Uses {
 					if open[i][w] && closed[u.Link] {
 						open[i][w], out.Bound[i] = false, u.Link
 					}
 				}
 				if open[i][w] {
-					shares[i] += d.Ways[w].Share
+					shares[i] += d.Paths[w].Share
 				}
 			}
 			if shares[i] > 0 && (d.Most == 0 || out.Rates[i] < d.Most*(1-full)) {

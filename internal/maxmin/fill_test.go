@@ -8,9 +8,10 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestFillIsFair: on random networks of flows with two links a way, no link is over-full, every
-// flow has a full link on each of its ways, and all flows together get nearly what [maxmin.Rates] gives.
-// With one way a flow both are the same.
+// TestFillIsFair: on random networks of flows with two links a path, no link is over-full, every
+// flow has a full link on each of its paths, and all flows together get nearly as much as by
+// [maxmin.Rates].
+// With one path a flow both are the same.
 func TestFillIsFair(t *testing.T) {
 	first, count := seeds.Range(t, 1, 200)
 	worst := 1.0
@@ -30,7 +31,7 @@ func TestFillIsFair(t *testing.T) {
 				a := r.IntN(len(capacities))
 				b := (a + 1 + r.IntN(len(capacities)-1)) % len(capacities)
 				d.Paths = append(d.Paths, []int{a, b})
-				p.Ways = append(p.Ways, maxmin.Way{Share: 1, Uses: []maxmin.Use{{Link: int32(a), Part: 1},
+				p.Paths = append(p.Paths, maxmin.Path{Share: 1, Uses: []maxmin.Use{{Link: int32(a), Part: 1},
 					{Link: int32(b), Part: 1}}})
 			}
 			demands, parted = append(demands, d), append(parted, p)
@@ -44,15 +45,15 @@ func TestFillIsFair(t *testing.T) {
 		for i, p := range parted {
 			sum, best = sum+got.Rates[i]*p.Flows, best+want[i]*p.Flows
 			if one := most == 1; one && (got.Rates[i] < want[i]-1e-5 || got.Rates[i] > want[i]+1e-5) {
-				t.Errorf("seed %d: demand %d of one way gets %v, want %v", seed, i, got.Rates[i], want[i])
+				t.Errorf("seed %d: demand %d of one path gets %v, want %v", seed, i, got.Rates[i], want[i])
 			}
-			for _, w := range p.Ways {
+			for _, w := range p.Paths {
 				room := capacities[w.Uses[0].Link]
 				for _, u := range w.Uses {
 					room = min(room, capacities[u.Link]-got.Loads[u.Link])
 				}
 				if room > 1e-6 {
-					t.Errorf("seed %d: demand %d has room for %v on a way", seed, i, room)
+					t.Errorf("seed %d: demand %d has room for %v on a path", seed, i, room)
 				}
 			}
 		}
@@ -72,7 +73,7 @@ func TestFillIsFair(t *testing.T) {
 // TestFillBounds: a flow gets no more than it needs, the rest goes to others, and Bound names the
 // link in the way.
 func TestFillBounds(t *testing.T) {
-	way := func(links ...int32) (w maxmin.Way) {
+	path := func(links ...int32) (w maxmin.Path) {
 		w.Share = 1
 		for _, l := range links {
 			w.Uses = append(w.Uses, maxmin.Use{Link: l, Part: 1})
@@ -80,16 +81,16 @@ func TestFillBounds(t *testing.T) {
 		return w
 	}
 	got := maxmin.Fill([]float64{10, 4}, []maxmin.Parted{
-		{Flows: 1, Most: 2, Ways: []maxmin.Way{way(0)}},
-		{Flows: 2, Ways: []maxmin.Way{way(0), way(1)}},
+		{Flows: 1, Most: 2, Paths: []maxmin.Path{path(0)}},
+		{Flows: 2, Paths: []maxmin.Path{path(0), path(1)}},
 		{Flows: 1}})
 	if got.Rates[0] != 2 || got.Rates[1] != 6 || got.Bound[0] != -1 || got.Bound[1] != 0 ||
 		got.Rates[2] != 0 || got.Loads[0] != 10 {
 		t.Errorf("%+v, want rates 2, 6 and 0", got)
 	}
 	// A class of two links, each of which carries half.
-	half := maxmin.Way{Share: 1, Uses: []maxmin.Use{{Link: 0, Part: 0.5}}}
-	if got := maxmin.Fill([]float64{10}, []maxmin.Parted{{Flows: 4, Ways: []maxmin.Way{half}}}); got.
+	half := maxmin.Path{Share: 1, Uses: []maxmin.Use{{Link: 0, Part: 0.5}}}
+	if got := maxmin.Fill([]float64{10}, []maxmin.Parted{{Flows: 4, Paths: []maxmin.Path{half}}}); got.
 		Rates[0] != 5 {
 		t.Errorf("four flows over two links of 10 get %v each, want 5", got.Rates[0])
 	}

@@ -37,7 +37,8 @@ const (
 	stallTime     = 60 * time.Microsecond
 	tellTime      = 300 * time.Microsecond
 	tellTimeAHost = 40 * time.Microsecond
-	// knownLoss is the share of lost packets from which hosts find a link by themselves and keep off it.
+	// knownLoss is the share of lost packets from which on hosts find a link by themselves and avoid
+	// the link.
 	knownLoss = 0.01
 )
 
@@ -290,8 +291,8 @@ func (s *Scenario) lose(to *flows.State, e *Event) {
 		}
 		partial := e.Loss+e.Corrupt > 0 || e.Delay > 0
 		for i, ends := range [][2]string{{p.names[0], p.names[1]}, {p.names[1], p.names[0]}} {
-			way := []lab.Direction{lab.DirectionAB, lab.DirectionBA}[i]
-			if partial && e.Direction != "" && e.Direction != lab.DirectionBoth && e.Direction != way {
+			side := []lab.Direction{lab.DirectionAB, lab.DirectionBA}[i]
+			if partial && e.Direction != "" && e.Direction != lab.DirectionBoth && e.Direction != side {
 				continue
 			}
 			for _, l := range f.network.Fabric.Snapshot().LinksFrom(f.nodes[ends[0]]) {

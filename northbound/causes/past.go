@@ -123,7 +123,7 @@ func (p *past) view(from, at time.Time, sees func(kind, id string) bool) api.Pas
 	return v
 }
 
-// statesOf returns the states of all things that are not as they should be, causes among them.
+// statesOf returns the states of all troubled things, causes among them.
 func statesOf(k *Known, found []api.Cause) map[subject]string {
 	out := make(map[subject]string)
 	note := func(kind, id, state string) {

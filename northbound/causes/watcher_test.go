@@ -44,7 +44,10 @@ func watch(t *testing.T) *watching {
 	}
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); w.Run(ctx, w.changes, tell, func(context.Context, []api.Cause) {}) }()
+	go func() {
+		defer close(done)
+		w.Run(ctx, w.changes, tell, func(context.Context, []api.Cause) {})
+	}()
 	t.Cleanup(func() { end(); <-done })
 	return w
 }

@@ -113,9 +113,9 @@ var onlyIn = map[string][]string{
 
 	"controller/feature": {"controller", "controller/underlay", "controller/multicast",
 		"controller/connect", "controller/pfc", "controller/orphan", "controller/port",
-		"controller/networks", "controller/discovery", "controller/neighbor", "controller/project", "controller/job",
-		"controller/leases",
-		"controller/maintenance", "controller/silence", "controller/notification"},
+		"controller/networks", "controller/discovery", "controller/neighbor", "controller/project",
+		"controller/job", "controller/leases", "controller/maintenance", "controller/silence",
+		"controller/notification"},
 }
 
 // floors lists pure packages, with all of our packages that a pure package may import. A pure
@@ -125,8 +125,8 @@ var floors = map[string][]string{
 		"controller/job/lease",
 		"controller/job/ready",
 		"controller/kind", "controller/mrc/ev", "controller/mrc/fabric", "controller/mrc/flows",
-		"controller/mrc/prove", "controller/resource", "api/hostapi", "internal/natural", "internal/plain", "packet",
-		"southbound/hosts", "store", "topology"},
+		"controller/mrc/prove", "controller/resource", "api/hostapi", "internal/natural",
+		"internal/plain", "packet", "southbound/hosts", "store", "topology"},
 	"controller/mrc/fabric": {"api", "controller/inventory", "controller/mrc/ev", "api/hostapi",
 		"internal/damping", "internal/natural", "topology"},
 	"controller/mrc/flows": {"api", "api/hostapi", "controller/inventory", "controller/job/layout",

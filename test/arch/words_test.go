@@ -50,7 +50,8 @@ var words = []word{
 		meaning: "a link of a network",
 		folders: []string{
 			"api", "cmd/weft", "host/mrchost", "controller/job/lease", "controller/job/ready",
-			"controller/mrc/fabric", "controller/mrc/prove", "controller/mrc/runner",
+			"controller/mrc/fabric", "controller/mrc/flows", "controller/mrc/prove",
+			"controller/mrc/runner",
 			"controller/mrc/selfprobe", "controller/pfc/tunnel", "dataplane/gnmi", "host/rc", "lab",
 			"lab/export",
 			"clients/scheduler/topograph", "telemetry", "test/bench", "test/mrc/flows", "topology",

@@ -55,7 +55,8 @@ func trafficRows() []trafficRow {
 			updated.updates = append(updated.updates, routeTo(receiverAddr(i), port))
 		}
 	}
-	rows = append(rows, updated, spraying(rng, 10_000, 32), trafficRow{role: varied(rng, replicating(2), requestCycle)},
+	rows = append(rows, updated, spraying(rng, 10_000, 32),
+		trafficRow{role: varied(rng, replicating(2), requestCycle)},
 		trafficRow{role: varied(rng, delivering(2), requestCycle)})
 	for _, n := range []int{2, 5, 32} {
 		rows = append(rows, trafficRow{role: unordered(rng, n)})

@@ -22,7 +22,7 @@ type view struct {
 	classOf    map[sameKey]int32
 	known      map[int32]int32 // link classes, by place
 	ports      map[portKey]int32
-	// odd has a sum for each link that not every way of a leaf crosses alike, by place.
+	// odd has a sum for each link that not every path of a leaf crosses alike, by place.
 	odd     map[int32]uint64
 	routes  [][]found // by pair and port
 	lanes   [][]lane  // by pair and port
@@ -52,11 +52,11 @@ type sameKey struct {
 	capacity float64
 }
 
-// lane is the ways between two racks by one port: how many EVs are held, and what crosses what.
+// lane is the paths between two racks by one port: how many EVs are held, and what crosses what.
 type lane struct {
 	port  uint8
-	held  int // ways that hosts may use
-	whole int // ways with nothing lost
+	held  int // paths that hosts may use
+	whole int // paths with nothing lost
 	hops  int
 	paths []part
 	delay float64
@@ -68,7 +68,7 @@ type part struct {
 	uses  []maxmin.Use
 }
 
-// found is the ways of a pair by a port, before their links are put into classes.
+// found is the paths of a pair by a port, before their links are put into classes.
 type found struct {
 	set  topology.PathSet
 	refs []topology.PathRef // nil: all
@@ -133,7 +133,7 @@ func (m *Model) see(s *State) *view {
 	return v
 }
 
-// find finds the ways of a pair that hosts may use, by port: those of the EVs that they hold. It
+// find finds the paths of a pair that hosts may use, by port: those of the EVs that they hold. It
 // notes the links whose sums change.
 func (v *view) find(at int32, changed map[int32]bool) []found {
 	f, p := v.m.net.Fabric, &v.m.pairs[at]
@@ -207,7 +207,7 @@ func (v *view) explicit(
 }
 
 // sum adds to the sums of links, times a factor, what tells them apart. Links up from a leaf, and
-// down to a leaf, are alike in a regular plane of two tiers as far as all ways are held: there the
+// down to a leaf, are alike in a regular plane of two tiers as far as all paths are held: there the
 // links that a pair does not use are odd, and elsewhere all that a pair uses.
 func (v *view) sum(key uint64, f *found, times uint64, changed map[int32]bool) {
 	if f.set.Hops() <= 0 || f.set.Straight() && f.all {
@@ -281,7 +281,7 @@ func (v *view) link(place int32, leaf int32, down bool) int32 {
 	return at
 }
 
-// lane puts the links of the ways of a port into classes.
+// lane puts the links of the paths of a port into classes.
 func (v *view) lane(port uint8, f *found) lane {
 	fabric := v.m.net.Fabric
 	out := lane{port: port, whole: f.set.Len(), held: len(f.refs), hops: f.set.Hops()}
@@ -328,7 +328,7 @@ func (v *view) lane(port uint8, f *found) lane {
 		}
 		t.count++
 		for i, place := range places {
-			if !straight { // else every way has links of its own
+			if !straight { // else every path has links of its own
 				t.seen[i][place] = true
 			}
 		}
@@ -384,7 +384,7 @@ func (v *view) demand(at int, b *bundle) {
 			uses := append(slices.Clone(w.uses),
 				maxmin.Use{Link: v.port(portKey{b.from, l.port, false}), Part: 1 / from.count},
 				maxmin.Use{Link: v.port(portKey{b.to, l.port, true}), Part: 1 / to.count})
-			d.Ways = append(d.Ways, maxmin.Way{Share: w.share, Uses: uses})
+			d.Paths = append(d.Paths, maxmin.Path{Share: w.share, Uses: uses})
 		}
 	}
 }

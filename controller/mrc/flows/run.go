@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/internal/maxmin"
 )
 
-// A Change is a state that begins at a time. NICs whose ways it takes stall meanwhile: they lose
+// A Change is a state that begins at a time. NICs whose paths it takes stall meanwhile: they lose
 // packets, and send these again.
 type Change struct {
 	At    time.Duration
@@ -26,7 +26,7 @@ type Outcome struct {
 	// Links are the links of the fabric and the ports of NICs that carried something, those that are
 	// alike as one, those with the most use first.
 	Links []LinkUse
-	// Lost is what each change took from the ways of jobs.
+	// Lost is what each change took from the paths of jobs.
 	Lost []Loss
 }
 
@@ -54,7 +54,7 @@ type LinkUse struct {
 
 // A Loss is what a change takes from NICs.
 type Loss struct {
-	Hosts  int // whose ways are fewer
+	Hosts  int // whose paths are fewer
 	Denied int // EVs that these hosts come to deny
 }
 
@@ -108,9 +108,9 @@ func (v *view) rates(now active) *rates {
 }
 
 // took returns how long an entity takes at some rates, in seconds; infinite where a message has no
-// way. A ring goes on as its slowest rank sends one chunk after the other, or as a chunk goes
-// round, whichever is slower; a chain and a tree as the first chunk goes through, and the others after the
-// first at the pace of the slowest.
+// path. A ring goes on as its slowest rank sends one chunk after the other, or as a chunk goes
+// round, whichever is slower; a chain and a tree as the first chunk goes through, and the others
+// after the first at the pace of the slowest.
 func (v *view) took(at int, r *rates) float64 {
 	e := &v.m.entities[at]
 	latency := v.m.jobs[e.job].Latency.Seconds()
@@ -238,7 +238,7 @@ func (r *runner) change(c *Change, at int) {
 	}
 	for e := range r.m.entities {
 		if r.now.has(e) && slices.ContainsFunc(r.m.entities[e].bundles, func(b int32) bool {
-			return hit[r.m.bundles[b].pair] || len(r.v.demands[b].Ways) < len(before.demands[b].Ways)
+			return hit[r.m.bundles[b].pair] || len(r.v.demands[b].Paths) < len(before.demands[b].Paths)
 		}) {
 			r.pause[e] += c.Stall.Seconds()
 		}
@@ -287,7 +287,7 @@ func (r *runner) next(at time.Duration) (next time.Duration, more bool) {
 	return next, more
 }
 
-// stuck reports whether a job has messages that have no way.
+// stuck reports whether a job has messages that have no path.
 func (r *runner) stuck() bool {
 	return slices.ContainsFunc(r.jobs, func(j *running) bool { return j.open > 0 })
 }
@@ -320,10 +320,10 @@ func (r *runner) carry(now *rates, seconds float64) {
 			mean := b.count * b.octets * 8 / now.took[e]
 			d := &r.v.demands[i]
 			all := 0.0
-			for _, w := range d.Ways {
+			for _, w := range d.Paths {
 				all += w.Share
 			}
-			for _, w := range d.Ways {
+			for _, w := range d.Paths {
 				for _, u := range w.Uses {
 					loads[u.Link] += mean * w.Share / all * u.Part
 				}
@@ -350,11 +350,12 @@ func (v *view) name(c *sameLinks) string {
 	if c.one >= 0 {
 		return v.m.net.nameOf(c.one)
 	}
-	way := "out of"
+	end := "out of"
 	if c.port.in {
-		way = "into"
+		end = "into"
 	}
-	return fmt.Sprintf("port %d %s %s", c.port.port, way, v.m.nics[v.m.classes[c.port.class].one].name)
+	return fmt.Sprintf("port %d %s %s", c.port.port, end,
+		v.m.nics[v.m.classes[c.port.class].one].name)
 }
 
 // tier returns the lower tier of the links of a class; -1: ports of NICs.
@@ -431,14 +432,14 @@ func (r *runner) finish() {
 	})
 }
 
-// cutOff returns the ranks of a job at an end of messages without a way: those all of whose
+// cutOff returns the ranks of a job at an end of messages without a path: those all of whose
 // messages have none, if there are such ranks.
 func (m *Model) cutOff(v *view, j *running) (ranks []int) {
 	with, without := map[int32]bool{}, map[int32]bool{}
 	for _, e := range j.entities {
 		for _, i := range m.entities[e].bundles {
 			b, of := &m.bundles[i], with
-			if len(v.demands[i].Ways) == 0 {
+			if len(v.demands[i].Paths) == 0 {
 				of = without
 			}
 			of[b.from], of[b.to] = true, true

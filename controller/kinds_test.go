@@ -49,7 +49,7 @@ func TestFourTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fabric, err := mrc.New(mrc.Config{MRC: inventory.DefaultMRC("stev")})
+	fabric, err := mrc.New(mrc.Config{MRC: inventory.DefaultMRC("stev"), Epoch: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package flows
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
@@ -28,7 +29,10 @@ type view struct {
 	lanes   [][]lane  // by pair and port
 	demands []maxmin.Parted
 	late    []float64 // by bundle: the time of a packet by its longest path, in seconds
-	memo    map[string]*rates
+	// memo has the rates of sets of entities. Runs of a model on several goroutines share its view of
+	// the whole fabric: memos guards the map.
+	memos sync.Mutex
+	memo  map[string]*rates
 }
 
 // sameLinks counts links of one capacity that carry equal parts of equal bundles.

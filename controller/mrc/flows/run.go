@@ -74,8 +74,11 @@ func (a active) drop(e int)     { a[e/8] &^= 1 << (e % 8) }
 
 // rates returns the rates while some entities are active.
 func (v *view) rates(now active) *rates {
-	if r, ok := v.memo[string(now)]; ok {
-		return r
+	v.memos.Lock()
+	known, ok := v.memo[string(now)]
+	v.memos.Unlock()
+	if ok {
+		return known
 	}
 	m := v.m
 	r := &rates{index: make([]int32, len(m.bundles)), took: make([]float64, len(m.entities))}
@@ -103,7 +106,9 @@ func (v *view) rates(now active) *rates {
 			r.took[e] = v.took(e, r)
 		}
 	}
+	v.memos.Lock()
 	v.memo[string(now)] = r
+	v.memos.Unlock()
 	return r
 }
 

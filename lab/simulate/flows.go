@@ -25,10 +25,10 @@ const (
 	modelFlows   = "flows"
 )
 
-// Times are how long hosts and the controller take, for model flows. The defaults are measured: the
-// stall by model packets, the rest as docs/scale.md has it.
+// Times are how long hosts and the controller take, for model flows. Of the defaults tell is
+// measured (docs/scale.md), detect that of model packets, and stall an estimate from one example run.
 type Times struct {
-	Stall  time.Duration `yaml:"stall,omitempty" doc:"how long messages wait whose paths fail, until their NICs have found the losses, keep off these paths and have sent again what was lost" default:"60us, as with model packets"`
+	Stall  time.Duration `yaml:"stall,omitempty" doc:"how long messages wait whose paths fail, until their NICs have found the losses, keep off these paths and have sent again what was lost" default:"60us, an estimate from one run of model packets"`
 	Detect time.Duration `yaml:"detect,omitempty" doc:"from a failure to the topology that shows the failure" default:"10ms, as with model packets at most"`
 	Tell   time.Duration `yaml:"tell,omitempty" doc:"from the topology to the last host" default:"0.3ms and 40us for each host of the jobs, the p99 of [scale.md](../scale.md#from-a-lost-link-to-the-last-host)"`
 }

@@ -533,7 +533,7 @@ func TestEvents(t *testing.T) {
 	for _, want := range []string{
 		"Link " + strings.Replace(string(links[0].ID), "~", " → ", 1) + " is out of use: not advertised.",
 		"Link " + strings.Replace(string(links[1].ID), "~", " → ", 1) + " is used again.",
-		"EV profile leaf1-1:leaf1-2 is degraded: 1 of 2 EVs are left, want 2.",
+		"EV profile leaf1-1:leaf1-2 is degraded: 1 of 2 EVs are left, want 2; there is no",
 		"Switch spine1-2 is being drained.",
 		"Switch spine1-2 is in use again.",
 		fmt.Sprintf("link.changed %s: denied: not advertised", links[0].ID),

@@ -140,7 +140,7 @@ func TestGo(t *testing.T) {
 	slices.Sort(ours)
 	slices.Sort(modules)
 	if want := []string{"api", "api/client", "api/hostapi", "api/hostapi/hostpb", "internal/certs",
-		"internal/heap", "internal/strictyaml", "topology",
+		"internal/strictyaml", "topology",
 		"topology/static"}; !slices.Equal(ours, want) {
 		t.Errorf("the client is made of %v, want %v", ours, want)
 	}

@@ -33,16 +33,6 @@ func conditionCell(all api.Conditions, t api.ConditionType) string {
 	return yesNo(c.Status) + " (" + c.Reason + ")"
 }
 
-// groupSummary reports in a line where a group stands.
-func groupSummary(m *api.MulticastGroup) string {
-	text := fmt.Sprintf("version %d, epoch %d, %d receivers", m.Version, m.Status.Epoch,
-		len(m.Spec.Receivers))
-	if m.Status.Is(api.Programmed) && !m.Status.Is(api.Degraded) {
-		return text + ", programmed"
-	}
-	return text + ", " + conditionText(m.Status.Conditions)
-}
-
 func groupDetail(w io.Writer, m *api.MulticastGroup) error {
 	s, t := &m.Spec, &m.Status
 	g := newGrid()

@@ -74,7 +74,9 @@ test('components have no sizes of text, spaces and colours of their own', () => 
   for (const [file, text] of sources)
     text.split('\n').forEach((line, i) => {
       if (
-        /\b(fontSize|padding\w*|margin\w*|gap|lineHeight|borderRadius|color|background\w*):\s*(?!'(var\(--[\w-]+\)[ ']|none'))['"`\d]/.test(line) ||
+        /\b(fontSize|padding\w*|margin\w*|gap|lineHeight|borderRadius|color|background\w*):\s*(?!'(var\(--[\w-]+\)[ ']|none'))['"`\d]/.test(
+          line,
+        ) ||
         /\d+(\.\d+)?px (sans-serif|monospace)/.test(line) ||
         /['"`]#[0-9a-f]{6}['"`]/i.test(line)
       )

@@ -26,7 +26,7 @@ const (
 )
 
 // Times are how long hosts and the controller take, for model flows. Of the defaults tell is
-// measured (docs/scale.md), detect that of model packets, and stall an estimate from one example run.
+// measured (docs/scale.md), detect that of model packets, and stall an estimate of one example run.
 type Times struct {
 	Stall  time.Duration `yaml:"stall,omitempty" doc:"how long messages wait whose paths fail, until their NICs have found the losses, keep off these paths and have sent again what was lost" default:"60us, an estimate from one run of model packets"`
 	Detect time.Duration `yaml:"detect,omitempty" doc:"from a failure to the topology that shows the failure" default:"10ms, as with model packets at most"`

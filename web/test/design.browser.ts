@@ -41,7 +41,7 @@ test('the typeface comes from the controller, and its figures are as wide as eac
 
 test('the rail has the pages by groups at the left, and on a phone behind one button', async () => {
   const page = await at('overview');
-  const rail = page.getByRole('navigation', { name: 'Pages' });
+  const rail = page.getByRole('navigation', { name: 'Pages', exact: true });
   const fabricPages = rail.getByRole('group', { name: 'Fabric' }).getByRole('link');
   await expect.poll(() => fabricPages.allInnerTexts()).toEqual(['Fabric', 'Switches', 'Hosts', 'EVs']);
   const box = (await rail.boundingBox())!;
@@ -52,7 +52,7 @@ test('the rail has the pages by groups at the left, and on a phone behind one bu
   await page.getByRole('button', { name: 'Overview' }).click();
   await rail.getByRole('link', { name: 'Switches' }).click();
   await page.getByRole('heading', { name: 'Switches' }).waitFor();
-  expect(await rail.isVisible()).toBe(false);
+  await expect.poll(() => rail.isVisible()).toBe(false);
 });
 
 /** Chooses a switch of the picture of the network by keys. */
@@ -91,7 +91,7 @@ test('what is chosen on the front page opens beside it, nothing moves, and two s
     .poll(() => table.locator('.differs').allInnerTexts())
     .toEqual(['Ports up\t2 of 2\t1 of 2', 'Entries\t100\t101']);
   for (const theme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme: theme });
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     expect(await violations(page)).toEqual([]);
   }
   // The address has both.

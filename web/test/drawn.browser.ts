@@ -95,6 +95,7 @@ test('charts draw each series at its height and time, with one crosshair', async
   const canvas = goodput.locator('.plot canvas');
   await canvas.waitFor();
   await losses.locator('.plot canvas').waitFor();
+  await losses.scrollIntoViewIfNeeded();
   // The axis goes to 500 Mb/s, over what is left of 150 pixels; that of time is 84 pixels from the left.
   const plot = (await goodput.locator('.u-over').boundingBox())!,
     whole = (await canvas.boundingBox())!;

@@ -99,7 +99,8 @@ async function visit(user: string, place = ''): Promise<Visit> {
 
 const options = (select: Locator) =>
   select.locator('option').evaluateAll((all) => all.map((o) => (o as HTMLOptionElement).value).filter(Boolean));
-const titles = (page: Page) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allInnerTexts();
+const titles = (page: Page) =>
+  page.getByRole('navigation', { name: 'Pages' }).getByRole('group').getByRole('link').allInnerTexts();
 
 test('the overview of a tenant is that of its project: what it has, uses and has left, and no error', async () => {
   const { page, wrong, refused } = await visit('tom', '/#/');

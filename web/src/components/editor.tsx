@@ -128,6 +128,13 @@ export default function Editor({
         // Escape closes the suggestions, and not a dialog around the text.
         EditorView.domEventHandlers({
           keydown: (e, v) => void (e.key === 'Escape' && completionStatus(v.state) && e.stopPropagation()),
+          // Chromium would give what replaces several lines a style attribute, which the policy forbids.
+          beforeinput: (e, v) => {
+            if (e.inputType !== 'insertText' || !e.data || v.state.selection.main.empty) return false;
+            v.dispatch(v.state.replaceSelection(e.data), { userEvent: 'input.type' });
+            e.preventDefault();
+            return true;
+          },
         }),
         EditorView.updateListener.of((u) => {
           if (u.docChanged) latest.current.change(u.state.doc.toString());

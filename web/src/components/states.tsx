@@ -14,6 +14,15 @@ export function Empty({ children }: { children: ReactNode }) {
   return <p className="state">{children}</p>;
 }
 
+/** Says that the controller configures no hosts of MRC. */
+export function NoFabric() {
+  return (
+    <Empty>
+      This controller has no MRC fabric: its configuration has no section <code>mrc</code>.
+    </Empty>
+  );
+}
+
 /** Says what went wrong, and of a refused request which field and what would be right. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
   const problem = error instanceof ApiError ? error.problem : {};

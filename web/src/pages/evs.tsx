@@ -13,7 +13,7 @@ import { Confirm, Form, Open, type Choice, type Field } from '../components/form
 import { History } from '../components/history';
 import { PlaneShares } from '../components/shares';
 import { LinkNames, Names, To } from '../components/link';
-import { Answer, Empty } from '../components/states';
+import { Answer, Empty, NoFabric } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { containers, contains, fieldsOf, parseAddress } from '../domain/ev';
 import { formatAge, formatDuration, formatShare } from '../domain/format';
@@ -38,9 +38,7 @@ export function Evs({ path }: { path: string[] }) {
     return (
       <>
         <h1>Entropy values</h1>
-        <Empty>
-          This controller has no MRC fabric: its configuration has no section <code>mrc</code>.
-        </Empty>
+        <NoFabric />
       </>
     );
   return <All />;

@@ -5,7 +5,7 @@ import * as ask from '../api/queries';
 import { Heading } from '../components/facts';
 import { To } from '../components/link';
 import { NetworkPicture } from '../components/network';
-import { Answer, Empty, Failure, Loading } from '../components/states';
+import { Answer, Empty, Failure, Loading, NoFabric } from '../components/states';
 import { linkState, mostDrawn, suspectLinks } from '../domain/fabric';
 import { formatShare } from '../domain/format';
 import { linkName, reverse } from '../domain/network';
@@ -16,11 +16,20 @@ type Action = Schemas['SimulationEvent']['action'];
 
 /** What jobs would get of the fabric without parts that are clicked. */
 export function WhatIf() {
+  const fabric = useQuery(ask.fabric);
+  return (
+    <>
+      <Heading title="What if" />
+      {fabric.data === null ? <NoFabric /> : fabric.data && <Asked />}
+    </>
+  );
+}
+
+function Asked() {
   const links = useQuery(ask.links),
     nodes = useQuery(ask.nodes);
   return (
     <>
-      <Heading title="What if" />
       <p className="quiet">
         Choose what fails or is drained: nothing happens to the fabric. The answer is that of the model flows, in which
         packets are a fluid.

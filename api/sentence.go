@@ -139,14 +139,14 @@ func (e *Event) say() (EventSeverity, string) {
 		if e.State == StateUp {
 			return eventOK, fmt.Sprintf("The BGP-LS session with %s is established.", e.Object)
 		}
-		return eventFault, join("There is no BGP-LS session with "+e.Object, whole(e.Reason))
+		return eventFault, join("There is no BGP-LS session with "+e.Object, Sentence(e.Reason))
 	case "topology":
 		return e.sayTopology()
 	case "switch":
 		if e.State == StateConnected {
 			return eventOK, what + " is connected."
 		}
-		return eventFault, what + ": " + cmp.Or(small(whole(e.Message)), "its state has changed.")
+		return eventFault, what + ": " + cmp.Or(small(Sentence(e.Message)), "its state has changed.")
 	case "link":
 		name := "Link " + e.label(0)
 		if e.State == StateUsed {
@@ -156,21 +156,21 @@ func (e *Event) say() (EventSeverity, string) {
 		if e.State == StateProbed {
 			why = "probed before it is used: " + why
 		}
-		return eventFault, join(name+" is out of use", whole(why))
+		return eventFault, join(name+" is out of use", Sentence(why))
 	case "suspect":
 		return e.saySuspect()
 	case "drain":
 		return e.sayDrain()
 	case "ev-profile":
 		if e.State == StateDegraded {
-			return eventWarning, join(what+" is degraded", whole(e.Reason))
+			return eventWarning, join(what+" is degraded", Sentence(e.Reason))
 		}
 		return eventOK, what + " is as it should be."
 	case "host":
 		return e.sayHost(verb, what)
 	case "fabric":
 		if e.Message != "" {
-			return eventFault, join("There is no MRC fabric of the present topology", whole(e.Message))
+			return eventFault, join("There is no MRC fabric of the present topology", Sentence(e.Message))
 		}
 		return eventOK, "The MRC fabric is that of the present topology."
 	case "port":
@@ -181,7 +181,7 @@ func (e *Event) say() (EventSeverity, string) {
 		case e.State == StateUp:
 			return eventOK, what + " is up: its link is used again."
 		case e.State == StateDrifted:
-			return eventWarning, join(what+" has other settings than wanted", whole(e.Reason))
+			return eventWarning, join(what+" has other settings than wanted", Sentence(e.Reason))
 		}
 	}
 	if verb == "deleted" {
@@ -226,7 +226,7 @@ func severityOf(verb string) EventSeverity {
 
 // sayOther puts the message of an event behind what it is about, unless the message says that.
 func (e *Event) sayOther(noun, what, verb string) string {
-	text := whole(e.Message)
+	text := Sentence(e.Message)
 	switch {
 	case text == "":
 		return what + ": " + strings.ReplaceAll(verb, "-", " ") + "."
@@ -337,11 +337,11 @@ func (e *Event) sayHost(verb, what string) (EventSeverity, string) {
 	case verb == "refused" && at != "":
 		return eventWarning, fmt.Sprintf("MAC %s at %s may not have %s: %s.", mac, at, e.Object, e.Reason)
 	case e.State == StateRefused:
-		return eventFault, join(what+" refuses its configuration", whole(e.Reason))
+		return eventFault, join(what+" refuses its configuration", Sentence(e.Reason))
 	case e.State == StateWhole:
 		return eventOK, fmt.Sprintf("%s %s.", what, e.Message)
 	}
-	return eventWarning, what + ": " + cmp.Or(small(whole(e.Message)), "its state has changed.")
+	return eventWarning, what + ": " + cmp.Or(small(Sentence(e.Message)), "its state has changed.")
 }
 
 // of returns the id of the object of a kind, "" without one.
@@ -362,8 +362,9 @@ func (e *Event) label(i int) string {
 	return e.Object
 }
 
-// whole makes a phrase a sentence.
-func whole(phrase string) string {
+// Sentence returns a phrase as a sentence: with a capital at its begin and a full stop, exclamation
+// mark or question mark at its end. The sentence of no phrase is empty.
+func Sentence(phrase string) string {
 	text := capital(strings.TrimSpace(phrase))
 	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") ||
 		strings.HasSuffix(text, "?") {

@@ -200,12 +200,12 @@ func (g *Graph) Cost(l *Link, m Metric) uint32 {
 func hashString(s string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(s))
-	return mix(h.Sum64())
+	return Mix(h.Sum64())
 }
 
-// mix is the finalizer of splitmix64: every bit of the result depends on every
+// Mix returns a hash of x, the finalizer of splitmix64: every bit of the result depends on every
 // bit of x.
-func mix(x uint64) uint64 {
+func Mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -40,7 +40,7 @@ func TestLinkSet(t *testing.T) {
 		for range 6 {
 			random := rapid.Uint64().Draw(t, "seed")
 			next := func(n int) int {
-				random = mix(random)
+				random = Mix(random)
 				return int(random % uint64(n))
 			}
 			for range rapid.SampledFrom([]int{0, 1, 30, 200, 400}).Draw(t, "changes") {

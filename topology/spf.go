@@ -127,7 +127,7 @@ func (p *Paths) pick(v int32, key uint64) edge {
 
 // score returns what a key makes of a node: of two nodes, the key prefers the one
 // with the higher score.
-func (g *Graph) score(v int32, key uint64) uint64 { return mix(g.hash[v] ^ key) }
+func (g *Graph) score(v int32, key uint64) uint64 { return Mix(g.hash[v] ^ key) }
 
 // prefer reports whether the key prefers a to b.
 func (g *Graph) prefer(a, b edge, key uint64) bool {
@@ -135,7 +135,7 @@ func (g *Graph) prefer(a, b edge, key uint64) bool {
 		x, y := g.score(a.node, key), g.score(b.node, key)
 		return x > y || x == y && a.node < b.node
 	}
-	hash := func(e edge) uint64 { return mix(hashString(string(g.snapshot.Links[e.link].ID)) ^ key) }
+	hash := func(e edge) uint64 { return Mix(hashString(string(g.snapshot.Links[e.link].ID)) ^ key) }
 	x, y := hash(a), hash(b)
 	return x > y || x == y && a.link < b.link
 }

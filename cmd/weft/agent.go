@@ -241,12 +241,15 @@ func (a *hostAgent) run(cmd *cobra.Command) (err error) {
 		g.Go(func() error { return a.probing(ctx, b.endpoint, connected, log) })
 		return g.Wait()
 	}
-	host, err := agent.New(stream, b.endpoint)
-	if err == nil {
+	g.Go(func() error {
+		host, err := agent.New(stream, b.endpoint)
+		if err != nil {
+			return err
+		}
 		connected(host)
-		g.Go(func() error { return host.Run(ctx) })
-	}
-	g.Go(func() error { return errors.Join(err, a.watch(ctx, host)) })
+		g.Go(func() error { return a.watch(ctx, host) })
+		return host.Run(ctx)
+	})
 	return g.Wait()
 }
 
@@ -303,7 +306,7 @@ func (a *hostAgent) probing(ctx context.Context, d agent.Endpoint, connected fun
 func (a *hostAgent) watch(ctx context.Context, host *agent.Agent) error {
 	tick := time.NewTicker(watchPorts)
 	defer tick.Stop()
-	for host != nil {
+	for {
 		var up hostapi.PortMask
 		for i, name := range a.interfaces {
 			if l, err := net.InterfaceByName(name); err == nil && l.Flags&net.FlagRunning != 0 {
@@ -317,5 +320,4 @@ func (a *hostAgent) watch(ctx context.Context, host *agent.Agent) error {
 		case <-tick.C:
 		}
 	}
-	return nil
 }

@@ -77,16 +77,12 @@ func (p *past) take(at time.Time, found map[subject]string) {
 		p.since = p.turns[old].at
 	}
 	p.turns = slices.Delete(p.turns, 0, old)
-	if p.since = maxTime(p.since, at.Add(-pastFor)); cap(p.turns) > 4*len(p.turns)+64 {
+	if first := at.Add(-pastFor); p.since.Before(first) {
+		p.since = first
+	}
+	if cap(p.turns) > 4*len(p.turns)+64 {
 		p.turns = slices.Clip(slices.Clone(p.turns))
 	}
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func (t *turn) size() int {

@@ -4,28 +4,15 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/plain"
 )
 
 var humps = regexp.MustCompile(`([a-z])([A-Z])`)
 
 // sentence writes an error, or the message of a condition, as a sentence.
-func sentence(err string) string {
-	text := plain.Text(err)
-	if text == "" {
-		return ""
-	}
-	first, n := utf8.DecodeRuneInString(text)
-	text = string(unicode.ToUpper(first)) + text[n:]
-	if !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "!") &&
-		!strings.HasSuffix(text, "?") {
-		text += "."
-	}
-	return text
-}
+func sentence(err string) string { return api.Sentence(plain.Text(err)) }
 
 // words writes a reason of one word as words.
 func words(reason string) string {

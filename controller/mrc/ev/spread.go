@@ -39,7 +39,7 @@ func (s *spreading) order(items []int, depth int, key uint64) []int {
 		return items
 	}
 	if s.distinct(items, depth) {
-		turn := int(mix(key+uint64(depth)) % uint64(len(items)))
+		turn := int(topology.Mix(key+uint64(depth)) % uint64(len(items)))
 		return append(items[turn:len(items):len(items)], items[:turn]...)
 	}
 	var groups [][]int
@@ -54,7 +54,7 @@ func (s *spreading) order(items []int, depth int, key uint64) []int {
 		}
 		groups[g] = append(groups[g], i)
 	}
-	turn := int(mix(key+uint64(depth)) % uint64(len(groups)))
+	turn := int(topology.Mix(key+uint64(depth)) % uint64(len(groups)))
 	rotated := make([][]int, 0, len(groups))
 	for g := range groups {
 		// Each group rotates by a different amount, so that the second links of all first links together
@@ -119,12 +119,4 @@ func pairKey(src, dst topology.NodeID) uint64 {
 	h.Write([]byte{0})
 	h.Write([]byte(dst))
 	return h.Sum64()
-}
-
-// mix is the finalizer of splitmix64.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -94,9 +94,4 @@ func (n *Network) nameOf(place int32) string {
 }
 
 // mix returns a hash of two numbers.
-func mix(a, b uint64) uint64 {
-	x := a*0x9e3779b97f4a7c15 + b + 0x632be59bd9b4e019
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
+func mix(a, b uint64) uint64 { return topology.Mix(a*0x9e3779b97f4a7c15 + b) }

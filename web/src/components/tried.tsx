@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import type { Written } from '../api/actions';
 import { formatCount, formatShare } from '../domain/format';
@@ -77,19 +78,28 @@ export function Updates({ of }: { of: Schemas['SwitchChange'][] }) {
   ));
 }
 
-/** What each job loses by a maintenance. */
-export function Losses({ of }: { of: Schemas['MaintenanceJob'][] | undefined }) {
-  if (!of?.length) return <p>No job loses anything by it.</p>;
+/** A table with a row a job, whose name leads to its page; the cells are what stands behind the name. */
+export function ByJob<J extends { name: string }>({
+  label,
+  heads,
+  of,
+  cells,
+}: {
+  label: string;
+  heads: string[];
+  of: J[];
+  cells: (job: J) => ReactNode;
+}) {
   return (
-    <div className="scrolls" role="region" aria-label="What jobs lose" tabIndex={0}>
-      <table className="facts" aria-label="What jobs lose">
+    <div className="scrolls" role="region" aria-label={label} tabIndex={0}>
+      <table className="facts" aria-label={label}>
         <thead>
           <tr>
-            <th scope="col">Job</th>
-            <th scope="col">State</th>
-            <th scope="col">Paths left</th>
-            <th scope="col">Pairs of racks that lose paths</th>
-            <th scope="col">Ranks without a port</th>
+            {['Job', ...heads].map((h) => (
+              <th key={h} scope="col">
+                {h}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -98,34 +108,51 @@ export function Losses({ of }: { of: Schemas['MaintenanceJob'][] | undefined }) 
               <th scope="row">
                 <To path={['jobs', j.name]}>{j.name}</To>
               </th>
-              <td>
-                {j.running ? 'running' : 'not started'}, priority {j.priority}
-              </td>
-              <td>{formatShare(j.left)}</td>
-              <td>
-                {formatCount(j.lose)}
-                {(j.pairs?.length ?? 0) > 0 && (
-                  <details>
-                    <summary>Which</summary>
-                    <ul className="entities">
-                      {j.pairs!.map((p) => (
-                        <li key={`${p.from} ${p.to}`}>
-                          {p.from} to {p.to}: {p.after} of {p.before} paths left
-                        </li>
-                      ))}
-                    </ul>
-                  </details>
-                )}
-              </td>
-              <td>
-                {j.cutOff}
-                {(j.nics?.length ?? 0) > 0 && `: ${j.nics!.join(', ')}${j.nics!.length < j.cutOff ? '…' : ''}`}
-              </td>
+              {cells(j)}
             </tr>
           ))}
         </tbody>
       </table>
     </div>
+  );
+}
+
+/** What each job loses by a maintenance. */
+export function Losses({ of }: { of: Schemas['MaintenanceJob'][] | undefined }) {
+  if (!of?.length) return <p>No job loses anything by it.</p>;
+  return (
+    <ByJob
+      label="What jobs lose"
+      heads={['State', 'Paths left', 'Pairs of racks that lose paths', 'Ranks without a port']}
+      of={of}
+      cells={(j) => (
+        <>
+          <td>
+            {j.running ? 'running' : 'not started'}, priority {j.priority}
+          </td>
+          <td>{formatShare(j.left)}</td>
+          <td>
+            {formatCount(j.lose)}
+            {(j.pairs?.length ?? 0) > 0 && (
+              <details>
+                <summary>Which</summary>
+                <ul className="entities">
+                  {j.pairs!.map((p) => (
+                    <li key={`${p.from} ${p.to}`}>
+                      {p.from} to {p.to}: {p.after} of {p.before} paths left
+                    </li>
+                  ))}
+                </ul>
+              </details>
+            )}
+          </td>
+          <td>
+            {j.cutOff}
+            {(j.nics?.length ?? 0) > 0 && `: ${j.nics!.join(', ')}${j.nics!.length < j.cutOff ? '…' : ''}`}
+          </td>
+        </>
+      )}
+    />
   );
 }
 

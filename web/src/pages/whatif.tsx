@@ -3,7 +3,7 @@ import { useCallback, useMemo, useState } from 'react';
 import { body, client, type Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Heading } from '../components/facts';
-import { To } from '../components/link';
+import { ByJob } from '../components/tried';
 import { NetworkPicture } from '../components/network';
 import { Answer, Empty, Failure, Loading, NoFabric } from '../components/states';
 import { linkState, mostDrawn, suspectLinks } from '../domain/fabric';
@@ -188,43 +188,26 @@ function step(s: Schemas['SimulatedStep'] | undefined): string {
 }
 
 /** What jobs get before and after, those that lose most first. */
-export function Jobs({ of }: { of: Schemas['SimulatedJob'][] }) {
+function Jobs({ of }: { of: Schemas['SimulatedJob'][] }) {
   if (of.length === 0) return <Empty>No job has ranks on the fabric, so that nobody loses anything.</Empty>;
   return (
-    <div className="scrolls" role="region" aria-label="What jobs get" tabIndex={0}>
-      <table className="facts" aria-label="What jobs get">
-        <thead>
-          <tr>
-            <th scope="col">Job</th>
-            <th scope="col">Ranks</th>
-            <th scope="col">Step now, share of bandwidth</th>
-            <th scope="col">After</th>
-            <th scope="col">Longer</th>
-            <th scope="col">Cut off</th>
-            <th scope="col">Bound by</th>
-          </tr>
-        </thead>
-        <tbody>
-          {of.map((j) => (
-            <tr key={j.name}>
-              <th scope="row">
-                <To path={['jobs', j.name]}>{j.name}</To>
-              </th>
-              <td>{j.ranks}</td>
-              <td>{j.why ?? step(j.before)}</td>
-              <td>{step(j.after)}</td>
-              <td>
-                {j.increase === undefined ? '–' : `${j.increase > 0 ? '+' : ''}${(100 * j.increase).toFixed(1)} %`}
-              </td>
-              <td>
-                {j.after?.cutOff ?? '–'}
-                {(j.after?.nics?.length ?? 0) > 0 && `: ${j.after!.nics!.join(', ')}`}
-              </td>
-              <td>{(j.after?.bound ?? []).slice(0, 2).join(', ') || '–'}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ByJob
+      label="What jobs get"
+      heads={['Ranks', 'Step now, share of bandwidth', 'After', 'Longer', 'Cut off', 'Bound by']}
+      of={of}
+      cells={(j) => (
+        <>
+          <td>{j.ranks}</td>
+          <td>{j.why ?? step(j.before)}</td>
+          <td>{step(j.after)}</td>
+          <td>{j.increase === undefined ? '–' : `${j.increase > 0 ? '+' : ''}${(100 * j.increase).toFixed(1)} %`}</td>
+          <td>
+            {j.after?.cutOff ?? '–'}
+            {(j.after?.nics?.length ?? 0) > 0 && `: ${j.after!.nics!.join(', ')}`}
+          </td>
+          <td>{(j.after?.bound ?? []).slice(0, 2).join(', ') || '–'}</td>
+        </>
+      )}
+    />
   );
 }

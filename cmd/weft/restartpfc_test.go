@@ -10,8 +10,9 @@ import (
 	"github.com/weft-sdn/weft/lab"
 )
 
-// lossless waits until a PFC policy is in the switches and nothing is left to write, and returns it
-// with its tenant.
+// lossless waits until the switches have a PFC policy and the controller has nothing left to write or
+// remove, and returns the policy with its tenant. While a switch settles, the switch keeps routes that
+// the controller planned on a part of the topology.
 func (p *process) lossless(name, tenant string, switches int) (*api.PFCPolicy, *api.Tenant) {
 	p.t.Helper()
 	var policy *api.PFCPolicy
@@ -23,7 +24,7 @@ func (p *process) lossless(name, tenant string, switches int) (*api.PFCPolicy, *
 		}
 		all, err := p.rest.Switches().List(p.t.Context(), nil)
 		for _, s := range all {
-			if !s.Synced {
+			if !s.Synced || s.Settling {
 				return false
 			}
 		}

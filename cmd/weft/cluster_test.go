@@ -251,17 +251,7 @@ func (w *team) settled(m *teammate) map[string]api.MulticastGroup {
 				return false
 			}
 		}
-		a, err := m.rest.Get(w.t.Context(), "/v1/switches", nil)
-		var switches struct{ Items []api.SwitchStatus }
-		if err != nil || json.Unmarshal(a.Body, &switches) != nil {
-			return false
-		}
-		for i := range switches.Items {
-			if !switches.Items[i].Synced || switches.Items[i].Settling {
-				return false
-			}
-		}
-		return len(switches.Items) == 6
+		return m.settled(6)
 	})
 	return groups
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -195,8 +196,7 @@ func (p *process) groups() map[string]api.MulticastGroup {
 	return out
 }
 
-// programmed waits until switches hold the groups, and nothing is left to write: routes that the
-// topology no longer asks for go when it has settled.
+// programmed waits until switches hold the groups, and the controller has nothing left to write.
 func (p *process) programmed(names ...string) {
 	p.t.Helper()
 	p.until(fmt.Sprintf("%q programmed, all switches synced and settled", names), func() bool {
@@ -207,18 +207,17 @@ func (p *process) programmed(names ...string) {
 				return false
 			}
 		}
-		a, err := p.rest.Get(p.t.Context(), "/v1/switches", nil)
-		var list struct{ Items []api.SwitchStatus }
-		if err != nil || json.Unmarshal(a.Body, &list) != nil {
-			return false
-		}
-		for _, s := range list.Items {
-			if !s.Synced || s.Settling {
-				return false
-			}
-		}
-		return len(list.Items) == 6
+		return p.settled(6)
 	})
+}
+
+// settled reports whether that many switches have all that the controller wants, and nothing that
+// the controller will remove. While a switch settles, the switch keeps routes that the controller
+// planned on a part of the topology.
+func (p *process) settled(switches int) bool {
+	all, err := p.rest.Switches().List(p.t.Context(), nil)
+	return err == nil && len(all) == switches && !slices.ContainsFunc(all,
+		func(s api.SwitchStatus) bool { return !s.Synced || s.Settling })
 }
 
 // spec returns the spec of the i-th group. newGroupWrites uses none of its queue pairs, because a

@@ -123,6 +123,7 @@ func TestRestartMRC(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	switches := len(network.Switches)
 	d := deployNetwork(t, network, nil)
 	cfg := agent.DefaultConfig()
 	cfg.Controller = network.MRC.Listen
@@ -185,8 +186,8 @@ func TestRestartMRC(t *testing.T) {
 		s := d.hostStates()["H1"]
 		return s.Profile(pair) != nil && len(s.Profile(pair).Denied) > 0
 	}
-	first.until("hosts hold what clients want, and the link is drained", func() bool {
-		return held(first)
+	first.until("hosts hold what clients want, the link is drained, all settled", func() bool {
+		return held(first) && first.settled(switches)
 	})
 	first.ready()
 	before, err := first.rest.EVProfiles().Get(t.Context(), pair)
@@ -215,7 +216,9 @@ func TestRestartMRC(t *testing.T) {
 		return err == nil && len(all) == 4
 	})
 	second.ready()
-	second.until("all is as clients wanted it", func() bool { return held(second) })
+	second.until("all is as clients wanted it", func() bool {
+		return held(second) && second.settled(switches)
+	})
 	traffic.more("after the restart")
 	traffic.end()
 

@@ -10,25 +10,15 @@ import (
 	"github.com/weft-sdn/weft/lab"
 )
 
-// lossless waits until the switches have a PFC policy and the controller has nothing left to write or
-// remove, and returns the policy with its tenant. While a switch settles, the switch keeps routes that
-// the controller planned on a part of the topology.
+// lossless waits until a PFC policy is in the switches and the controller has nothing left to write,
+// and returns the policy with its tenant.
 func (p *process) lossless(name, tenant string, switches int) (*api.PFCPolicy, *api.Tenant) {
 	p.t.Helper()
 	var policy *api.PFCPolicy
-	p.until("PFC policy programmed, all switches synced", func() bool {
+	p.until("PFC policy programmed, all switches synced and settled", func() bool {
 		var err error
-		if policy, err = p.rest.PFCPolicies().Get(p.t.Context(), name); err != nil ||
-			!policy.Status.Conditions.Is(api.Programmed) {
-			return false
-		}
-		all, err := p.rest.Switches().List(p.t.Context(), nil)
-		for _, s := range all {
-			if !s.Synced || s.Settling {
-				return false
-			}
-		}
-		return err == nil && len(all) == switches
+		policy, err = p.rest.PFCPolicies().Get(p.t.Context(), name)
+		return err == nil && policy.Status.Conditions.Is(api.Programmed) && p.settled(switches)
 	})
 	t, err := p.rest.Tenants().Get(p.t.Context(), tenant)
 	if err != nil {

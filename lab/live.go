@@ -272,12 +272,15 @@ func (l *Live) Ready(ctx context.Context) error {
 		if json.Unmarshal(text, &now) != nil {
 			now = api.Readiness{}
 		}
+		if err != nil || response.StatusCode == http.StatusOK {
+			return err == nil, err
+		}
 		select {
 		case <-every.C:
 			l.progress("waiting for %s", lacking(&now))
 		default:
 		}
-		return response.StatusCode == http.StatusOK, err
+		return false, nil
 	})
 	if err != nil {
 		return fmt.Errorf("%w; it lacks %s", err, lacking(&now))

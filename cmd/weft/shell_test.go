@@ -82,7 +82,7 @@ var passing = regexp.MustCompile(`(?m)^ *The machine had too much to do.*$`)
 // volatile matches text that differs from run to run: times, epochs and ids made of times, TCP
 // ports, and the pending objects of drains.
 var volatile = regexp.MustCompile(
-	`[0-9]+(\.[0-9]+)?(ms|µs|s)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z` +
+	`([0-9]+[hm])*[0-9]+(\.[0-9]+)?(ms|µs|s)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z` +
 		`|epoch("\s*:\s*| |=)[0-9]+|urn:weft:request:[0-9a-f]+|(?m:^id: \S+)|"seq":[0-9]+|"updates":[0-9]+` +
 		`|127\.1\.0\.[0-9]+:[0-9]+|"port":[0-9]{4,5}\b` +
 		`|"drained":(true|false)(,"awaits":\[[^]]*\])?\}`)
@@ -436,6 +436,7 @@ func TestDiffers(t *testing.T) {
 		{got: `{"a":1,"b":[1,2]}`, want: `{"a":1,"b":[1,2]}…x`},
 		{got: `{"at":"2026-11-22T00:54:02.5Z"}`, want: `{"at":"2026-11-23T10:00:00Z"}`, same: true},
 		{got: "3 packets in 4ms", want: "3 packets in 7.5ms", same: true},
+		{got: "at 2m34.03s", want: "at 12.8s", same: true},
 		{got: "3 packets", want: "4 packets"},
 		{got: "3 packets", want: "41 packets", figures: true, same: true},
 		{got: "3 packets", want: "3 frames", figures: true},

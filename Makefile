@@ -102,9 +102,9 @@ image:
 	bin/tools/image bin/image/weft.tar $(IMAGE) bin/image/linux_*
 	$(DOCKER) load -q -i bin/image/weft.tar
 
-# What people install, into bin/release: archives with the static program (and weft-dl, which opens libraries), deb and rpm, SBOMs, the image,
-# the source and checksums. It takes Go modules and nothing else from outside. PLATFORMS=linux/amd64 makes those of
-# one platform.
+# What people install, into bin/release: archives with the static program (and weft-dl, which opens libraries),
+# deb and rpm, SBOMs, the image, the source and checksums. It takes Go modules and nothing else from outside.
+# PLATFORMS=linux/amd64 makes those of one platform.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 release:
 	@rm -rf bin/release && mkdir -p bin/release/share/man

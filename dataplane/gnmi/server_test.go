@@ -23,6 +23,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/gnmi"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/live/interfaces"
+	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type bed struct {
 	t      *testing.T
 	ctx    context.Context
-	cables [2]*live.Cable
+	cables [2]*livetest.Cable
 	gnmi   *gnmi.Server
 	runner *live.Runner
 	server *p4rt.Server
@@ -45,7 +46,7 @@ func newBedWith(t *testing.T, cfg p4rt.ServerConfig) *bed {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	b := &bed{t: t, ctx: ctx, cables: [2]*live.Cable{live.NewCable(), live.NewCable()},
+	b := &bed{t: t, ctx: ctx, cables: [2]*livetest.Cable{livetest.NewCable(), livetest.NewCable()},
 		gnmi: gnmi.NewServer(gnmi.System{Hostname: "s1", Software: "v1", DeviceID: 1})}
 	runner, err := live.Start(live.Config{
 		Device: p4rt.Config{ID: 1, Switch: dataplane.Config{PortChanged: b.gnmi.PortChanged}},

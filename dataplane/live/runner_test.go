@@ -16,6 +16,7 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/drop"
 	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
@@ -145,7 +146,7 @@ func start(t *testing.T, cfg live.Config) *live.Runner {
 
 // A frame crosses two switches joined by a cable, and stops when it is cut.
 func TestCable(t *testing.T) {
-	link := live.NewCable()
+	link := livetest.NewCable()
 	in, out := newTestPort(), newTestPort()
 	a := start(t, live.Config{Ports: map[uint32]live.Port{1: in, 2: link.A}})
 	b := start(t, live.Config{Ports: map[uint32]live.Port{1: link.B, 2: out}})

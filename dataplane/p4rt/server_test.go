@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/internal/certs"
 	"github.com/weft-sdn/weft/internal/certs/certstest"
@@ -57,7 +58,7 @@ func newNetworkOf(t *testing.T, cfg p4rt.ServerConfig, wrap func(p4rt.Executor) 
 	for _, id := range devices {
 		ports := make(map[uint32]live.Port)
 		for p := uint32(1); p <= 3; p++ {
-			c := live.NewCable()
+			c := livetest.NewCable()
 			ports[p] = c.A
 			if id == devices[0] {
 				n.host[p] = c.B

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/weft-sdn/weft/api/hostapi"
-	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/host/hostrun"
 	"github.com/weft-sdn/weft/host/hostrun/hostruntest"
 	"github.com/weft-sdn/weft/packet"
@@ -80,7 +80,7 @@ func config(t *testing.T, text string) *Config {
 func cables(oneIn int, saw func(port int, frame []byte)) (a, b []Link, attached func()) {
 	var far []*hostruntest.Lossy
 	for port := 1; port <= 2; port++ {
-		cable := live.NewCable()
+		cable := livetest.NewCable()
 		here, there := hostruntest.NewLossy(cable.A, oneIn, uint64(port), 0),
 			hostruntest.NewLossy(cable.B, oneIn, uint64(port), 1)
 		here.Saw = func(f []byte) { saw(port, f) }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/host/hostrun"
 	"github.com/weft-sdn/weft/host/hostrun/hostruntest"
 	"github.com/weft-sdn/weft/packet"
@@ -38,7 +39,7 @@ type pair struct {
 func newPair(t *testing.T, oneIn int) *pair {
 	p := &pair{saw: func(int, int, *packet.MRC) {}, wire: packet.DefaultMRCSettings()}
 	for port := 1; port <= 2; port++ {
-		cable := live.NewCable()
+		cable := livetest.NewCable()
 		for from, end := range []live.Port{cable.A, cable.B} {
 			l := hostruntest.NewLossy(end, oneIn, uint64(port), uint64(from))
 			l.Saw = func(frame []byte) {

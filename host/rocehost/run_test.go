@@ -17,7 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/host/hostrun"
 	"github.com/weft-sdn/weft/host/hostrun/hostruntest"
 	"github.com/weft-sdn/weft/packet"
@@ -73,7 +73,7 @@ func TestTransfer(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				data, file, small, saved := hostruntest.Files(t)
-				cable := live.NewCable()
+				cable := livetest.NewCable()
 				type outcome struct {
 					report *Report
 					err    error
@@ -127,7 +127,7 @@ func TestUnequalPMTU(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		_, file, small, saved := hostruntest.Files(t)
-		cable := live.NewCable()
+		cable := livetest.NewCable()
 		far := hostruntest.NewLossy(cable.B, 0, 1, 0)
 		received := make(chan error, 1)
 		go func() {
@@ -154,7 +154,7 @@ func TestUnequalPMTU(t *testing.T) {
 func TestEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, small, _ := hostruntest.Files(t)
-		cable := live.NewCable()
+		cable := livetest.NewCable()
 		receiving, stop := context.WithTimeout(t.Context(), patience)
 		defer stop()
 		far := hostruntest.NewLossy(cable.B, 0, 1, 0)
@@ -222,7 +222,7 @@ func TestFailures(t *testing.T) {
 				cancel()
 			}
 			defer cancel()
-			_, err := Run(ctx, config(t, c.text), live.NewCable().A, sourceMAC, nil)
+			_, err := Run(ctx, config(t, c.text), livetest.NewCable().A, sourceMAC, nil)
 			if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.message) {
 				t.Errorf("error %v, want %v with %q", err, c.want, c.message)
 			}

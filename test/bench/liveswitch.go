@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -28,7 +29,7 @@ func serveSwitch(ctx context.Context) (*liveSwitch, error) {
 	s := &liveSwitch{far: make(map[uint32]live.Port)}
 	ports := make(map[uint32]live.Port)
 	for _, n := range []uint32{upPort, downPort} {
-		c := live.NewCable()
+		c := livetest.NewCable()
 		ports[n], s.far[n] = c.A, c.B
 	}
 	var err error

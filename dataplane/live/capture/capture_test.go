@@ -12,7 +12,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"github.com/weft-sdn/weft/dataplane/live"
+	"github.com/weft-sdn/weft/dataplane/live/livetest"
 )
 
 // read returns the frames of a file and their stamps.
@@ -64,7 +64,7 @@ func TestFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cable := live.NewCable()
+		cable := livetest.NewCable()
 		tap := &Tap{Port: cable.A, In: inFile.Write, Out: outFile.Write}
 		delivered := 0
 		tap.Attach(func(frames [][]byte) { delivered += len(frames) }, func(bool) {})

@@ -13,6 +13,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/gnmi"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/live/capture"
+	"github.com/weft-sdn/weft/dataplane/live/livetest"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
 )
 
@@ -47,9 +48,9 @@ func (p *port) SetMTU(octets int) error {
 // TestConfigure checks that ports get all of their settings or none, and checks the text of a
 // refusal.
 func TestConfigure(t *testing.T) {
-	one := &port{Port: live.NewCable().A,
+	one := &port{Port: livetest.NewCable().A,
 		details: live.Details{MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, MTU: 1514, Speed: 10e9}}
-	two := &port{Port: live.NewCable().A, details: live.Details{MTU: 1514}, refuse: map[string]error{}}
+	two := &port{Port: livetest.NewCable().A, details: live.Details{MTU: 1514}, refuse: map[string]error{}}
 	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1},
 		Ports: map[uint32]live.Port{1: &capture.Tap{Port: one}, 2: two}})
 	if err != nil {

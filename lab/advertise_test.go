@@ -1,12 +1,12 @@
 package lab
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/bgpls"
+	"github.com/weft-sdn/weft/topology/topologytest"
 )
 
 // TestHeard: the reports of switches survive the encoding as BGP-LS, including every flavor of
@@ -21,9 +21,8 @@ func TestHeard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := topology.Compare(said, heard); !d.IsZero() {
-		text, _ := json.Marshal(d)
-		t.Errorf("heard something else: %s", text)
+	if d := topologytest.Differences(said, heard); len(d) > 0 || heard.Stale != nil {
+		t.Errorf("heard something else, stale %+v: %q", heard.Stale, d)
 	}
 	seen := make(map[topology.Behavior]int)
 	for _, l := range heard.Links {

@@ -13,8 +13,8 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/packet/bgp"
 	"github.com/osrg/gobgp/v4/pkg/server"
 
-	"github.com/weft-sdn/weft/topology"
 	"github.com/weft-sdn/weft/topology/static"
+	"github.com/weft-sdn/weft/topology/topologytest"
 )
 
 // described is three nodes in a row; the first handles PFC and has a host.
@@ -59,8 +59,8 @@ func TestStaticHeard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := topology.Compare(want.Snapshot(), got); !d.IsZero() {
-		t.Errorf("heard and described differ: %+v", d)
+	if d := topologytest.Differences(want.Snapshot(), got); len(d) > 0 || got.Stale != nil {
+		t.Errorf("heard and described differ, stale %+v: %q", got.Stale, d)
 	}
 }
 

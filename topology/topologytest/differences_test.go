@@ -1,82 +1,72 @@
-package topology
+package topologytest
 
 import (
-	"encoding/json"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/topology"
 )
 
-func TestCompare(t *testing.T) {
-	sid := func(last byte, structure uint8) SID {
-		return SID{Address: netip.AddrFrom16([16]byte{0xfc, 15: last}), Behavior: BehaviorEnd,
-			Structure: SIDStructure{LocatorBlock: structure}}
+func TestDifferences(t *testing.T) {
+	sid := func(last byte, structure uint8) topology.SID {
+		return topology.SID{Address: netip.AddrFrom16([16]byte{0xfc, 15: last}),
+			Behavior: topology.BehaviorEnd, Structure: topology.SIDStructure{LocatorBlock: structure}}
 	}
-	base := func() *network {
-		w := figure1()
-		n := *w.nodes["n1"]
-		n.SIDs = []SID{sid(1, 0), sid(2, 32)}
-		w.SetNode(n)
-		w.SetPrefix(Prefix{PrefixKey: PrefixKey{"n1", netip.MustParsePrefix("fd00::/64")}, Metric: 1})
-		return w
-	}
+	n1 := topology.Node{ID: "n1", SIDs: []topology.SID{sid(1, 0), sid(2, 32)}}
+	link := topology.Link{ID: "n1,1~n2,1", Local: "n1", Remote: "n2", LocalID: 1, RemoteID: 1}
+	prefix := topology.Prefix{PrefixKey: topology.PrefixKey{Node: "n1",
+		Prefix: netip.MustParsePrefix("fd00::/64")}, Metric: 1}
 	for _, c := range []struct {
 		name   string
-		change func(*Builder)
-		want   string
+		change func(*topology.Builder)
+		want   []string // how each difference begins
 	}{
-		{"nothing", func(b *Builder) {}, `{}`},
-		{"a replacement by the same", func(b *Builder) {
-			b.SetNode(*b.nodes["n1"])
-			b.SetLink(*b.links.get("n6,1~n4,1"))
-		}, `{}`},
-		{"staleness", func(b *Builder) { b.SetStale(&Staleness{Reason: "lost", Since: time.Unix(1, 0)}) },
-			`{"stale":true}`},
-		{"a node", func(b *Builder) { b.RemoveNode("n3"); b.SetNode(Node{ID: "n7"}) },
-			`{"nodes":{"added":["n7"],"removed":["n3"]}}`},
-		{"a node's name", func(b *Builder) { n := *b.nodes["n2"]; n.Name = "other"; b.SetNode(n) },
-			`{"nodes":{"changed":["n2"]}}`},
-		{"a metric", func(b *Builder) { l := *b.links.get("n6,1~n4,1"); l.IGPMetric = 9; b.SetLink(l) },
-			`{"links":{"changed":["n6,1~n4,1"]}}`},
-		{"a direction of a link", func(b *Builder) {
-			b.RemoveLink("n6,1~n4,1")
-		}, `{"links":{"removed":["n6,1~n4,1"]}}`},
-		{"a prefix", func(b *Builder) {
-			b.SetPrefix(Prefix{PrefixKey: PrefixKey{"n1", netip.MustParsePrefix("fd00::/64")}, Metric: 2})
-			b.SetPrefix(Prefix{PrefixKey: PrefixKey{"n0", netip.MustParsePrefix("fd00::/64")}})
-		},
-			`{"prefixes":{"added":[{"node":"n0","prefix":"fd00::/64"}],"changed":[{"node":"n1","prefix":"fd00::/64"}]}}`},
-		{"SIDs", func(b *Builder) {
-			n := *b.nodes["n1"]
-			n.SIDs = []SID{sid(2, 40), sid(3, 0)}
+		{"the same again", func(b *topology.Builder) { b.SetNode(n1); b.SetLink(link) }, nil},
+		{"staleness", func(b *topology.Builder) {
+			b.SetStale(&topology.Staleness{Reason: "lost", Since: time.Unix(1, 0)})
+		}, nil},
+		{"nodes", func(b *topology.Builder) {
+			b.RemoveNode("n2")
+			b.SetNode(topology.Node{ID: "n3"})
+		}, []string{"node n2 is missing", "node n3 should be missing"}},
+		{"a name", func(b *topology.Builder) { b.SetNode(topology.Node{ID: "n2", Name: "other"}) },
+			[]string{"node n2 is {ID:n2 Name:other"}},
+		{"a SID", func(b *topology.Builder) {
+			n := n1
+			n.SIDs = []topology.SID{sid(1, 0), sid(2, 40)}
 			b.SetNode(n)
-		},
-			`{"nodes":{"changed":["n1"]},"sids":{"added":[{"node":"n1","address":"fc00::3","behavior":1}],` +
-				`"removed":[{"node":"n1","address":"fc00::1","behavior":1}],"changed":[{"node":"n1","address":"fc00::2","behavior":1}]}}`},
-		{"an adjacency SID", func(b *Builder) {
-			l := *b.links.get("n6,1~n4,1")
-			l.EndX = []EndX{{SID: SID{Address: netip.MustParseAddr("fc00::9"), Behavior: BehaviorEndX}}}
+		}, []string{"node n1 is {"}},
+		{"an adjacency SID", func(b *topology.Builder) {
+			l := link
+			l.EndX = []topology.EndX{{SID: sid(9, 0)}}
 			b.SetLink(l)
-		},
-			`{"links":{"changed":["n6,1~n4,1"]},"sids":{"added":[{"node":"n6","link":"n6,1~n4,1","address":"fc00::9","behavior":5}]}}`},
+		}, []string{"link n1,1~n2,1 is {"}},
+		{"a link", func(b *topology.Builder) { b.RemoveLink(link.ID) },
+			[]string{"link n1,1~n2,1 is missing"}},
+		{"prefixes", func(b *topology.Builder) {
+			p := prefix
+			p.Metric = 2
+			b.SetPrefix(p)
+			p.Node = "n0"
+			b.SetPrefix(p)
+		}, []string{"prefix fd00::/64 of n1 is {", "prefix fd00::/64 of n0 should be missing"}},
 	} {
-		from := base().Build()
-		b := from.Builder()
+		b := topology.NewBuilder()
+		b.SetNode(n1)
+		b.SetNode(topology.Node{ID: "n2"})
+		b.SetLink(link)
+		b.SetPrefix(prefix)
+		from := b.Build()
 		c.change(b)
 		to := b.Build()
-		d := Compare(from, to)
-		got, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != c.want {
-			t.Errorf("%s: diff is\n%s, want\n%s", c.name, got, c.want)
-		}
-		if d.IsZero() != (c.want == `{}`) {
-			t.Errorf("%s: IsZero is %v", c.name, d.IsZero())
+		if got := Differences(from, to); !slices.EqualFunc(got, c.want, strings.HasPrefix) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 		if to.Version != from.Version+1 {
-			t.Errorf("%s: version is %d", c.name, to.Version)
+			t.Errorf("%s: version is %d after %d", c.name, to.Version, from.Version)
 		}
 	}
 }

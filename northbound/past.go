@@ -3,7 +3,6 @@ package northbound
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,14 +24,15 @@ func (s *Server) registerPast() {
 }
 
 func (s *Server) getPast(ctx context.Context, in *struct {
-	At   string `query:"at" maxLength:"35" doc:"The moment, as in RFC 3339. Default: now."`
-	From string `query:"from" maxLength:"35" doc:"Changes from this moment on. Default: no changes."`
+	At   string `query:"at" maxLength:"40" doc:"The moment: a time (RFC 3339), or how long ago, such as 15m. Default: now."`
+	From string `query:"from" maxLength:"40" doc:"Changes from this moment on, such as 1h. Default: no changes."`
 }) (*struct{ Body api.Past }, error) {
-	at, err := momentOf("at", in.At, s.cfg.Now())
+	now := s.cfg.Now()
+	at, err := moment("at", in.At, now, now)
 	if err != nil {
 		return nil, err
 	}
-	from, err := momentOf("from", in.From, at.Add(1))
+	from, err := moment("from", in.From, at.Add(1), now)
 	if err != nil {
 		return nil, err
 	}
@@ -40,16 +40,5 @@ func (s *Server) getPast(ctx context.Context, in *struct {
 	sees := func(kind, id string) bool {
 		return by.Sight() == nil || (kind == "multicast-group" || kind == "job") && by.Owns(id)
 	}
-	return &struct{ Body api.Past }{s.cfg.Causes.Past(from, at, sees)}, nil
-}
-
-func momentOf(name, text string, or time.Time) (time.Time, error) {
-	if text == "" {
-		return or.UTC(), nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, badQuery(name, text, "a time as in RFC 3339, such as 2026-03-01T12:00:00Z")
-	}
-	return t.UTC(), nil
+	return &struct{ Body api.Past }{s.cfg.Causes.Past(from.UTC(), at.UTC(), sees)}, nil
 }

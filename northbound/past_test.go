@@ -48,9 +48,16 @@ func TestPast(t *testing.T) {
 	if !down || len(v.Changes) == 0 {
 		t.Error(w.Body)
 	}
-	if w = do(s, "GET", "/v1/past?at=yesterday", ""); w.Code != 422 ||
-		!strings.Contains(w.Body.String(), "yesterday") {
-		t.Errorf("%d %s", w.Code, w.Body)
+	for _, at := range []string{"yesterday", "2100-01-01T00:00:00Z"} {
+		if w = do(s, "GET", "/v1/past?at="+at, ""); w.Code != 422 ||
+			!strings.Contains(w.Body.String(), at) {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	var ago api.Past
+	if w = do(s, "GET", "/v1/past?from=1h", ""); json.Unmarshal(w.Body.Bytes(), &ago) != nil ||
+		len(ago.Changes) != len(v.Changes) {
+		t.Errorf("an hour ago: %d %s", w.Code, w.Body)
 	}
 }
 

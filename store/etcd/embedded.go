@@ -6,15 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
-	"path/filepath"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.etcd.io/etcd/server/v3/storage/wal"
-	"go.uber.org/zap"
 )
 
 // Config is where and how an etcd in the process keeps its data.
@@ -57,7 +53,7 @@ const (
 	maxOctets  = 8 << 20
 	maxRequest = 10 << 20
 	// retention is how many revisions a watch may be behind.
-	retention = "10000"
+	retention = 10_000
 	// catchUp is the number of log entries in memory for a member that lags; a member further behind
 	// gets a snapshot. An entry may carry hundreds of records, and etcd's default is 5000 entries.
 	catchUp = 200
@@ -174,25 +170,24 @@ func (c *Config) serve(ctx context.Context, log *core) (*server, error) {
 	if err := c.fits(has); err != nil {
 		return nil, err
 	}
-	conf := c.embedded(log)
+	conf := c.member(log)
 	if c.Peers != nil {
 		if has == nil {
 			if has, err = initial(conf); err != nil {
 				return nil, err
 			}
 		}
-		if conf.ClusterState, err = c.Peers.join(ctx, has); err != nil {
+		if conf.NewCluster, err = c.Peers.join(ctx, has); err != nil {
 			return nil, err
 		}
-		if conf.ClusterState == embed.ClusterStateFlagExisting {
+		if !conf.NewCluster {
 			has = nil // it gets what the others have
 		}
 	}
-	e, err := embed.StartEtcd(conf)
+	s, err := c.startMember(conf, log)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{Etcd: e, log: log}
 	if err := c.await(ctx, s, has); err != nil {
 		s.close()
 		return nil, err
@@ -231,19 +226,6 @@ func (c *Config) explain(err error, log *core) error {
 	return err
 }
 
-// server is an etcd within the process, and its log.
-type server struct {
-	*embed.Etcd
-	log *core
-	// settled: the comparison at the start found no difference between members (compare).
-	settled bool
-}
-
-func (s *server) close() {
-	s.log.closed.Store(true)
-	s.Etcd.Close()
-}
-
 // await waits until a server is ready. A server without peers is ready in less than a second, and
 // await ignores ctx: a server that is closed too early may wait for itself for ever. A server with
 // peers waits for the other members, logs what is wrong with them, and stops when it may not take
@@ -258,7 +240,7 @@ func (c *Config) await(ctx context.Context, s *server, has *content) error {
 		select {
 		case <-s.Server.ReadyNotify():
 			return ctx.Err()
-		case err := <-s.Err():
+		case err := <-s.failed:
 			return err
 		case <-s.Server.StopNotify():
 			return errors.New("etcd stopped while it started")
@@ -278,25 +260,4 @@ func (c *Config) await(ctx context.Context, s *server, has *content) error {
 			look.Reset(waiting)
 		}
 	}
-}
-
-// embedded returns the configuration of a server of one member without listeners.
-func (c *Config) embedded(log *core) *embed.Config {
-	e := embed.NewConfig()
-	e.Dir = filepath.Join(c.Dir, "etcd")
-	e.Name = "weft"
-	self := url.URL{Scheme: "http", Host: alone}
-	e.ListenClientUrls, e.AdvertiseClientUrls, e.ListenPeerUrls = nil, nil, nil
-	e.AdvertisePeerUrls = []url.URL{self}
-	e.InitialCluster = e.Name + "=" + self.String()
-	e.AutoCompactionMode, e.AutoCompactionRetention = embed.CompactorModeRevision, retention
-	e.QuotaBackendBytes, e.MaxTxnOps, e.MaxRequestBytes = quota, maxOps, maxRequest
-	e.SnapshotCatchUpEntries = catchUp
-	e.WarningApplyDuration = time.Second
-	e.UnsafeNoFsync = c.NoSync
-	if c.Peers != nil {
-		c.Peers.configure(e)
-	}
-	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
-	return e
 }

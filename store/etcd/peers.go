@@ -22,7 +22,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/config"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
 	"go.uber.org/zap"
 
@@ -122,58 +122,50 @@ func (p *Peers) info() transport.TLSInfo {
 	return info
 }
 
+// listen returns where the member listens for the others.
+func (p *Peers) listen() url.URL { return p.url(cmp.Or(p.Listen, p.Members[p.Name])) }
+
 // configure has a server be the member.
-func (p *Peers) configure(e *embed.Config) {
-	self := p.url(p.Members[p.Name])
-	e.Name, e.AdvertisePeerUrls, e.ListenPeerUrls = p.Name, []url.URL{self}, []url.URL{self}
-	if p.Listen != "" {
-		e.ListenPeerUrls = []url.URL{p.url(p.Listen)}
+func (p *Peers) configure(s *config.ServerConfig) {
+	s.Name, s.InitialPeerURLsMap = p.Name, make(types.URLsMap)
+	for name, address := range p.Members {
+		s.InitialPeerURLsMap[name] = types.URLs{p.url(address)}
 	}
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(p.Members)) {
-		u := p.url(p.Members[name])
-		all = append(all, name+"="+u.String())
-	}
-	e.InitialCluster = strings.Join(all, ",")
-	e.PeerTLSInfo = p.info()
-	election := cmp.Or(p.Election, defaultElection)
-	e.ElectionMs, e.TickMs = uint(election.Milliseconds()),
-		uint((election / heartbeats).Milliseconds())
+	s.PeerURLs, s.PeerTLSInfo = s.InitialPeerURLsMap[p.Name], p.info()
+	s.TickMs = uint((cmp.Or(p.Election, defaultElection) / heartbeats).Milliseconds())
 	// Nothing listens for clients. A published client address tells the other members that this member
 	// took part before.
-	e.AdvertiseClientUrls = []url.URL{self}
+	s.ClientURLs = s.PeerURLs
 }
 
 // initial returns the cluster and member ids that a member's directory has on its first start.
-func initial(e *embed.Config) (*content, error) {
-	urls, err := types.NewURLsMap(e.InitialCluster)
+func initial(s *config.ServerConfig) (*content, error) {
+	all, err := membership.NewClusterFromURLsMap(zap.NewNop(), s.InitialClusterToken,
+		s.InitialPeerURLsMap)
 	if err != nil {
 		return nil, err
 	}
-	all, err := membership.NewClusterFromURLsMap(zap.NewNop(), e.InitialClusterToken, urls)
-	if err != nil {
-		return nil, err
-	}
-	return &content{cluster: uint64(all.ID()), member: uint64(all.MemberByName(e.Name).ID),
+	return &content{cluster: uint64(all.ID()), member: uint64(all.MemberByName(s.Name).ID),
 		empty: true, fresh: true}, nil
 }
 
-// join reports how a member starts: for the first time together with the others, in place of a
-// member with lost data, or with its own data, which must match the expectation of the others.
-func (p *Peers) join(ctx context.Context, has *content) (state string, err error) {
+// join reports whether a member starts for the first time together with the others, or with its own
+// data, which must match the expectation of the others; otherwise it takes the place of a member
+// with lost data.
+func (p *Peers) join(ctx context.Context, has *content) (own bool, err error) {
 	if len(p.Members) == 1 {
-		return embed.ClusterStateFlagNew, nil
+		return true, nil
 	}
 	answers := p.askAll(ctx)
 	if has.empty {
 		for i := range answers {
 			if m := answers[i].member(p.Members[p.Name]); m.ID != 0 && m.Name == "" {
-				return embed.ClusterStateFlagExisting, nil // it takes the place of one
+				return false, nil // it takes the place of one
 			}
 		}
 	}
 	if err := p.judge(has, answers); err != nil {
-		return "", err
+		return false, err
 	}
 	// Any member that knows nothing of this member's start lost its data. A quorum with that member
 	// would let fewer than half of the members with the data decide on the data.
@@ -181,17 +173,17 @@ func (p *Peers) join(ctx context.Context, has *content) (state string, err error
 	for i := range answers {
 		switch m := answers[i].member(p.Members[p.Name]); {
 		case m.Started:
-			return embed.ClusterStateFlagNew, nil
+			return true, nil
 		case m.ID == has.member && has.started():
 			unknown = answers[i].name
 		}
 	}
 	if unknown != "" {
-		return "", fmt.Errorf("%w: %s at %s began anew, from an empty directory or a backup that was "+
+		return false, fmt.Errorf("%w: %s at %s began anew, from an empty directory or a backup that was "+
 			"restored twice: end it, start this one, and have %s replaced (\"weft replace controller %s\")",
 			ErrForeign, unknown, p.Members[unknown], unknown, unknown)
 	}
-	return embed.ClusterStateFlagNew, nil
+	return true, nil
 }
 
 // judge returns why a member may not take part with the members that have answered. A member that

@@ -72,12 +72,12 @@ func restore(c *Config, backup string) (sum string, err error) {
 		return "", err
 	}
 	log := newCore(c.Log)
-	e := c.embedded(log)
+	s := c.member(log)
 	err = snapshot.NewV3(zap.New(log)).Restore(snapshot.RestoreConfig{
-		SnapshotPath: backup, Name: e.Name, OutputDataDir: data,
-		PeerURLs: []string{e.AdvertisePeerUrls[0].String()},
+		SnapshotPath: backup, Name: s.Name, OutputDataDir: data,
+		PeerURLs: []string{s.PeerURLs[0].String()},
 		// etcd derives the numbers of the cluster and its members from the token.
-		InitialCluster: e.InitialCluster, InitialClusterToken: "backup-" + sum,
+		InitialCluster: s.InitialPeerURLsMap.String(), InitialClusterToken: "backup-" + sum,
 		RevisionBump: revisionBump, MarkCompacted: true,
 	})
 	if err != nil {

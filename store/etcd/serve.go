@@ -282,7 +282,7 @@ func (s *served) run(c *Config) (err error) {
 			}
 			continue
 		case <-s.stopping:
-		case err = <-server.Err():
+		case err = <-server.failed:
 			err = c.explain(err, log)
 		case <-server.Server.StopNotify():
 			err = c.explain(errors.New("etcd stopped"), log)

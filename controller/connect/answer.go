@@ -71,7 +71,7 @@ func (s *session) answer(psn uint32) cm.REP {
 // offer is what the source may write to: the memory that every receiver has.
 func (s *session) offer() cm.Offer {
 	latest, _, _ := s.Now()
-	o := cm.Offer{MTU: s.MTU(nil, nil), BaseVA: s.Spec.BaseVA, Epoch: latest.Epoch}
+	o := cm.Offer{MTU: s.MTU(), BaseVA: s.Spec.BaseVA, Epoch: latest.Epoch}
 	first := true
 	for _, a := range slices.SortedFunc(maps.Keys(s.Receivers), netip.Addr.Compare) {
 		if c, has := s.cm.Conn(s.Receivers[a].Conn); has {
@@ -151,7 +151,7 @@ func (s *session) request(to netip.Addr) {
 	r := cm.REQ{CAGUID: ^guid(spec.ProxyAddress), QPN: spec.DesignatedQPN,
 		StartingPSN: spec.InitialPSN, RemoteTimeout: rdmacm.ResponseExponent,
 		LocalTimeout: rdmacm.ResponseExponent, RetryCount: 7, RNRRetryCount: 7,
-		PKey: packet.DefaultPKey, PathMTU: s.MTU(s.FillWith(spec, s.Evicted, to, false)),
+		PKey: packet.DefaultPKey, PathMTU: s.Admit(&rdmacm.Conn{Peer: to}).MTU,
 		MaxCMRetries: 15, LocalLID: cm.NoLID, RemoteLID: cm.NoLID, LocalGID: spec.ProxyAddress,
 		RemoteGID: to, HopLimit: 64, ACKTimeout: 18}
 	private := cm.IP{SrcPort: spec.Connect.Port, Src: spec.ProxyAddress, Dst: to}.Append(nil)

@@ -3,7 +3,6 @@ package connect
 import (
 	"crypto/subtle"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -100,7 +99,7 @@ func (s *session) event(e *rdmacm.Event) (moved bool) {
 	case rdmacm.Requested:
 		return s.requested(c)
 	case rdmacm.Responded:
-		if why := s.mayReceive(c); why != "" {
+		if why := s.mayReceive(c, s.Admit(c)); why != "" {
 			s.refuse(c, cm.REJ{Reason: cm.ConsumerReject}, why)
 			return false
 		}
@@ -174,7 +173,8 @@ func (s *session) requested(c *rdmacm.Conn) (moved bool) {
 			spec.Connect.Port+1))
 		return false
 	}
-	most := s.MTU(s.FillWith(spec, s.Evicted, c.Peer, isSource))
+	tree := s.Admit(c)
+	most := tree.MTU
 	if n := c.MTU.Octets(); n == 0 || n > most.Octets() {
 		by := "spec.connect.mtu"
 		if most.Octets() < int(spec.Connect.MTU) {
@@ -189,7 +189,7 @@ func (s *session) requested(c *rdmacm.Conn) (moved bool) {
 	if isSource {
 		may = s.maySend
 	}
-	if why := may(c); why != "" {
+	if why := may(c, tree); why != "" {
 		s.refuse(c, cm.REJ{Reason: cm.ConsumerReject}, why)
 		return false
 	}
@@ -211,12 +211,12 @@ func (s *session) requested(c *rdmacm.Conn) (moved bool) {
 }
 
 // maySend returns why an application may not be the source, "" where it may.
-func (s *session) maySend(c *rdmacm.Conn) string {
+func (s *session) maySend(c *rdmacm.Conn, tree member.Admission) string {
 	old, has := s.cm.Conn(s.Source)
 	_, receives := s.Receivers[c.Peer]
 	switch {
-	case s.taken(c) != "":
-		return s.taken(c)
+	case tree.Taken:
+		return taken(c)
 	case s.Spec.Connect.Source != api.SourceAny:
 		if c.Peer != s.Spec.Source.Address {
 			return fmt.Sprintf("%v is not the address of the source of the spec", c.Peer)
@@ -228,12 +228,14 @@ func (s *session) maySend(c *rdmacm.Conn) string {
 		return fmt.Sprintf("%v is a receiver", c.Peer)
 	case s.mayConnect(c) != "":
 		return s.mayConnect(c)
+	case tree.Host == "":
+		return foreign(c)
 	}
-	return s.foreign(c.Peer)
+	return ""
 }
 
 // mayReceive returns why an application may not be a receiver, "" where it may.
-func (s *session) mayReceive(c *rdmacm.Conn) string {
+func (s *session) mayReceive(c *rdmacm.Conn, tree member.Admission) string {
 	named := s.Spec.HasReceiver(c.Peer)
 	if !named && !s.Spec.Connect.Admits(c.Peer) {
 		return fmt.Sprintf("%v is not the address of a receiver of the spec", c.Peer)
@@ -241,11 +243,11 @@ func (s *session) mayReceive(c *rdmacm.Conn) string {
 	if source, ok := s.cm.Conn(s.Source); ok && source.Peer == c.Peer {
 		return fmt.Sprintf("%v is the source", c.Peer)
 	}
-	if why := s.foreign(c.Peer); !named && why != "" {
-		return why
+	if !named && tree.Host == "" {
+		return foreign(c)
 	}
-	if why := s.taken(c); why != "" {
-		return why
+	if tree.Taken {
+		return taken(c)
 	}
 	return s.mayConnect(c)
 }
@@ -263,22 +265,14 @@ func (s *session) mayConnect(c *rdmacm.Conn) string {
 	return ""
 }
 
-// foreign returns why a host that the spec does not name may not be part of a group: it is another
-// project's.
-func (s *session) foreign(a netip.Addr) string {
-	if s.groups.HostOf(s.Name, a) == "" {
-		return fmt.Sprintf("%v is not assigned to the project of the group", a)
-	}
-	return ""
+// foreign refuses a host of another project that the spec does not name.
+func foreign(c *rdmacm.Conn) string {
+	return fmt.Sprintf("%v is not assigned to the project of the group", c.Peer)
 }
 
-// taken returns why the queue pair of an application may not be part of a group: it is another
-// group's.
-func (s *session) taken(c *rdmacm.Conn) string {
-	if s.Taken(api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}) {
-		return fmt.Sprintf("queue pair %d belongs to another group", c.PeerQPN)
-	}
-	return ""
+// taken refuses a queue pair of another group.
+func taken(c *rdmacm.Conn) string {
+	return fmt.Sprintf("queue pair %d belongs to another group", c.PeerQPN)
 }
 
 // join takes a receiver in. It reports whether the tree follows.

@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/controller/multicast/member"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
 	"github.com/weft-sdn/weft/controller/plan"
+	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/packet"
 	"github.com/weft-sdn/weft/packet/cm"
 	"github.com/weft-sdn/weft/southbound/entry"
@@ -72,21 +73,25 @@ func (t grown) Now() (latest, installed *tree.Placement, settled bool) {
 }
 
 // MTU implements member.Tree.
-func (t grown) MTU(spec *api.MulticastGroupSpec, without map[netip.Addr]bool) cm.MTU {
-	p := t.g.latest()
-	if spec != nil {
-		with, err := tree.Place(t.f.env.Net, tree.Request{Name: t.g.name, Group: t.g.index, Spec: spec,
-			Without: without, Previous: p, Epoch: 1})
-		if err == nil { // otherwise no tree reaches all of them
-			p = with
-		}
-	}
-	return t.f.groupMTU(t.g, p)
-}
+func (t grown) MTU() cm.MTU { return t.f.groupMTU(t.g, t.g.latest()) }
 
-// Taken implements member.Tree.
-func (t grown) Taken(p api.QueuePair) bool {
-	return slices.ContainsFunc(t.f.pairs[p], func(o *group) bool { return o != t.g })
+// Admit implements member.Tree.
+func (t grown) Admit(c *rdmacm.Conn) (a member.Admission) {
+	a.Host = t.f.HostOf(t.g.name, c.Peer)
+	a.Taken = slices.ContainsFunc(t.f.pairs[api.QueuePair{Address: c.Peer, QPN: c.PeerQPN}],
+		func(o *group) bool { return o != t.g })
+	if c.Active {
+		return a
+	}
+	spec := &t.g.item.Spec
+	spec, without := t.g.FillWith(spec, t.g.evicted, c.Peer, member.RoleOf(spec, c) == api.RoleSource)
+	p, err := tree.Place(t.f.env.Net, tree.Request{Name: t.g.name, Group: t.g.index, Spec: spec,
+		Without: without, Previous: t.g.latest(), Epoch: 1})
+	if err != nil { // no tree reaches all of them
+		p = t.g.latest()
+	}
+	a.MTU = t.f.groupMTU(t.g, p)
+	return a
 }
 
 // Where implements member.Tree.

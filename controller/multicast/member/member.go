@@ -55,16 +55,27 @@ type Tree interface {
 	// Now returns the tree that was decided on last, and the tree that was complete last; either may
 	// be nil. settled: all switches of the tree have it, and nothing is under way.
 	Now() (latest, installed *tree.Placement, settled bool)
-	// MTU returns the code of the largest path MTU for a spec in which the hosts without have no
-	// place; a spec of nil stands for the present tree. 0: the ports do not even carry 256 octets.
-	MTU(spec *api.MulticastGroupSpec, without map[netip.Addr]bool) cm.MTU
-	// Taken reports whether a queue pair is another group's.
-	Taken(p api.QueuePair) bool
+	// MTU returns the code of the largest path MTU of the present tree. 0: the ports do not even carry
+	// 256 octets.
+	MTU() cm.MTU
+	// Admit returns the facts that decide whether the host of a connection may be part of the group.
+	Admit(c *rdmacm.Conn) Admission
 	// Where finds the present PSN and MSN of the group, at once for a group that has not begun. idle:
 	// all receivers have acknowledged all packets of the source.
 	Where(with func(psn, msn uint32, idle bool))
 	// StartOver takes that another host becomes the source: the group has not begun.
 	StartOver()
+}
+
+// Admission has the facts that decide whether a host may be part of a group.
+type Admission struct {
+	// MTU is the code of the largest path MTU of the tree with the host; 0: the ports do not even
+	// carry 256 octets. A host that the controller has connected to took the MTU of that request: 0.
+	MTU cm.MTU
+	// Host is the name of the host; "": there is none, or the project of the group may not use it.
+	Host string
+	// Taken: the queue pair is another group's.
+	Taken bool
 }
 
 // Hosts are the connections of a group, and what follows from them.

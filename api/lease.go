@@ -36,6 +36,25 @@ type PathLease struct {
 // Intent implements [Intended].
 func (r PathLease) Intent() (version uint64, spec any) { return r.Version, r.Spec }
 
+// Alone returns the links that a lease has for itself, each once: the links of its present and
+// former paths while an exclusive lease holds paths, and none otherwise.
+func (r *PathLease) Alone() (links []Part) {
+	if r.Spec.Sharing != LeaseExclusive ||
+		r.Status.Phase != LeaseActive && r.Status.Phase != LeaseMoving {
+		return nil
+	}
+	seen := make(map[topology.LinkID]bool)
+	for _, p := range slices.Concat(r.Status.Paths, r.Status.Former) {
+		for _, id := range p.Links {
+			if !seen[id] {
+				seen[id] = true
+				links = append(links, Part{Kind: PartLink, Name: string(id)})
+			}
+		}
+	}
+	return links
+}
+
 // PathLeaseSpec defines the wanted paths and the duration of the lease. A lease keeps its granted
 // paths when the spec changes: fields other than job, duration and heartbeat keep their values from
 // the grant.

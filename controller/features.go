@@ -53,23 +53,14 @@ func (c *Core) compose() (err error) {
 	c.jobs = job.New(&c.env)
 	c.jobs.MakeGroups(jobGroups{c})
 	c.leases = leases.New(&c.env)
-	c.leases.Project, c.projects.Leased = c.projects.Of, c.leases.Held
-	c.leases.Terms = func(name string) leases.Terms {
-		p := c.projects.Of(name)
-		if p == "" {
-			return leases.Terms{}
-		}
-		s, links := c.projects.LeaseTerms(p, name)
-		return leases.Terms{Project: p, Exclusive: s.ExclusiveLeases, Priority: s.LeasePriority,
-			Longest: s.Quotas.LongestLease(), Links: links}
-	}
+	c.leases.Project, c.leases.Terms = c.projects.Of, c.projects.LeaseTerms
+	c.leases.Running, c.projects.Leased = c.jobs.Running, c.leases.Held
 	c.maintenances = maintenance.New(&c.env)
 	c.maintenances.Jobs = c.jobs
 	c.jobs.Others = func(t *job.Task, f *ready.Fabric) []ready.Other {
 		return append(c.leases.Blocking(t.Name, f),
 			c.maintenances.Blocking(t.Name, t.Version, t.Ends)...)
 	}
-	c.leases.Running = c.runningJobs
 	c.silences = silence.New(&c.env)
 	c.told = notification.New(&c.env)
 	c.features = []feature.Feature{c.ports, c.underlay, c.multicast, connections, c.pfc,
@@ -143,14 +134,9 @@ func (c *Core) Leases() resource.Resources[api.PathLeaseSpec, api.PathLease] {
 	return c.leases.Leases()
 }
 
-// MoveLease notes that the client of a lease uses its new paths. The error is an *api.Error.
-func (c *Core) MoveLease(name string, pre resource.Precondition) error {
-	return c.leases.Moved(name, pre)
-}
-
-// Leases returns the leases of paths.
-func (c *Controller) Leases() kind.Handle[api.PathLeaseSpec, api.PathLease] {
-	return kind.Of[api.PathLeaseSpec, api.PathLease](c.Kinds())
+// AskLease carries out a question that changes a lease. The error is an *api.Error.
+func (c *Core) AskLease(name string, question any, pre resource.Precondition) error {
+	return c.leases.Ask(name, question, pre)
 }
 
 // Maintenances returns the maintenances.

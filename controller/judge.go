@@ -6,7 +6,6 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/job/ready"
-	"github.com/weft-sdn/weft/controller/leases"
 )
 
 // known asks for what is known of jobs, read anew. Jobs that are gone are left out.
@@ -63,21 +62,6 @@ func (c *Controller) readiness(
 	return r, nil
 }
 
-// runningJobs returns the running jobs, with what was read of the fabric for each.
-func (c *Core) runningJobs() (out []leases.Job) {
-	for _, t := range c.jobs.Tasks() {
-		if !t.Running || t.Demand == nil {
-			continue
-		}
-		j := leases.Job{Name: t.Name, Pairs: len(t.Demand.Pairs)}
-		if r := c.env.Fabric.Jobs[&t.Demand.Need]; r != nil {
-			j.Fabric = &r.Fabric
-		}
-		out = append(out, j)
-	}
-	return out
-}
-
 // readRunning implements prepare of [more]: an exclusive lease, and one that may take links from
 // others, leaves running jobs the paths that they have now.
 func readRunning(ctx context.Context, c *Controller, spec any) error {
@@ -87,8 +71,8 @@ func readRunning(ctx context.Context, c *Controller, spec any) error {
 	}
 	var names []string
 	if err := c.read(ctx, func(core *Core) {
-		for _, j := range core.runningJobs() {
-			names = append(names, j.Name)
+		for _, j := range core.jobs.Running() {
+			names = append(names, j.Job)
 		}
 	}); err != nil || len(names) == 0 {
 		return err

@@ -31,7 +31,8 @@ var kinds = []offered{
 	offer(networks.Kind, (*Core).Networks, nil),
 	offer(project.Kind, (*Core).Projects, nil),
 	offer(job.Kind, (*Core).Jobs, &more[api.Job]{asks: askJob}),
-	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{asks: askLease, prepare: readRunning}),
+	offer(leases.Kind, (*Core).Leases, &more[api.PathLease]{prepare: readRunning,
+		asks: changes((*Core).Leases, (*Core).AskLease)}),
 	offer(maintenance.Kind, (*Core).Maintenances, &more[api.Maintenance]{prepare: lookAhead}),
 	offer(silence.Kind, (*Core).Silences, nil),
 	offer(notification.Kind, (*Core).Notifications, &more[api.Notification]{asks: askNotification}),
@@ -107,39 +108,32 @@ func askJob(
 	case api.ReadRacks:
 		return c.racks(ctx, name)
 	case api.RenewJob:
-		var j api.Job
-		err := c.write(ctx, pre, func(core *Core) (err error) {
-			if err = core.jobs.Renew(name, pre); err == nil {
-				j, err = core.Jobs().Get(name)
-			}
-			return err
-		})
-		return j, err
+		return changes((*Core).Jobs, (*Core).renewJob)(ctx, c, name, question, pre)
 	}
 	return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
 }
 
-// askLease answers the questions about a lease.
-func askLease(
-	ctx context.Context, c *Controller, name string, question any, pre resource.Precondition,
-) (any, error) {
-	var act func(*Core) error
-	switch question.(type) {
-	case api.RenewLease:
-		act = func(core *Core) error { return core.leases.Renew(name, pre) }
-	case api.MoveLease:
-		act = func(core *Core) error { return core.MoveLease(name, pre) }
-	default:
-		return nil, fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
+func (c *Core) renewJob(name string, _ any, pre resource.Precondition) error {
+	return c.jobs.Renew(name, pre)
+}
+
+// changes returns the asks of [more] for questions that change a resource: do carries out the
+// question, and the answer is the resource after the change.
+func changes[S any, R api.Intended](of func(*Core) resource.Resources[S, R],
+	do func(core *Core, name string, question any, pre resource.Precondition) error,
+) func(context.Context, *Controller, string, any, resource.Precondition) (any, error) {
+	return func(
+		ctx context.Context, c *Controller, name string, question any, pre resource.Precondition,
+	) (any, error) {
+		var r R
+		err := c.write(ctx, pre, func(core *Core) (err error) {
+			if err = do(core, name, question, pre); err == nil {
+				r, err = of(core).Get(name)
+			}
+			return err
+		})
+		return r, err
 	}
-	var l api.PathLease
-	err := c.write(ctx, pre, func(core *Core) (err error) {
-		if err = act(core); err == nil {
-			l, err = core.Leases().Get(name)
-		}
-		return err
-	})
-	return l, err
 }
 
 // orphans implements kind.Handle. With a trial in the precondition a deletion changes a copy of the

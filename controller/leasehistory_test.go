@@ -440,7 +440,7 @@ func (h *leaseHistory) step() {
 		h.request()
 	case x < 6:
 		l, _ := h.core.Leases().Get(name)
-		if err := h.core.leases.Renew(name, resource.Precondition{}); err != nil {
+		if err := h.core.leases.Ask(name, api.RenewLease{}, resource.Precondition{}); err != nil {
 			h.fail("%s: %v", name, err)
 		}
 		if l.Spec.Heartbeat > 0 {
@@ -453,7 +453,7 @@ func (h *leaseHistory) step() {
 		delete(h.ends, name)
 	case x < 8:
 		l, _ := h.core.Leases().Get(name)
-		err := h.core.leases.Moved(name, resource.Precondition{})
+		err := h.core.leases.Ask(name, api.MoveLease{}, resource.Precondition{})
 		if moves := l.Status.Phase == api.LeaseMoving; moves != (err == nil) {
 			h.fail("%s is %s; moved: %v", name, l.Status.Phase, err)
 		}

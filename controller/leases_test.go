@@ -260,7 +260,8 @@ func TestEndedLeases(t *testing.T) {
 	}
 	phase(10*time.Second-1, api.LeaseActive)
 	phase(10*time.Second, api.LeaseEnded)
-	if err := c.leases.Renew("l", resource.Precondition{}); !errors.Is(err, api.ErrConflict) {
+	if err := c.leases.Ask("l", api.RenewLease{},
+		resource.Precondition{}); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("renewing a lease that has ended: %v", err)
 	}
 	if err := putLease(c, "l", s, resource.Precondition{}); err != nil {
@@ -328,7 +329,7 @@ func TestLeasesFollow(t *testing.T) {
 	}
 	is(api.LeaseActive)
 	c.SetFabric(view(14, lost...))
-	if err := c.leases.Renew("m", resource.Precondition{}); err != nil {
+	if err := c.leases.Ask("m", api.RenewLease{}, resource.Precondition{}); err != nil {
 		t.Error(err)
 	}
 	is(api.LeaseBroken)

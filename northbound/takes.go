@@ -27,7 +27,7 @@ func (s *Server) takesFromJobs(ctx context.Context, view any, t *resource.Trial)
 		}
 		return nil
 	}
-	if l, ok := view.(api.PathLease); ok && l.Spec.Sharing == api.LeaseExclusive {
+	if l, ok := view.(api.PathLease); ok && len(l.Alone()) > 0 {
 		return s.takesByLease(ctx, &l, t)
 	}
 	parts := leaving(view, t.Takes)
@@ -54,19 +54,10 @@ func (s *Server) takesByLease(ctx context.Context, l *api.PathLease, t *resource
 	if err != nil {
 		return err
 	}
-	blocked := causes.Blocked(l, of)
-	if len(blocked) == 0 {
-		return nil
-	}
-	before := make(map[string]bool)
-	leases := kindOf[api.PathLeaseSpec, api.PathLease](s)
-	if was, err := leases.Get(ctx, l.Name); err == nil {
-		for _, j := range causes.Blocked(&was, of) {
-			before[j.Name] = true
-		}
-	}
-	for _, j := range blocked {
-		if before[j.Name] {
+	was, _ := kindOf[api.PathLeaseSpec, api.PathLease](s).Get(ctx, l.Name) // nothing: it blocked none
+	before := causes.Blocked(&was, of)
+	for _, j := range causes.Blocked(l, of) {
+		if slices.ContainsFunc(before, func(b api.JobDependent) bool { return b.Name == j.Name }) {
 			continue
 		}
 		project := ""

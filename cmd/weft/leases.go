@@ -12,12 +12,8 @@ func leaseTable(w io.Writer, leases []api.PathLease) error {
 	g := newGrid("NAME", "PHASE", "PAIRS", "PATHS", "DISJOINT", "SHARING", "BANDWIDTH", "JOB", "ENDS")
 	for i := range leases {
 		l := &leases[i]
-		end := ""
-		if !l.Status.Ends.IsZero() {
-			end = clockTime(l.Status.Ends)
-		}
 		g.row(l.Name, l.Status.Phase, len(l.Spec.Pairs), len(l.Status.Paths), l.Spec.Disjointness,
-			l.Spec.Sharing, l.Spec.Bandwidth, l.Spec.Job, end)
+			l.Spec.Sharing, l.Spec.Bandwidth, l.Spec.Job, clockTime(l.Status.Ends))
 	}
 	return g.writeTo(w)
 }
@@ -44,15 +40,8 @@ func leaseDetail(w io.Writer, l *api.PathLease) error {
 		g := newGrid("FROM", "TO", "PLANE", "PORT", "EV", "DESTINATION", "SEGMENT", "BY")
 		for i := range of.paths {
 			p := &of.paths[i]
-			destination, segment := "", ""
-			if a := p.EV.Packet.Destination; a.IsValid() {
-				destination = a.String()
-			}
-			if a := p.EV.Packet.Segment; a.IsValid() {
-				segment = a.String()
-			}
-			g.row(p.From, p.To, p.Plane, p.EV.Port, p.EV.Value, destination, segment,
-				strings.Join(p.Nodes, " "))
+			g.row(p.From, p.To, p.Plane, p.EV.Port, p.EV.Value, addressText(p.EV.Packet.Destination),
+				addressText(p.EV.Packet.Segment), strings.Join(p.Nodes, " "))
 		}
 		if err := g.writeTo(w); err != nil {
 			return err

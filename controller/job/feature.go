@@ -208,6 +208,21 @@ func (f *Feature) Concerns() (out []ready.Concern) {
 	return out
 }
 
+// Running returns the running jobs, with the fabric as last read for each.
+func (f *Feature) Running() (out []ready.Running) {
+	for _, t := range f.Tasks() {
+		if !t.Running || t.Demand == nil {
+			continue
+		}
+		j := ready.Running{Job: t.Name, Pairs: len(t.Demand.Pairs)}
+		if r := f.env.Fabric.Jobs[&t.Demand.Need]; r != nil {
+			j.Fabric = &r.Fabric
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
 // Wants returns what the jobs whose readiness matters want of the MRC fabric.
 func (f *Feature) Wants() (out []fabricview.Job) {
 	for _, j := range f.All.All() {

@@ -57,28 +57,17 @@ type Feature struct {
 	removed []string
 
 	// Terms returns the bounds of a lease's project; nil: none.
-	Terms func(name string) Terms
+	Terms func(name string) lease.Terms
 	// Project returns the project of a resource by its name; nil: all are of one.
 	Project func(name string) string
 	// Running returns the running jobs; nil: there are none.
-	Running func() []Job
+	Running func() []ready.Running
 	running []*running
 }
 
-// Terms has the bounds of a lease's project.
-type Terms struct {
-	Project   string // "": there is none, and the rest does not count
-	Exclusive bool
-	Priority  int
-	Longest   time.Duration
-	// Links is the number of links that the lease may hold, beside the project's other leases; nil:
-	// any number.
-	Links *int
-}
-
-func (f *Feature) terms(name string) Terms {
+func (f *Feature) terms(name string) lease.Terms {
 	if f.Terms == nil {
-		return Terms{}
+		return lease.Terms{}
 	}
 	return f.Terms(name)
 }

@@ -3,12 +3,14 @@ package leases
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/job/lease"
+	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -37,7 +39,8 @@ func (f *Feature) decide(old, j *item, pre resource.Precondition) error {
 	}
 	err := spec.Validate(func(name string) bool { return f.nics[name] })
 	if err == nil && (old == nil || old.Decided.Has == nil || !old.Spec.Equal(spec)) {
-		err = terms.check(spec)
+		_, has := f.Held(j.Name)
+		err = check(&terms, spec, has)
 	}
 	if err != nil {
 		return err
@@ -94,8 +97,9 @@ func (f *Feature) amend(old, j *item) error {
 	return nil
 }
 
-// check returns an error if a lease exceeds its project's bounds.
-func (t *Terms) check(s *api.PathLeaseSpec) error {
+// check returns an error if a lease exceeds its project's bounds. has is the bandwidth in bit/s
+// that the lease holds already.
+func check(t *lease.Terms, s *api.PathLeaseSpec, has uint64) error {
 	if t.Project == "" {
 		return nil
 	}
@@ -115,6 +119,15 @@ func (t *Terms) check(s *api.PathLeaseSpec) error {
 			Value: s.Duration.String(), Want: fmt.Sprintf("at most %v, quotas.leaseDuration of project %s",
 				t.Longest, t.Project)})
 	}
+	wants := s.Reserves()
+	if most := t.Bandwidth; most != nil && wants > has &&
+		(t.Others > *most || wants > *most-t.Others) {
+		limit := int64(min(*most, math.MaxInt64))
+		found = append(found, api.FieldError{Field: "spec.bandwidth", Code: api.CodeLimit,
+			Value: fmt.Sprintf("%d bit/s on all paths together", wants), Want: fmt.Sprintf(
+				"at most what is left of the %d bit/s of leases of project %s, whose other leases have %d",
+				*most, t.Project, t.Others), Limit: &limit})
+	}
 	if t.Links != nil && *t.Links <= 0 {
 		found = append(found, api.FieldError{Field: "name", Code: api.CodeLimit, Value: "one more lease",
 			Want: fmt.Sprintf("none: project %s holds as many links as quotas.leaseLinks has", t.Project)})
@@ -123,7 +136,7 @@ func (t *Terms) check(s *api.PathLeaseSpec) error {
 }
 
 // refusal returns why a lease was not granted, as the client may know it.
-func refusal(s *api.PathLeaseSpec, t *Terms, err error, pre resource.Precondition) error {
+func refusal(s *api.PathLeaseSpec, t *lease.Terms, err error, pre resource.Precondition) error {
 	var r *lease.Refusal
 	if !errors.As(err, &r) {
 		return err
@@ -189,25 +202,25 @@ func (f *Feature) gone(j *item, _ resource.Precondition) error {
 	return nil
 }
 
-// Renew notes that the client of a lease is alive.
-func (f *Feature) Renew(name string, pre resource.Precondition) error {
-	return f.act(name, pre, func() error { return f.ledger.Renew(f.env.Wall(), name, 0) })
-}
-
-// Moved notes that the client of a lease uses the new paths: the former ones are free.
-func (f *Feature) Moved(name string, pre resource.Precondition) error {
-	return f.act(name, pre, func() error {
-		if l, _ := f.ledger.Lease(name); l.Phase != lease.Moving {
-			return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf(
-				"lease %q does not move: want one whose phase is %s", name, api.LeaseMoving)}
+// Ask carries out a client's question about a lease that has not ended: [api.RenewLease] says that
+// the client is alive, [api.MoveLease] that the client uses the new paths, which frees the former.
+func (f *Feature) Ask(name string, question any, pre resource.Precondition) error {
+	var do func() error
+	switch question.(type) {
+	case api.RenewLease:
+		do = func() error { return f.ledger.Renew(f.env.Wall(), name, 0) }
+	case api.MoveLease:
+		do = func() error {
+			if l, _ := f.ledger.Lease(name); l.Phase != lease.Moving {
+				return &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf(
+					"lease %q does not move: want one whose phase is %s", name, api.LeaseMoving)}
+			}
+			f.env.Event(api.EventLeaseChanged, name, "moved", nil)
+			return f.ledger.Moved(name)
 		}
-		f.env.Event(api.EventLeaseChanged, name, "moved", nil)
-		return f.ledger.Moved(name)
-	})
-}
-
-// act has something done with a lease that has not ended.
-func (f *Feature) act(name string, pre resource.Precondition, do func() error) error {
+	default:
+		return fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
+	}
 	if _, err := f.All.CheckDelete(name, pre); err != nil {
 		return err
 	}

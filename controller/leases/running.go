@@ -8,14 +8,6 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Job is a running job.
-type Job struct {
-	Name  string
-	Pairs int // of racks
-	// Fabric has the known state of the job's dependencies; nil: unknown.
-	Fabric *ready.Fabric
-}
-
 // running is a running job, and which paths its racks have. It does not change.
 type running struct {
 	name  string
@@ -39,9 +31,9 @@ type (
 )
 
 // newRunning returns a running job whose fabric is known.
-func newRunning(j *Job) *running {
+func newRunning(j *ready.Running) *running {
 	f := j.Fabric
-	r := &running{name: j.Name, of: f, pairs: j.Pairs, paths: f.Paths, from: make(map[hop][]edge),
+	r := &running{name: j.Job, of: f, pairs: j.Pairs, paths: f.Paths, from: make(map[hop][]edge),
 		links: make(map[topology.LinkID]bool)}
 	for i := range f.Links {
 		if l := &f.Links[i]; l.Use.State != ready.Bad {
@@ -100,7 +92,7 @@ func (f *Feature) findRunning() {
 			return
 		}
 		i := slices.IndexFunc(f.running, func(r *running) bool {
-			return r.name == j.Name && r.of == j.Fabric && r.pairs == j.Pairs
+			return r.name == j.Job && r.of == j.Fabric && r.pairs == j.Pairs
 		})
 		if i >= 0 {
 			now = append(now, f.running[i])

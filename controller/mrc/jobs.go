@@ -533,6 +533,21 @@ func (c *Core) unleasable() string {
 	return ""
 }
 
+// downNow returns the denied links, and the links of dead ports of hosts. The ports of a host that
+// is not connected are not known to be dead.
+func (c *Core) downNow() map[topology.LinkID]bool {
+	down := c.state.Links().Denied()
+	for _, p := range c.state.Peers() {
+		h := c.state.HostAt(p.Peer)
+		for i := range h.At {
+			if h.At[i] != "" && !p.Ports.Has(i+1) {
+				down[hostPortID(h.Name, uint8(i+1))] = true
+			}
+		}
+	}
+	return down
+}
+
 // leases returns the links and the paths for leases.
 func (c *Core) leases(from viewSource) *lease.Network {
 	v := &c.viewer
@@ -543,20 +558,9 @@ func (c *Core) leases(from viewSource) *lease.Network {
 	if v.links == nil {
 		v.links = sync.OnceValue(func() map[topology.LinkID]lease.Link { return leaseLinks(from) })
 	}
-	down := c.state.Links().Denied()
-	// A host that is not connected is not known to be down: a lease stays where it is.
-	for _, p := range c.state.Peers() {
-		h := c.state.HostAt(p.Peer)
-		for i := range h.At {
-			if h.At[i] != "" && !p.Ports.Has(i+1) {
-				down[hostPortID(h.Name, uint8(i+1))] = true
-			}
-		}
-	}
 	paths, at := v.paths, v.at
-	return &lease.Network{Links: v.links, Down: down, Paths: func(from, to string) []lease.Path {
-		return paths.of(from, to, at[from], at[to])
-	}}
+	return &lease.Network{Links: v.links, Down: c.downNow(),
+		Paths: func(from, to string) []lease.Path { return paths.of(from, to, at[from], at[to]) }}
 }
 
 // leaseLinks returns the links of a fabric, with the capacities that are advertised now.

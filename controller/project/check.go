@@ -2,7 +2,6 @@ package project
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
@@ -30,7 +29,7 @@ func (f *Feature) Check(kind, name string, spec any, pre resource.Precondition) 
 	names := api.Names(spec)
 	var found []api.FieldError
 	var theirs map[string]bool // hosts
-	if (kind == Jobs || kind == Leases) && of != "" {
+	if namesHosts(kind) && of != "" {
 		theirs = make(map[string]bool)
 		for _, h := range f.All.Get(of).Spec.Hosts {
 			theirs[h.Name] = true
@@ -186,18 +185,6 @@ func (f *Feature) quota(of, kind, name string, spec any) error {
 				Want:  fmt.Sprintf("at most %d %s of project %s, which has %d", *q.limit, q.what, of, q.used),
 				Limit: api.Limit(*q.limit),
 			}})
-		}
-	}
-	if s, ok := spec.(api.PathLeaseSpec); ok && p.Quotas.LeaseBandwidth != nil {
-		_, has := f.Leased(name)
-		others := f.count(f.of(of)).LeaseBandwidth - has
-		most, wants := *p.Quotas.LeaseBandwidth, s.Reserves()
-		if wants > has && (others > most || wants > most-others) {
-			limit := int64(min(most, math.MaxInt64))
-			return api.Refuse([]api.FieldError{{Field: "spec.bandwidth", Code: api.CodeLimit,
-				Value: fmt.Sprintf("%d bit/s on all paths together", wants), Want: fmt.Sprintf(
-					"at most what is left of the %d bit/s of leases of project %s, whose other leases have %d",
-					most, of, others), Limit: &limit}})
 		}
 	}
 	if kind != Tenants || p.Bandwidth == 0 {

@@ -7,9 +7,10 @@
 package project
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/plan"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/internal/natural"
@@ -287,16 +289,20 @@ func (f *Feature) view(p *project) api.Project {
 	return v
 }
 
-// LeaseTerms returns the spec of a project, and how many links a lease of it may hold beside the
-// others; nil: any number.
-func (f *Feature) LeaseTerms(name, lease string) (s api.ProjectSpec, links *int) {
-	s = f.All.Get(name).Spec
-	if most := s.Quotas.LeaseLinks; most != nil {
-		used, _ := f.Leased(lease)
-		n := *most - f.count(f.of(name)).LeaseLinks + used
-		links = &n
+// LeaseTerms returns the bounds that the project of a lease sets for the lease.
+func (f *Feature) LeaseTerms(name string) (t lease.Terms) {
+	if t.Project = f.Of(name); t.Project == "" {
+		return t
 	}
-	return s, links
+	s, all := &f.All.Get(t.Project).Spec, f.count(f.of(t.Project))
+	links, bandwidth := f.Leased(name)
+	t.Exclusive, t.Priority, t.Longest = s.ExclusiveLeases, s.LeasePriority, s.Quotas.LongestLease()
+	t.Bandwidth, t.Others = s.Quotas.LeaseBandwidth, all.LeaseBandwidth-bandwidth
+	if most := s.Quotas.LeaseLinks; most != nil {
+		n := *most - all.LeaseLinks + links
+		t.Links = &n
+	}
+	return t
 }
 
 // count is what uses come to, with what their leases hold now.
@@ -339,8 +345,8 @@ func (f *Feature) things(s *api.ProjectSpec, uses []*use) []api.ProjectThing {
 	add := func(t api.ProjectThing, one *api.ProjectSpec) {
 		t.UsedBy = append(t.UsedBy, of[t.Name]...)
 		for _, u := range uses {
-			if u.kind == Jobs || u.kind == Leases {
-				continue // they name hosts alone, and many
+			if namesHosts(u.kind) {
+				continue
 			}
 			if slices.ContainsFunc(u.names,
 				func(n api.Named) bool { has, _ := f.has(one, &n); return n.Kind == t.Kind && has }) {
@@ -381,13 +387,17 @@ func (f *Feature) things(s *api.ProjectSpec, uses []*use) []api.ProjectThing {
 	return out
 }
 
+// namesHosts reports whether the specs of a kind name hosts and nothing else that projects have;
+// they may name many hosts.
+func namesHosts(kind string) bool { return kind == Jobs || kind == Leases }
+
 // usersOfHosts returns the jobs and leases on each host, by its name.
 func usersOfHosts(uses []*use) map[string][]string {
 	out := make(map[string][]string)
 	for _, u := range uses {
 		for i := range u.names {
 			name := u.names[i].Text
-			if by := out[name]; (u.kind == Jobs || u.kind == Leases) && !slices.Contains(by, u.key()) {
+			if by := out[name]; namesHosts(u.kind) && !slices.Contains(by, u.key()) {
 				out[name] = append(by, u.key())
 			}
 		}
@@ -455,24 +465,9 @@ func clone(s api.ProjectSpec) api.ProjectSpec {
 	return s
 }
 
+// equal reports whether two specs have the same fields.
 func equal(a, b *api.ProjectSpec) bool {
-	same := func(x, y *int) bool { return x == y || x != nil && y != nil && *x == *y }
-	bandwidth := func(q *api.ProjectQuotas) uint64 {
-		if q.LeaseBandwidth == nil {
-			return math.MaxUint64
-		}
-		return *q.LeaseBandwidth
-	}
-	p, q := &a.Quotas, &b.Quotas
-	return slices.Equal(a.Members, b.Members) && slices.Equal(a.Hosts, b.Hosts) &&
-		slices.Equal(a.Ports, b.Ports) &&
-		slices.Equal(a.Proxies, b.Proxies) && slices.Equal(a.QPNs, b.QPNs) &&
-		slices.Equal(a.Slices, b.Slices) &&
-		slices.Equal(a.Priorities, b.Priorities) && a.Bandwidth == b.Bandwidth &&
-		a.ExclusiveLeases == b.ExclusiveLeases && a.LeasePriority == b.LeasePriority &&
-		same(p.LeaseLinks, q.LeaseLinks) && bandwidth(p) == bandwidth(q) &&
-		p.LeaseDuration == q.LeaseDuration && a.Isolated == b.Isolated && same(p.Groups, q.Groups) &&
-		same(p.Receivers, q.Receivers) && same(p.Tenants, q.Tenants) && same(p.Policies, q.Policies) &&
-		same(p.Jobs, q.Jobs) && same(p.Ranks, q.Ranks) &&
-		same(p.Leases, q.Leases) && same(p.Requests, q.Requests)
+	x, failedA := json.Marshal(a)
+	y, failedB := json.Marshal(b)
+	return failedA == nil && failedB == nil && bytes.Equal(x, y)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/topology"
 )
 
 // portFindings returns a finding for each port of a switch that does not have its settings.
@@ -78,12 +77,9 @@ func (v *view) intentFindings() (out []finding) {
 // unleased returns the finding for a lease that has lost its paths, or some of them to another
 // lease; false: the lease has its paths, or has ended.
 func (v *view) unleased(l *api.PathLease) (f finding, ok bool) {
-	c := l.Status.Conditions.Find(api.Accepted)
-	if c == nil || c.Status {
-		if c = l.Status.Conditions.Find(api.Ready); c == nil || c.Reason == api.ReasonEnded ||
-			c.Status && c.Reason != api.ReasonPreempted {
-			return f, false
-		}
+	c := l.Status.Conditions.Find(api.Ready)
+	if c == nil || c.Reason == api.ReasonEnded || c.Status && c.Reason != api.ReasonPreempted {
+		return f, false
 	}
 	f.Finding = api.Finding{
 		ID: "lease/" + l.Name, Kind: "lease", Object: "leases/" + l.Name,
@@ -113,22 +109,10 @@ func (v *view) unleased(l *api.PathLease) (f finding, ok bool) {
 // links that the lease has for itself, except the job that the lease is for. of is
 // [Known.Dependents].
 func Blocked(l *api.PathLease, of func(api.Part) []api.JobDependent) []api.JobDependent {
-	phase := l.Status.Phase
-	if of == nil || l.Spec.Sharing != api.LeaseExclusive ||
-		phase != api.LeaseActive && phase != api.LeaseMoving {
+	if of == nil {
 		return nil
 	}
-	seen := make(map[topology.LinkID]bool)
-	var links []api.Part
-	for _, p := range slices.Concat(l.Status.Paths, l.Status.Former) {
-		for _, id := range p.Links {
-			if !seen[id] {
-				seen[id] = true
-				links = append(links, onPart(api.PartLink, string(id))...)
-			}
-		}
-	}
-	return slices.DeleteFunc(dependentsOf(links, of), func(j api.JobDependent) bool {
+	return slices.DeleteFunc(dependentsOf(l.Alone(), of), func(j api.JobDependent) bool {
 		return j.Name == l.Spec.Job
 	})
 }
@@ -139,21 +123,13 @@ func (v *view) blocking(l *api.PathLease) (f finding, ok bool) {
 	if len(jobs) == 0 {
 		return f, false
 	}
-	var names []string
-	for i := range jobs {
-		name := jobs[i].Name
-		if v.Project != nil && v.Project(name) != "" {
-			name += " (project " + v.Project(name) + ")"
-		}
-		names = append(names, name)
-	}
 	f.by, f.jobs = "leases/"+l.Name, causeJobs(jobs)
 	f.Finding = api.Finding{
 		ID: "blocks/" + l.Name, Kind: "lease", Object: f.by, Severity: api.SeverityWarning,
 		Since: l.Status.Granted,
 		What:  fmt.Sprintf("Lease %s blocks %s", l.Name, Count(len(jobs), "job")),
-		Detail: "It has links for itself on which ranks of these jobs depend: " + named(names) +
-			".",
+		Detail: "It has links for itself on which ranks of these jobs depend: " +
+			v.jobNames(jobs) + ".",
 		Means: "The jobs are NO-GO while the lease lasts.",
 		Todo:  "Delete the lease, or take other links for it.",
 	}

@@ -65,6 +65,19 @@ func onPart(kind api.PartKind, name string) []api.Part {
 	return []api.Part{{Kind: kind, Name: name}}
 }
 
+// jobNames names jobs with their projects.
+func (v *view) jobNames(jobs []api.JobDependent) string {
+	var names []string
+	for i := range jobs {
+		name := jobs[i].Name
+		if v.Project != nil && v.Project(name) != "" {
+			name += " (project " + v.Project(name) + ")"
+		}
+		names = append(names, name)
+	}
+	return named(names)
+}
+
 // view is the known state, with indexes that several rules share.
 type view struct {
 	*Known

@@ -66,7 +66,7 @@ func (s *leaseStory) act() {
 		case 3:
 			err = core.Leases().Delete(name, resource.Precondition{})
 		default:
-			err = core.MoveLease(name, resource.Precondition{})
+			err = core.AskLease(name, api.MoveLease{}, resource.Precondition{})
 		}
 		return err
 	})

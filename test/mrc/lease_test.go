@@ -11,9 +11,13 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
+func (f *bed) leases() kind.Handle[api.PathLeaseSpec, api.PathLease] {
+	return kind.Of[api.PathLeaseSpec, api.PathLease](f.controller.Kinds())
+}
+
 func (f *bed) lease(name string) api.PathLease {
 	f.t.Helper()
-	l, err := f.controller.Leases().Get(f.t.Context(), name)
+	l, err := f.leases().Get(f.t.Context(), name)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -28,7 +32,7 @@ func TestLeaseMoves(t *testing.T) {
 		spec := api.PathLeaseSpec{Pairs: []api.LeasePair{{From: "H1", To: "H4"}}, Paths: 2,
 			Disjointness: api.DisjointPlane, Sharing: api.LeaseExclusive,
 			Heartbeat: api.Duration(time.Hour)}
-		l, _, err := f.controller.Leases().Put(t.Context(), "l", spec, resource.Precondition{})
+		l, _, err := f.leases().Put(t.Context(), "l", spec, resource.Precondition{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,12 +81,12 @@ func TestLeaseMoves(t *testing.T) {
 				t.Errorf("%v crosses the link that is lost", p.Links)
 			}
 		}
-		moved, err := kind.Ask[api.PathLease](t.Context(), f.controller.Leases(), "l", api.MoveLease{},
+		moved, err := kind.Ask[api.PathLease](t.Context(), f.leases(), "l", api.MoveLease{},
 			resource.Precondition{})
 		if err != nil || moved.Status.Phase != api.LeaseActive || moved.Status.Former != nil {
 			t.Errorf("when it has moved: %+v, %v", moved.Status, err)
 		}
-		if err := f.controller.Leases().Delete(t.Context(), "l", resource.Precondition{}); err != nil {
+		if err := f.leases().Delete(t.Context(), "l", resource.Precondition{}); err != nil {
 			t.Fatal(err)
 		}
 		f.setLink(name(any(lost.Local)), name(any(lost.Remote)), true)

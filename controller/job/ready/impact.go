@@ -9,6 +9,14 @@ type Concern struct {
 	Need     *Need
 }
 
+// Running is a running job.
+type Running struct {
+	Job   string
+	Pairs int // of racks
+	// Fabric has the known state of the job's dependencies; nil: unknown.
+	Fabric *Fabric
+}
+
 // Impact is the loss to a job without some parts of the fabric, compared with an intact fabric.
 type Impact struct {
 	// Pairs are the pairs of racks that lose paths.

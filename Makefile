@@ -17,30 +17,8 @@ build:
 demo: build
 	bin/weft demo multicast
 
-# Tests in which the race detector finds nothing that it does not find in tests of the packages that use
-# these: of code that starts no goroutine, and of programs that run as processes, built without it. Some of
-# this code may be called by several goroutines, which these tests do not do. A test (test/arch) fails where
-# code of these, or a test of code with locks, starts a goroutine. Those that take longest come first, so that
-# none of them runs alone at the end.
-ALONE = ./test/linear ./test/faults ./test/mrc/flows ./test/kernels ./test/labs ./test/fabric ./test/libraries \
-	./test/slurm ./test/mrc/truth ./api ./api/client ./api/hostapi ./api/hostapi/gen ./clients/scheduler \
-	./clients/scheduler/kubernetes ./clients/scheduler/nccl ./clients/scheduler/topograph ./clients/wireshark \
-	./controller/inventory ./controller/job ./controller/job/layout ./controller/job/lease ./controller/job/ready \
-	./controller/kind ./controller/mrc ./controller/mrc/ev ./controller/mrc/fabric ./controller/mrc/prove \
-	./controller/mrc/selfprobe ./controller/mrc/suspect ./controller/multicast ./controller/neighbor \
-	./controller/orphan ./controller/pfc ./controller/pfc/tunnel ./controller/plan ./controller/plan/node \
-	./controller/reconcile ./controller/resource ./controller/underlay ./dataplane ./dataplane/bitfield \
-	./dataplane/bmv2hash ./dataplane/bmv2json ./dataplane/drop ./dataplane/engine ./dataplane/extern ./dataplane/ir \
-	./dataplane/live/interfaces ./dataplane/live/metrics ./dataplane/queue ./dataplane/replay ./dataplane/setup \
-	./dataplane/stf ./dataplane/stf/p4testgen ./dataplane/table ./dataplane/translated ./dataplane/translated/gen \
-	./host/cm ./host/internal/queue ./host/mrc ./host/nic ./host/nscc ./host/rc ./host/selfprobe ./host/spray \
-	./host/verbs ./internal/damping ./internal/heap ./internal/hostlist ./internal/natural ./internal/pcap \
-	./internal/printable ./internal/rdmacm ./internal/retry ./internal/ring ./internal/sonicdb ./internal/strictyaml \
-	./internal/virtual ./internal/wholefile ./lab/export ./internal/maxmin ./p4 ./p4/wire ./packet ./packet/cm \
-	./southbound/entry ./southbound/sonic/sonictest ./southbound/target ./southbound/target/frr \
-	./southbound/target/sonic ./test/arch ./test/deploy ./test/interop ./test/interop/others ./test/libmrc \
-	./test/mutate ./test/packages ./test/pfc ./test/seeds ./test/upgrade ./topology ./topology/bgpls/wire \
-	./topology/static ./web
+# Tests in which the race detector finds nothing that it does not find elsewhere: test/alone has the rule.
+ALONE = $$(bin/tools/alone)
 
 # Builds tools that are Go programs into bin/tools: those of test/tools, a module of its own, and others
 # that it pins, so that go.mod has nothing of what they depend on.
@@ -48,14 +26,14 @@ TOOLS = $(GO) -C test/tools build -o ../../bin/tools/
 GOTESTSUM = bin/tools/gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --raw-command -- \
 	$(GO) test -json
 
-# Everything that must hold before a change lands; also what CI runs. With the race detector tests are
-# the short ones: what takes long is many cases on one goroutine, which run without it. What is whole when
-# it is short has run then, and does not again. Vet is done by lint, last: whoever comes first wants to see
-# tests pass. Of fuzz targets it runs what is in their corpora: the same in every run. Garbage is collected
-# less often than by default, which takes a tenth of the time, and memory that nobody misses.
+# Everything that must hold before a change lands; also what CI runs. The race detector runs tests with
+# -short, because long tests are many cases on one goroutine. Tests that do less with -short run once more
+# without it. Lint comes last, with vet: a newcomer wants to see tests pass. Fuzz targets run their corpora.
+# GOGC saves a tenth of the time.
 test: export GOGC = 400
 test:
 	@$(TOOLS) ./whole gotest.tools/gotestsum
+	@$(GO) build -o bin/tools/ ./test/alone
 	@echo "make test, 1 of 4: with the race detector"
 	@$(GOTESTSUM) -race -short -vet=off -timeout=30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
 	@echo "make test, 2 of 4: what starts no goroutine, and programs as processes"

@@ -15,6 +15,9 @@ import (
 
 const module = "github.com/weft-sdn/weft/"
 
+// root is the folder of the repository.
+const root = "../.."
+
 // allowed lists our folders that a folder may import (docs/architecture.md): "*" stands for any
 // top-level folder but cmd and test, and for the parts in open. A folder below the top with its own
 // line is a part of its parent: only folders that list the part may import the part.

@@ -105,7 +105,9 @@ const (
 	perLoss = 4.605170185988091     // ln (LossBad / LossGood)
 	perPass = 0.0009904953467533396 // ln ((1 - LossGood) / (1 - LossBad))
 	// maxMarked is the share of probes with congestion marks above which losses are congestion.
-	maxMarked = 0.3
+	maxMarked = 0.05
+	// amongMarks is how many times as many probes must then be missed in a row.
+	amongMarks = 3
 	// clearPasses is the probes that must pass in a row before a verdict ends, and clearFactor the
 	// expected losses among them at the loss named.
 	clearPasses = 512
@@ -121,6 +123,7 @@ type hostEvidence struct {
 	name    string
 	version hostapi.Version
 	round   time.Duration // in which every target is probed once
+	report  time.Duration // between reports
 	stale   time.Duration // after which what it said of a target is too old
 	targets []*targetEvidence
 	seats   map[uint8]*seatEvidence
@@ -147,8 +150,16 @@ type targetEvidence struct {
 	heard time.Duration
 	dead  bool
 	since time.Duration // of the misses
+	held  heldCount
 	// Since the test of the last link of the climb was at 0: own probes, and those lost to the leaf.
 	sent, lost, lostBelow uint64
+}
+
+// heldCount is the last report of a target, which counts with the next one: queues that mark
+// packets then may have lost these already, and lost probes are reported later than marked ones.
+type heldCount struct {
+	passed, lost  uint64
+	marked, after bool // among many congestion marks; after a report that was
 }
 
 // test is Page's test of a sequence of probes.
@@ -253,7 +264,8 @@ func (j *Judge) SetPlan(now time.Duration, f *fabric.Fabric, p *Plan,
 // before stays.
 func newHostEvidence(name string, m *hostapi.SelfProbes, targets []Target,
 	before *hostEvidence) *hostEvidence {
-	h := &hostEvidence{name: name, version: m.Version, seats: make(map[uint8]*seatEvidence),
+	h := &hostEvidence{name: name, version: m.Version, report: m.Report,
+		seats: make(map[uint8]*seatEvidence),
 		round: min(settleAtMost, m.Interval*time.Duration(len(targets)))}
 	h.stale = staleReports * (m.Report + m.Interval*time.Duration(len(targets)) + m.Timeout)
 	for _, t := range targets {
@@ -295,7 +307,7 @@ func (j *Judge) forget(place int32) {
 	if l := j.links[place]; l != nil {
 		l.test, l.bad = test{proven: l.test.proven}, 0
 		for _, t := range l.targets {
-			t.sent, t.lost, t.lostBelow = 0, 0, 0
+			t.sent, t.lost, t.lostBelow, t.held = 0, 0, 0, heldCount{}
 		}
 	}
 }
@@ -339,14 +351,25 @@ func (j *Judge) count(t *targetEvidence, n *hostapi.SelfProbeCount) {
 		}
 		return
 	}
-	if t.dead, t.since = n.Misses >= deadAfter, j.now-n.Missing; t.dead {
-		t.test(j).passes = 0
+	was := t.held
+	t.held = heldCount{passed, lost, float64(marked) > maxMarked*float64(passed), was.marked}
+	misses := uint32(deadAfter)
+	if was.marked || t.held.marked {
+		misses *= amongMarks
 	}
-	if lost > 0 && float64(marked) > maxMarked*float64(passed) {
+	if t.dead, t.since = n.Misses >= misses, j.now-n.Missing; t.dead {
+		t.test(j).passes = 0
+		if t.toLeaf() {
+			j.hotLeaves[t.seat.leaf] = true
+		} else {
+			j.hot[t.climb[len(t.climb)-1]] = true
+		}
+	}
+	if passed, lost = was.passed, was.lost; lost > 0 && (was.marked || was.after || t.held.marked) {
 		return
 	}
 	if t.toLeaf() {
-		if lost > 0 || t.dead {
+		if lost > 0 {
 			j.hotLeaves[t.seat.leaf] = true
 		}
 		t.seat.test.add(j.now, passed, lost)
@@ -358,7 +381,7 @@ func (j *Judge) count(t *targetEvidence, n *hostapi.SelfProbeCount) {
 		return
 	}
 	l := j.links[t.climb[len(t.climb)-1]]
-	if lost > 0 || t.dead {
+	if lost > 0 {
 		j.hot[l.place] = true
 	}
 	if !l.test.proven && passed == 0 || !l.open {

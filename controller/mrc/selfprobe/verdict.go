@@ -76,16 +76,19 @@ func (j *Judge) Next(at time.Duration) time.Duration {
 }
 
 // settles returns when the evidence about a bad link is complete: the other links of a switch have
-// been probed as often, and a link that loses all is known from one that loses some.
+// been probed as often, and a link that loses all is known from one that loses some, which waits
+// for a report of every host.
 func (l *linkEvidence) settles() time.Duration {
-	round := time.Duration(0)
+	wait := time.Duration(0)
 	for _, t := range l.targets {
-		round = max(round, t.seat.host.round)
+		h := t.seat.host
+		if w := h.round; l.kind == Grey {
+			wait = max(wait, (deadAfter+1)*w+h.report)
+		} else {
+			wait = max(wait, w)
+		}
 	}
-	if l.kind == Grey {
-		round *= deadAfter + 1
-	}
-	return l.bad + round
+	return l.bad + wait
 }
 
 // settles is the same for the cable of a host.
@@ -93,7 +96,7 @@ func (s *seatEvidence) settles() time.Duration {
 	if s.target.dead {
 		return s.bad + s.host.round
 	}
-	return s.bad + (deadAfter+1)*s.host.round
+	return s.bad + (deadAfter+1)*s.host.round + s.host.report
 }
 
 // named reports whether a verdict of its kind, or worse, covers a bad link.

@@ -42,8 +42,10 @@ type thin struct {
 	loss map[wire]float64
 	// marked is the share of probes that come back with a congestion mark.
 	marked float64
-	probes uint64
-	named  []named
+	// tallied has hosts count probes many at a time; see tally.
+	tallied bool
+	probes  uint64
+	named   []named
 	// tap is called for each wire that a probe enters, and delay is how much later a host hears of
 	// what the controller says.
 	tap   func(wire)
@@ -67,6 +69,8 @@ type host struct {
 	waiting []func()      // frames that came meanwhile
 	alarm   time.Duration // when it is called; 0: never
 	plan    *hostapi.SelfProbes
+	tally   *tally // nil: packet by packet
+	streams int    // so far
 
 	address netip.Addr
 	device  *device.Device // nil: what it is told goes nowhere
@@ -80,6 +84,19 @@ var compiled = new(p4rt.Cache)
 func newThin(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 	edit func(*inventory.MRC)) *thin {
 	t.Helper()
+	n := newTallied(t, seed, c, rate, edit)
+	n.tallied = false
+	for _, h := range n.world.Network.Hosts {
+		n.hosts[h.Name].follow(n.hosts[h.Name].plan)
+	}
+	n.run(30 * time.Millisecond)
+	return n
+}
+
+// newTallied is newThin with hosts that tally their probes.
+func newTallied(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
+	edit func(*inventory.MRC)) *thin {
+	t.Helper()
 	c.Rate, c.Delay = 10e9, time.Microsecond
 	world, err := lab.NewWorld(lab.Clos(c), lab.Options{Seed: seed, Cache: compiled})
 	if err != nil {
@@ -88,7 +105,7 @@ func newThin(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 	n := &thin{t: t, rng: rand.New(rand.NewPCG(seed, 54)), world: world,
 		learn: topology.NewBuilder(), names: make(map[topology.NodeID]string),
 		hosts: make(map[string]*host), next: make(map[topology.NodeID]map[uint16]topology.NodeID),
-		loss: make(map[wire]float64)}
+		loss: make(map[wire]float64), tallied: true}
 	inv := world.Network.Inventory(nil)
 	inv.MRC = inventory.DefaultMRC(ev.ModeF3216.String())
 	inv.MRC.Probes.Self = rate
@@ -137,6 +154,7 @@ func newThin(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 
 func (n *thin) hello(name string, instance uint64) {
 	h := n.hosts[name]
+	h.streams++
 	n.do(func() {
 		ports := hostapi.PortMask(0)
 		for i := range h.leaves {
@@ -174,10 +192,7 @@ func (n *thin) do(f func()) {
 		}
 		for _, p := range r.SelfProbes {
 			n.After(n.latency()+n.delay[p.Host], func() {
-				h := n.hosts[p.Host]
-				h.plan = p.Plan
-				h.Set(h.now(), p.Plan)
-				h.wake()
+				n.hosts[p.Host].follow(p.Plan)
 			})
 		}
 		for _, e := range r.Events {
@@ -209,6 +224,8 @@ func objectOf(s *api.Suspect) string {
 		return fmt.Sprintf("cable %s/%d", s.Host, s.HostPort)
 	case s.Node != "":
 		return "switch " + s.NodeName
+	case strings.Contains(s.FromName, "-T1-"): // the direction down, when it is known
+		return "link " + s.ToName + "-" + s.FromName
 	default:
 		return "link " + s.FromName + "-" + s.ToName
 	}
@@ -224,6 +241,17 @@ func (n *thin) run(d time.Duration) {
 		}
 		return max(at, now+time.Microsecond), ok
 	}, nil)
+}
+
+// follow has a host probe by a plan.
+func (h *host) follow(p *hostapi.SelfProbes) {
+	if h.plan = p; h.net.tallied {
+		h.tallyBy(p)
+		return
+	}
+	h.tally = nil
+	h.Set(h.now(), p)
+	h.wake()
 }
 
 // now is what the host takes the time to be.
@@ -245,13 +273,7 @@ func (h *host) wake() {
 		n.After(took, func() { h.receive(func() { h.Received(id, marked) }) })
 	}
 	if c := h.Report(now); c != nil {
-		n.After(n.latency(), func() {
-			n.do(func() {
-				if err := n.core.SelfProbeCounts(h.name, c); err != nil {
-					n.t.Error(err)
-				}
-			})
-		})
+		h.say(c)
 	}
 	at, ok := h.Next()
 	if !ok {
@@ -267,6 +289,21 @@ func (h *host) wake() {
 			h.alarm = 0
 			h.wake()
 		}
+	})
+}
+
+// say sends counts to the controller.
+func (h *host) say(c *hostapi.SelfProbeCounts) {
+	stream := h.streams
+	h.net.After(h.net.latency(), func() {
+		if stream != h.streams {
+			return // it was under way when the agent ended
+		}
+		h.net.do(func() {
+			if err := h.net.core.SelfProbeCounts(h.name, c); err != nil {
+				h.net.t.Error(err)
+			}
+		})
 	})
 }
 
@@ -304,45 +341,49 @@ func (h *host) step(d time.Duration) {
 	h.wake()
 }
 
-// carry walks the uSIDs of a probe, and returns its round trip; lost: a wire lost the probe.
+// carry takes a probe along its trip, and returns its round trip; lost: a wire lost the probe.
 func (n *thin) carry(h *host, to *hostapi.EV) (took time.Duration, lost bool) {
-	at := h.leaves[to.Port-1]
-	crosses := func(from, to string) bool {
+	for _, w := range n.trip(h, to) {
 		took += 5*time.Microsecond + time.Duration(n.rng.Int64N(int64(10*time.Microsecond)))
 		if n.tap != nil {
-			n.tap(wire{from, to})
+			n.tap(w)
 		}
-		p := n.loss[wire{from, to}]
-		return p < 1 && (p == 0 || n.rng.Float64() >= p)
+		if p := n.loss[w]; p >= 1 || p > 0 && n.rng.Float64() < p {
+			return took, true
+		}
 	}
-	if !crosses(h.name, n.names[at]) {
-		return 0, true
-	}
+	return took, false
+}
+
+// trip returns the wires that a probe crosses, by its uSIDs.
+func (n *thin) trip(h *host, to *hostapi.EV) []wire {
+	at := h.leaves[to.Port-1]
+	out := append(make([]wire, 0, 8), wire{h.name, n.names[at]})
 	for i := 4; i < 16; i += 2 { // F3216: 16 bits each, behind a block of 32
 		usid := binary.BigEndian.Uint16(to.Value[i:])
 		if usid == ev.TableUSID { // back to the host
-			return took, !crosses(n.names[at], h.name)
+			return append(out, wire{n.names[at], h.name})
 		}
 		next, ok := n.next[at][usid]
 		if !ok {
 			n.t.Fatalf("host %s probes %v: %s has no uSID %#x", h.name, to, n.names[at], usid)
 		}
-		if !crosses(n.names[at], n.names[next]) {
-			return 0, true
-		}
+		out = append(out, wire{n.names[at], n.names[next]})
 		at = next
 	}
 	n.t.Fatalf("host %s probes %v, which leads nowhere", h.name, to)
-	return 0, true
+	return nil
 }
 
 // lose has wires lose a share of what they carry: those from the first to the second, and back.
 func (n *thin) lose(a, b string, there, back float64) {
+	n.tallyAll()
 	n.loss[wire{a, b}], n.loss[wire{b, a}] = there, back
 }
 
 // around has all wires of a switch lose a share.
 func (n *thin) around(sw string, share float64) {
+	n.tallyAll()
 	for _, w := range n.world.Wires() {
 		if w.From == sw || w.To == sw {
 			n.loss[wire{w.From, w.To}] = share
@@ -390,9 +431,6 @@ func newProber(n *thin) *selfprobe.Prober { return selfprobe.New(n.rng.Uint64())
 func (n *thin) resend(h *host) {
 	h.alarm = 0
 	if h.plan != nil {
-		n.After(n.latency(), func() {
-			h.Set(h.now(), h.plan)
-			h.wake()
-		})
+		n.After(n.latency(), func() { h.follow(h.plan) })
 	}
 }

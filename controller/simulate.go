@@ -2,9 +2,11 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/hostapi"
@@ -13,23 +15,39 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/flows"
 )
 
+// longestSimulation bounds the time of a simulation, with the time until others have ended.
+const longestSimulation = 10 * time.Second
+
 // simulate returns what the jobs that have not ended get of the MRC fabric now, and after some
 // events, as if packets were fluids. Nothing changes by it. One simulation runs at a time. Errors
 // for clients are *api.Error.
 func (c *Controller) simulate(
 	ctx context.Context, spec api.SimulationSpec,
 ) (out api.Simulation, err error) {
+	within, stop := context.WithTimeout(ctx, longestSimulation)
+	defer stop()
+	late := func(code api.Code, message string) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return &api.Error{Code: code, Message: message}
+	}
 	select {
 	case c.simulating <- struct{}{}:
 		defer func() { <-c.simulating }()
-	case <-ctx.Done():
-		return out, ctx.Err()
+	case <-within.Done():
+		return out, late(api.CodeUnavailable, fmt.Sprintf("other simulations took %v: one runs at a "+
+			"time, ask again later", longestSimulation))
 	}
 	var run func(context.Context, api.SimulationSpec) (api.Simulation, error)
-	if err := c.read(ctx, func(core *Core) { run = core.Simulation() }); err != nil {
+	if err := c.read(within, func(core *Core) { run = core.Simulation() }); err != nil {
 		return out, err
 	}
-	return run(ctx, spec)
+	if out, err = run(within, spec); err != nil && within.Err() != nil {
+		return out, late(api.CodeLimit, fmt.Sprintf("the simulation takes longer than %v: less are "+
+			"fewer events, and in jobs[].data fewer communicators with data", longestSimulation))
+	}
+	return out, err
 }
 
 // Simulation returns a function that answers what the jobs of now get of the fabric of now, and
@@ -79,9 +97,12 @@ func simulated(
 		out.Jobs = append(out.Jobs, x)
 	}
 	apart = append(apart, slices.Sorted(maps.Keys(before.Ports))...)
-	model, err := network.Compile(jobs, apart...)
-	if err != nil {
-		return out, &api.Error{Code: api.CodeInvalid, Message: err.Error()}
+	model, err := network.Compile(ctx, jobs, apart...)
+	switch {
+	case errors.Is(err, flows.ErrTooLarge):
+		return out, &api.Error{Code: api.CodeLimit, Message: err.Error()}
+	case err != nil:
+		return out, err
 	}
 	found, err := model.Compare(ctx, before, after)
 	if err != nil {
@@ -174,7 +195,7 @@ func patternOf(
 				}
 			}
 		}
-		j.Groups = append(j.Groups, flows.Group{Name: g.Name, Ranks: g.Ranks,
+		j.Groups = append(j.Groups, flows.Group{Ranks: g.Ranks,
 			Collective: flows.ByPattern(g.Pattern), Octets: int(octets)})
 	}
 	return j, ""

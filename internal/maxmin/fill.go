@@ -1,5 +1,7 @@
 package maxmin
 
+import "context"
+
 // A Parted demand is a number of equal flows, each of which sends over several paths at once. The
 // rates of the paths grow in proportion to the shares; a full path stops, and the others go on.
 type Parted struct {
@@ -12,8 +14,12 @@ type Parted struct {
 // A Path is links that a share of a flow crosses.
 type Path struct {
 	Share float64 // above 0; of the sum over the paths
-	Uses  []Use
+	Uses  []Use   // not changed: paths may share them
+	Ends  [2]Use  // the path's own; Part 0: none
 }
+
+// All returns all links of the path.
+func (p *Path) All() [2][]Use { return [2][]Use{p.Uses, p.Ends[:]} }
 
 // A Use is a link, and the part of the path's rate that crosses the link: less than 1 where a class
 // of links stands for each of them.
@@ -36,8 +42,9 @@ const full = 1e-9
 // and ends when no path remains: progressive filling for flows that spread over their paths as long
 // as they find room (D. Bertsekas and R. Gallager, Data Networks, section 6.5.2, for one path a
 // flow). Unlike [Rates], Fill never takes capacity back from a path, so that a flow with many paths
-// may keep a part of a link that another flow depends on. A demand without paths has rate 0.
-func Fill(capacities []float64, demands []Parted) Filled {
+// may keep a part of a link that another flow depends on. A demand without paths has rate 0. Fill
+// returns early with the error of a ctx that has ended.
+func Fill(ctx context.Context, capacities []float64, demands []Parted) (Filled, error) {
 	out := Filled{Rates: make([]float64, len(demands)), Loads: make([]float64, len(capacities)),
 		Bound: make([]int32, len(demands))}
 	growth := make([]float64, len(capacities))
@@ -57,6 +64,9 @@ func Fill(capacities []float64, demands []Parted) Filled {
 		}
 	}
 	for len(live) > 0 {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
 		clear(growth)
 		for _, i := range live {
 			d := &demands[i]
@@ -65,8 +75,10 @@ func Fill(capacities []float64, demands []Parted) Filled {
 					continue
 				}
 				each := d.Flows * d.Paths[w].Share / shares[i]
-				for _, u := range d.Paths[w].Uses {
-					growth[u.Link] += each * u.Part
+				for _, uses := range d.Paths[w].All() {
+					for _, u := range uses {
+						growth[u.Link] += each * u.Part
+					}
 				}
 			}
 		}
@@ -95,9 +107,11 @@ func Fill(capacities []float64, demands []Parted) Filled {
 			out.Rates[i] += step
 			shares[i] = 0
 			for w := range d.Paths {
-				for _, u := range d.Paths[w].Uses {
-					if open[i][w] && closed[u.Link] {
-						open[i][w], out.Bound[i] = false, u.Link
+				for _, uses := range d.Paths[w].All() {
+					for _, u := range uses {
+						if open[i][w] && u.Part > 0 && closed[u.Link] {
+							open[i][w], out.Bound[i] = false, u.Link
+						}
 					}
 				}
 				if open[i][w] {
@@ -111,5 +125,5 @@ func Fill(capacities []float64, demands []Parted) Filled {
 		}
 		live = left
 	}
-	return out
+	return out, nil
 }

@@ -40,7 +40,7 @@ func TestFillIsFair(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := maxmin.Fill(capacities, parted)
+		got := fill(t, capacities, parted)
 		sum, best := 0.0, 0.0
 		for i, p := range parted {
 			sum, best = sum+got.Rates[i]*p.Flows, best+want[i]*p.Flows
@@ -80,7 +80,7 @@ func TestFillBounds(t *testing.T) {
 		}
 		return w
 	}
-	got := maxmin.Fill([]float64{10, 4}, []maxmin.Parted{
+	got := fill(t, []float64{10, 4}, []maxmin.Parted{
 		{Flows: 1, Most: 2, Paths: []maxmin.Path{path(0)}},
 		{Flows: 2, Paths: []maxmin.Path{path(0), path(1)}},
 		{Flows: 1}})
@@ -90,8 +90,17 @@ func TestFillBounds(t *testing.T) {
 	}
 	// A class of two links, each of which carries half.
 	half := maxmin.Path{Share: 1, Uses: []maxmin.Use{{Link: 0, Part: 0.5}}}
-	if got := maxmin.Fill([]float64{10}, []maxmin.Parted{{Flows: 4, Paths: []maxmin.Path{half}}}); got.
+	if got := fill(t, []float64{10}, []maxmin.Parted{{Flows: 4, Paths: []maxmin.Path{half}}}); got.
 		Rates[0] != 5 {
 		t.Errorf("four flows over two links of 10 get %v each, want 5", got.Rates[0])
 	}
+}
+
+func fill(t *testing.T, capacities []float64, demands []maxmin.Parted) maxmin.Filled {
+	t.Helper()
+	got, err := maxmin.Fill(t.Context(), capacities, demands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }

@@ -67,6 +67,8 @@ type fluid struct {
 	nodes   map[string]topology.NodeID // by name of the switch
 	ports   map[[2]string]int          // by host and switch, from 1
 	restore time.Duration              // until what came back is used again
+	jobs    []flows.Job
+	links   map[int]float64 // that lead away from hosts, by tier
 }
 
 // completeFlows makes the fabric and the jobs of model flows.
@@ -110,26 +112,47 @@ func (s *Scenario) completeFlows(c checks) error {
 	for _, h := range hosts {
 		f.network.Hosts[h.Name] = flows.Host{At: h.At, Rate: rate[h.Name], Delay: delay[h.Name]}
 	}
-	var jobs []flows.Job
+	f.countLinks()
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		of := flows.Job{Name: j.Name, NICs: j.hosts, Compute: j.Step.Compute, Latency: j.Latency,
 			At: j.At, Steps: j.Steps}
 		for _, g := range j.groups {
-			of.Groups = append(of.Groups, flows.Group{Name: g.name, Ranks: g.ranks,
-				Collective: g.collective, Octets: g.octets})
+			of.Groups = append(of.Groups, flows.Group{Ranks: g.ranks, Collective: g.collective,
+				Octets: g.octets})
 		}
-		jobs = append(jobs, of)
+		f.jobs = append(f.jobs, of)
 	}
-	var apart []string
-	for i := range s.Events {
-		apart = append(apart, s.Events[i].part.names...)
-	}
-	if f.model, err = f.network.Compile(jobs, apart...); err != nil {
-		c.bad("jobs", len(jobs), err.Error())
+	if f.model, err = f.compile(s.Events); err != nil {
+		c.bad("jobs", len(f.jobs), err.Error())
 	}
 	s.flows = f
 	return nil
+}
+
+// compile makes a model of the jobs in which the hosts that events name are in no class with others.
+func (f *fluid) compile(events []Event) (*flows.Model, error) {
+	var apart []string
+	for i := range events {
+		if k := events[i].part.kind; k == "host" || k == "link" {
+			apart = append(apart, events[i].part.names...)
+		}
+	}
+	return f.network.Compile(context.Background(), f.jobs, apart...)
+}
+
+// countLinks counts the links that lead away from hosts.
+func (f *fluid) countLinks() {
+	f.links = map[int]float64{}
+	for i := range int32(f.network.Fabric.Len()) {
+		if e := f.network.Fabric.Edge(i); e.Rises() {
+			tier, _ := f.network.Fabric.Clos().Tier(e.Local)
+			f.links[tier]++
+		}
+	}
+	for _, h := range f.network.Hosts {
+		f.links[-1] += float64(h.At.Ports())
+	}
 }
 
 // described returns the network as a controller learns it: by its own settings, or, where it has
@@ -348,16 +371,6 @@ func (s *Scenario) runFlows(ctx context.Context) (*Result, error) {
 
 // tiersOf returns the use of the links that lead away from hosts, by tier.
 func (s *Scenario) tiersOf(o *flows.Outcome) (tiers []TierUse) {
-	links, f := map[int]float64{}, s.flows.network.Fabric
-	for i := range int32(f.Len()) {
-		if e := f.Edge(i); e.Rises() {
-			tier, _ := f.Clos().Tier(e.Local)
-			links[tier]++
-		}
-	}
-	for _, h := range s.flows.network.Hosts {
-		links[-1] += float64(h.At.Ports())
-	}
 	for _, u := range o.Links { // those with the most use first
 		if !u.Up {
 			continue
@@ -366,7 +379,7 @@ func (s *Scenario) tiersOf(o *flows.Outcome) (tiers []TierUse) {
 		if n < 0 {
 			n, tiers = len(tiers), append(tiers, TierUse{Tier: u.Tier, Most: u.Used, Link: u.Link})
 		}
-		tiers[n].Mean += u.Used * u.Count / links[u.Tier]
+		tiers[n].Mean += u.Used * u.Count / s.flows.links[u.Tier]
 	}
 	slices.SortFunc(tiers, func(a, b TierUse) int { return a.Tier - b.Tier })
 	return tiers

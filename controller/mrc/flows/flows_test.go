@@ -1,6 +1,8 @@
 package flows
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/controller/job/layout"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/test/seeds"
@@ -19,7 +22,7 @@ import (
 const rate = 100e9
 
 // network returns a fabric of two-tier planes with so many hosts a rack, called H0 and so on.
-func network(t *testing.T, planes, leaves, spines, hosts int) *Network {
+func network(t testing.TB, planes, leaves, spines, hosts int) *Network {
 	t.Helper()
 	b := topology.NewBuilder()
 	id := func(plane, tier, n int) topology.NodeID {
@@ -92,12 +95,12 @@ func TestAlike(t *testing.T) {
 		for i := range ranks {
 			ranks[i] = i
 		}
-		j.Groups = []Group{{Name: "g", Ranks: ranks, Collective: all[r.IntN(len(all))], Octets: 1 << 22}}
-		some, err := n.Compile([]Job{j})
+		j.Groups = []Group{{Ranks: ranks, Collective: all[r.IntN(len(all))], Octets: 1 << 22}}
+		some, err := n.Compile(t.Context(), []Job{j})
 		if err != nil {
 			t.Fatal(err)
 		}
-		each, err := n.Compile([]Job{j}, j.NICs...)
+		each, err := n.Compile(t.Context(), []Job{j}, j.NICs...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,18 +115,26 @@ func TestAlike(t *testing.T) {
 		}
 		fresh := *some
 		fresh.whole = nil
-		took := func(m *Model, v *view) float64 {
+		took := func(m *Model) float64 {
+			v, err := m.see(t.Context(), &s)
+			if err != nil {
+				t.Fatal(err)
+			}
 			now := make(active, (len(m.entities)+7)/8)
 			for e := range m.entities {
 				now.put(e)
 			}
 			most := 0.0
-			for _, t := range v.rates(now).took {
+			rates, err := v.rates(t.Context(), now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, t := range rates.took {
 				most = max(most, t)
 			}
 			return most
 		}
-		a, b, c := took(some, some.see(&s)), took(each, each.see(&s)), took(&fresh, fresh.see(&s))
+		a, b, c := took(some), took(each), took(&fresh)
 		same := func(x, y float64) bool { return x == y || math.Abs(x-y) < 1e-9*x }
 		if !same(a, b) || !same(a, c) {
 			t.Errorf("seed %d: %s takes %v s by classes, %v s by NICs, %v s by itself", seed,
@@ -132,13 +143,98 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+// TestBounded: jobs that are too large are refused before the work, and an ended ctx ends the work.
+func TestBounded(t *testing.T) {
+	n := network(t, 4, 2, 2, 800)
+	j := Job{Name: "a", Steps: 1}
+	var ranks []int
+	for i := range 1600 {
+		ranks = append(ranks, i)
+		j.NICs = append(j.NICs, fmt.Sprintf("H%d", i))
+	}
+	j.Groups = []Group{{Ranks: ranks, Collective: AllToAll, Octets: 1 << 20}}
+	if _, err := n.Compile(t.Context(), []Job{j}, j.NICs...); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%d kinds of messages: %v", len(ranks)*len(ranks), err)
+	}
+	m, err := n.Compile(t.Context(), []Job{j}) // those of a rack are alike
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Groups[0].Collective = AllReduceTree
+	for range MaxMessages / 4 / (len(ranks) - 1) {
+		j.Groups = append(j.Groups, j.Groups[0])
+	}
+	if _, err := n.Compile(t.Context(), []Job{j}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%d messages: %v", len(j.Groups)*j.Groups[0].count(), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := n.Compile(ctx, []Job{j}[:0]); !errors.Is(err, context.Canceled) {
+		t.Errorf("compiled under an ended ctx: %v", err)
+	}
+	if _, err := m.see(ctx, &State{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("seen under an ended ctx: %v", err)
+	}
+	for _, c := range Collectives() {
+		g := Group{Ranks: ranks, Collective: c, Octets: 1}
+		if got, want := len(g.messages()), g.count(); got != want {
+			t.Errorf("%s has %d messages, and %d are counted", c, got, want)
+		}
+	}
+}
+
+// BenchmarkCompare: a step of jobs of 8,192 NICs in 32 racks, before and after a T1 has failed.
+func BenchmarkCompare(b *testing.B) {
+	n := network(b, 8, 32, 64, 256)
+	after := &State{}
+	after.Nodes = []topology.NodeID{"P0-T1-0"}
+	for name, x := range map[string]struct {
+		jobs   int
+		layout api.JobLayout
+	}{
+		"1 job":        {1, api.JobLayout{TP: 8, DP: 1024}},
+		"64 jobs":      {64, api.JobLayout{TP: 8, DP: 16}},
+		"1 job of MoE": {1, api.JobLayout{TP: 8, EP: 64, DP: 128, PP: 8}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var jobs []Job
+			each := len(n.Hosts) / x.jobs
+			for i := range x.jobs {
+				j := Job{Name: fmt.Sprint("j", i), Steps: 1}
+				for r := range each {
+					j.NICs = append(j.NICs, fmt.Sprintf("H%d", i*each+r))
+				}
+				all, err := layout.Communicators(&x.layout, each)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, g := range all {
+					j.Groups = append(j.Groups, Group{Ranks: g.Ranks,
+						Collective: ByPattern(g.Pattern), Octets: 64 << 20})
+				}
+				jobs = append(jobs, j)
+			}
+			for b.Loop() {
+				m, err := n.Compile(b.Context(), jobs)
+				if err != nil {
+					b.Fatal(err)
+				}
+				got, err := m.Compare(b.Context(), &State{}, after)
+				if err != nil || len(got) != x.jobs || got[0].After.Step < got[0].Before.Step {
+					b.Fatalf("%+v, %v", got, err)
+				}
+			}
+		})
+	}
+}
+
 // TestShares: of two T1s one dies, and a permutation that filled the links up gets half of them.
 func TestShares(t *testing.T) {
 	n := network(t, 1, 2, 2, 2)
 	j := Job{Name: "a", Steps: 1, NICs: []string{"H0", "H1", "H2", "H3"}, Groups: []Group{
-		{Name: "x", Ranks: []int{0, 2}, Collective: Pairwise, Octets: 1 << 24},
-		{Name: "y", Ranks: []int{1, 3}, Collective: Pairwise, Octets: 1 << 24}}}
-	m, err := n.Compile([]Job{j})
+		{Ranks: []int{0, 2}, Collective: Pairwise, Octets: 1 << 24},
+		{Ranks: []int{1, 3}, Collective: Pairwise, Octets: 1 << 24}}}
+	m, err := n.Compile(t.Context(), []Job{j})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,6 @@ type Job struct {
 
 // A Group is a communicator of a job, with the octets of its data in a step.
 type Group struct {
-	Name       string
 	Ranks      []int
 	Collective Collective
 	Octets     int
@@ -109,6 +108,22 @@ func (g *Group) messages() (out []message) {
 		}
 	}
 	return out
+}
+
+// count returns how many messages [Group.messages] returns.
+func (g *Group) count() int {
+	n := len(g.Ranks)
+	switch g.Collective {
+	case AllReduceTree:
+		return 4 * (n - 1)
+	case Pipeline:
+		return 2 * (n - 1)
+	case Broadcast:
+		return n - 1
+	case AllToAll:
+		return 0
+	}
+	return n
 }
 
 // pace is how the messages of a group depend on each other.

@@ -1,6 +1,9 @@
 package flows
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -64,23 +67,36 @@ type bundle struct {
 // entity is groups that are alike.
 type entity struct {
 	job     int
-	name    string
 	pace    pace
 	bundles []int32
 }
 
-// MaxMessages bounds the messages of all jobs that [Network.Compile] takes, those of an all-to-all
-// not counted, and the bundles that they come to.
-const MaxMessages = 4 << 20
+// Bounds of what [Network.Compile] takes: some 1 GB of memory.
+const (
+	// MaxMessages bounds the messages of all jobs in a step, those of an all-to-all not counted.
+	MaxMessages = 4 << 20
+	// MaxParts bounds the kinds of messages, those between NICs that are alike being one, times the
+	// ports of a NIC.
+	MaxParts = 8 << 20
+)
+
+// ErrTooLarge: the jobs have more messages in a step, or more kinds of messages, than a model takes.
+var ErrTooLarge = errors.New("too much to simulate")
 
 // Compile makes a model of some jobs. It returns an error for a NIC that the network does not have,
-// and for jobs that are too large.
-// Those named in apart are in no class with others: their ports may be lost.
-func (n *Network) Compile(jobs []Job, apart ...string) (*Model, error) {
+// ErrTooLarge, before the work, for jobs that are too large, and the error of a ctx that has ended.
+// NICs named in apart are in no class with others: their ports may be lost.
+func (n *Network) Compile(ctx context.Context, jobs []Job, apart ...string) (*Model, error) {
 	m := &Model{net: n, jobs: jobs, place: map[string]int32{}, least: make([]float64, len(jobs))}
 	racks := map[string]int32{}
 	m.findRacks(racks)
-	c := compiler{Model: m}
+	c := compiler{Model: m, ctx: ctx}
+	total := 0
+	c.each(func(_ int, g *Group) { total += g.count() })
+	if total > MaxMessages {
+		return nil, fmt.Errorf("%w: the jobs have %d messages in a step, want at most %d: fewer ranks "+
+			"or communicators with data", ErrTooLarge, total, MaxMessages)
+	}
 	for i := range jobs {
 		for _, name := range jobs[i].NICs {
 			if _, known := m.place[name]; known {
@@ -95,13 +111,13 @@ func (n *Network) Compile(jobs []Job, apart ...string) (*Model, error) {
 		}
 	}
 	c.color(apart)
-	if c.total > MaxMessages {
-		return nil, fmt.Errorf("the jobs have %d messages a step: at most %d", c.total, MaxMessages)
-	}
-	if err := c.bundle(); err != nil {
+	if err := cmp.Or(c.bundle(), ctx.Err()); err != nil {
 		return nil, err
 	}
 	for i := range m.pairs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		p := &m.pairs[i]
 		r := ev.Request{Pair: ev.Pair{Source: m.racks[p.from], Destination: m.racks[p.to]},
 			MaxEVs: n.MRC.MaxEVs, MinActive: n.MRC.MinActive, Explicit: n.MRC.Explicit}
@@ -111,8 +127,9 @@ func (n *Network) Compile(jobs []Job, apart ...string) (*Model, error) {
 		}
 	}
 	m.findLeast()
-	m.whole = m.see(&State{})
-	return m, nil
+	var err error
+	m.whole, err = m.see(ctx, &State{})
+	return m, err
 }
 
 // findRacks finds the racks of all NICs, and how many NICs each has.
@@ -156,15 +173,16 @@ func (m *Model) findLeast() {
 // compiler finds what is alike.
 type compiler struct {
 	*Model
-	sums  []uint64 // by NIC: of what it sends and receives
-	total int
+	ctx  context.Context
+	sums []uint64 // by NIC: of what it sends and receives
 }
 
-// each calls f for every group with two ranks or more and data.
+// each calls f for every group with two ranks or more and data, until ctx has ended.
 func (c *compiler) each(f func(job int, g *Group)) {
 	for j := range c.jobs {
 		for i := range c.jobs[j].Groups {
-			if g := &c.jobs[j].Groups[i]; len(g.Ranks) > 1 && g.Octets > 0 {
+			g := &c.jobs[j].Groups[i]
+			if len(g.Ranks) > 1 && g.Octets > 0 && c.ctx.Err() == nil {
 				f(j, g)
 			}
 		}
@@ -174,10 +192,8 @@ func (c *compiler) each(f func(job int, g *Group)) {
 // kindOf returns a hash of what groups that are alike have in common beside their messages.
 func kindOf(job int, g *Group) uint64 {
 	h := mix(uint64(job), uint64(g.Octets))
-	for _, text := range []string{g.Name, string(g.Collective)} {
-		for _, x := range []byte(text) {
-			h = mix(h, uint64(x))
-		}
+	for _, x := range []byte(g.Collective) {
+		h = mix(h, uint64(x))
 	}
 	return mix(h, uint64(len(g.Ranks)))
 }
@@ -204,7 +220,6 @@ func (c *compiler) color(apart []string) {
 			return
 		}
 		for _, x := range g.messages() {
-			c.total++
 			from, to := c.nicOf(job, g, x.from), c.nicOf(job, g, x.to)
 			h := mix(mix(kind, math.Float64bits(x.octets)), uint64(c.nics[from].rack)<<32|
 				uint64(c.nics[to].rack))
@@ -246,12 +261,17 @@ func (c *compiler) color(apart []string) {
 // bundle makes bundles of messages and entities of groups that are alike.
 func (c *compiler) bundle() error {
 	pairs, first := map[[2]int32]int32{}, map[uint64]int{} // bundles of groups, by a hash
+	ports := 1
+	for _, r := range c.racks {
+		ports = max(ports, len(r))
+	}
+	most, all := MaxParts/ports, 0 // kinds of messages
 	type ends struct {
 		from, to int32
 		octets   float64
 	}
 	c.each(func(job int, g *Group) {
-		if len(c.bundles) > MaxMessages {
+		if all > most {
 			return
 		}
 		counts := map[ends]float64{}
@@ -259,6 +279,10 @@ func (c *compiler) bundle() error {
 			of := map[int32]float64{}
 			for i := range g.Ranks {
 				of[c.nics[c.nicOf(job, g, i)].class]++
+			}
+			if all+len(of)*len(of) > most {
+				all += len(of) * len(of)
+				return
 			}
 			each := float64(g.Octets) / float64(len(g.Ranks))
 			for a, n := range of {
@@ -293,8 +317,11 @@ func (c *compiler) bundle() error {
 			}
 			return
 		}
+		if all += len(order); all > most {
+			return
+		}
 		first[sum] = len(c.bundles)
-		e := entity{job: job, name: g.Name, pace: g.pace()}
+		e := entity{job: job, pace: g.pace()}
 		for _, x := range order {
 			key := [2]int32{c.classes[x.from].rack, c.classes[x.to].rack}
 			p, ok := pairs[key]
@@ -312,10 +339,16 @@ func (c *compiler) bundle() error {
 		}
 		c.entities = append(c.entities, e)
 	})
-	if len(c.bundles) > MaxMessages {
-		return fmt.Errorf("the jobs have more than %d kinds of messages a step", MaxMessages)
+	if all > most {
+		return fmt.Errorf("%w: the jobs have %d kinds of messages in a step or more, want at most %d: "+
+			"fewer ranks or communicators with data, above all of all-to-all", ErrTooLarge, all, most)
 	}
 	return nil
+}
+
+// explicit reports whether hosts hold a list of EVs for the pair.
+func (p *pair) explicit() bool {
+	return p.built != nil && p.built.Profile.Mode == hostapi.ModeExplicit
 }
 
 // alive returns the ports by which a NIC of a class can send or receive in a state.

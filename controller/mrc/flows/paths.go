@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -81,8 +82,8 @@ type found struct {
 	ok   bool // there is such a port
 }
 
-// see returns a model in a state.
-func (m *Model) see(s *State) *view {
+// see returns a model in a state, and the error of a ctx that has ended.
+func (m *Model) see(ctx context.Context, s *State) (*view, error) {
 	v := &view{m: m, base: m.whole, state: s, lost: m.net.Fabric.Clos().Lost(s.Losses),
 		classOf: map[sameKey]int32{}, known: map[int32]int32{}, ports: map[portKey]int32{},
 		odd: map[int32]uint64{}, memo: map[string]*rates{}, routes: make([][]found, len(m.pairs)),
@@ -92,6 +93,9 @@ func (m *Model) see(s *State) *view {
 	}
 	changed := map[int32]bool{} // places of links whose sums are other ones
 	for i := range m.pairs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		v.routes[i] = v.find(int32(i), changed)
 	}
 	leaves, planes := map[topology.NodeID]bool{}, map[int]bool{}
@@ -104,6 +108,9 @@ func (m *Model) see(s *State) *view {
 	v.demands, v.late = make([]maxmin.Parted, len(m.bundles)), make([]float64, len(m.bundles))
 	fresh := make([]bool, len(m.pairs))
 	for i := range m.pairs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		v.lanes[i] = make([]lane, len(v.routes[i]))
 		for p := range v.routes[i] {
 			f := &v.routes[i][p]
@@ -134,7 +141,7 @@ func (m *Model) see(s *State) *view {
 			v.demands[i], v.late[i] = v.base.demands[i], v.base.late[i]
 		}
 	}
-	return v
+	return v, ctx.Err()
 }
 
 // find finds the paths of a pair that hosts may use, by port: those of the EVs that they hold. It
@@ -148,7 +155,7 @@ func (v *view) find(at int32, changed map[int32]bool) []found {
 		return v.base.routes[at]
 	}
 	out := make([]found, len(from))
-	explicit := p.built != nil && p.built.Profile.Mode == hostapi.ModeExplicit
+	explicit := p.explicit()
 	var held *hostapi.Profile
 	if explicit {
 		if o, err := p.built.Under(v.lost); err == nil {
@@ -385,10 +392,9 @@ func (v *view) demand(at int, b *bundle) {
 		frame := float64(m.net.Frame) * 8 / from.rate
 		v.late[at] = max(v.late[at], l.delay+from.delay+to.delay+float64(l.hops+1)*frame)
 		for _, w := range l.paths {
-			uses := append(slices.Clone(w.uses),
-				maxmin.Use{Link: v.port(portKey{b.from, l.port, false}), Part: 1 / from.count},
-				maxmin.Use{Link: v.port(portKey{b.to, l.port, true}), Part: 1 / to.count})
-			d.Paths = append(d.Paths, maxmin.Path{Share: w.share, Uses: uses})
+			d.Paths = append(d.Paths, maxmin.Path{Share: w.share, Uses: w.uses, Ends: [2]maxmin.Use{
+				{Link: v.port(portKey{b.from, l.port, false}), Part: 1 / from.count},
+				{Link: v.port(portKey{b.to, l.port, true}), Part: 1 / to.count}}})
 		}
 	}
 }

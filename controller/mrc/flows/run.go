@@ -72,13 +72,13 @@ func (a active) has(e int) bool { return a[e/8]>>(e%8)&1 != 0 }
 func (a active) put(e int)      { a[e/8] |= 1 << (e % 8) }
 func (a active) drop(e int)     { a[e/8] &^= 1 << (e % 8) }
 
-// rates returns the rates while some entities are active.
-func (v *view) rates(now active) *rates {
+// rates returns the rates while some entities are active, and the error of a ctx that has ended.
+func (v *view) rates(ctx context.Context, now active) (*rates, error) {
 	v.memos.Lock()
 	known, ok := v.memo[string(now)]
 	v.memos.Unlock()
 	if ok {
-		return known
+		return known, nil
 	}
 	m := v.m
 	r := &rates{index: make([]int32, len(m.bundles)), took: make([]float64, len(m.entities))}
@@ -100,7 +100,10 @@ func (v *view) rates(now active) *rates {
 			demands = append(demands, d)
 		}
 	}
-	r.Filled = maxmin.Fill(v.capacities, demands)
+	var err error
+	if r.Filled, err = maxmin.Fill(ctx, v.capacities, demands); err != nil {
+		return nil, err
+	}
 	for e := range m.entities {
 		if now.has(e) {
 			r.took[e] = v.took(e, r)
@@ -109,7 +112,7 @@ func (v *view) rates(now active) *rates {
 	v.memos.Lock()
 	v.memo[string(now)] = r
 	v.memos.Unlock()
-	return r
+	return r, nil
 }
 
 // took returns how long an entity takes at some rates, in seconds; infinite where a message has no
@@ -179,10 +182,16 @@ func (m *Model) Run(ctx context.Context, changes []Change, limit time.Duration) 
 			return nil, err
 		}
 		for len(changes) > 0 && changes[0].At <= at {
-			r.change(&changes[0], len(r.out.Lost)-len(changes))
+			if err := r.change(ctx, &changes[0], len(r.out.Lost)-len(changes)); err != nil {
+				return nil, err
+			}
 			changes = changes[1:]
 		}
 		r.begin(at)
+		var err error
+		if r.rates, err = r.v.rates(ctx, r.now); err != nil {
+			return nil, err
+		}
 		next, more := r.next(at)
 		if len(changes) > 0 && more {
 			next = min(next, changes[0].At)
@@ -212,6 +221,7 @@ type runner struct {
 	v     *view
 	jobs  []*running
 	now   active
+	rates *rates    // of now in v
 	left  []float64 // by entity: the part that is left, of 1
 	pause []float64 // by entity: seconds in which nothing gets through
 	out   *Outcome
@@ -221,9 +231,11 @@ type runner struct {
 }
 
 // change sets the state, and notes what NICs lose by it.
-func (r *runner) change(c *Change, at int) {
+func (r *runner) change(ctx context.Context, c *Change, at int) (err error) {
 	before := r.v
-	r.v = r.m.see(&c.State)
+	if r.v, err = r.m.see(ctx, &c.State); err != nil {
+		return err
+	}
 	loss, told := &r.out.Lost[at], map[int32]bool{}
 	hit := make([]bool, len(r.m.pairs))
 	for i := range r.m.pairs {
@@ -248,6 +260,7 @@ func (r *runner) change(c *Change, at int) {
 			r.pause[e] += c.Stall.Seconds()
 		}
 	}
+	return nil
 }
 
 // begin has jobs communicate that have computed.
@@ -277,7 +290,7 @@ func (r *runner) step(j *running, at time.Duration) {
 // next returns when something happens next; more is false when nothing does.
 func (r *runner) next(at time.Duration) (next time.Duration, more bool) {
 	next = math.MaxInt64
-	now := r.v.rates(r.now)
+	now := r.rates
 	for _, j := range r.jobs {
 		if j.left > 0 && j.computes {
 			next, more = min(next, j.until), true
@@ -299,7 +312,7 @@ func (r *runner) stuck() bool {
 
 // advance lets time pass.
 func (r *runner) advance(d time.Duration) {
-	now, seconds := r.v.rates(r.now), d.Seconds()
+	now, seconds := r.rates, d.Seconds()
 	r.seconds += seconds
 	for e := range r.m.entities {
 		if !r.now.has(e) {
@@ -329,8 +342,10 @@ func (r *runner) carry(now *rates, seconds float64) {
 				all += w.Share
 			}
 			for _, w := range d.Paths {
-				for _, u := range w.Uses {
-					loads[u.Link] += mean * w.Share / all * u.Part
+				for _, uses := range w.All() {
+					for _, u := range uses {
+						loads[u.Link] += mean * w.Share / all * u.Part
+					}
 				}
 			}
 		}
@@ -384,7 +399,7 @@ func (v *view) up(c *sameLinks) bool {
 
 // end ends the entities with nothing left, and the steps of jobs with no entity left.
 func (r *runner) end(at time.Duration) {
-	now := r.v.rates(r.now)
+	now := r.rates
 	for _, j := range r.jobs {
 		for _, e := range j.entities {
 			if !r.now.has(e) || r.left[e]*now.took[e] > 1e-9 || r.pause[e] > 0 {

@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/fabricview"
+	"github.com/weft-sdn/weft/controller/mrc/flows"
+	"github.com/weft-sdn/weft/store"
+)
+
+// TestSimulationBounded: a simulation ends at its deadline, one that waits for another too, and one
+// whose client is gone at once.
+func TestSimulationBounded(t *testing.T) { synctest.Test(t, simulationBounded) }
+
+func simulationBounded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	core := pfcCore(t, nil)
+	fabric := &knownFabric{}
+	c, err := NewController(ctx, Options{Inventory: *core.configured, Store: store.NewMemory(),
+		Multipath: fabric})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fabric.to.Store(c)
+	c.core.configured.Switches = nil
+	served := make(chan error, 1)
+	go func() { served <- c.ledger.Run(ctx, c.core, c.step) }()
+	defer func() {
+		cancel()
+		<-served
+	}()
+	took := longestSimulation + time.Second
+	fabric.look(func(v *fabricview.View) {
+		v.Fluid = func() (*flows.Network, *flows.State) {
+			time.Sleep(took)
+			return &flows.Network{}, &flows.State{}
+		}
+	})
+	synctest.Wait()
+	is := func(err error, code api.Code, text string) {
+		t.Helper()
+		var refused *api.Error
+		if !errors.As(err, &refused) || refused.Code != code ||
+			!strings.Contains(refused.Message, text) {
+			t.Errorf("the error is %v, want %s with %q", err, code, text)
+		}
+	}
+	_, err = c.simulate(ctx, api.SimulationSpec{})
+	is(err, api.CodeLimit, "fewer events")
+
+	took *= 2
+	other := make(chan error, 1)
+	go func() {
+		_, err := c.simulate(ctx, api.SimulationSpec{})
+		other <- err
+	}()
+	synctest.Wait()
+	began := time.Now()
+	_, err = c.simulate(ctx, api.SimulationSpec{})
+	is(err, api.CodeUnavailable, "one runs at a time")
+	if waited := time.Since(began); waited != longestSimulation {
+		t.Errorf("a simulation waits %v for another, want %v", waited, longestSimulation)
+	}
+	is(<-other, api.CodeLimit, "fewer events")
+
+	gone, leave := context.WithTimeout(ctx, time.Second)
+	defer leave()
+	if _, err = c.simulate(gone, api.SimulationSpec{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the client is gone, and the error is %v", err)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weft-sdn/weft/controller/mrc/flows"
+	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
@@ -189,6 +190,80 @@ func TestFlowsSame(t *testing.T) {
 	}
 }
 
+// TestAlike: the run of a part that is alike says what the part's own run says, a switch that an
+// event names is like no other, and neither is one with a link of another rate.
+func TestAlike(t *testing.T) {
+	for _, x := range []struct {
+		sweep, text string
+		runs        int
+	}{
+		{"fail=each-t1", "", 2},
+		{"fail=each-t1", "events: [{at: 0s, fail: link P1-T0-1 P1-T1-2}]", 3},
+		{"fail=each-t0", "", 8}, // by plane: three racks of the job, and the idle racks
+		{"fail=each-link", "", 8},
+		{"fail=each-host", "", 10},
+	} {
+		text := `
+model: flows
+clos: {planes: 2, t0: 5, t1: 3, hostsPerT0: 2}
+mode: usid-structured
+jobs:
+- name: train
+  hosts: "H[1-6]"
+  step: {compute: 10us, bytes: {all: 1MiB}, collective: {all: all-to-all}}
+  steps: 4
+` + x.text
+		s, err := Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, err := s.Sweep(x.sweep, 20*time.Microsecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := RunSweep(t.Context(), s, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Runs != x.runs || r.Events != len(events) || len(r.Swept) != len(events) {
+			t.Errorf("%s, %s: %d runs of %d events, want %d", x.sweep, x.text, r.Runs, r.Events, x.runs)
+		}
+		for _, got := range r.Swept {
+			own, err := Parse([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			own.Events = append(own.Events, Event{At: 20 * time.Microsecond,
+				Fail: strings.TrimPrefix(got.Event.What, "fail ")})
+			if err := own.Complete(); err != nil {
+				t.Fatal(err)
+			}
+			result, err := Run(t.Context(), own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := phase(result.Jobs[0], result.Jobs[0], 20*time.Microsecond, result.Ended)
+			told := result.Events[len(result.Events)-1]
+			if d := want.Median - got.Median; max(d, -d) > 2 || want.Steps != got.Steps ||
+				result.Jobs[0].Failed != got.Failed || told != got.Event {
+				t.Errorf("%s, %s: as %q it takes %+v, %q, %+v; by itself %+v, %q, %+v", got.Event.What,
+					x.text, got.As, got.Phase, got.Failed, got.Event, want, result.Jobs[0].Failed, told)
+			}
+		}
+	}
+	s, err := Parse([]byte("model: flows\nclos: {t1: 3}\njobs: [{name: a}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(s.network.Links, func(l lab.Link) bool {
+		return l.A == "P1-T1-3" || l.B == "P1-T1-3"
+	})
+	s.network.Links[i].Rate /= 2
+	if k := s.kinds(); k["P1-T1-2"] != "P1-T1-1" || k["P1-T1-3"] != "P1-T1-3" {
+		t.Errorf("kinds with a slower link of P1-T1-3: %v", k)
+	}
+}
+
 // paper is the fabric of the MRC paper with a job of 8,192 ranks in 32 racks.
 const paper = `
 model: flows
@@ -218,7 +293,7 @@ func BenchmarkSweep(b *testing.B) {
 			events = events[:n]
 		}
 		r, err := RunSweep(b.Context(), s, events)
-		if err != nil || r.Runs != len(events) || !r.Holds() {
+		if err != nil || r.Events != len(events) || !r.Holds() {
 			b.Fatalf("%+v, %v", r, err)
 		}
 	}

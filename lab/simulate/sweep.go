@@ -75,25 +75,44 @@ type Swept struct {
 	Event  EventResult
 	Phase         // the steps of the job that began from the event on
 	Failed string // why the job did not end; "" if the job did
+	// As is the event whose run this is, where a part that is alike fails or is drained; "": its own.
+	As string
 }
 
-// A SweepReport has the jobs of all runs of a sweep: those that did not end, and then those with
+// A SweepReport has the jobs of all events of a sweep: those that did not end, and then those with
 // the greatest increase first.
 type SweepReport struct {
 	Scenario *Scenario
-	Runs     int
+	Events   int
+	Runs     int // for events: fewer where parts are alike
 	Swept    []Swept
 }
 
-// RunSweep runs a complete scenario once for each event, and once without, on all processors.
-// Increases compare with the run without.
+// RunSweep runs a complete scenario once for each event, and once without, on all processors; of
+// events on parts that are alike it runs the first. Increases compare with the run without.
 func RunSweep(ctx context.Context, s *Scenario, events []Event) (*SweepReport, error) {
+	r := &SweepReport{Scenario: s, Events: len(events)}
+	as := s.alike(events)
+	if s.Model == modelFlows && slices.ContainsFunc(events, func(e Event) bool {
+		return e.part.kind == "host"
+	}) {
+		apart, own := *s, *s.flows
+		var err error
+		if own.model, err = own.compile(append(slices.Clone(s.Events), events...)); err != nil {
+			return nil, err
+		}
+		apart.flows, s = &own, &apart
+	}
 	results := make([]*Result, len(events)+1) // the last one without
 	all, ctx := errgroup.WithContext(ctx)
 	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range results {
 		one := *s
 		if i < len(events) {
+			if as[i] != i {
+				continue
+			}
+			r.Runs++
 			one.Events = append(slices.Clone(s.Events), events[i])
 			slices.SortStableFunc(one.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 		}
@@ -105,15 +124,18 @@ func RunSweep(ctx context.Context, s *Scenario, events []Event) (*SweepReport, e
 	if err := all.Wait(); err != nil {
 		return nil, err
 	}
-	r := &SweepReport{Scenario: s, Runs: len(events)}
 	without := results[len(events)]
 	for i, e := range events {
-		of := results[i].Events[slices.IndexFunc(results[i].Events, func(x EventResult) bool {
-			return x.What == e.String()
+		result, first, was := results[as[i]], events[as[i]].String(), ""
+		of := result.Events[slices.IndexFunc(result.Events, func(x EventResult) bool {
+			return x.What == first
 		})]
-		for n, j := range results[i].Jobs {
-			r.Swept = append(r.Swept, Swept{Event: of, Failed: j.Failed,
-				Phase: phase(j, without.Jobs[n], e.At, results[i].Ended)})
+		if of.What = e.String(); as[i] != i {
+			was = first
+		}
+		for n, j := range result.Jobs {
+			r.Swept = append(r.Swept, Swept{Event: of, Failed: j.Failed, As: was,
+				Phase: phase(j, without.Jobs[n], e.At, result.Ended)})
 		}
 	}
 	slices.SortStableFunc(r.Swept, func(a, b Swept) int {
@@ -133,17 +155,27 @@ const worst = 10
 // Text writes the worst runs and the distribution of all, for people.
 func (r *SweepReport) Text(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s; %d runs\n\n", r.Scenario.title(), r.Runs)
-	fmt.Fprintln(t, "EVENT\tJOB\tSTEPS\tMEDIAN STEP\tLONGEST\tTHAN WITHOUT\tLAST HOST TOLD")
-	for i, s := range r.Swept {
+	fmt.Fprintf(t, "%s; %d events", r.Scenario.title(), r.Events)
+	alike := map[string]int{}
+	if r.Runs < r.Events {
+		fmt.Fprintf(t, ", %d runs: parts that are alike have one", r.Runs)
+		for _, s := range r.Swept {
+			alike[s.Job+" "+cmp.Or(s.As, s.Event.What)]++
+		}
+	}
+	fmt.Fprintln(t, "\n\nEVENT\tALIKE\tJOB\tSTEPS\tMEDIAN STEP\tLONGEST\tTHAN WITHOUT\t"+
+		"LAST HOST TOLD")
+	rows := slices.DeleteFunc(slices.Clone(r.Swept), func(s Swept) bool { return s.As != "" })
+	for i, s := range rows {
 		if i == worst {
-			fmt.Fprintf(t, "and %d more\n", len(r.Swept)-worst)
+			fmt.Fprintf(t, "and %d more\n", len(rows)-worst)
 			break
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%v\t%v\t%+.1f %%\t%v\n", s.Event.What, s.Job, s.Steps, us(s.Median),
-			us(s.Most), 100*s.Increase, us(s.Event.Told))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%d\t%v\t%v\t%+.1f %%\t%v\n", s.Event.What,
+			max(1, alike[s.Job+" "+s.Event.What]), s.Job, s.Steps, us(s.Median), us(s.Most),
+			100*s.Increase, us(s.Event.Told))
 		if s.Failed != "" {
-			fmt.Fprintf(t, "\t%s did not end: %s\n", s.Job, s.Failed)
+			fmt.Fprintf(t, "\t\t%s did not end: %s\n", s.Job, s.Failed)
 		}
 	}
 	if err := t.Flush(); err != nil {
@@ -166,7 +198,7 @@ func (r *SweepReport) JSON(w io.Writer) error {
 	for _, s := range r.Swept {
 		if err := e.Encode(map[string]any{"kind": "swept", "event": s.Event.What, "job": s.Job,
 			"steps": s.Steps, "median": s.Median.Seconds(), "longest": s.Most.Seconds(),
-			"increase": s.Increase, "told": s.Event.Told.Seconds(), "failed": s.Failed}); err != nil {
+			"increase": s.Increase, "told": s.Event.Told.Seconds(), "failed": s.Failed, "as": s.As}); err != nil {
 			return err
 		}
 	}

@@ -346,6 +346,12 @@ func (c *compiler) bundle() error {
 	return nil
 }
 
+// EveryPath reports whether NICs hold the EVs of every path between them that is not lost, so that
+// paths that are alike carry equal parts. It is false where NICs hold chosen paths.
+func (m *Model) EveryPath() bool {
+	return !slices.ContainsFunc(m.pairs, func(p pair) bool { return p.explicit() })
+}
+
 // explicit reports whether hosts hold a list of EVs for the pair.
 func (p *pair) explicit() bool {
 	return p.built != nil && p.built.Profile.Mode == hostapi.ModeExplicit

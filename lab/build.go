@@ -66,8 +66,9 @@ func NewWorld(network Network, o Options) (*World, error) {
 			w.mrc[h.Name] = n
 			continue
 		}
-		gateway, _ := network.Uplink(h.Name)
-		n, err := newHostNode(w, h, w.switches[gateway].Switch, o)
+		gateway, port := network.Uplink(h.Name)
+		rate := network.linkAt(gateway, port).Rate
+		n, err := newHostNode(w, h, w.switches[gateway].Switch, rate, o)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"time"
@@ -26,14 +27,15 @@ type HostNode struct {
 	stopped bool
 }
 
-func newHostNode(w *World, h Host, gateway Switch, o Options) (*HostNode, error) {
+// newHostNode makes a host that sends at a rate in bits a second; 0 is the default rate of hosts.
+func newHostNode(w *World, h Host, gateway Switch, rate uint64, o Options) (*HostNode, error) {
 	n := &HostNode{Name: h.Name, Outer: h.Address, world: w}
 	if h.IPv6.IsValid() {
 		n.Outer = h.IPv6
 	}
 	cfg := rc.DefaultConfig()
 	cfg.Name, cfg.MAC, cfg.Addr, cfg.GatewayMAC = h.Name, h.MAC, h.Address, gateway.MAC
-	cfg.PacingSlack = o.PacingSlack
+	cfg.PacingSlack, cfg.LineRate = o.PacingSlack, cmp.Or(rate, cfg.LineRate)
 	cfg.Output = func(now time.Duration, frame []byte) { n.uplink.send(now, frame) }
 	host, err := rc.NewHost(cfg)
 	if err != nil {

@@ -106,6 +106,9 @@ type QPConfig struct {
 
 	// Encapsulation, if not nil, is put around requests.
 	Encapsulation *Encapsulation
+
+	// Notify, if not nil, runs when Poll has a new completion. Notify must not call the queue pair.
+	Notify func()
 }
 
 // DefaultQPConfig is a configuration that lacks only queue pair numbers, initial PSNs and

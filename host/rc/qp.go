@@ -188,7 +188,15 @@ func (q *QP) fail(now time.Duration, oldest verbs.Status) {
 
 func (q *QP) completeRecv(now time.Duration, c verbs.Completion) {
 	c.At, c.Recv = now, true
+	q.complete(c)
+}
+
+// complete gives Poll a completion.
+func (q *QP) complete(c verbs.Completion) {
 	q.done.Push(c)
+	if q.cfg.Notify != nil {
+		q.cfg.Notify()
+	}
 }
 
 // reply sends an acknowledgement.

@@ -331,5 +331,5 @@ func (q *QP) completeSend(now time.Duration, s verbs.Status) {
 	if m.wr.Op.Immediate() {
 		c.Immediate, c.HasImmediate = m.wr.Immediate, true
 	}
-	q.done.Push(c)
+	q.complete(c)
 }

@@ -183,7 +183,7 @@ func set(w *lab.World, c *lab.Control, e *Event, fail bool) error {
 			return err
 		}
 	case "host":
-		h, err := w.MRCHost(e.part.names[0])
+		h, err := hostOf(w, e.part.names[0])
 		if err != nil {
 			return err
 		}

@@ -8,9 +8,13 @@ import (
 // Collective is how the ranks of a communicator exchange their data in a step.
 type Collective = flows.Collective
 
+// BroadcastMulticast is a broadcast by a multicast group: the first rank sends each packet once.
+const BroadcastMulticast Collective = "broadcast-multicast"
+
 // A Message is octets that rank From sends to rank To once From has received the messages of After.
 type Message struct {
 	From, To int
+	Also     []int // further ranks that get the same packets, by a multicast group
 	Octets   int
 	After    []int // numbers of messages, all less than the message's own
 }
@@ -50,6 +54,12 @@ func NewGraph(c Collective, n, octets int) (g Graph) {
 		for to := 1; to < n; to++ {
 			g = append(g, Message{From: 0, To: to, Octets: octets})
 		}
+	case BroadcastMulticast:
+		m := Message{From: 0, To: 1, Octets: octets}
+		for to := 2; to < n; to++ {
+			m.Also = append(m.Also, to)
+		}
+		return Graph{m}
 	}
 	return g
 }

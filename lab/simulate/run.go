@@ -1,12 +1,12 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -79,25 +79,21 @@ func Run(ctx context.Context, s *Scenario) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := w.Now()
 	var workers []*worker
 	qpn := uint32(firstQPN)
-	for _, h := range w.Network.Hosts {
-		node, err := w.MRCHost(h.Name)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := node.RegisterForeign(0, rkey, verbs.Foreign{Memory: nothing{}, Size: maxMessage},
-			verbs.AccessRemoteWrite); err != nil {
-			return nil, err
-		}
+	memory, err := s.register(w)
+	if err != nil {
+		return nil, err
 	}
 	for i := range s.Jobs {
-		k, err := newWorker(w, &s.Jobs[i], &qpn)
+		k, err := s.newWorker(w, control, i, &qpn, memory)
 		if err != nil {
 			return nil, err
 		}
 		workers = append(workers, k)
+	}
+	began := w.Now()
+	for i, k := range workers {
 		w.At(began+s.Jobs[i].At, k.start)
 	}
 	var failed error
@@ -135,6 +131,11 @@ func (s *Scenario) fabric() (*lab.World, *lab.Control, error) {
 	n := s.network
 	n.Switches, n.Hosts = slices.Clone(n.Switches), slices.Clone(n.Hosts)
 	n.Links = slices.Clone(n.Links)
+	settings := *cmp.Or(n.MRC, lab.MRCSettings(&n, s.mode))
+	settings.Mode = s.mode.String()
+	if s.Transport == lab.RoCE {
+		s.speakRoCE(&n, &settings)
+	}
 	w, err := lab.NewWorld(n, lab.Options{Seed: s.Seed, Managed: true, Carrier: true})
 	if err != nil {
 		return nil, nil, err
@@ -143,16 +144,13 @@ func (s *Scenario) fabric() (*lab.World, *lab.Control, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if control.MRC = n.MRC; control.MRC == nil {
-		control.MRC = lab.MRCSettings(&w.Network, s.mode)
-	}
-	settings := *control.MRC
-	settings.Mode = s.mode.String()
 	control.MRC = &settings
 	if err := control.Start(); err != nil {
 		return nil, nil, err
 	}
-	if !w.Run(ready, func() bool { return control.Programmed() && control.Instructed() }) {
+	if !w.Run(ready, func() bool {
+		return control.Programmed() && (s.Transport == lab.RoCE || control.Instructed())
+	}) {
 		return nil, nil, fmt.Errorf("the fabric is not programmed within %v: %v, %v", ready,
 			control.Err(), control.Paths.Core().Failure())
 	}
@@ -251,12 +249,15 @@ func (k *worker) least() time.Duration {
 	for _, m := range k.graph {
 		out[m.from] += m.octets
 		in[m.to] += m.octets
+		for _, to := range m.also {
+			in[to] += m.octets
+		}
 	}
 	longest := time.Duration(0)
 	for r, host := range k.job.hosts {
 		rate := k.world.Network.Congestion(host).Rate
 		bits := float64(max(out[r], in[r])) * 8
-		longest = max(longest, time.Duration(bits/float64(rate)/lab.PayloadShare*float64(time.Second)))
+		longest = max(longest, time.Duration(bits/float64(rate)/k.share*float64(time.Second)))
 	}
 	return k.job.Step.Compute + longest
 }

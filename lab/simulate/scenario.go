@@ -32,6 +32,9 @@ type Scenario struct {
 	Events  []Event       `yaml:"events,omitempty"`
 	Expect  []Expectation `yaml:"expect,omitempty"`
 
+	// Transport is what the queue pairs of hosts speak.
+	Transport lab.Transport `yaml:"transport,omitempty" doc:"'mrc', or 'roce' for RoCEv2 RC with ECMP, go-back-N and DCQCN, for comparison: a fabric of one plane, model 'packets'" default:"mrc"`
+
 	network lab.Network
 	mode    ev.Mode
 	flows   *fluid // with model flows
@@ -69,7 +72,7 @@ type Job struct {
 type Step struct {
 	Compute    time.Duration         `yaml:"compute,omitempty" doc:"time in which a rank computes before it communicates" default:"0s"`
 	Bytes      map[string]Size       `yaml:"bytes,omitempty" doc:"data of a communicator by name, in octets such as 64MiB"`
-	Collective map[string]Collective `yaml:"collective,omitempty" doc:"how a communicator exchanges its data, by name: 'all-reduce-ring', 'all-reduce-tree', 'reduce-scatter', 'all-gather', 'all-to-all', 'pairwise', 'pipeline' or 'broadcast'" default:"by the pattern of the communicator: all-reduce-ring for ring"`
+	Collective map[string]Collective `yaml:"collective,omitempty" doc:"how a communicator exchanges its data, by name: 'all-reduce-ring', 'all-reduce-tree', 'reduce-scatter', 'all-gather', 'all-to-all', 'pairwise', 'pipeline', 'broadcast' or, with transport 'roce', 'broadcast-multicast', by a multicast group" default:"by the pattern of the communicator: all-reduce-ring for ring"`
 }
 
 // An Event changes the fabric at a time, by one of Fail, Repair, Drain and Undrain.
@@ -215,7 +218,7 @@ func (s *Scenario) completeNetwork(c checks) (err error) {
 		return nil
 	}
 	hosts := len(s.network.MRCHosts())
-	if s.Model == "" && hosts > packetHosts {
+	if s.Model == "" && hosts > packetHosts && s.Transport != lab.RoCE {
 		s.Model = modelFlows
 	}
 	s.Model = cmp.Or(s.Model, modelPackets)
@@ -236,6 +239,9 @@ func (s *Scenario) completeNetwork(c checks) (err error) {
 			c.bad(fmt.Sprintf("links[%d].rate", i), 0, "a rate for every link")
 			return nil
 		}
+	}
+	if s.Transport = cmp.Or(s.Transport, lab.MRC); !s.checkTransport(c) {
+		return nil
 	}
 	s.mode = s.network.DefaultMode()
 	text := s.Mode
@@ -330,11 +336,11 @@ func (s *Scenario) completeJob(c checks, i int) {
 		}
 		j.hosts = hosts
 	}
-	j.communicate(c, s.Model == modelFlows)
+	j.communicate(c, s.Model == modelFlows, s.Transport == lab.RoCE)
 }
 
 // communicate makes the communicators of a job and their messages.
-func (j *Job) communicate(c checks, fluid bool) {
+func (j *Job) communicate(c checks, fluid, roce bool) {
 	j.groups = nil
 	switch n := len(j.hosts); {
 	case j.Layout != nil && len(j.Communicators) > 0:
@@ -367,11 +373,11 @@ func (j *Job) communicate(c checks, fluid bool) {
 				collective: flows.ByPattern(g.Pattern)})
 		}
 	}
-	j.exchange(c, fluid)
+	j.exchange(c, fluid, roce)
 }
 
 // exchange makes the messages of the communicators; of a fluid it checks what they exchange.
-func (j *Job) exchange(c checks, fluid bool) {
+func (j *Job) exchange(c checks, fluid, roce bool) {
 	var names []string
 	for _, g := range j.groups {
 		if !slices.Contains(names, g.name) {
@@ -379,6 +385,10 @@ func (j *Job) exchange(c checks, fluid bool) {
 		}
 	}
 	want := "a communicator of the job: " + strings.Join(names, ", ")
+	known := flows.Collectives()
+	if roce {
+		known = append(known, BroadcastMulticast)
+	}
 	for _, name := range sortedKeys(j.Step.Bytes) {
 		if !slices.Contains(names, name) {
 			c.bad("step.bytes", name, want)
@@ -392,8 +402,8 @@ func (j *Job) exchange(c checks, fluid bool) {
 		if !slices.Contains(names, name) {
 			c.bad("step.collective", name, want)
 		}
-		if of := j.Step.Collective[name]; !slices.Contains(flows.Collectives(), of) {
-			c.bad("step.collective."+name, of, fmt.Sprintf("one of %v", flows.Collectives()))
+		if of := j.Step.Collective[name]; !slices.Contains(known, of) {
+			c.bad("step.collective."+name, of, fmt.Sprintf("one of %v", known))
 			return
 		}
 	}

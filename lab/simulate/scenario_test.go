@@ -18,6 +18,24 @@ clos: {t0: 3}
 mode: best
 JOB
 => line 1: mode is best: want ecmp, stev
+transport: tcp
+JOB
+=> line 1: transport is "tcp": want mrc or roce
+transport: roce
+JOB
+=> line 1: transport is roce: want a fabric of one plane: H1 has 2 ports, and a RoCEv2 host has one
+transport: roce
+mode: stev
+clos: {planes: 1}
+JOB
+=> line 2: mode is stev: want no mode, or ecmp, with transport roce
+transport: roce
+model: flows
+clos: {planes: 1}
+JOB
+=> line 2: model is flows: want packets with transport roce
+jobs: [{name: a, step: {collective: {all: broadcast-multicast}}}]
+=> jobs[0].step.collective.all is broadcast-multicast: want one of [all-reduce-ring
 limit: -1s
 JOB
 => line 1: limit is -1s: want a time above 0

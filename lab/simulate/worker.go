@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weft-sdn/weft/host/mrc"
-	"github.com/weft-sdn/weft/host/nic"
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/host/rc"
 	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/lab"
 )
@@ -36,11 +36,16 @@ type worker struct {
 	next  [][]int    // by message: those that depend on it
 	mine  [][]int    // by rank: those that it sends
 
-	pairs map[[2]int]*pair // by ranks
-	ready []*pair          // those with completions to look at
+	pairs map[pairKey]*pair
+	ready []*pair // those with completions to look at
 	ranks []rank
 	steps map[int]*running // those that some rank is in
 	ended []StepTime
+
+	roce   rc.QPConfig // of RoCEv2 hosts
+	memory []byte      // likewise
+	share  float64     // of payload in the bits of a link
+
 	began time.Duration // of the first step that some rank has not ended
 	left  int           // ranks with steps to do
 	err   error
@@ -49,7 +54,8 @@ type worker struct {
 // numbered is a message between ranks of the job.
 type numbered struct {
 	from, to, octets int
-	after            int // how many messages it waits for
+	also             []int // further ranks that it goes to
+	after            int   // how many messages it waits for
 }
 
 // rank is where a rank is in its work.
@@ -66,28 +72,60 @@ type running struct {
 	ranks int   // that have not ended it
 }
 
-// pair is the queue pair by which one rank sends to another.
+// pair is the queue pair by which one rank sends to another, or to several by a multicast group.
 type pair struct {
-	source   *lab.MRCNode
-	qp, sink *mrc.QP
-	posted   []sending // not acknowledged
+	name    string // of the source
+	source  end
+	sinks   []sink
+	posted  []sending // not acknowledged
+	waiting []sending // for room in the send queue
+	seen    bool      // in ready
+}
+
+// sink is where the messages of a pair arrive.
+type sink struct {
+	end
+	rank     int
 	arriving []sending // not arrived
-	waiting  []sending // for room in the send queue
-	seen     bool      // in ready
 }
 
 // sending is a message of a step.
 type sending struct{ step, message int }
 
+// pairKey is the ranks that a pair joins: the first and the last one of a group of several.
+type pairKey struct {
+	from, to, last int
+}
+
+func (m *numbered) key() pairKey {
+	key := pairKey{m.from, m.to, m.to}
+	if n := len(m.also); n > 0 {
+		key.last = m.also[n-1]
+	}
+	return key
+}
+
 // newWorker makes the queue pairs of a job, and counts qpn up: the number of the next queue pair.
-func newWorker(w *lab.World, j *Job, qpn *uint32) (*worker, error) {
-	k := &worker{job: j, world: w, pairs: map[[2]int]*pair{}, steps: map[int]*running{},
-		ranks: make([]rank, len(j.hosts)), mine: make([][]int, len(j.hosts)), left: len(j.hosts)}
+// The i-th job's multicast groups are made too; memory is that of RoCEv2 hosts.
+func (s *Scenario) newWorker(w *lab.World, c *lab.Control, i int, qpn *uint32,
+	memory []byte) (*worker, error) {
+	j := &s.Jobs[i]
+	k := &worker{job: j, world: w, pairs: map[pairKey]*pair{}, steps: map[int]*running{},
+		ranks: make([]rank, len(j.hosts)), mine: make([][]int, len(j.hosts)), left: len(j.hosts),
+		memory: memory, share: lab.PayloadShare}
+	if s.Transport == lab.RoCE {
+		k.roce = s.roceQP()
+		k.share = float64(k.roce.PMTU) / float64(k.roce.PMTU+roceOverhead)
+	}
 	for _, g := range j.groups {
 		first := len(k.graph)
 		for _, m := range g.graph {
 			x := numbered{from: g.ranks[m.From], to: g.ranks[m.To], octets: m.Octets,
 				after: len(m.After)}
+			for _, to := range m.Also {
+				x.also = append(x.also, g.ranks[to])
+				k.ranks[g.ranks[to]].peers++
+			}
 			for _, before := range m.After {
 				k.next[first+before] = append(k.next[first+before], len(k.graph))
 			}
@@ -95,7 +133,7 @@ func newWorker(w *lab.World, j *Job, qpn *uint32) (*worker, error) {
 			k.graph, k.next = append(k.graph, x), append(k.next, nil)
 			k.ranks[x.from].peers++
 			k.ranks[x.to].peers++
-			if err := k.connect(x.from, x.to, qpn); err != nil {
+			if err := k.connect(c, &x, qpn); err != nil {
 				return nil, fmt.Errorf("job %s: %w", j.Name, err)
 			}
 		}
@@ -103,44 +141,43 @@ func newWorker(w *lab.World, j *Job, qpn *uint32) (*worker, error) {
 	return k, nil
 }
 
-// connect makes the queue pair between two ranks, unless it exists.
-func (k *worker) connect(from, to int, qpn *uint32) error {
-	ends := [2]int{from, to}
-	if k.pairs[ends] != nil {
+// connect makes the queue pair of a message, unless it exists. A message to several ranks has a
+// multicast group, which the controller makes as a client asks for it.
+func (k *worker) connect(c *lab.Control, m *numbered, qpn *uint32) (err error) {
+	if k.pairs[m.key()] != nil {
 		return nil
 	}
-	source, err := k.world.MRCHost(k.job.hosts[from])
-	if err != nil {
-		return err
-	}
-	sink, err := k.world.MRCHost(k.job.hosts[to])
-	if err != nil {
-		return err
-	}
-	p := &pair{source: source}
-	k.pairs[ends] = p
-	make := func(at, peer *lab.MRCNode) (*mrc.QP, error) {
-		cfg := nic.DefaultQPConfig()
-		cfg.AckTimeout, cfg.ProbeTimeout = k.world.Network.Timers()
-		cfg.QPN, cfg.RemoteQPN, cfg.RemoteAddr = *qpn, *qpn, peer.Config().Addr
-		cfg.Notify = func() {
-			if !p.seen {
-				p.seen, k.ready = true, append(k.ready, p)
-			}
+	p := &pair{name: k.job.hosts[m.from]}
+	k.pairs[m.key()] = p
+	notify := func() {
+		if !p.seen {
+			p.seen, k.ready = true, append(k.ready, p)
 		}
-		return at.CreateQP(cfg)
 	}
-	if p.qp, err = make(source, sink); err != nil {
-		return err
-	}
-	if p.sink, err = make(sink, source); err != nil {
-		return err
-	}
+	number := *qpn
 	*qpn++
-	for p.sink.ReceiveQueueLen() < p.sink.Config().RecvDepth {
-		if err := p.sink.PostRecv(verbs.RecvRequest{}); err != nil {
+	there, back := peer{number, number, k.address(m.to)}, peer{number, number, k.address(m.from)}
+	group := api.MulticastGroupSpec{ProxyAddress: proxy(number), DesignatedQPN: number,
+		Source: api.GroupSource{Address: back.address, QPN: number}}
+	if len(m.also) > 0 {
+		there.address, back.address = group.ProxyAddress, group.ProxyAddress
+	}
+	if p.source, err = k.end(m.from, there, notify); err != nil {
+		return err
+	}
+	for _, rank := range append([]int{m.to}, m.also...) {
+		at := sink{rank: rank}
+		if at.end, err = k.end(rank, back, notify); err != nil {
 			return err
 		}
+		if err := at.fill(); err != nil {
+			return err
+		}
+		p.sinks = append(p.sinks, at)
+		group.Receivers = append(group.Receivers, api.GroupReceiver{Address: k.address(rank), QPN: number})
+	}
+	if len(m.also) > 0 {
+		return program(k.world, c, fmt.Sprintf("%s-%d", k.job.Name, number), group)
 	}
 	return nil
 }
@@ -210,28 +247,31 @@ func (k *worker) leave(r int) {
 // send posts a message, once the send queue has room for it.
 func (k *worker) send(x sending) {
 	m := &k.graph[x.message]
-	p := k.pairs[[2]int{m.from, m.to}]
+	p := k.pairs[m.key()]
 	p.waiting = append(p.waiting, x)
 	k.post(p)
 }
 
 // post posts what waits for room in a send queue.
 func (k *worker) post(p *pair) {
-	posted := false
-	for len(p.waiting) > 0 && p.qp.SendQueueLen() < p.qp.Config().SendDepth {
+	posted := len(p.waiting)
+	for len(p.waiting) > 0 {
 		x := p.waiting[0]
-		err := p.qp.PostSend(k.world.Now(), verbs.WorkRequest{Op: verbs.OpWriteImmediate, From: nothing{},
-			Length: k.graph[x.message].octets, RKey: rkey, Immediate: uint32(x.message)})
+		full, err := p.source.write(k.graph[x.message].octets, uint32(x.message))
 		if err != nil {
 			k.fail(err)
 			return
 		}
-		p.waiting = p.waiting[1:]
-		p.posted, p.arriving = append(p.posted, x), append(p.arriving, x)
-		posted = true
+		if full {
+			break
+		}
+		p.waiting, p.posted = p.waiting[1:], append(p.posted, x)
+		for i := range p.sinks {
+			p.sinks[i].arriving = append(p.sinks[i].arriving, x)
+		}
 	}
-	if posted {
-		p.source.Wake()
+	if len(p.waiting) < posted {
+		p.source.wake()
 	}
 }
 
@@ -246,40 +286,48 @@ func (k *worker) collect() {
 	for len(k.ready) > 0 && k.err == nil {
 		p := k.ready[0]
 		k.ready, p.seen = k.ready[1:], false
-		for c, ok := p.qp.Poll(); ok; c, ok = p.qp.Poll() {
+		for c, ok := p.source.Poll(); ok; c, ok = p.source.Poll() {
 			if c.Status != verbs.StatusOK {
-				k.fail(fmt.Errorf("%s: %v", p.source.Name, c.Status))
+				k.fail(fmt.Errorf("%s: %v", p.name, c.Status))
 				return
 			}
 			x := p.posted[0]
 			p.posted = p.posted[1:]
 			k.close(x, k.graph[x.message].from)
 		}
-		for c, ok := p.sink.Poll(); ok; c, ok = p.sink.Poll() {
-			x := p.arriving[0]
-			if c.Status != verbs.StatusOK || c.Immediate != uint32(x.message) {
-				k.fail(fmt.Errorf("from %s: %v, message %d, want %d", p.source.Name, c.Status, c.Immediate,
-					x.message))
+		for i := range p.sinks {
+			if err := k.take(p, &p.sinks[i]); err != nil {
+				k.fail(fmt.Errorf("from %s: %w", p.name, err))
 				return
-			}
-			p.arriving = p.arriving[1:]
-			if err := p.sink.PostRecv(verbs.RecvRequest{}); err != nil {
-				k.fail(err)
-				return
-			}
-			if k.job.Latency > 0 {
-				k.world.After(k.job.Latency, func() { k.arrive(x) })
-			} else {
-				k.arrive(x)
 			}
 		}
 		k.post(p)
 	}
 }
 
-// arrive sends the messages that waited for a message.
-func (k *worker) arrive(x sending) {
-	s, at := k.steps[x.step], k.graph[x.message].to
+// take takes the messages that have arrived at a sink.
+func (k *worker) take(p *pair, at *sink) error {
+	for c, ok := at.Poll(); ok; c, ok = at.Poll() {
+		x := at.arriving[0]
+		if c.Status != verbs.StatusOK || c.Immediate != uint32(x.message) {
+			return fmt.Errorf("%v, message %d, want %d", c.Status, c.Immediate, x.message)
+		}
+		at.arriving = at.arriving[1:]
+		if err := at.PostRecv(verbs.RecvRequest{}); err != nil {
+			return err
+		}
+		if rank := at.rank; k.job.Latency > 0 {
+			k.world.After(k.job.Latency, func() { k.arrive(x, rank) })
+		} else {
+			k.arrive(x, rank)
+		}
+	}
+	return nil
+}
+
+// arrive sends the messages that waited for a message at a rank.
+func (k *worker) arrive(x sending, at int) {
+	s := k.steps[x.step]
 	for _, next := range k.next[x.message] {
 		if s.waits[next]--; s.waits[next] == 0 && k.ranks[at].step == x.step && k.ranks[at].sends {
 			k.send(sending{x.step, next})
@@ -299,12 +347,10 @@ func (k *worker) close(x sending, r int) {
 // counters returns the sum of the counters of the job's queue pairs.
 func (k *worker) counters() (c Counters) {
 	for _, p := range k.pairs {
-		from, to := p.qp.Counters(), p.sink.Counters()
-		c.Packets += from.RequestsSent
-		c.Resent += from.RequestsResent
-		c.Timeouts += from.Timeouts
-		c.Trimmed += to.Trimmed
-		c.Marked += to.CEReceived
+		p.source.count(&c)
+		for _, to := range p.sinks {
+			to.count(&c)
+		}
 	}
 	return c
 }

@@ -1,0 +1,56 @@
+package simulate
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// roce is the fabric and the job of small with RoCEv2 hosts, whose one port has the rate of both
+// ports of an MRC host.
+var roce = strings.NewReplacer("planes: 2", "planes: 1", "100G", "200G", "mode: usid-structured",
+	"transport: roce").Replace(small)
+
+// TestRoCE: with one queue pair a pair of hosts a ring goes at the rate of the ports without loss,
+// and far slower when a link loses 1 %, as the sender goes back to each lost packet.
+func TestRoCE(t *testing.T) {
+	long(t)
+	r := compare(t, roce+"events: [{at: 1ms, fail: 'link P1-T0-1 H1', loss: 0.01}]\n")
+	j, before := r.Jobs[0], r.Without[0]
+	if share := float64(before.Median()) / float64(before.Least); share < 1 || share > 1.5 ||
+		before.Resent > 0 {
+		t.Errorf("without loss a step takes %.3f times the least time, and %d packets are sent again",
+			share, before.Resent)
+	}
+	if last := r.Phases[len(r.Phases)-1]; j.Resent < 2000 || last.Increase < 0.2 || j.Failed != "" {
+		t.Errorf("with loss: %d packets sent again, %+v, %q", j.Resent, last, j.Failed)
+	}
+}
+
+// TestMulticast: a broadcast by a multicast group puts each packet once on the source's link, so
+// that a step to 7 hosts takes about a seventh of the time of a broadcast by unicasts.
+func TestMulticast(t *testing.T) {
+	long(t)
+	step := func(collective string) JobResult {
+		text := strings.NewReplacer("hostsPerT0: 2", "hostsPerT0: 4", "dp: 4}", "dp: 8}",
+			"bytes: {dp: 2MiB}", "bytes: {dp: 2MiB}, collective: {dp: "+collective+"}", "100us", "0s",
+			"steps: 12", "steps: 3").Replace(roce)
+		j := compare(t, text).Jobs[0]
+		if len(j.Steps) != 3 || j.Failed != "" || j.Resent > 0 {
+			t.Fatalf("%s: %d steps, %q, %d packets sent again", collective, len(j.Steps), j.Failed,
+				j.Resent)
+		}
+		return j
+	}
+	unicast, multicast := step("broadcast"), step(string(BroadcastMulticast))
+	if unicast.Packets != 7*multicast.Packets {
+		t.Errorf("the source sends %d packets by unicasts, and %d by the group: want 7 times as many",
+			unicast.Packets, multicast.Packets)
+	}
+	times := float64(unicast.Median()) / float64(multicast.Median())
+	t.Logf("%.2f times as fast", times)
+	if times < 6 || multicast.Median() > 2*time.Duration(float64(multicast.Least)) {
+		t.Errorf("a step takes %v by unicasts, %v by the group, %v at least", unicast.Median(),
+			multicast.Median(), multicast.Least)
+	}
+}

@@ -132,7 +132,7 @@ func median(of []time.Duration) time.Duration {
 // judge reports whether an expectation holds.
 func judge(x Expectation, j, without JobResult, ended time.Duration) Verdict {
 	v := Verdict{Expectation: x, Holds: true}
-	if x.StepIncrease != nil {
+	if x.StepIncrease != nil || x.Share != nil {
 		from, to := time.Duration(0), ended+1
 		if len(x.Between) == 2 {
 			from, to = x.Between[0], x.Between[1]
@@ -142,9 +142,11 @@ func judge(x Expectation, j, without JobResult, ended time.Duration) Verdict {
 		case p.Steps == 0:
 			v.Holds, v.Why = false, "no step that began then has ended"
 		default:
-			v.Holds = p.Increase <= *x.StepIncrease
-			v.Why = fmt.Sprintf("the median step takes %v, %+.1f %%", p.Median.Round(time.Microsecond),
-				100*p.Increase)
+			share := float64(j.Least) / float64(p.Median)
+			v.Holds = (x.StepIncrease == nil || p.Increase <= *x.StepIncrease) &&
+				(len(x.Share) < 1 || share >= x.Share[0]) && (len(x.Share) < 2 || share <= x.Share[1])
+			v.Why = fmt.Sprintf("the median step takes %v, %+.1f %%; share %.3f",
+				p.Median.Round(time.Microsecond), 100*p.Increase, share)
 		}
 	}
 	if x.Ends > 0 {

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,7 +49,7 @@ func (e *Event) String() string {
 }
 
 // complete finds what the event is about.
-func (e *Event) complete(c checks, n *lab.Network) {
+func (e *Event) complete(c checks, n *lab.Network, fluid bool) {
 	verb, object, one := e.verb()
 	if !one {
 		c.bad("fail", "without an action of its own", "one of fail, repair, drain and undrain")
@@ -73,16 +72,19 @@ func (e *Event) complete(c checks, n *lab.Network) {
 		c.bad("delay", e.Delay, fmt.Sprintf("0s to %v", lab.MaxFaultDelay))
 	}
 	partial = partial || e.Delay != 0
+	e.partial = partial
 	var err error
 	if e.part, err = parsePart(object, n); err != nil {
 		c.bad(verb, strconv.Quote(object), err.Error())
 		return
 	}
-	if partial && (verb != "fail" || e.part.kind != "link") {
-		c.bad(verb, strconv.Quote(object), "a link that fails, with loss, corrupt and delay")
+	if plane := e.part.kind == "plane" && !fluid; partial && (verb != "fail" ||
+		e.part.kind != "link" && !plane) {
+		c.bad(verb, strconv.Quote(object), "a link that fails, with loss, corrupt and delay, or a plane "+
+			"with model packets")
 	}
-	if known := []lab.Direction{"", lab.DirectionBoth, lab.DirectionAB, lab.DirectionBA}; !partial &&
-		e.Direction != "" || !slices.Contains(known, e.Direction) {
+	if known := []lab.Direction{"", lab.DirectionBoth, lab.DirectionAB, lab.DirectionBA}; e.Direction !=
+		"" && (!partial || e.part.kind != "link") || !slices.Contains(known, e.Direction) {
 		c.bad("direction", e.Direction, "a-b, b-a or both, with loss, corrupt or delay")
 	}
 	if strings.HasSuffix(verb, "drain") && e.part.kind != "link" && e.part.kind != "switch" {
@@ -134,12 +136,15 @@ func (x *Expectation) check(c checks, jobs []Job) {
 	if !slices.ContainsFunc(jobs, func(j Job) bool { return j.Name == x.Job }) {
 		c.bad("job", strconv.Quote(x.Job), "the name of a job")
 	}
-	if x.StepIncrease == nil && x.Ends == 0 {
-		c.bad("stepIncrease", "without a limit", "stepIncrease or ends")
+	if x.StepIncrease == nil && x.Ends == 0 && x.Share == nil {
+		c.bad("stepIncrease", "without a limit", "stepIncrease, share or ends")
+	}
+	if n := len(x.Share); x.Share != nil && (n == 0 || n > 2 || !slices.IsSorted(x.Share)) {
+		c.bad("share", x.Share, "the least share, or the least and the most")
 	}
 	if len(x.Between) > 0 && (len(x.Between) != 2 || x.Between[0] >= x.Between[1] ||
-		x.StepIncrease == nil) {
-		c.bad("between", x.Between, "two times, the earlier first, and stepIncrease")
+		x.StepIncrease == nil && x.Share == nil) {
+		c.bad("between", x.Between, "two times, the earlier first, and stepIncrease or share")
 	}
 	if x.Ends < 0 {
 		c.bad("ends", x.Ends, "a time above 0")
@@ -167,19 +172,8 @@ func (e *Event) apply(w *lab.World, c *lab.Control) error {
 func set(w *lab.World, c *lab.Control, e *Event, fail bool) error {
 	switch e.part.kind {
 	case "link":
-		change := lab.FaultChange{Down: &fail}
-		if fail && cmp.Or(e.Loss, e.Corrupt) != 0 || fail && e.Delay != 0 {
-			delay := api.Duration(e.Delay)
-			change = lab.FaultChange{Loss: &e.Loss, Corrupt: &e.Corrupt, Delay: &delay}
-		}
-		ref := lab.LinkRef{A: e.part.names[0], B: e.part.names[1], Direction: e.Direction}
-		var err error
-		if fail {
-			_, err = w.ChangeFaults(ref, change)
-		} else {
-			_, err = w.ClearFaults(&ref)
-		}
-		if err != nil {
+		if err := e.setLink(w, lab.LinkRef{A: e.part.names[0], B: e.part.names[1],
+			Direction: e.Direction}, fail); err != nil {
 			return err
 		}
 	case "host":
@@ -201,6 +195,19 @@ func set(w *lab.World, c *lab.Control, e *Event, fail bool) error {
 				return err
 			}
 			names = plane.Switches
+			for _, x := range w.Wires() {
+				if _, err := hostOf(w, x.To); err != nil || !slices.Contains(names, x.From) ||
+					fail && !e.partial {
+					continue
+				}
+				if err := e.setLink(w, lab.LinkRef{A: x.From, B: x.To, Direction: lab.DirectionAB},
+					fail); err != nil {
+					return err
+				}
+			}
+		}
+		if e.partial {
+			break
 		}
 		for _, name := range names {
 			s, err := w.Switch(name)
@@ -209,8 +216,10 @@ func set(w *lab.World, c *lab.Control, e *Event, fail bool) error {
 			}
 			if fail {
 				s.Stop()
-			} else {
+			} else if s.Down() {
 				err = s.Start()
+			} else {
+				continue
 			}
 			if err != nil {
 				return err
@@ -220,6 +229,20 @@ func set(w *lab.World, c *lab.Control, e *Event, fail bool) error {
 	}
 	c.NetworkChanged()
 	return nil
+}
+
+// setLink makes a link fail in the way of the event, or work again.
+func (e *Event) setLink(w *lab.World, ref lab.LinkRef, fail bool) (err error) {
+	if !fail {
+		_, err = w.ClearFaults(&ref)
+		return err
+	}
+	change, delay := lab.FaultChange{Down: &fail}, api.Duration(e.Delay)
+	if e.partial {
+		change = lab.FaultChange{Loss: &e.Loss, Corrupt: &e.Corrupt, Delay: &delay}
+	}
+	_, err = w.ChangeFaults(ref, change)
+	return err
 }
 
 // target returns what the controller knows a switch or a link by.

@@ -82,19 +82,21 @@ type Event struct {
 	Repair    string        `yaml:"repair,omitempty" doc:"what works again"`
 	Drain     string        `yaml:"drain,omitempty" doc:"what the controller drains: 'link A B' or 'switch A'"`
 	Undrain   string        `yaml:"undrain,omitempty" doc:"what the controller uses again"`
-	Loss      float64       `yaml:"loss,omitempty" doc:"of a link that fails: the share of frames that are lost, while both ends see the link up" default:"0: the link is down"`
+	Loss      float64       `yaml:"loss,omitempty" doc:"of a link that fails: the share of frames that are lost, while both ends see the link up. With model 'packets' also of a plane: on all its links to hosts, in the direction of the hosts, so that each packet is lost with this probability once" default:"0: the link is down"`
 	Corrupt   float64       `yaml:"corrupt,omitempty" doc:"likewise: the share of frames with one bit flipped" default:"0"`
 	Delay     time.Duration `yaml:"delay,omitempty" doc:"likewise: what is added to the link's delay" default:"0s"`
 	Direction lab.Direction `yaml:"direction,omitempty" doc:"likewise: 'a-b' from the first end to the second alone, 'b-a', or 'both'" default:"both"`
 
-	part part
+	part    part
+	partial bool // it loses, spoils or delays frames, and nothing goes down
 }
 
 // Expectation bounds the steps of a job.
 type Expectation struct {
 	Job          string          `yaml:"job" doc:"name of a job" default:"required"`
 	StepIncrease *float64        `yaml:"stepIncrease,omitempty" doc:"how much longer the median step may be than the median step of the same run without events: 0.1 is a tenth"`
-	Between      []time.Duration `yaml:"between,omitempty" doc:"two times: 'stepIncrease' counts the steps that begin from the first time on and before the second" default:"all steps"`
+	Share        []float64       `yaml:"share,omitempty" doc:"the least part, and perhaps the most, that LEAST is of the time of the median step: 0.9 is nine tenths of the speed that no network can exceed"`
+	Between      []time.Duration `yaml:"between,omitempty" doc:"two times: 'stepIncrease' and 'share' count the steps that begin from the first time on and before the second" default:"all steps"`
 	Ends         time.Duration   `yaml:"ends,omitempty" doc:"when the last step must have ended"`
 }
 
@@ -181,7 +183,7 @@ func (s *Scenario) Complete() error {
 		s.completeJob(c.below("jobs", i), i)
 	}
 	for i := range s.Events {
-		s.Events[i].complete(c.below("events", i), &s.network)
+		s.Events[i].complete(c.below("events", i), &s.network, s.Model == modelFlows)
 	}
 	for i := range s.Expect {
 		s.Expect[i].check(c.below("expect", i), s.Jobs)

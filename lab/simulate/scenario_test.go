@@ -112,9 +112,19 @@ JOB
 events: [{fail: plane 1, at: -1s}]
 JOB
 => events[0].at is -1s: want 0s or more
+events: [{fail: switch P1-T1-1, loss: 0.1}]
+JOB
+=> events[0].fail is "switch P1-T1-1": want a link that fails, with loss, corrupt and delay, or a plane
+model: flows
 events: [{fail: plane 1, loss: 0.1}]
 JOB
-=> events[0].fail is "plane 1": want a link that fails, with loss, corrupt and delay
+=> events[0].fail is "plane 1": want a link that fails, with loss, corrupt and delay, or a plane
+events: [{fail: plane 1, loss: 0.1, direction: a-b}]
+JOB
+=> events[0].direction is a-b: want a-b, b-a or both
+expect: [{job: a, share: [0.5, 0.2]}]
+JOB
+=> expect[0].share is [0.5 0.2]: want the least share, or the least and the most
 events: [{fail: link P1-T0-1 P1-T1-1, loss: 1.1}]
 JOB
 => events[0].loss is 1.1: want a share from 0 to 1
@@ -129,7 +139,7 @@ JOB
 => expect[0].job is "b": want the name of a job
 expect: [{job: a}]
 JOB
-=> expect[0].stepIncrease is without a limit: want stepIncrease or ends
+=> expect[0].stepIncrease is without a limit: want stepIncrease, share or ends
 expect: [{job: a, ends: 1s, between: [1s, 2s]}]
 JOB
 => expect[0].between is [1s 2s]: want two times, the earlier first, and stepIncrease

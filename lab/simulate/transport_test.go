@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -52,5 +54,43 @@ func TestMulticast(t *testing.T) {
 	if times < 6 || multicast.Median() > 2*time.Duration(float64(multicast.Least)) {
 		t.Errorf("a step takes %v by unicasts, %v by the group, %v at least", unicast.Median(),
 			multicast.Median(), multicast.Least)
+	}
+}
+
+// TestPaper: what the figures of the MRC paper say holds in the scenarios of the examples, which are
+// smaller than the paper's.
+func TestPaper(t *testing.T) {
+	long(t)
+	files, err := filepath.Glob("../../docs/examples/simulate/paper/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := compare(t, string(text)); !r.Holds() {
+				t.Errorf("%+v", r.Verdicts)
+			}
+		})
+	}
+}
+
+// TestShare: an expectation of a share bounds the speed of a job from both sides.
+func TestShare(t *testing.T) {
+	j := JobResult{Least: 9, Steps: []StepTime{{0, 10}, {10, 20}, {30, 20}}}
+	for _, c := range []struct {
+		share   []float64
+		between []time.Duration
+		holds   bool
+	}{{[]float64{0.4}, nil, true}, {[]float64{0.5}, nil, false}, {[]float64{0.4, 0.5}, nil, true},
+		{[]float64{0.3, 0.44}, nil, false}, {[]float64{0.9}, []time.Duration{0, 10}, true},
+		{[]float64{0.9}, []time.Duration{10, 40}, false}} {
+		if v := judge(Expectation{Share: c.share, Between: c.between}, j, j, 50); v.Holds != c.holds {
+			t.Errorf("%v between %v: %v, %s", c.share, c.between, v.Holds, v.Why)
+		}
 	}
 }

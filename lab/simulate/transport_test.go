@@ -65,6 +65,19 @@ func TestPaper(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v, %v", files, err)
 	}
+	large, err := filepath.Glob("../../docs/examples/simulate/paper/*/*.yaml")
+	if err != nil || len(large) == 0 {
+		t.Fatalf("%v, %v", large, err)
+	}
+	for _, file := range large { // minutes: they only have to be right
+		text, err := os.ReadFile(file)
+		if err == nil {
+			_, err = Parse(text)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()

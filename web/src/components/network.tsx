@@ -163,7 +163,7 @@ export function NetworkPicture({
             tier: n.status.tier,
             planes: n.status.planes,
           })),
-          ...shown.map(({ id, name, planes }) => ({ id, name, planes, tier: tiered ? -1 : undefined })),
+          ...shown.map(({ id, name, planes }) => ({ id, name, planes, tier: -1 })),
         ],
         [
           ...links.map((l) => [l.status.from, l.status.to] as const),

@@ -94,6 +94,46 @@ test('any other graph is placed the same way every time, inside the square and a
   );
 });
 
+test('hosts are in a rack below their switch, in a network without tiers too, and no links cross there', () => {
+  const at = (names: string[], tier?: number) => names.map((n) => ({ id: n, name: n, tier, planes: [1] }));
+  const racks = layout(
+    [...at(['T0-1', 'T0-2'], 0), ...at(['T1-1'], 1), ...at(['H1', 'H2', 'H3', 'H4'], -1)],
+    [
+      ['H1', 'T0-2'],
+      ['H2', 'T0-1'],
+      ['H3', 'T0-2'],
+      ['H4', 'T0-1'],
+    ],
+  );
+  const order = (spots: typeof racks, names: string[]) =>
+    names.sort((a, b) => spots.get(a)!.x - spots.get(b)!.x).join(' ');
+  expect(order(racks, ['H1', 'H2', 'H3', 'H4', 'T0-1', 'T0-2'])).toBe('H2 T0-1 H4 H1 T0-2 H3');
+  expect(racks.get('H1')!.y).toBeGreaterThan(racks.get('T0-1')!.y);
+  const edges: [string, string][] = [
+    ['S1', 'N6'],
+    ['N6', 'N5'],
+    ['N6', 'N4'],
+    ['N4', 'N3'],
+    ['N5', 'N1'],
+    ['N5', 'N2'],
+    ['N1', 'R3'],
+    ['N2', 'R2'],
+    ['N3', 'R1'],
+  ];
+  const wan = layout([...at(['N1', 'N2', 'N3', 'N4', 'N5', 'N6']), ...at(['S1', 'R1', 'R2', 'R3'], -1)], edges);
+  for (const host of ['S1', 'R1', 'R2', 'R3']) expect(wan.get(host)!.y).toBe(0.9);
+  const crossed = edges.flatMap(([a, b], i) =>
+    edges.slice(0, i).filter(([c, d]) => {
+      const [p, q, r, s] = [a, b, c, d].map((id) => wan.get(id)!);
+      if (new Set([a, b, c, d]).size < 4) return false;
+      const side = (u: typeof p, v: typeof p, w: typeof p) =>
+        Math.sign((v!.x - u!.x) * (w!.y - u!.y) - (v!.y - u!.y) * (w!.x - u!.x));
+      return side(p, q, r) !== side(p, q, s) && side(r, s, p) !== side(r, s, q);
+    }),
+  );
+  expect(crossed).toEqual([]);
+});
+
 test('utilization stands where its pair of switches does, whatever the order of the API', () => {
   const [m] = matrices(nodes, links, new Set());
   expect(

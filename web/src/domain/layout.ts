@@ -5,106 +5,104 @@ export interface Spot {
   y: number;
 }
 
-/** A node to be placed. */
+/** A node to be placed. Hosts have the tier -1, also in a network without tiers. */
 export interface Placed {
   id: string;
   name: string;
   tier?: number;
   planes: number[];
 }
+type Edges = readonly (readonly [string, string])[];
 
 /**
  * Places nodes in the unit square, always at the same spots for the same network: a Clos by plane,
- * tier and index, any other graph by springs that start from a circle and come to rest.
+ * tier and index, any other graph in layers. Hosts are in racks at the bottom.
  */
-export function layout(nodes: readonly Placed[], edges: readonly (readonly [string, string])[]): Map<string, Spot> {
+export function layout(nodes: readonly Placed[], edges: Edges): Map<string, Spot> {
   const sorted = [...nodes].sort((a, b) => natural(a.name, b.name) || natural(a.id, b.id));
-  return sorted.length > 0 && sorted.every((n) => n.tier !== undefined) ? clos(sorted) : springs(sorted, edges);
+  return sorted.every((n) => n.tier !== undefined) ? clos(sorted, edges) : layered(sorted, edges);
 }
 
-/** Planes side by side, tiers above each other with T0 at the bottom, or hosts as tier -1 below it; each by name. */
-function clos(nodes: readonly Placed[]): Map<string, Spot> {
-  const spots = new Map<string, Spot>();
+/** Planes side by side, tiers above each other, each by name; below each T0 the rack of its hosts. */
+function clos(nodes: readonly Placed[], edges: Edges): Map<string, Spot> {
+  const spots = new Map<string, Spot>(),
+    switches = new Map(edges);
   const planes = [...new Set(nodes.map((n) => n.planes[0] ?? 0))].sort((a, b) => a - b);
   const tiers = nodes.map((n) => n.tier!),
     low = Math.min(...tiers),
     top = Math.max(...tiers);
   planes.forEach((plane, p) => {
-    for (let tier = low; tier <= top; tier++) {
-      const row = nodes.filter((n) => (n.planes[0] ?? 0) === plane && n.tier === tier);
-      row.forEach((n, i) =>
-        spots.set(n.id, {
-          x: (p + 0.06 + (0.88 * (i + 0.5)) / row.length) / planes.length,
-          y: top === low ? 0.5 : 0.9 - (0.8 * (tier - low)) / (top - low),
-        }),
-      );
+    for (let tier = top; tier >= low; tier--) {
+      const row = nodes.filter((n) => (n.planes[0] ?? 0) === plane && n.tier === tier),
+        y = top === low ? 0.5 : 0.9 - (0.8 * (tier - low)) / (top - low);
+      if (tier >= 0) {
+        row.forEach((n, i) => spots.set(n.id, { x: (p + 0.06 + (0.88 * (i + 0.5)) / row.length) / planes.length, y }));
+        continue;
+      }
+      const racks = nodes.filter((n) => (n.planes[0] ?? 0) === plane && n.tier === 0);
+      for (const { id } of racks) {
+        const hosts = row.filter((n) => switches.get(n.id) === id),
+          columns = hosts.length > 4 ? Math.ceil(Math.sqrt(2 * hosts.length)) : hosts.length,
+          width = (0.88 * 0.8) / planes.length / racks.length;
+        hosts.forEach((n, i) =>
+          spots.set(n.id, {
+            x: spots.get(id)!.x + width * (((i % columns) + 0.5) / columns - 0.5),
+            y: y + 0.06 * Math.floor(i / columns),
+          }),
+        );
+      }
     }
   });
   return spots;
 }
 
-/** Above this many nodes springs would take too long: the nodes stay on the circle. */
-const mostSprings = 400;
-
-/** Fruchterman and Reingold's layout, from a circle in the order of names, with a fixed number of steps. */
-function springs(nodes: readonly Placed[], edges: readonly (readonly [string, string])[]): Map<string, Spot> {
-  const n = nodes.length;
-  const at = nodes.map((_, i): Spot => ({
-    x: 0.5 + 0.4 * Math.cos((2 * Math.PI * i) / n),
-    y: 0.5 + 0.4 * Math.sin((2 * Math.PI * i) / n),
-  }));
-  const index = new Map(nodes.map((x, i) => [x.id, i]));
-  const pairs = new Map<string, [number, number]>();
+/**
+ * Layers by the hops from hosts, and without hosts from an end of the network, upwards: so a link joins two
+ * neighbouring layers, or nodes of one. In a layer nodes stand where the middle of their neighbours is, again
+ * and again, which leaves few crossings (Sugiyama, Tagawa and Toda's barycentres).
+ */
+function layered(nodes: readonly Placed[], edges: Edges): Map<string, Spot> {
+  const near = new Map(nodes.map((n) => [n.id, new Set<string>()]));
   for (const [a, b] of edges) {
-    const i = index.get(a),
-      j = index.get(b);
-    if (i !== undefined && j !== undefined && i !== j) pairs.set(`${Math.min(i, j)} ${Math.max(i, j)}`, [i, j]);
+    if (a === b || !near.has(a) || !near.has(b)) continue;
+    near.get(a)!.add(b);
+    near.get(b)!.add(a);
   }
-  const rest = 0.75 / Math.sqrt(Math.max(1, n));
-  const steps = n > mostSprings ? 0 : 300;
-  for (let step = 0; step < steps; step++) {
-    const pull = at.map(() => ({ x: 0, y: 0 }));
-    for (let i = 0; i < n; i++) {
-      for (let j = i + 1; j < n; j++) {
-        const dx = at[i]!.x - at[j]!.x || 1e-4 * (i - j),
-          dy = at[i]!.y - at[j]!.y || 1e-4;
-        const d = Math.max(1e-3, Math.hypot(dx, dy)),
-          f = (rest * rest) / d / d;
-        pull[i]!.x += dx * f;
-        pull[i]!.y += dy * f;
-        pull[j]!.x -= dx * f;
-        pull[j]!.y -= dy * f;
-      }
-    }
-    for (const [i, j] of pairs.values()) {
-      const dx = at[i]!.x - at[j]!.x,
-        dy = at[i]!.y - at[j]!.y,
-        f = Math.hypot(dx, dy) / rest;
-      pull[i]!.x -= dx * f;
-      pull[i]!.y -= dy * f;
-      pull[j]!.x += dx * f;
-      pull[j]!.y += dy * f;
-    }
-    const most = 0.08 * (1 - step / steps);
-    for (let i = 0; i < n; i++) {
-      const size = Math.hypot(pull[i]!.x, pull[i]!.y);
-      if (size === 0) continue;
-      at[i]!.x += (pull[i]!.x / size) * Math.min(size, most);
-      at[i]!.y += (pull[i]!.y / size) * Math.min(size, most);
-    }
-  }
-  return new Map(fit(at).map((spot, i) => [nodes[i]!.id, spot]));
-}
-
-/** Moves and stretches spots so that they fill the square but for a margin. */
-function fit(spots: readonly Spot[]): Spot[] {
-  const margin = 0.08;
-  const range = (values: number[]) => {
-    const low = Math.min(...values),
-      size = Math.max(...values) - low;
-    return (v: number) => (size < 1e-6 ? 0.5 : margin + ((1 - 2 * margin) * (v - low)) / size);
+  const reach = (hops: Map<string, number>) => {
+    for (const [id, n] of hops) for (const to of near.get(id)!) if (!hops.has(to)) hops.set(to, n + 1);
+    return hops;
   };
-  const x = range(spots.map((s) => s.x)),
-    y = range(spots.map((s) => s.y));
-  return spots.map((s) => ({ x: x(s.x), y: y(s.y) }));
+  const hops = reach(new Map(nodes.filter((n) => n.tier === -1).map((n) => [n.id, 0])));
+  for (const { id } of nodes)
+    if (!hops.has(id))
+      for (const [far, n] of reach(new Map([[[...reach(new Map([[id, 0]])).keys()].at(-1)!, 0]]))) hops.set(far, n);
+  const layers = Array.from({ length: Math.max(...hops.values()) + 1 }, (_, hop) =>
+    nodes.filter((n) => hops.get(n.id) === hop),
+  );
+  const x = new Map<string, number>();
+  const place = () => layers.forEach((l) => l.forEach((n, i) => x.set(n.id, (i + 0.5) / l.length)));
+  const middle = ({ id }: Placed) => {
+    const at = [...near.get(id)!].map((to) => x.get(to)!);
+    return at.length > 0 ? at.reduce((a, b) => a + b) / at.length : x.get(id)!;
+  };
+  place();
+  for (let round = 0; round < 24; round++)
+    for (const layer of round % 2 ? layers : layers.toReversed()) {
+      const at = new Map(layer.map((n) => [n.id, middle(n)]));
+      layer.sort((a, b) => at.get(a.id)! - at.get(b.id)!);
+      place();
+    }
+  // Links within a layer do not lie on the nodes between their ends.
+  const level = (l: readonly Placed[], i: number) => (l.length > 2 && hops.get(l[i]!.id)! > 0 && i % 2 ? 0.25 : 0);
+  return new Map(
+    layers.flatMap((l, depth) =>
+      l.map((n, i) => [
+        n.id,
+        {
+          x: 0.06 + 0.88 * x.get(n.id)!,
+          y: layers.length > 1 ? 0.9 - (0.8 * (depth + level(l, i))) / (layers.length - 0.75) : 0.5,
+        },
+      ]),
+    ),
+  );
 }

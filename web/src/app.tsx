@@ -31,7 +31,7 @@ import { setTheme, useTheme, type Theme } from './store/theme';
 
 const Inspector = lazy(() => import('./components/inspector'));
 /** The pages in which something is looked at beside them. */
-const looking: readonly PageName[] = ['overview', 'wall', 'fabric'];
+const looking: readonly PageName[] = ['overview', 'wall', 'fabric', 'switches', 'hosts'];
 
 export function App() {
   const place = usePlace();

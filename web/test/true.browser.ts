@@ -265,6 +265,62 @@ test('search finds groups by QPNs and links by ports, and a link leads to the ch
   await expect.poll(() => page.url()).toMatch(/#\/switches\/P1-T0-1\?port=1002$/);
 });
 
+test('the drawer leads from a host to its group and back, and two hosts are compared', async () => {
+  const now = Math.floor(Date.now() / 1000);
+  fabric.history = { from: now - 1000, to: now + 60, metrics: { inBits: 4e9, outBits: 5e9 } };
+  const at2 = { ...host.ports[0]!.status, leaf: '64512:10.1.0.1', leafName: 'P1-T0-2', linkDown: true, usable: false };
+  const other = { ...host, name: 'H2', address: '2001:db8:1::2', evs: 3, ports: [{ ...host.ports[0]!, status: at2 }] };
+  fabric.besides['/v1/hosts'] = { items: [host, other] };
+  const page = await at('overview');
+  await expect.poll(() => said(page, 'H2')).toMatch(/^H2: down/);
+  await page.keyboard.press('Enter');
+  const drawer = page.getByRole('complementary', { name: 'Inspector' });
+  await drawer.getByRole('region', { name: 'Host H2' }).getByText('down, says the switch').waitFor();
+  await drawer.getByRole('button', { name: 'Close Host H2' }).click();
+  await said(page, 'H1');
+  await page.keyboard.press('Enter');
+  const shown = drawer.getByRole('region', { name: 'Host H1' });
+  await shown.getByText('Port 1 at P1-T0-1').waitFor();
+  expect(await shown.getByRole('combobox', { name: 'Time shown' }).inputValue()).toBe('15m');
+  await shown.getByRole('link', { name: 'g1' }).click();
+  await drawer.getByRole('region', { name: 'Group g1' }).getByText('2001:db8:1::2 at P1-T0-1').waitFor();
+  await drawer.getByRole('link', { name: 'H1' }).click();
+  await shown.waitFor();
+  expect(await violations(page)).toEqual([]);
+  expect(page.url()).toContain('#/overview');
+  await drawer.getByRole('button', { name: 'Pin Host H1' }).click();
+  await said(page, 'H2');
+  await page.keyboard.press('Enter');
+  const table = drawer.getByRole('table', { name: 'H1 and H2 compared' });
+  await expect
+    .poll(() => table.locator('.differs th').allInnerTexts())
+    .toEqual(['Address', 'Ports usable', 'Its switches', 'EVs']);
+});
+
+test('an entry of a table opens in the drawer, with what wanted it', async () => {
+  const entry = {
+    table: 'ingress.tree',
+    match: [{ name: 'group', value: 7 }],
+    params: [{ name: 'port', value: 3 }],
+    action: 'replicate',
+    intent: { kind: 'multicast-group', name: 'g1' },
+  };
+  const table = { name: 'ingress.tree', size: 16, fields: ['group'], actions: ['replicate'] };
+  fabric.besides['/v1/switches/P1-T0-1/tables'] = { items: [table] };
+  fabric.besides['/v1/switches/P1-T0-1/tables/ingress.tree/entries'] = { items: [entry] };
+  const page = await at('switches/P1-T0-1?table=ingress.tree');
+  await page.getByRole('link', { name: 'replicate' }).click();
+  const shown = page.getByRole('region', { name: 'Entry of ingress.tree, P1-T0-1' });
+  expect(await shown.getByRole('row').allInnerTexts()).toEqual([
+    'group\t7',
+    'Action\treplicate',
+    'port\t3',
+    'Wanted by\tgroup g1',
+  ]);
+  expect(page.url()).toContain('#/switches/P1-T0-1');
+  expect(await violations(page)).toEqual([]);
+});
+
 test('who signs in and may not see the page comes to the overview', async () => {
   const session = (name: string, scopes: string[]) => ({ name, way: 'user', role: 'viewer', scopes, ways: ['user'] });
   fabric.besides['/v1/session'] = session('', []);

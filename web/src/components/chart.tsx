@@ -1,4 +1,4 @@
-import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react';
+import { createContext, lazy, Suspense, use, useMemo, useState, type ReactNode } from 'react';
 import { dashes, marks, plotLeft as left, plotRight as right, type Moment } from '../domain/chart';
 import { formatClock, formatShare } from '../domain/format';
 import { formatValue, nearest, summary } from '../domain/history';
@@ -47,11 +47,15 @@ export interface Mark extends Moment {
   place?: Place;
 }
 
+/** The time that charts show before somebody chooses one: one of the presets. */
+export const FirstSpan = createContext(presets[0]![0]);
+
 /** The time that the charts of a page show, and a function that changes it: it is in the address. */
 export function useSpan(): { span: Span; from: number; to: number; live: boolean; show: (s: Span) => void } {
   const place = usePlace(),
     now = useNow();
-  const span = parseSpan(place.query);
+  const first = use(FirstSpan),
+    span = parseSpan({ since: first, ...place.query });
   return { span, ...bounds(span, now), live: 'last' in span, show: (s) => setParams(formatSpan(s)) };
 }
 

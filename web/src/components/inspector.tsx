@@ -2,23 +2,24 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
+import { doneBy, entryText, fieldText } from '../domain/entry';
 import { linkState, stateSince, stateTexts, suspectLinks } from '../domain/fabric';
 import { formatAge, formatCount } from '../domain/format';
+import type { HistoryKind } from '../domain/history';
 import { portsOf } from '../domain/load';
 import { linkName, reverse } from '../domain/network';
 import { useNow } from '../store/now';
-import { setParams, usePlace } from '../store/place';
-import { Badge, linkTones } from './badge';
+import { looks, setParams, usePlace, type Look } from '../store/place';
+import { Badge, linkTones, Messages, Summary } from './badge';
+import { FirstSpan, TimeBar } from './chart';
 import { Dependents } from './dependents';
 import { Folded } from './documented';
 import { DrainButton } from './drain';
-import { PortCharts } from './history';
-import { To } from './link';
-import { Empty } from './states';
-
-/** What can be looked at beside a page, each by the name of its parameter in the address. */
-const kinds = ['link', 'node', 'plane'] as const;
-type Kind = (typeof kinds)[number];
+import { Facts } from './facts';
+import { History, PortCharts } from './history';
+import { HostState, PortState } from './hoststate';
+import { Intent, See, To } from './link';
+import { Empty, Failure } from './states';
 
 interface Panel {
   id: string;
@@ -28,71 +29,102 @@ interface Panel {
   pin?: () => void;
 }
 
+const panels: Record<Look, (p: Panel) => ReactNode> = {
+  link: LinkPanel,
+  node: NodePanel,
+  host: HostPanel,
+  group: GroupPanel,
+  profile: ProfilePanel,
+  entry: EntryPanel,
+  plane: PlanePanel,
+};
+
 /**
  * A drawer at the right with what is chosen in a picture or table, while the page stays as it is. One thing can
- * be pinned: what is chosen next comes beside it, and two switches are compared.
+ * be pinned: what is chosen next comes beside it, and two switches or hosts are compared.
  */
 export default function Inspector() {
   const { query } = usePlace();
-  const kind = kinds.find((k) => query[k]);
-  const [pinned, id] = /^(link|node|plane) (.*)$/.exec(query.pin ?? '')?.slice(1) ?? [];
+  const kind = looks.find((k) => query[k]);
+  const [pinned = '', ...rest] = (query.pin ?? '').split(' '),
+    pin = looks.find((k) => k === pinned),
+    id = rest.join(' ');
   const now = kind && { kind, id: query[kind]! },
-    kept = id !== undefined && !(pinned === kind && id === now?.id) ? { kind: pinned as Kind, id } : undefined;
+    kept = pin && !(pin === kind && id === now?.id) ? { kind: pin, id } : undefined;
   if (!now && !kept) return null;
   return (
-    <aside className="drawer" aria-label="Inspector">
-      {kept && <One of={kept} close={() => setParams({ pin: undefined })} />}
-      {now && (
-        <One
-          of={now}
-          close={() => setParams({ [now.kind]: undefined })}
-          pin={() => setParams({ pin: `${now.kind} ${now.id}` })}
-        />
-      )}
-      {kept?.kind === 'node' && now?.kind === 'node' && <Compared a={kept.id} b={now.id} />}
-    </aside>
+    <FirstSpan value="15m">
+      <aside className="drawer" aria-label="Inspector">
+        {kept && <One of={kept} close={() => setParams({ pin: undefined })} />}
+        {now && (
+          <One
+            of={now}
+            close={() => setParams({ [now.kind]: undefined })}
+            pin={() => setParams({ pin: `${now.kind} ${now.id}` })}
+          />
+        )}
+        {kept && kept.kind === now?.kind && <Compared kind={kept.kind} a={kept.id} b={now.id} />}
+      </aside>
+    </FirstSpan>
   );
 }
 
-function One({ of, ...rest }: { of: { kind: Kind; id: string } } & Omit<Panel, 'id'>) {
-  const View = { link: LinkPanel, node: NodePanel, plane: PlanePanel }[of.kind];
+function One({ of, ...rest }: { of: { kind: Look; id: string } } & Omit<Panel, 'id'>) {
+  const View = panels[of.kind];
   return <View key={of.id} id={of.id} {...rest} />;
 }
 
-/** Two switches beside each other, by all numbers that the controller has of both; what differs stands out. */
-function Compared({ a, b }: { a: string; b: string }) {
+/** Two switches or hosts beside each other, by all that the controller has of both; what differs stands out. */
+function Compared({ kind, a, b }: { kind: Look; a: string; b: string }) {
   const nodes = useQuery(ask.nodes),
-    switches = useQuery(ask.switches);
-  const of = (id: string) => {
+    switches = useQuery(ask.switches),
+    hosts = useQuery(ask.hosts);
+  const node = (id: string): [string, string][] => {
     const n = nodes.data?.find((x) => x.id === id),
       s = switches.data?.find((x) => x.node === id || x.name === n?.status.name);
-    return {
-      name: n?.status.name ?? id,
-      facts: {
-        State: !s?.connected ? 'not connected' : n?.spec.admin === 'drained' ? 'drained' : 'in use',
-        'Ports up': s?.ports ? `${s.ports.up} of ${s.ports.up + (s.ports.down?.length ?? 0)}` : '–',
-        Entries: s ? formatCount(s.entries) : '–',
-        'Updates that wait': s ? formatCount(s.pending) : '–',
-        'Directions of links': formatCount(n?.status.links ?? 0),
-        'Denied to EVs': formatCount(n?.status.deniedLinks ?? 0),
-        Planes: (n?.status.planes ?? []).join(', '),
-        Tier: n?.status.tier === undefined ? '–' : `T${n.status.tier}`,
-      },
-    };
+    return [
+      ['Switch', n?.status.name ?? id],
+      ['State', !s?.connected ? 'not connected' : n?.spec.admin === 'drained' ? 'drained' : 'in use'],
+      ['Ports up', s?.ports ? `${s.ports.up} of ${s.ports.up + (s.ports.down?.length ?? 0)}` : '–'],
+      ['Entries', s ? formatCount(s.entries) : '–'],
+      ['Updates that wait', s ? formatCount(s.pending) : '–'],
+      ['Directions of links', formatCount(n?.status.links ?? 0)],
+      ['Denied to EVs', formatCount(n?.status.deniedLinks ?? 0)],
+      ['Planes', (n?.status.planes ?? []).join(', ')],
+      ['Tier', n?.status.tier === undefined ? '–' : `T${n.status.tier}`],
+    ];
   };
-  const [x, y] = [of(a), of(b)];
+  const host = (name: string): [string, string][] => {
+    const h = hosts.data?.find((x) => x.name === name);
+    const ports = h?.ports ?? [];
+    return [
+      ['Host', name],
+      ['Address', h?.address ?? '–'],
+      ['Stream', h?.connected ? 'open' : 'closed'],
+      ['Ports usable', `${ports.filter((p) => p.status.usable).length} of ${ports.length}`],
+      ['Its switches', ports.map((p) => p.status.leafName ?? p.status.leaf).join(', ')],
+      ['EV profiles', formatCount(h?.evProfiles ?? 0)],
+      ['EVs', formatCount(h?.evs ?? 0)],
+      ['State applied', `${h?.versions.applied ?? 0} of ${h?.versions.wanted ?? 0}`],
+      ['Queue pairs', `${h?.queuePairs?.count ?? 0}, ${h?.queuePairs?.failed ?? 0} failed`],
+      ['Software', h?.software ?? '–'],
+    ];
+  };
+  const facts = kind === 'node' ? node : kind === 'host' ? host : undefined;
+  if (!facts) return null;
+  const [x, y] = [facts(a), facts(b)];
   return (
-    <table className="facts" aria-label={`${x.name} and ${y.name} compared`}>
+    <table className="facts" aria-label={`${x[0]![1]} and ${y[0]![1]} compared`}>
       <thead>
         <tr>
           <td />
-          <th scope="col">{x.name}</th>
-          <th scope="col">{y.name}</th>
+          <th scope="col">{x[0]![1]}</th>
+          <th scope="col">{y[0]![1]}</th>
         </tr>
       </thead>
       <tbody>
-        {Object.entries(x.facts).map(([fact, value]) => {
-          const other = y.facts[fact as keyof typeof y.facts];
+        {x.slice(1).map(([fact, value], i) => {
+          const other = y[i + 1]![1];
           return (
             <tr key={fact} className={value === other ? undefined : 'differs'}>
               <th scope="row">{fact}</th>
@@ -103,6 +135,180 @@ function Compared({ a, b }: { a: string; b: string }) {
         })}
       </tbody>
     </table>
+  );
+}
+
+/** Names that open in the drawer, the first of them. */
+function Seen({ label, kind, of }: { label: string; kind: Look; of: readonly string[] }) {
+  const most = 12;
+  if (of.length === 0) return null;
+  return (
+    <p className="names">
+      {label}:{' '}
+      {of.slice(0, most).map((id) => (
+        <See key={id} kind={kind} id={id}>
+          {id}
+        </See>
+      ))}
+      {of.length > most && `and ${of.length - most} more`}
+    </p>
+  );
+}
+
+/** A host: state and cause, ports with what they did, groups and EV profiles, and what can be done. */
+function HostPanel({ id, ...rest }: Panel) {
+  const host = useQuery(ask.hosts).data?.find((h) => h.name === id),
+    mrc = !!useQuery(ask.fabric).data,
+    groups = useQuery(ask.groups),
+    profiles = useQuery({ ...ask.profilesOf(id), enabled: mrc });
+  if (!host) return null;
+  const has = (a?: string) => a === host.address;
+  const own = (groups.data ?? []).filter(
+    (g) => has(g.spec.source?.address) || g.spec.receivers?.some((r) => has(r.address)),
+  );
+  return (
+    <Chosen title={`Host ${id}`} drains={host.ports.flatMap((p) => p.status.drains ?? [])} {...rest}>
+      <p>
+        <HostState of={host} mrc={mrc} /> <code>{host.address}</code>. <To path={['hosts', id]}>All of it</To>
+      </p>
+      {host.error && !host.connected && <p>Its last stream ended: {host.error}</p>}
+      {(host.refusals ?? []).map((r) => (
+        <p key={r.field}>
+          It refuses <code>{r.field}</code>: {r.reason}
+        </p>
+      ))}
+      {host.ports.map((p) => (
+        <p key={p.port}>
+          <PortState of={p} /> Port {p.port} at{' '}
+          <See kind="node" id={p.status.leaf}>
+            {p.status.leafName ?? p.status.leaf}
+          </See>
+          {p.status.leafPort && `, port ${p.status.leafPort}`}{' '}
+          {mrc && (
+            <DrainButton
+              target={{ kind: 'port', host: id, port: p.port }}
+              admin={p.spec.admin}
+              what={`port ${p.port} of ${id}`}
+            />
+          )}
+        </p>
+      ))}
+      <Dependents kind="host" name={id} />
+      <Seen label="Multicast groups" kind="group" of={own.map((g) => g.name)} />
+      <Seen label="EV profiles" kind="profile" of={(profiles.data ?? []).map((p) => p.name)} />
+      <PortCharts
+        label="What its switches received from it, and sent to it"
+        of={host.ports.flatMap(({ port, status: p }) =>
+          p.leafName && p.leafPort ? [[`${p.leafName}/${p.leafPort}`, `port ${port}, at ${p.leafName}`]] : [],
+        )}
+      />
+      {mrc &&
+        host.ports.map((p) => (
+          <Folded
+            key={p.port}
+            title={`Document and history of port ${p.port}`}
+            collection="host-ports"
+            name={`${id}/${p.port}`}
+            of={{ ...p, name: `${id}/${p.port}` }}
+          />
+        ))}
+    </Chosen>
+  );
+}
+
+/** The hosts of addresses, by their names. */
+function useNames(addresses: readonly (string | undefined)[]): string[] {
+  const hosts = useQuery(ask.hosts).data ?? [];
+  return hosts.filter((h) => addresses.includes(h.address)).map((h) => h.name);
+}
+
+function GroupPanel({ id, ...rest }: Panel) {
+  const group = useQuery(ask.groups).data?.find((g) => g.name === id);
+  const { spec, status } = group ?? {},
+    now = useNow();
+  const source = useNames([spec?.source?.address]),
+    receivers = useNames((spec?.receivers ?? []).map((r) => r.address));
+  if (!spec || !status) return null;
+  return (
+    <Chosen title={`Group ${id}`} {...rest}>
+      <p>
+        <Summary of={status.conditions} /> <code>{spec.proxyAddress}</code>, QPN {spec.designatedQpn}.{' '}
+        <To path={['groups', id]}>Its tree, and what can be done</To>
+      </p>
+      <Messages of={status.conditions} />
+      {(status.stalledReceivers ?? []).map((r) => (
+        <p key={r.address}>
+          <Badge tone="fault">stalled</Badge> <code>{r.address}</code> at {r.switch} for {formatAge(r.since, now)}
+        </p>
+      ))}
+      <Seen label="Source" kind="host" of={source} />
+      <Seen label="Receivers" kind="host" of={receivers} />
+      <Measured kind="group" name={id} />
+      <Folded collection="multicast-groups" name={id} of={group} />
+    </Chosen>
+  );
+}
+
+function ProfilePanel({ id, ...rest }: Panel) {
+  const profile = useQuery(ask.profile(id)).data;
+  if (!profile) return null;
+  const s = profile.status;
+  return (
+    <Chosen title={`EV profile ${id}`} {...rest}>
+      <p>
+        <Summary of={s.conditions} /> {s.active} of {s.count} EVs in use, {s.denied} denied, {s.assumedBad} assumed bad.{' '}
+        <To path={['evs', id]}>Its paths</To>
+      </p>
+      <Messages of={s.conditions} />
+      {s.note && <p>{s.note}</p>}
+      <Seen label="Links that it lost" kind="link" of={s.lostLinks ?? []} />
+      <Seen label="Hosts" kind="host" of={s.hosts} />
+      <Seen label="Behind" kind="host" of={s.behind ?? []} />
+      <Measured kind="ev-profile" name={id} />
+      <Folded collection="ev-profiles" name={id} of={profile} />
+    </Chosen>
+  );
+}
+
+/** An entry of a table, by SWITCH TABLE KEY: what it matches and does, and what wanted it. */
+function EntryPanel({ id, ...rest }: Panel) {
+  const [sw = '', table = '', ...key] = id.split(' ');
+  const entries = useQuery(ask.entries(sw, table)),
+    entry = entries.data?.find((e) => entryText(e) === key.join(' '));
+  return (
+    <Chosen title={`Entry of ${table}, ${sw}`} {...rest}>
+      <p>
+        <To path={['switches', sw]} query={{ table }}>
+          All entries of {table}
+        </To>
+      </p>
+      {entries.isError && <Failure error={entries.error} />}
+      {entries.data && !entry && <Empty>The switch has no such entry (any more).</Empty>}
+      {entry && (
+        <Facts
+          label={`Entry ${key.join(' ')}`}
+          of={[
+            ...(entry.match ?? []).map((m) => [m.name, <code>{fieldText(m.value)}</code>] as const),
+            ['Priority', entry.priority],
+            ['Action', <code>{doneBy(entry)}</code>],
+            ...(entry.params ?? []).map((p) => [p.name, <code>{fieldText(p.value)}</code>] as const),
+            ['Wanted by', entry.intent && <Intent of={entry.intent} />],
+          ]}
+        />
+      )}
+    </Chosen>
+  );
+}
+
+/** What an object did, by all charts of its kind. */
+function Measured({ kind, name }: { kind: HistoryKind; name: string }) {
+  return (
+    <>
+      <TimeBar />
+      <div className="charts">
+        <History kind={kind} name={name} />
+      </div>
+    </>
   );
 }
 
@@ -127,13 +333,24 @@ function PlanePanel({ id, ...rest }: Panel) {
 
 function NodePanel({ id, ...rest }: Panel) {
   const node = useQuery(ask.nodes).data?.find((n) => n.id === id),
+    switches = useQuery(ask.switches),
+    hosts = useQuery(ask.hosts),
     top = useQuery(ask.top('port'));
   if (!node) return null;
   const name = node.status.name,
-    tiered = node.status.tier !== undefined;
+    tiered = node.status.tier !== undefined,
+    sw = switches.data?.find((s) => s.node === id || s.name === name);
   const busiest = (top.data?.items ?? []).filter((i) => i.name.startsWith(`${name}/`)).slice(0, 2);
   return (
     <Chosen title={`Switch ${name ?? id}`} drains={node.status.drains} {...rest}>
+      {sw && (
+        <p>
+          <Badge tone={!sw.connected ? 'fault' : sw.synced ? 'ok' : 'warning'}>
+            {!sw.connected ? 'not connected' : sw.synced ? 'programmed' : `${sw.pending} updates wait`}
+          </Badge>{' '}
+          {sw.reason ?? sw.errors?.[0] ?? `${formatCount(sw.entries)} entries`}
+        </p>
+      )}
       <p>
         {tiered && `T${node.status.tier}, `}
         {node.status.links} directions of links, {node.status.deniedLinks} of them denied
@@ -141,6 +358,11 @@ function NodePanel({ id, ...rest }: Panel) {
         {name && <To path={['switches', name]}>What it holds</To>}
       </p>
       {tiered && name && <Dependents kind="switch" name={name} />}
+      <Seen
+        label="Hosts at it"
+        kind="host"
+        of={(hosts.data ?? []).filter((h) => h.ports.some((p) => p.status.leaf === id)).map((h) => h.name)}
+      />
       {tiered && <DrainButton target={{ kind: 'node', id }} admin={node.spec.admin} what={name ?? id} />}
       <PortCharts
         label="Its busiest ports"

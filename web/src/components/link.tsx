@@ -2,6 +2,8 @@ import type { ReactNode } from 'react';
 import { formatPlace } from '../domain/route';
 import { may, useSession } from '../api/session';
 import { pages } from '../domain/pages';
+import { looked, usePlace, type Look } from '../store/place';
+import type { Schemas } from '../api/client';
 
 /** A link to a place in the dashboard; plain text where that has no page, or none that the user may see. */
 export function To({
@@ -24,6 +26,26 @@ export function To({
     <a href={formatPlace(path, query)} className={className} aria-current={current ? 'page' : undefined}>
       {children}
     </a>
+  );
+}
+
+/** A link that opens something in the drawer beside the page. */
+export function See({ kind, id, children }: { kind: Look; id: string; children: ReactNode }) {
+  const { path, query } = usePlace();
+  return (
+    <To path={path} query={{ ...query, ...looked(kind, id) }}>
+      {children}
+    </To>
+  );
+}
+
+/** The resource that wanted an entry of a table. */
+export function Intent({ of }: { of: NonNullable<Schemas['EntryView']['intent']> }) {
+  const page = { 'multicast-group': 'groups', 'pfc-policy': 'pfc', topology: 'fabric' }[of.kind];
+  return (
+    <To path={of.name ? [page, of.name] : [page]}>
+      {of.name ? `group ${of.name}` : of.kind === 'topology' ? 'the topology' : 'PFC policies'}
+    </To>
   );
 }
 

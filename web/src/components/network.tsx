@@ -12,7 +12,7 @@ import { statesAt } from '../domain/past';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { usePorts } from '../store/ports';
-import { go, setParams, usePlace } from '../store/place';
+import { go, looked, setParams, usePlace, type Look } from '../store/place';
 import { StateLegend, LoadLegend } from './statelegend';
 import { Picture, type Edge, type Vertex } from './picture';
 
@@ -117,8 +117,8 @@ export function NetworkPicture({
   height?: number;
   /** It is the network now: hosts are drawn below the switches of a Clos, once in each plane. */
   racks?: boolean;
-  /** Goes to a node, or a link. */
-  open?: (of: { node: string } | { link: string }) => void;
+  /** Goes to a node, link or host. */
+  open?: (kind: Look, id: string) => void;
 }) {
   const at = useMoment();
   const hosts = useQuery(ask.hosts),
@@ -235,8 +235,7 @@ export function NetworkPicture({
   }, [links, stateOf, shown, loads, names, before]);
   // A link is one edge, whichever of its directions is meant.
   const bright = useMemo(() => lit && new Set([...lit, ...[...lit].map(reverse)]), [lit]);
-  const show =
-    open ?? ((of: { node: string } | { link: string }) => setParams({ node: undefined, link: undefined, ...of }));
+  const show = open ?? ((kind: Look, id: string) => setParams(looked(kind, id)));
   return (
     <>
       <Picture
@@ -247,8 +246,8 @@ export function NetworkPicture({
         height={height ?? Math.max(360, Math.min(720, window.innerHeight - 330))}
         chosen={chosen}
         lit={bright}
-        choose={(id) => (id.startsWith('host ') ? go(['hosts', id.slice(5).split('/')[0]!]) : show({ node: id }))}
-        chooseEdge={(id) => id.includes('~') && show({ link: id })}
+        choose={(id) => (id.startsWith('host ') ? show('host', id.slice(5).split('/')[0]!) : show('node', id))}
+        chooseEdge={(id) => id.includes('~') && show('link', id)}
       />
       {!racks && <Moments />}
       <p className="quiet">
@@ -312,7 +311,7 @@ function Part({ switches, links: wanted }: { switches: readonly string[]; links:
         stateOf={stateOf}
         lit={part.lit}
         height={280}
-        open={(of) => go(['fabric'], of)}
+        open={(kind, id) => go(['fabric'], { [kind]: id })}
       />
     </section>
   );

@@ -10,5 +10,15 @@ export function fieldText(value: unknown): string {
 /** Names an entry of a table by its key, as long as the table has no two with the same one. */
 export function entryText(e: S['EntryView']): string {
   if (e.default) return 'default';
-  return `${(e.match ?? []).map((m) => `${m.name}=${fieldText(m.value)}`).join(' ')} ${e.priority ?? ''}`.trim();
+  return `${fieldsText(e.match, ' ')} ${e.priority ?? ''}`.trim();
+}
+
+/** Writes fields or parameters as NAME=VALUE. */
+export function fieldsText(fields: S['FieldView'][] | null | undefined, between = ', '): string {
+  return (fields ?? []).map((f) => `${f.name}=${fieldText(f.value)}`).join(between);
+}
+
+/** What an entry does with a packet: an action, or a member or group of an action profile. */
+export function doneBy(e: S['EntryView']): string {
+  return e.action ?? (e.group ? `group ${e.group}` : `member ${e.member}`);
 }

@@ -26,8 +26,7 @@ export function parseSpan(query: { since?: string; from?: string; to?: string })
 /** Writes a span for the query of an address; the inverse of parseSpan. */
 export function formatSpan(s: Span): { since?: string; from?: string; to?: string } {
   if ('last' in s) {
-    const value = presets.find((p) => p[2] === s.last)?.[0];
-    return { since: value === presets[0]![0] ? undefined : value, from: undefined, to: undefined };
+    return { since: presets.find((p) => p[2] === s.last)?.[0], from: undefined, to: undefined };
   }
   return { since: undefined, from: String(Math.floor(s.from)), to: String(Math.ceil(s.to)) };
 }

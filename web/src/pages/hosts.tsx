@@ -9,6 +9,7 @@ import { Folded } from '../components/documented';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
 import { PortCharts } from '../components/history';
+import { HostState, PortState } from '../components/hoststate';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -39,30 +40,6 @@ export function Hosts({ path }: { path: string[] }) {
       }}
     </Answer>
   );
-}
-
-function HostState({ of: h, mrc }: { of: Host; mrc: boolean }) {
-  const usable = h.ports.filter((p) => p.status.usable).length;
-  if (mrc && !h.connected)
-    return (
-      <Badge tone="fault" title={h.error}>
-        not connected
-      </Badge>
-    );
-  if (h.refusals?.length)
-    return (
-      <Badge tone="fault" title={h.refusals[0]!.reason}>
-        refuses {h.refusals[0]!.field}
-      </Badge>
-    );
-  if (usable < h.ports.length)
-    return (
-      <Badge tone={h.ports.some((p) => p.status.linkDown || p.status.hostDown) ? 'fault' : 'work'}>
-        {usable} of {h.ports.length} ports usable
-      </Badge>
-    );
-  if (mrc && !h.versions.current) return <Badge tone="warning">behind</Badge>;
-  return <Badge tone="ok">well</Badge>;
 }
 
 function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
@@ -117,15 +94,6 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
       />
     </>
   );
-}
-
-function PortState({ of: p }: { of: Port }) {
-  const s = p.status;
-  if (s.linkDown) return <Badge tone="fault">down, says the switch</Badge>;
-  if (s.hostDown) return <Badge tone="fault">down, says the host</Badge>;
-  if (s.drains?.length) return <Badge tone="work">{s.drained ? 'drained' : 'draining'}</Badge>;
-  if (s.held) return <Badge tone="warning">up again, and held</Badge>;
-  return s.usable ? <Badge tone="ok">usable</Badge> : <Badge tone="warning">not usable</Badge>;
 }
 
 function QueuePairs({ of: q, host }: { of: NonNullable<Host['queuePairs']>; host: string }) {

@@ -4,7 +4,7 @@ import { body, client } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
 import { Facts } from '../components/facts';
-import { To } from '../components/link';
+import { Intent, To } from '../components/link';
 import { Empty, Failure } from '../components/states';
 import { lanes, line, numberOf, stack, stops, way, type Header, type Hop, type Stop } from '../domain/journey';
 import { setParams, useParam } from '../store/place';
@@ -224,7 +224,6 @@ function Wanted({ sw, table, stop }: { sw: string; table: string; stop: Stop }) 
     }),
   );
   const intent = entry?.intent;
-  const page = { 'multicast-group': 'groups', 'pfc-policy': 'pfc', topology: 'fabric' } as const;
   return (
     <p>
       <To path={['switches', sw]} query={{ table }}>
@@ -232,10 +231,7 @@ function Wanted({ sw, table, stop }: { sw: string; table: string; stop: Stop }) 
       </To>
       {intent && (
         <>
-          , wanted by{' '}
-          <To path={intent.name ? [page[intent.kind], intent.name] : [page[intent.kind]]}>
-            {intent.name ? `group ${intent.name}` : intent.kind === 'topology' ? 'the topology' : 'PFC policies'}
-          </To>
+          , wanted by <Intent of={intent} />
         </>
       )}
       {entries.isError && <span className="quiet">: {entries.error.message}</span>}

@@ -11,11 +11,11 @@ import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, PortList } from '../components/form';
 import { PortCharts } from '../components/history';
-import { To } from '../components/link';
+import { See, To } from '../components/link';
 import { Where } from '../components/network';
 import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
-import { entryText, fieldText } from '../domain/entry';
+import { doneBy, entryText, fieldsText, fieldText } from '../domain/entry';
 import { formatAge, formatCount, formatOctets } from '../domain/format';
 import { useNow } from '../store/now';
 import { Ports } from './ports';
@@ -409,16 +409,15 @@ function Entries({ name, table }: { name: string; table: Schemas['TableView'] })
       name: 'Action',
       key: (r) => `${r.entry.action ?? ''} ${r.entry.member ?? ''} ${r.entry.group ?? ''}`,
       cell: (r) => (
-        <code>{r.entry.action ?? (r.entry.group ? `group ${r.entry.group}` : `member ${r.entry.member}`)}</code>
+        <See kind="entry" id={`${name} ${table.name} ${r.key}`}>
+          <code>{doneBy(r.entry)}</code>
+        </See>
       ),
     },
     {
       name: 'Parameters',
-      key: (r) => (r.entry.params ?? []).map((p) => `${p.name}=${fieldText(p.value)}`).join(', '),
-      cell: (r) => {
-        const t = (r.entry.params ?? []).map((p) => `${p.name}=${fieldText(p.value)}`).join(', ');
-        return <code title={t}>{t}</code>;
-      },
+      key: (r) => fieldsText(r.entry.params),
+      cell: (r) => <code title={fieldsText(r.entry.params)}>{fieldsText(r.entry.params)}</code>,
       width: 3,
     },
   ];

@@ -175,7 +175,7 @@ function Question({ links, nodes }: { links: Schemas['FabricLink'][]; nodes: Sch
           nodes={shown}
           links={links}
           stateOf={stateOf}
-          open={(of) => flip('node' in of ? { kind: 'node', name: of.node } : { kind: 'link', name: of.link })}
+          open={(kind, name) => (kind === 'node' || kind === 'link') && flip({ kind, name })}
         />
       )}
     </>

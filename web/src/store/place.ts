@@ -42,3 +42,12 @@ export function setParams(change: Record<string, string | undefined>): void {
   history.replaceState(null, '', formatPlace(at.path, { ...at.query, ...change }));
   window.dispatchEvent(new HashChangeEvent('hashchange'));
 }
+
+/** What the drawer shows, each by the name of its parameter in the address; the first of them is shown. */
+export const looks = ['link', 'node', 'host', 'group', 'profile', 'entry', 'plane'] as const;
+export type Look = (typeof looks)[number];
+
+/** The query of an address in which the drawer shows something; plane is a filter of pages too, and stays. */
+export function looked(kind: Look, id: string): Record<string, string | undefined> {
+  return { ...Object.fromEntries(looks.slice(0, -1).map((k) => [k, undefined])), [kind]: id };
+}

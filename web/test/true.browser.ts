@@ -259,8 +259,9 @@ test('search finds groups by QPNs and links by ports, and a link leads to the ch
   await page.getByRole('option', { name: 'g1 multicast group' }).waitFor();
   await page.keyboard.press('ControlOrMeta+a');
   await page.keyboard.type('P1-T0-1/1002');
-  await page.getByRole('option', { name: 'P1-T0-1 → P1-T1-2 link' }).waitFor();
-  await page.keyboard.press('Enter');
+  await page.getByRole('option', { name: 'P1-T0-1/1002 port' }).waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.getByRole('option', { name: 'P1-T0-1 → P1-T1-2 link', selected: false }).click();
   await page.getByRole('link', { name: 'P1-T0-1, port 1002' }).click();
   await expect.poll(() => page.url()).toMatch(/#\/switches\/P1-T0-1\?port=1002$/);
 });
@@ -288,8 +289,10 @@ test('the drawer leads from a host to its group and back, and two hosts are comp
   await shown.waitFor();
   expect(await violations(page)).toEqual([]);
   expect(page.url()).toContain('#/overview');
-  await drawer.getByRole('button', { name: 'Pin Host H1' }).click();
-  await said(page, 'H2');
+  // By the search, from anywhere.
+  await page.keyboard.press('/');
+  await page.keyboard.type('compare h1 h2');
+  await page.getByRole('option', { name: 'compare H1 H2 host' }).waitFor();
   await page.keyboard.press('Enter');
   const table = drawer.getByRole('table', { name: 'H1 and H2 compared' });
   await expect

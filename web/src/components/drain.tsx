@@ -34,7 +34,8 @@ export function DrainButton({ target, admin, what }: { target: Target; admin: Ad
   const [pressed, setOpen] = useState(false);
   // The search goes to the page where something is drained, and asks at once.
   const wanted = usePlace().query.do,
-    open = pressed || wanted === `drain ${target.kind}`;
+    of = target.kind === 'port' ? `port ${target.port}` : target.kind,
+    open = pressed || wanted === `drain ${of}`;
   const queries = useQueryClient();
   const allowed = useMay('operate');
   const undrain = useMutation({ mutationFn: () => apply(target, 'up'), onSettled: () => queries.invalidateQueries() });
@@ -48,7 +49,7 @@ export function DrainButton({ target, admin, what }: { target: Target; admin: Ad
       <>
         <button
           type="button"
-          autoFocus={wanted === `undrain ${target.kind}`}
+          autoFocus={wanted === `undrain ${of}`}
           disabled={undrain.isPending}
           onClick={() => undrain.mutate()}
         >

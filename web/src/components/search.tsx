@@ -20,14 +20,14 @@ const of = <T extends { name: string }>(
   all: readonly T[] | undefined,
   collection: string,
   words?: (x: T) => string | undefined,
-  drains?: 'node' | false,
+  more?: (x: T) => Partial<Target>,
 ) =>
   (all ?? []).map((x): Target => ({
     kind,
     name: x.name,
     words: words?.(x),
-    drains: drains || undefined,
     ...pageOf(`${collection}/${x.name}`),
+    ...more?.(x),
   }));
 
 const keyOf = (t: Target) => `${t.kind} ${t.name} ${t.words ?? ''}`;
@@ -60,17 +60,72 @@ export function Search({ close }: { close: () => void }) {
   const planes = useQuery({ ...ask.planes, enabled }),
     operates = useMay('operate'),
     tiered = operates && (planes.data?.length ?? 0) > 0;
-  const targets = useMemo(
-    (): Target[] =>
+  const nodes = useQuery({ ...ask.nodes, enabled }),
+    topology = useQuery({ ...ask.topology, enabled });
+  // A large fabric has as many ports as ends of links: they are targets while somebody writes SWITCH/PORT.
+  const ports = text.includes('/');
+  const targets = useMemo(() => {
+    const drained = new Set((nodes.data ?? []).filter((n) => n.spec.admin === 'drained').map((n) => n.id));
+    const port = (of: string, n: string | number): Target => ({
+      kind: 'port',
+      name: `${of}/${n}`,
+      path: ['switches', of],
+      query: { port: String(n) },
+    });
+    return (
       [
         ...pages.filter((p) => !p.hidden).map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
-        ...of('switch', switches.data, 'switches', (s) => `${s.node ?? ''} ${s.address ?? ''}`, tiered && 'node'),
-        ...of('host', hosts.data, 'hosts', (h) => h.address),
+        ...of(
+          'switch',
+          switches.data,
+          'switches',
+          (s) => `${s.node ?? ''} ${s.address ?? ''}`,
+          (s) => ({
+            ...(tiered && { drains: 'node', drained: drained.has(s.node ?? '') }),
+            ...(s.node && { looks: ['node', s.node] }),
+          }),
+        ),
+        ...of(
+          'host',
+          hosts.data,
+          'hosts',
+          (h) => h.address,
+          (h) => ({ looks: ['host', h.name] }),
+        ),
+        ...(tiered ? (planes.data ?? []) : []).map((p): Target => ({
+          kind: 'plane',
+          name: `Plane ${p.plane}`,
+          drains: 'plane',
+          drained: p.spec.admin === 'drained',
+          ...pageOf(`planes/${p.plane}`),
+        })),
+        ...(hosts.data ?? []).flatMap((h) =>
+          h.ports.flatMap((p): Target[] => [
+            {
+              kind: 'host port',
+              name: `${h.name} port ${p.port}`,
+              drains: tiered ? `port ${p.port}` : undefined,
+              drained: p.spec.admin === 'drained',
+              ...pageOf(`hosts/${h.name}`),
+            },
+            ...(ports && p.status.leafName && p.status.leafPort ? [port(p.status.leafName, p.status.leafPort)] : []),
+          ]),
+        ),
+        ...(ports ? (links.data ?? []) : []).map((l) => port(l.status.fromName ?? l.status.from, portsOf(l.id)[0])),
+        ...(topology.data?.nodes ?? []).flatMap((n) =>
+          (n.sids ?? []).map((s): Target => ({
+            kind: `SID, ${s.behavior}`,
+            name: s.address,
+            words: n.name,
+            ...pageOf(`switches/${n.name ?? n.id}`),
+          })),
+        ),
         ...of('multicast group', groups.data, 'multicast-groups', (g) =>
           [
             g.spec.proxyAddress,
             g.status.tree?.sid,
-            ...[g.spec.designatedQpn, g.spec.source?.qpn, ...(g.spec.receivers ?? []).map((r) => r.qpn)].map(qpnWords),
+            ...[g.spec.designatedQpn, g.spec.source?.qpn].map(qpnWords),
+            ...[...(g.spec.receivers ?? []), ...(g.status.connections ?? [])].map((r) => qpnWords(r.qpn)),
           ].join(' '),
         ),
         ...of('job', jobs.data, 'jobs', (j) => j.spec.hosts),
@@ -82,6 +137,7 @@ export function Search({ close }: { close: () => void }) {
           name: linkName(l),
           words: `${l.id} ${l.status.fromName ?? ''}/${portsOf(l.id)[0]}`,
           drains: tiered ? 'link' : undefined,
+          drained: l.spec.admin === 'drained',
           ...pageOf(`links/${l.id}`),
         })),
         ...of('SRv6 policy', srv6.data, 'srv6-policies', (p) => (p.status.path ?? []).join(' ')),
@@ -89,25 +145,29 @@ export function Search({ close }: { close: () => void }) {
         ...of('PFC policy', pfc.data, 'pfc-policies'),
         ...of('BGP peer', peers.data, 'bgp-peers'),
         ...of('project', projects.data, 'projects'),
-      ].filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope))),
-    [
-      session,
-      tiered,
-      switches.data,
-      links.data,
-      hosts.data,
-      groups.data,
-      profiles.data,
-      srv6.data,
-      tenants.data,
-      pfc.data,
-      peers.data,
-      projects.data,
-      jobs.data,
-      leases.data,
-      maintenances.data,
-    ],
-  );
+      ] as Target[]
+    ).filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope)));
+  }, [
+    session,
+    tiered,
+    ports,
+    nodes.data,
+    planes.data,
+    topology.data,
+    switches.data,
+    links.data,
+    hosts.data,
+    groups.data,
+    profiles.data,
+    srv6.data,
+    tenants.data,
+    pfc.data,
+    peers.data,
+    projects.data,
+    jobs.data,
+    leases.data,
+    maintenances.data,
+  ]);
   const found = useMemo(() => find(targets, text), [targets, text]);
   const choose = (t: Target) => {
     go(t.path, t.query);
@@ -117,7 +177,7 @@ export function Search({ close }: { close: () => void }) {
     <Dialog title="Search" close={close}>
       <Autocomplete inputValue={text} onInputChange={setText}>
         <SearchField autoFocus aria-label="Search for" className="">
-          <Input placeholder="Name, address or id, or drain and a name" />
+          <Input placeholder="Name, SWITCH/PORT, QPN or SID; drain or undrain and a name; compare A B" />
         </SearchField>
         <ListBox aria-label="Found" className="found">
           {found.map((t) => (

@@ -21,10 +21,32 @@ test('addresses and kinds are found too, and every word counts', () => {
 });
 
 test('after a verb come the pages where it is done, of what it can be done to', () => {
-  const some = [...all.slice(0, 3), { ...t('switch', 'P1-T1-2'), drains: 'node' as const, query: { tab: 'x' } }];
+  const some = [
+    ...all.slice(0, 3),
+    { ...t('switch', 'P1-T1-2'), drains: 'node', query: { tab: 'x' } },
+    { ...t('host port', 'H1 port 1'), drains: 'port 1', drained: true },
+  ];
   expect(find(some, 'Drain p1-t1-2')).toEqual([
     { ...some[3], name: 'drain P1-T1-2', query: { tab: 'x', do: 'drain node' } },
   ]);
-  expect(find(some, 'undrain T1').map((x) => x.query?.do)).toEqual(['undrain node']);
+  // What is drained already is undrained only.
   expect(find(some, 'drain H1')).toEqual([]);
+  expect(find(some, 'undrain T1')).toEqual([]);
+  expect(find(some, 'undrain H1 port 1').map((x) => x.query?.do)).toEqual(['undrain port 1']);
+});
+
+test('two of a kind are compared, beside each other in the drawer', () => {
+  const looks = (x: Target, kind: 'node' | 'host', id: string): Target => ({ ...x, looks: [kind, id] });
+  const some = [
+    looks(all[0]!, 'node', '1:10'),
+    looks(all[1]!, 'node', '1:1'),
+    looks(all[2]!, 'host', 'H1'),
+    looks(t('host', 'H2'), 'host', 'H2'),
+  ];
+  expect(find(some, 'compare P1-T0-1 p1-t0-10').map((x) => [x.name, x.path[0], x.query])).toEqual([
+    ['compare P1-T0-1 P1-T0-10', 'fabric', { pin: 'node 1:1', node: '1:10' }],
+  ]);
+  expect(find(some, 'compare H1 H').map((x) => x.query)).toEqual([{ pin: 'host H1', host: 'H2' }]);
+  expect(find(some, 'compare H1 P1-T0-1')).toEqual([]);
+  expect(find(some, 'compare H1')).toEqual([]);
 });

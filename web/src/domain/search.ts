@@ -9,25 +9,46 @@ export interface Target {
   path: string[];
   query?: Record<string, string>;
   /** What it is as the target of a drain: its page then asks before it drains it. */
-  drains?: 'node' | 'link';
+  drains?: string;
+  drained?: boolean;
+  /** What two of it are compared by: the name of a parameter of the drawer, and its value. */
+  looks?: readonly [kind: 'node' | 'host', id: string];
 }
 
 /**
  * Returns the targets that have every word of the text, the best first: names that are the text, that
  * begin with it, that contain it, and then those of which only other words match. After "drain" or "undrain" it
- * returns what of them can be drained, each at the page where that is done.
+ * returns what of them can be, each at the page where that is done; after "compare" and two names, pairs.
  */
 export function find(targets: readonly Target[], text: string, most = 20): Target[] {
-  const [, verb, object] = /^\s*(drain|undrain)\s+(\S.*)$/i.exec(text) ?? [];
-  if (verb && object) {
-    const doing = verb.toLowerCase();
-    const done = find(
-      targets.filter((t) => t.drains),
-      object,
+  const [, verb, first, second] = /^\s*(drain|undrain|compare)\s+(\S+)(.*)$/i.exec(text) ?? [];
+  const doing = verb?.toLowerCase();
+  let done: Target[] = [];
+  if (doing === 'compare') {
+    const [a] = find(
+      targets.filter((t) => t.looks),
+      first!,
+      1,
+    );
+    const [kind, id] = a?.looks ?? [];
+    const others = find(
+      targets.filter((t) => t !== a && t.looks?.[0] === kind),
+      second!,
+      most,
+    );
+    done = others.map((b) => ({
+      kind: b.kind,
+      name: `compare ${a!.name} ${b.name}`,
+      path: ['fabric'],
+      query: { pin: `${kind} ${id}`, [kind!]: b.looks![1] },
+    }));
+  } else if (doing)
+    done = find(
+      targets.filter((t) => t.drains && !t.drained === (doing === 'drain')),
+      first! + second!,
       most,
     ).map((t) => ({ ...t, name: `${doing} ${t.name}`, query: { ...t.query, do: `${doing} ${t.drains}` } }));
-    if (done.length > 0) return done;
-  }
+  if (done.length > 0) return done;
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   const whole = words.join(' ');

@@ -13,9 +13,10 @@ type Past struct {
 
 // PastThing is a thing that was not as it should be.
 type PastThing struct {
-	Kind  string `json:"kind" enum:"switch,node,link,host,ev-profile,multicast-group,job,cause" doc:"What it is."`
+	Kind  string `json:"kind" enum:"switch,node,link,host,ev-profile,multicast-group,job,path-lease,cause" doc:"What it is."`
 	ID    string `json:"id" doc:"What the API calls it."`
-	State string `json:"state" doc:"Of a switch: down or programming; of a node or link: drained, and of a link also denied, down, held or trying; of a host: away; of an EV profile and a group: degraded or programming; of a job: blocked; of a cause its severity, a colon and what it says."`
+	State string `json:"state" doc:"Of a switch: down or programming; of a node or link: drained, and of a link also denied, down, held or trying; of a host: away; of an EV profile and a group: degraded or programming; of a job: blocked; of a path lease: broken; of a cause: its severity."`
+	What  string `json:"what,omitempty" doc:"What a cause says."`
 }
 
 // PastChange is a change of the state of a thing.
@@ -25,4 +26,6 @@ type PastChange struct {
 	ID   string    `json:"id"`
 	Was  string    `json:"was,omitempty" doc:"Absent: it was as it should be."`
 	Is   string    `json:"is,omitempty" doc:"Absent: it is as it should be."`
+	What string    `json:"what,omitempty" doc:"What a cause says, or said until it ended."`
+	Said string    `json:"said,omitempty" doc:"What a cause said before; absent where that is the same."`
 }

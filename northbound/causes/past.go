@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,9 @@ const (
 	pastChanges = 10_000 // of one answer
 
 	changeOctets = 96
+
+	// said stands between the severity of a cause and what the cause says.
+	said = ": "
 )
 
 // subject is something that has a state.
@@ -106,14 +110,20 @@ func (p *past) view(from, at time.Time, sees func(kind, id string) bool) api.Pas
 		case t.at.Before(from) || len(v.Changes) == pastChanges:
 			i = 0
 		case sees(t.kind, t.id):
-			v.Changes = append(v.Changes, api.PastChange{Time: t.at, Kind: t.kind, ID: t.id, Was: t.was,
-				Is: t.is})
+			c := api.PastChange{Time: t.at, Kind: t.kind, ID: t.id}
+			c.Was, c.Said, _ = strings.Cut(t.was, said)
+			c.Is, c.What, _ = strings.Cut(t.is, said)
+			if c.What == "" || c.What == c.Said {
+				c.What, c.Said = cmp.Or(c.What, c.Said), ""
+			}
+			v.Changes = append(v.Changes, c)
 		}
 	}
 	slices.Reverse(v.Changes)
 	for _, t := range slices.SortedFunc(maps.Keys(then), subject.compare) {
 		if sees(t.kind, t.id) {
-			v.Things = append(v.Things, api.PastThing{Kind: t.kind, ID: t.id, State: then[t]})
+			state, what, _ := strings.Cut(then[t], said)
+			v.Things = append(v.Things, api.PastThing{Kind: t.kind, ID: t.id, State: state, What: what})
 		}
 	}
 	return v
@@ -140,8 +150,9 @@ func statesOf(k *Known, found []api.Cause) map[subject]string {
 	}
 	for i := range k.Links {
 		s := &k.Links[i].Status
-		note("link", string(k.Links[i].ID), cmp.Or(when(s.Drained, "drained"),
-			when(s.Phase != "up", s.Phase), when(s.Denied, "denied")))
+		note("link", string(k.Links[i].ID), cmp.Or(
+			when(s.FromPort == "down" || s.ToPort == "down" || s.Phase == "down", "down"),
+			when(s.Drained, "drained"), when(s.Phase != "up", s.Phase), when(s.Denied, "denied")))
 	}
 	for i := range k.Nodes {
 		note("node", string(k.Nodes[i].ID), when(k.Nodes[i].Spec.Admin == api.AdminDrained, "drained"))
@@ -171,8 +182,11 @@ func statesOf(k *Known, found []api.Cause) map[subject]string {
 	for i := range k.Jobs {
 		note("job", k.Jobs[i].Name, when(k.Jobs[i].Status.Blockers > 0, "blocked"))
 	}
+	for i := range k.Leases {
+		note("path-lease", k.Leases[i].Name, when(k.Leases[i].Status.Phase == api.LeaseBroken, "broken"))
+	}
 	for i := range found {
-		note("cause", found[i].ID, string(found[i].Severity)+": "+found[i].What)
+		note("cause", found[i].ID, string(found[i].Severity)+said+found[i].What)
 	}
 	return out
 }

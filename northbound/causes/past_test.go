@@ -19,7 +19,7 @@ func TestPast(t *testing.T) {
 	things := func(s int) string {
 		var out []string
 		for _, x := range p.view(at(s), at(s), all).Things {
-			out = append(out, x.Kind+" "+x.ID+" "+x.State)
+			out = append(out, strings.TrimSpace(x.Kind+" "+x.ID+" "+x.State+" "+x.What))
 		}
 		return strings.Join(out, ", ")
 	}
@@ -34,9 +34,9 @@ func TestPast(t *testing.T) {
 	take(40, map[subject]string{c: "fault: it failed"})
 	for s, want := range map[int]string{
 		0: "", 9: "", 10: "link a down, switch s programming",
-		15: "cause c fault: it failed, link a down, switch s programming",
-		20: "cause c fault: it failed, link a drained", 39: "cause c fault: it failed, link a drained",
-		40: "cause c fault: it failed",
+		15: "cause c fault it failed, link a down, switch s programming",
+		20: "cause c fault it failed, link a drained", 39: "cause c fault it failed, link a drained",
+		40: "cause c fault it failed",
 	} {
 		if got := things(s); got != want {
 			t.Errorf("at %d s: %q, want %q", s, got, want)
@@ -45,7 +45,8 @@ func TestPast(t *testing.T) {
 	v := p.view(at(11), at(30), all)
 	if text := fmt.Sprint(v.Changes); len(v.Changes) != 3 || v.Changes[0].Kind != "cause" ||
 		v.Changes[1] != (api.PastChange{Time: at(20), Kind: "link", ID: "a", Was: "down",
-			Is: "drained"}) || v.Changes[2].Is != "" || !v.Since.Equal(start) {
+			Is: "drained"}) || v.Changes[0].What != "it failed" ||
+		v.Changes[2].Is != "" || !v.Since.Equal(start) {
 		t.Error(text, v.Since)
 	}
 	one := func(kind, _ string) bool { return kind == "switch" }
@@ -68,5 +69,22 @@ func TestPast(t *testing.T) {
 	}
 	if v = p.view(at(0), at(97_000), all); v.Things[1].State != "7000" || !v.Since.After(at(94_000)) {
 		t.Errorf("%s since %v", v.Things[1].State, v.Since)
+	}
+}
+
+// TestPastOfCauses: a change of a cause has what the cause said before, and what it says.
+func TestPastOfCauses(t *testing.T) {
+	var p past
+	at := func(s int) time.Time { return time.Unix(int64(s), 0).UTC() }
+	c := subject{"cause", "c"}
+	p.take(at(40), map[subject]string{c: "fault: it failed"})
+	p.take(at(50), map[subject]string{c: "warning: it fails often"})
+	p.take(at(60), nil)
+	v := p.view(at(41), at(60), func(string, string) bool { return true }).Changes
+	if len(v) != 2 || v[0] != (api.PastChange{Time: at(50), Kind: "cause", ID: "c", Was: "fault",
+		Said: "it failed", Is: "warning", What: "it fails often"}) ||
+		v[1] != (api.PastChange{Time: at(60), Kind: "cause", ID: "c", Was: "warning",
+			What: "it fails often"}) {
+		t.Errorf("%+v", v)
 	}
 }

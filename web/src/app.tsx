@@ -18,6 +18,7 @@ import { Badge } from './components/badge';
 import { Dialog } from './components/dialog';
 import { To } from './components/link';
 import { Brand, Rail } from './components/rail';
+import { Replay } from './components/replay';
 import { Search } from './components/search';
 import { Empty, Failure, Loading } from './components/states';
 import { formatAge, formatTime } from './domain/format';
@@ -41,8 +42,9 @@ export function App() {
   const View = page && views[page.name];
   const [open, setOpen] = useState<'search' | 'keys'>();
   // On a narrow screen the menu is open at the place where it was opened: another place closes it.
-  const [menu, setMenu] = useState<typeof place>();
-  const shown = `menu${menu === place ? ' shown' : ''}`;
+  const [menu, setMenu] = useState<string>();
+  const here = place.path.join('/'),
+    shown = `menu${menu === here ? ' shown' : ''}`;
   useKeys(setOpen);
   useEffect(() => {
     document.title = `${[...place.path.slice(1), page?.title ?? 'Not found'].join(' · ')} · Weft`;
@@ -66,9 +68,9 @@ export function App() {
             <button
               type="button"
               className="open"
-              aria-expanded={menu === place}
+              aria-expanded={menu === here}
               aria-controls="pages"
-              onClick={() => setMenu(menu === place ? undefined : place)}
+              onClick={() => setMenu(menu === here ? undefined : here)}
             >
               <span aria-hidden="true">☰ </span>
               {page?.title ?? 'Menu'}
@@ -86,6 +88,11 @@ export function App() {
               </button>
               {session && session.way !== 'none' && session.name && <User of={session} />}
             </div>
+            {session?.name && (
+              <div className={place.query.at ? undefined : shown}>
+                <Replay />
+              </div>
+            )}
           </header>
           <Rail of={allowed} page={page} className={shown} />
         </>
@@ -98,7 +105,7 @@ export function App() {
             <To path={place.query.deleted.split('/')}>Its history, and the way back</To>
           </p>
         )}
-        <Boundary key={place.path.join('/')}>
+        <Boundary key={here}>
           {!session ? (
             <Loading what="your session" />
           ) : session.name === '' ? null : page && !may(session, page.scope) ? (

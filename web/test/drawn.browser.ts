@@ -89,7 +89,7 @@ test('charts draw each series at its height and time, with one crosshair', async
     to: end,
     metrics: { offeredBits: 100e6, deliveredBits: 200e6, lostPackets: 3 },
   };
-  const { page, wrong } = await open(browser, `${fabric.url}/#/?from=${begin}&to=${end}`);
+  const { page, wrong } = await open(browser, `${fabric.url}/#/?since=${begin}&until=${end}`);
   const goodput = page.getByRole('group', { name: 'goodput of all' }),
     losses = page.getByRole('group', { name: 'losses of all' });
   const canvas = goodput.locator('.plot canvas');

@@ -338,8 +338,8 @@ test('a busy port is found from the overview, and its history is that of the API
   await page.getByRole('button', { name: 'Earlier' }).click();
   await page.getByRole('button', { name: 'Earlier' }).click();
   await page.getByText('Nothing was measured in this time.').first().waitFor();
-  expect(page.url()).toMatch(/from=\d+/);
-  await page.getByRole('button', { name: 'Now', exact: true }).click();
+  expect(page.url()).toMatch(/until=\d+/);
+  await page.getByRole('button', { name: 'Back to now' }).click();
   expect(page.url()).not.toMatch(/from=/);
   await page.context().close();
 });
@@ -385,12 +385,12 @@ test('charts of a group share a crosshair, and a time that is dragged over is in
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * 0.75, box.y + 30, { steps: 5 });
   await page.mouse.up();
-  await expect.poll(() => page.url()).toMatch(/from=\d+/);
+  await expect.poll(() => page.url()).toMatch(/until=\d+/);
   const query = new URLSearchParams(page.url().split('?')[1]);
-  const size = Number(query.get('to')) - Number(query.get('from'));
+  const size = Number(query.get('until')) - Number(query.get('since'));
   expect(size).toBeGreaterThan(20);
   expect(size).toBeLessThan(45);
-  const bar = page.getByRole('group', { name: 'Time of the charts' });
+  const bar = page.getByRole('group', { name: 'Time', exact: true });
   const text = await bar.locator('.quiet').innerText();
   await page.reload();
   await bar.waitFor();

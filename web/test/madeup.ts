@@ -23,7 +23,7 @@ const since = '2026-01-02T03:04:05Z';
 export class MadeUp {
   url = '';
   private readonly streams = new Set<ServerResponse>();
-  private readonly down = new Set<string>();
+  private readonly down = new Map<string, string>();
   /** Switches to which the controller has no connection. */
   readonly dead = new Set<string>();
   /** Answers in place of the usual ones, and besides them, by path. */
@@ -122,8 +122,12 @@ export class MadeUp {
   /** Takes the direction up of a link down, and says so. */
   fail(plane: number, low: number, high: number, tier = 0): void {
     const id = this.linkId(plane, low, high, tier);
-    this.down.add(id);
+    this.down.set(id, new Date().toISOString());
     this.say({ type: 'link.changed', object: id, message: 'down: made up' });
+  }
+
+  private failure(id: string): string {
+    return `Link ${this.link(id).status.fromName} – ${this.link(id).status.toName} has failed`;
   }
 
   say(event: { type: string; object: string; message: string }): void {
@@ -264,12 +268,12 @@ export class MadeUp {
       }) satisfies Schemas['Session'],
     '/readyz': () => ({ ready: true, checks: [{ name: 'bgp-ls', ok: true }] }) satisfies Schemas['ReadinessView'],
     '/v1/causes': () => ({
-      items: [...this.down].map((id) => ({
+      items: [...this.down.keys()].map((id) => ({
         id: `link/${id}`,
         kind: 'link' as const,
         object: `links/${id}`,
         severity: 'fault' as const,
-        what: `Link ${this.link(id).status.fromName} – ${this.link(id).status.toName} has failed`,
+        what: this.failure(id),
         means: 'Made up.',
         todo: 'Nothing.',
         since,
@@ -278,6 +282,23 @@ export class MadeUp {
         counts: [],
       })) satisfies Schemas['Cause'][],
     }),
+    '/v1/past': (query) => {
+      const to = query.get('at') ?? new Date().toISOString(),
+        from = query.get('from') ?? to;
+      const begun = [...this.down].filter(([, at]) => at <= to),
+        failed = ([id]: [string, string]) => [
+          { kind: 'link' as const, id, state: 'down' },
+          { kind: 'cause' as const, id: `link/${id}`, state: 'fault', what: this.failure(id) },
+        ];
+      return {
+        at: to,
+        since: from,
+        things: begun.flatMap(failed),
+        changes: begun
+          .filter(([, at]) => at >= from)
+          .flatMap((d) => failed(d).map(({ state, ...t }) => ({ ...t, time: d[1], is: state }))),
+      } satisfies Schemas['Past'];
+    },
     '/v1/telemetry/history': (query) => {
       const { from, to, metrics } = this.history;
       const times = Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);

@@ -243,6 +243,18 @@ export const history = (kind: HistoryKind, name: string, span: number | { from: 
     staleTime: 0,
     placeholderData: (before, query) => (query?.queryKey[2] === name ? before : undefined),
   });
+/** How things were at the end of a time, and what changed in it. */
+export const past = (span: number | { from: number; to: number }) =>
+  queryOptions({
+    queryKey: ['past', span],
+    queryFn: ({ signal }) => {
+      const { from, to } = typeof span === 'number' ? { from: Date.now() / 1000 - span, to: Infinity } : span;
+      return body(client.GET('/v1/past', { params: { query: { from: moment(from), at: moment(to) } }, signal }));
+    },
+    refetchInterval: typeof span === 'number' && 5_000,
+    staleTime: typeof span === 'number' ? 0 : Infinity,
+    placeholderData: keepPreviousData,
+  });
 /** A time in Unix seconds as the API takes it; one that is to come is now. */
 const moment = (at: number) => (1000 * at >= Date.now() ? undefined : new Date(1000 * at).toISOString());
 export const utilization = (plane: number, at?: number) =>

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useCallback, useMemo } from 'react';
-import type { Schemas } from '../api/client';
+import { useMemo } from 'react';
 import * as ask from '../api/queries';
 import { blocksOf } from '../domain/blocks';
-import { linkState, mostDrawn, suspectLinks } from '../domain/fabric';
+import { mostDrawn } from '../domain/fabric';
+import { useLinkState } from '../store/past';
 import { Blocks } from './blocks';
 import { NetworkPicture } from './network';
 
@@ -11,9 +11,7 @@ import { NetworkPicture } from './network';
 export function Alive({ height }: { height?: number }) {
   const nodes = useQuery(ask.nodes),
     links = useQuery(ask.links),
-    suspects = useQuery(ask.suspects);
-  const bad = useMemo(() => suspectLinks(suspects.data ?? []), [suspects.data]);
-  const stateOf = useCallback((l: Schemas['FabricLink']) => linkState(l, bad), [bad]);
+    stateOf = useLinkState();
   const large = (nodes.data?.length ?? 0) > mostDrawn;
   const planes = useMemo(
     () => (large ? blocksOf(nodes.data ?? [], links.data ?? [], stateOf) : []),

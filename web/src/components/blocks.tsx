@@ -6,9 +6,9 @@ import { states, stateTexts } from '../domain/fabric';
 import { formatCount, formatShare } from '../domain/format';
 import { step } from '../domain/load';
 import { formatPlace } from '../domain/route';
+import { useMoment } from '../store/past';
 import { usePlace } from '../store/place';
 import { stateMark } from './canvas';
-import { Moments, useMoment } from './network';
 import { LoadLegend } from './statelegend';
 
 /** Where the use of all links is more than this many numbers, it is not read: the busiest ports are known alone. */
@@ -81,7 +81,6 @@ export function Blocks({ planes, back }: { planes: PlaneBlocks[]; back?: string 
           </section>
         ))}
       </div>
-      <Moments />
       <p className="quiet">
         <LoadLegend full="the speed of the port" measured={loads.size > 0} />
       </p>

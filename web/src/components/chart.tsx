@@ -1,15 +1,9 @@
-import { createContext, lazy, Suspense, use, useMemo, useState, type ReactNode } from 'react';
-import { dashes, marks, plotLeft as left, plotRight as right, type Moment } from '../domain/chart';
+import { lazy, Suspense, useMemo, type ReactNode } from 'react';
+import { dashes } from '../domain/chart';
 import { formatClock, formatShare } from '../domain/format';
 import { formatValue, nearest, summary } from '../domain/history';
-import { bounds, formatSpan, moved, parseSpan, presets, spanText, zoomed, type Span } from '../domain/span';
-import type { Place } from '../domain/place';
 import { setCrosshair, useCrosshair } from '../store/crosshair';
-import { useNow } from '../store/now';
-import { setParams, usePlace } from '../store/place';
-import type { Tone } from './badge';
-import { shapes } from './badge';
-import { To } from './link';
+import { useSpan } from '../store/past';
 
 const Plot = lazy(() => import('./plot'));
 
@@ -41,69 +35,6 @@ export interface PlotProps {
   brush?: (from: number, to: number) => void;
 }
 
-/** Something that happened, on the axis of a chart. */
-export interface Mark extends Moment {
-  tone: Tone;
-  place?: Place;
-}
-
-/** The time that charts show before somebody chooses one: one of the presets. */
-export const FirstSpan = createContext(presets[0]![0]);
-
-/** The time that the charts of a page show, and a function that changes it: it is in the address. */
-export function useSpan(): { span: Span; from: number; to: number; live: boolean; show: (s: Span) => void } {
-  const place = usePlace(),
-    now = useNow();
-  const first = use(FirstSpan),
-    span = parseSpan({ since: first, ...place.query });
-  return { span, ...bounds(span, now), live: 'last' in span, show: (s) => setParams(formatSpan(s)) };
-}
-
-/** Chooses the time that all charts of a page show. */
-export function TimeBar({ children }: { children?: ReactNode }) {
-  const { span, from, to, live, show } = useSpan();
-  const now = useNow();
-  const chosen = 'last' in span ? presets.find((p) => p[2] === span.last)?.[0] : '';
-  return (
-    <div className="filters timebar" role="group" aria-label="Time of the charts">
-      <label>
-        Show{' '}
-        <select
-          aria-label="Time shown"
-          value={chosen}
-          onChange={(e) => show({ last: presets.find((p) => p[0] === e.target.value)?.[2] ?? 120 })}
-        >
-          {!live && <option value="">a time</option>}
-          {presets.map(([value, text]) => (
-            <option key={value} value={value}>
-              the last {text}
-            </option>
-          ))}
-        </select>
-      </label>
-      <span className="buttons">
-        <button type="button" onClick={() => show(moved(span, -0.5, now))}>
-          Earlier
-        </button>
-        <button type="button" disabled={live} onClick={() => show(moved(span, 0.5, now))}>
-          Later
-        </button>
-        <button type="button" aria-label="Shorter time" onClick={() => show(zoomed(span, 0.5, now))}>
-          +
-        </button>
-        <button type="button" aria-label="Longer time" onClick={() => show(zoomed(span, 2, now))}>
-          −
-        </button>
-        <button type="button" disabled={live} onClick={() => show({ last: 120 })}>
-          Now
-        </button>
-      </span>
-      <span className="quiet">{spanText({ from, to }, now)}</span>
-      {children}
-    </div>
-  );
-}
-
 /**
  * Values over time: lines with a legend of what they are at the crosshair, on average and at most. The
  * crosshair is one for all charts of a page; dragging over a time shows that time, in all of them.
@@ -117,7 +48,6 @@ export function Chart({
   speed,
   lines,
   spans,
-  marks: happened,
   height = 150,
   note,
 }: {
@@ -131,7 +61,6 @@ export function Chart({
   speed?: number;
   lines?: readonly Threshold[];
   spans?: readonly { from: number; to: number }[];
-  marks?: readonly Mark[];
   height?: number;
   note?: ReactNode;
 }) {
@@ -178,7 +107,6 @@ export function Chart({
                 brush={(a, b) => show({ from: a, to: Math.max(b, a + 5) })}
               />
             </Suspense>
-            {happened && <Marks of={happened} from={from} to={to} />}
           </div>
           <Legend {...{ label, series: shown, place, speed }} time={place === undefined ? undefined : times[place]} />
         </>
@@ -246,34 +174,5 @@ function Legend({
         })}
       </tbody>
     </table>
-  );
-}
-
-function Marks({ of, from, to }: { of: readonly Mark[]; from: number; to: number }) {
-  const [box, setBox] = useState<HTMLUListElement | null>(null);
-  const width = (box?.clientWidth ?? 600) - left - right;
-  return (
-    <ul className="marks" ref={setBox} aria-label="What happened">
-      {marks(of, { from, to }, width, 26).map((m) => {
-        const first = m.of[0]!;
-        const text = m.of.map((x) => `${formatClock(new Date(1000 * x.at).toISOString()).slice(0, 8)} ${x.text}`);
-        return (
-          <li
-            key={first.id}
-            className={first.tone}
-            style={{ left: left + (width * (m.at - from)) / (to - from) }}
-            title={text.join('\n')}
-          >
-            <To {...(first.place ?? { path: [] })}>
-              <span aria-hidden="true">
-                {shapes[first.tone]}
-                {m.of.length > 1 && m.of.length}
-              </span>
-              <span className="said-only">{text.join('; ')}</span>
-            </To>
-          </li>
-        );
-      })}
-    </ul>
   );
 }

@@ -3,7 +3,8 @@ import type { ReactNode } from 'react';
 import { ApiError } from '../api/client';
 import * as ask from '../api/queries';
 import { metricText, summary, views, type HistoryKind } from '../domain/history';
-import { Chart, TimeBar, useSpan, type Mark } from './chart';
+import { useSpan } from '../store/past';
+import { Chart } from './chart';
 import { Answer, Empty } from './states';
 
 /** What an object did, as charts of the metrics that belong together, over the time of the page. */
@@ -12,7 +13,6 @@ export function History({
   name,
   only,
   title = (view) => view,
-  marks,
   absent = 'The controller has measured nothing of it in the last 24 hours.',
 }: {
   kind: HistoryKind;
@@ -21,7 +21,6 @@ export function History({
   only?: readonly string[];
   /** What a view is called, where there are charts of several objects. */
   title?: (view: string) => string;
-  marks?: readonly Mark[];
   /** What is said where there is no history. */
   absent?: string;
 }) {
@@ -54,7 +53,6 @@ export function History({
                     step={h.step}
                     speed={view === 'traffic' ? h.speed : undefined}
                     series={series.map((s) => ({ label: metricText(s.metric), unit: s.unit, values: s.values ?? [] }))}
-                    marks={marks}
                     note={none && 'No losses.'}
                   />
                 );
@@ -73,7 +71,6 @@ export function PortHistory({ name, children }: { name: string; children?: React
       <header>
         <h2>What port {name} did</h2>
       </header>
-      <TimeBar />
       <div className="charts">
         <History kind="port" name={name} />
       </div>
@@ -88,7 +85,6 @@ export function PortCharts({ of, label }: { of: readonly (readonly [name: string
   return (
     <section aria-label={label}>
       <h2>{label}</h2>
-      <TimeBar />
       <div className="charts">
         {of.map(([name, title]) => (
           <History

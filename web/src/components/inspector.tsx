@@ -11,7 +11,6 @@ import { linkName, reverse } from '../domain/network';
 import { useNow } from '../store/now';
 import { looks, setParams, usePlace, type Look } from '../store/place';
 import { Badge, linkTones, Messages, Summary } from './badge';
-import { FirstSpan, TimeBar } from './chart';
 import { Dependents } from './dependents';
 import { Folded } from './documented';
 import { DrainButton } from './drain';
@@ -53,19 +52,17 @@ export default function Inspector() {
     kept = pin && !(pin === kind && id === now?.id) ? { kind: pin, id } : undefined;
   if (!now && !kept) return null;
   return (
-    <FirstSpan value="15m">
-      <aside className="drawer" aria-label="Inspector">
-        {kept && <One of={kept} close={() => setParams({ pin: undefined })} />}
-        {now && (
-          <One
-            of={now}
-            close={() => setParams({ [now.kind]: undefined })}
-            pin={() => setParams({ pin: `${now.kind} ${now.id}` })}
-          />
-        )}
-        {kept && kept.kind === now?.kind && <Compared kind={kept.kind} a={kept.id} b={now.id} />}
-      </aside>
-    </FirstSpan>
+    <aside className="drawer" aria-label="Inspector">
+      {kept && <One of={kept} close={() => setParams({ pin: undefined })} />}
+      {now && (
+        <One
+          of={now}
+          close={() => setParams({ [now.kind]: undefined })}
+          pin={() => setParams({ pin: `${now.kind} ${now.id}` })}
+        />
+      )}
+      {kept && kept.kind === now?.kind && <Compared kind={kept.kind} a={kept.id} b={now.id} />}
+    </aside>
   );
 }
 
@@ -303,12 +300,9 @@ function EntryPanel({ id, ...rest }: Panel) {
 /** What an object did, by all charts of its kind. */
 function Measured({ kind, name }: { kind: HistoryKind; name: string }) {
   return (
-    <>
-      <TimeBar />
-      <div className="charts">
-        <History kind={kind} name={name} />
-      </div>
-    </>
+    <div className="charts">
+      <History kind={kind} name={name} />
+    </div>
   );
 }
 

@@ -3,16 +3,15 @@ import { useCallback, useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
-import { linkState, suspectLinks, worst, type LinkState } from '../domain/fabric';
-import { formatTime } from '../domain/format';
+import { worst, type LinkState } from '../domain/fabric';
 import { layout } from '../domain/layout';
 import { loadsOf, portsOf, topOf, type Port } from '../domain/load';
 import { reverse } from '../domain/network';
-import { statesAt } from '../domain/past';
-import { useLive } from '../store/live';
-import { useNow } from '../store/now';
+import type { Then } from '../domain/past';
+import { mostPast } from '../domain/span';
+import { useLinkState, useMoment, usePast } from '../store/past';
 import { usePorts } from '../store/ports';
-import { go, looked, setParams, usePlace, type Look } from '../store/place';
+import { go, looked, setParams, type Look } from '../store/place';
 import { StateLegend, LoadLegend } from './statelegend';
 import { Picture, type Edge, type Vertex } from './picture';
 
@@ -27,75 +26,28 @@ interface Shown {
   ports: Schemas['FabricHost']['ports'];
 }
 
-/** The controller keeps what ports carried by seconds for so long, in seconds. */
-const past = 900;
-
-/** The moment that pictures show, in Unix seconds; undefined: now. */
-export function useMoment(): number | undefined {
-  const text = usePlace().query.at;
-  const at = Number(text);
-  return text && Number.isInteger(at) && at > 0 ? at : undefined;
-}
-
-/** The states that links had at the moment that is chosen, by id; undefined: now. */
-export function usePast(links: readonly Link[]): Map<string, LinkState> | undefined {
-  const at = useMoment(),
-    live = useLive();
-  return useMemo(() => {
-    if (at === undefined) return undefined;
-    const portLink = new Map(links.map((l) => [`${l.status.fromName}/${portsOf(l.id)[0]}`, l.id]));
-    return statesAt(1000 * at, live.events, portLink);
-  }, [at, live.events, links]);
-}
-
-/** Chooses the moment that a picture shows, within the time that the controller keeps. */
-export function Moments() {
-  const at = useMoment(),
-    now = useNow(),
-    end = Math.floor(now / 1000);
-  const ago = at === undefined ? 0 : Math.max(0, Math.min(past, end - at));
-  const said = at === undefined ? 'now' : formatTime(new Date(1000 * at).toISOString(), now);
-  return (
-    <p className="filters moments">
-      <label>
-        As it was{' '}
-        <input
-          type="range"
-          min={-past}
-          max={0}
-          value={-ago}
-          aria-valuetext={said}
-          onChange={(e) => {
-            const back = Number(e.target.value);
-            setParams({ at: back === 0 ? undefined : String(end + back) });
-          }}
-        />
-      </label>
-      <span className="quiet">{said}</span>
-      {at !== undefined && (
-        <button type="button" onClick={() => setParams({ at: undefined })}>
-          Back to now
-        </button>
-      )}
-    </p>
-  );
-}
+/** Links that have left the topology are known for so long, in milliseconds. */
+const leftFor = 1000 * mostPast;
 
 /** Links that this tab has seen, by id, with when it saw them last: those of a small network that have left it. */
 const known = new Map<string, { link: Link; seen: number }>();
 
-/** Links that left the topology in the time that pictures go back to, and whose ends are there still. */
-function leftLinks(nodes: readonly Node[], links: readonly Link[]): Link[] {
-  if (links.length > 2_000) return [];
+/** Links that left the topology, whose ends are there still, with when they were seen last. */
+function leftLinks(nodes: readonly Node[], links: readonly Link[]): Map<Link, number> {
+  if (links.length > 2_000) return new Map();
   const now = Date.now(),
     there = new Set(links.map((l) => l.id)),
     ends = new Set(nodes.map((n) => n.id));
   for (const link of links) known.set(link.id, { link, seen: now });
-  for (const [id, k] of known) if (now - k.seen > 1000 * past) known.delete(id);
-  return [...known.values()]
-    .map((k) => k.link)
-    .filter((l) => !there.has(l.id) && ends.has(l.status.from) && ends.has(l.status.to));
+  for (const [id, k] of known) if (now - k.seen > leftFor) known.delete(id);
+  return new Map(
+    [...known.values()]
+      .filter(({ link: l }) => !there.has(l.id) && ends.has(l.status.from) && ends.has(l.status.to))
+      .map((k) => [k.link, k.seen]),
+  );
 }
+
+const awayThen = (past: Then, host: string): LinkState => (past.state('host', host) === 'away' ? 'down' : 'up');
 
 /** A network as it is, or was at the moment that is chosen: states, what links carry, and what a page is about. */
 export function NetworkPicture({
@@ -127,12 +79,16 @@ export function NetworkPicture({
     then = useQuery({ ...ask.loads(at), enabled: at !== undefined });
   // A link that fails may leave the topology: it stays in the picture, down.
   const left = useMemo(() => leftLinks(nodes, present), [nodes, present]);
-  const links = useMemo(() => (left.length > 0 ? [...present, ...left] : present), [present, left]);
-  const stateOf = useCallback((l: Link): LinkState => (left.includes(l) ? 'down' : stateNow(l)), [left, stateNow]);
+  const links = useMemo(() => (left.size > 0 ? [...present, ...left.keys()] : present), [present, left]);
+  const stateOf = useCallback(
+    (l: Link): LinkState =>
+      (left.get(l) ?? Infinity) < (at === undefined ? Infinity : 1000 * at) ? 'down' : stateNow(l),
+    [left, stateNow, at],
+  );
   const top = useMemo(() => (at === undefined ? topOf(ports) : then.data), [at, ports, then.data]);
   const loads = useMemo(() => loadsOf(top), [top]);
   const names = useMemo(() => new Map(nodes.map((n) => [n.id, n.status.name ?? n.id])), [nodes]);
-  const before = usePast(links);
+  const { then: past } = usePast();
   // Hosts are drawn where there are few of them: in a Clos each of their ports by itself, below its switch.
   const tiered = nodes.some((n) => n.status.tier !== undefined);
   const shown = useMemo((): Shown[] => {
@@ -178,20 +134,23 @@ export function NetworkPicture({
     return [
       ...nodes.map((n): Vertex => {
         const name = n.status.name ?? n.id;
-        const gone = !n.status.present || dead.has(name);
-        return { id: n.id, name, state: gone ? 'down' : n.spec.admin === 'drained' ? 'drained' : 'up' };
+        const gone = past ? past.state('switch', name) === 'down' : !n.status.present || dead.has(name);
+        const drained = past ? past.state('node', n.id) : n.spec.admin === 'drained';
+        return { id: n.id, name, state: gone ? 'down' : drained ? 'drained' : 'up' };
       }),
       ...shown.map((h): Vertex => ({
         id: h.id,
         name: h.name,
         host: true,
-        state: h.ports.every((p) => p.status.linkDown) ? 'down' : 'none',
+        state:
+          (past ? awayThen(past, h.name) : h.ports.every((p) => p.status.linkDown) && 'down') === 'down'
+            ? 'down'
+            : 'none',
       })),
     ];
-  }, [nodes, shown, switches.data]);
+  }, [nodes, shown, switches.data, past]);
   const edges = useMemo((): Edge[] => {
     const pairs = new Map<string, Edge>();
-    const was = (l: Link) => before?.get(l.id) ?? stateOf(l);
     const carried = (a: Port, b: Port): Pick<Edge, 'lanes' | 'carries'> => {
       const there = loads.flow(a, b),
         back = loads.flow(b, a);
@@ -203,7 +162,7 @@ export function NetworkPicture({
     for (const l of links) {
       const back = pairs.get(reverse(l.id));
       if (back) {
-        back.state = worst(back.state, was(l));
+        back.state = worst(back.state, stateOf(l));
         continue;
       }
       const ports = portsOf(l.id),
@@ -213,7 +172,7 @@ export function NetworkPicture({
         id: l.id,
         from: l.status.from,
         to: l.status.to,
-        state: was(l),
+        state: stateOf(l),
         ports,
         ...carried([from, ports[0]], [to, ports[1]]),
       });
@@ -226,13 +185,19 @@ export function NetworkPicture({
           id: `${h.name} ${p.port}`,
           from: h.id,
           to: p.status.leaf,
-          state: p.status.linkDown || p.status.hostDown ? 'down' : p.spec.admin === 'drained' ? 'drained' : 'up',
+          state: past
+            ? awayThen(past, h.name)
+            : p.status.linkDown || p.status.hostDown
+              ? 'down'
+              : p.spec.admin === 'drained'
+                ? 'drained'
+                : 'up',
           ports: [String(p.port), port],
           ...carried([h.name, String(p.port)], [leaf, port]),
         });
       }
     return [...pairs.values()];
-  }, [links, stateOf, shown, loads, names, before]);
+  }, [links, stateOf, shown, loads, names, past]);
   // A link is one edge, whichever of its directions is meant.
   const bright = useMemo(() => lit && new Set([...lit, ...[...lit].map(reverse)]), [lit]);
   const show = open ?? ((kind: Look, id: string) => setParams(looked(kind, id)));
@@ -249,10 +214,8 @@ export function NetworkPicture({
         choose={(id) => (id.startsWith('host ') ? show('host', id.slice(5).split('/')[0]!) : show('node', id))}
         chooseEdge={(id) => id.includes('~') && show('link', id)}
       />
-      {!racks && <Moments />}
       <p className="quiet">
         <StateLegend /> <LoadLegend full={loads.full} measured={(top?.items.length ?? 0) > 0} />
-        {at !== undefined && ' States are from the events that are known; switches and hosts are as they are now.'}
       </p>
     </>
   );
@@ -270,9 +233,7 @@ export function Where({ switches, links: wanted = [] }: { switches: readonly str
 function Part({ switches, links: wanted }: { switches: readonly string[]; links: readonly string[] }) {
   const links = useQuery(ask.links),
     nodes = useQuery(ask.nodes),
-    suspects = useQuery(ask.suspects);
-  const bad = useMemo(() => suspectLinks(suspects.data ?? []), [suspects.data]);
-  const stateOf = useCallback((l: Link) => linkState(l, bad), [bad]);
+    stateOf = useLinkState();
   const key = `${switches.join()} ${wanted.join()}`;
   const part = useMemo(() => {
     const all = nodes.data ?? [],

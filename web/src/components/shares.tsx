@@ -2,7 +2,8 @@ import { useQueries, useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import * as ask from '../api/queries';
 import { shares } from '../domain/shares';
-import { Chart, useSpan } from './chart';
+import { useSpan } from '../store/past';
+import { Chart } from './chart';
 
 /** How what a host sends is spread over the planes: each port of it leads to a leaf of one plane. */
 export function PlaneShares({ hosts }: { hosts: readonly string[] }) {

@@ -23,7 +23,7 @@ const links = [
 ];
 
 test('a matrix has switches in natural order, and the worst of both directions', () => {
-  const [m, ...more] = matrices(nodes, links, new Set(['t1-1,1~t0-2,1']));
+  const [m, ...more] = matrices(nodes, links, (l) => linkState(l, new Set(['t1-1,1~t0-2,1'])));
   expect(more).toEqual([]);
   expect(m!.rows.map((r) => r.name)).toEqual(['T0-2', 'T0-10']);
   expect(m!.cells).toEqual(['suspect', 'denied', 'down', 'none']);
@@ -135,7 +135,7 @@ test('hosts are in a rack below their switch, in a network without tiers too, an
 });
 
 test('utilization stands where its pair of switches does, whatever the order of the API', () => {
-  const [m] = matrices(nodes, links, new Set());
+  const [m] = matrices(nodes, links, (l) => linkState(l, new Set()));
   expect(
     heatOf(m!, {
       rows: ['T0-10', 'T0-2'],

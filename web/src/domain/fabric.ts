@@ -73,21 +73,24 @@ export interface End {
   name: string;
 }
 
-/** All links of a plane between two neighbouring tiers, a cell for each pair of switches. */
-export interface Matrix {
+/** Pairs as cells, row by row, each with its state; none: there is no such pair. */
+export interface Cells {
+  rows: End[];
+  columns: End[];
+  cells: LinkState[];
+}
+
+/** All links of a plane between two neighbouring tiers, a cell for each pair of switches: the worst of its links. */
+export interface Matrix extends Cells {
   plane: number;
   /** The lower tier; its switches are the rows. */
   tier: number;
-  rows: End[];
-  columns: End[];
-  /** Row by row; the worst of all links of a pair, both directions. */
-  cells: LinkState[];
   /** The links of a cell, by its index. */
   links: Map<number, Link[]>;
 }
 
 /** Makes the matrices of a Clos, by plane and tier. Nodes without a tier have none. */
-export function matrices(nodes: readonly Node[], links: readonly Link[], suspects: ReadonlySet<string>): Matrix[] {
+export function matrices(nodes: readonly Node[], links: readonly Link[], stateOf: (l: Link) => LinkState): Matrix[] {
   const of = new Map(nodes.map((n) => [n.id, n]));
   const made = new Map<string, { plane: number; tier: number; links: Link[] }>();
   for (const l of links) {
@@ -121,7 +124,7 @@ export function matrices(nodes: readonly Node[], links: readonly Link[], suspect
           column = columnOf.get(up ? l.status.to : l.status.from);
         if (row === undefined || column === undefined) continue;
         const i = row * columns.length + column;
-        cells[i] = worst(cells[i]!, linkState(l, suspects));
+        cells[i] = worst(cells[i]!, stateOf(l));
         const there = cellLinks.get(i);
         if (there) there.push(l);
         else cellLinks.set(i, [l]);

@@ -1,36 +1,45 @@
 import { expect, test } from 'vitest';
 import type { Schemas } from '../api/client';
-import { statesAt } from './past';
+import { stretches, Then } from './past';
 
 const at = (seconds: number) => new Date(1000 * seconds).toISOString();
-const ports = new Map([['n1/2', 'c,2~d,5']]);
-const about = (kind: string, id: string) => ({ object: id, objects: [{ kind, id }] });
-const first = about('link', 'a,1~b,1');
-const events = [
-  { time: at(10), type: 'link.changed', ...first, state: 'denied', reason: 'the link is down' },
-  { time: at(20), type: 'link.changed', ...first, state: 'used' },
-  { time: at(30), type: 'drain.changed', ...first, object: 'link a,1~b,1', state: 'drained' },
-  { time: at(35), type: 'drain.changed', ...about('plane', '1'), state: 'drained' },
-  { time: at(40), type: 'port.changed', ...about('port', 'n1/2'), state: 'down' },
-  { time: at(50), type: 'group.changed', ...about('multicast-group', 'a,1~b,1') },
-] as const satisfies readonly Partial<Schemas['Event']>[];
+const past: Schemas['Past'] = {
+  at: at(60),
+  since: at(0),
+  things: [
+    { kind: 'switch', id: 's', state: 'down' },
+    { kind: 'cause', id: 'c', state: 'warning', what: 'It fails often' },
+  ],
+  changes: [
+    { time: at(10), kind: 'link', id: 'a', is: 'down' },
+    { time: at(15), kind: 'cause', id: 'c', is: 'fault', what: 'It failed' },
+    { time: at(20), kind: 'link', id: 'a', was: 'down', is: 'drained' },
+    { time: at(30), kind: 'link', id: 'a', was: 'drained' },
+    { time: at(40), kind: 'cause', id: 'c', was: 'fault', said: 'It failed', is: 'warning', what: 'It fails often' },
+  ],
+};
 
-test('a link was what the last event before says, in both directions', () => {
-  const of = (t: number) => statesAt(1000 * t, events, ports).get('b,1~a,1');
-  expect([5, 10, 15, 20, 25, 35].map(of)).toEqual(['up', 'down', 'down', 'up', 'up', 'drained']);
+test('each moment is as it was', () => {
+  expect([5, 10, 19, 20, 29, 30, 60].map((t) => new Then(past, t).link('a'))).toEqual(
+    'up down down drained drained up up'.split(' '),
+  );
+  expect([5, 60].map((t) => new Then(past, t).state('switch', 's'))).toEqual(['down', 'down']);
+  const said = (t: number) => new Then(past, t).all('cause').map((c) => `${c.state}: ${c.what}`);
+  expect([14, 15, 39, 40].map(said)).toEqual([
+    [],
+    ['fault: It failed'],
+    ['fault: It failed'],
+    ['warning: It fails often'],
+  ]);
 });
 
-test('a link was otherwise before its first event, and as it is now where there is none', () => {
-  const early = statesAt(1000, events, ports);
-  expect(early.get('d,5~c,2')).toBe('up');
-  expect(early.get('x,1~y,1')).toBeUndefined();
-  expect(statesAt(45_000, events, ports).get('c,2~d,5')).toBe('down');
-  expect(
-    statesAt(0, [{ time: at(1), type: 'link.changed', ...about('link', 'p,1~q,1'), state: 'used' }], ports),
-  ).toEqual(
-    new Map([
-      ['p,1~q,1', 'down'],
-      ['q,1~p,1', 'down'],
-    ]),
-  );
+test('a stretch begins with a state and ends with it, or with what is shown', () => {
+  const of = (from: number) =>
+    stretches(past, from, (t) => t.kind !== 'cause').map((s) => `${s.id} ${s.state} ${s.from}-${s.to}`);
+  expect(of(5)).toEqual(['s down 5-60', 'a down 10-20', 'a drained 20-30']);
+  expect(of(12)).toEqual(['s down 12-60', 'a down 12-20', 'a drained 20-30']);
+  expect(stretches(past, 0, (t) => t.kind === 'cause').map((s) => [s.what, s.from, s.to])).toEqual([
+    ['It failed', 15, 40],
+    ['It fails often', 40, 60],
+  ]);
 });

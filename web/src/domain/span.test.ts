@@ -13,10 +13,10 @@ test('what is no span is the last two minutes', () => {
   for (const q of [
     {},
     { since: 'x' },
-    { from: '5' },
-    { from: '9', to: '7' },
-    { from: 'a', to: 'b' },
-    { from: '1.5', to: '9' },
+    { since: '5' },
+    { since: '9', until: '7' },
+    { since: 'a', until: 'b' },
+    { since: '1.5', until: '9' },
   ])
     expect(parseSpan(q)).toEqual({ last: 120 });
 });

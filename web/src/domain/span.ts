@@ -14,21 +14,22 @@ export const presets: [value: string, text: string, seconds: number][] = [
 /** The controller keeps values of a day. */
 export const mostPast = 86_400;
 
-/** Reads a span from the query of an address: since=15m, or from= and to= as Unix seconds. */
-export function parseSpan(query: { since?: string; from?: string; to?: string }): Span {
-  const from = Number(query.from),
-    to = Number(query.to);
-  if (query.from && query.to && Number.isInteger(from) && Number.isInteger(to) && from > 0 && from < to)
+/** Reads a span from the query of an address: since=15m, or since= and until= as Unix seconds. */
+export function parseSpan(query: { since?: string; until?: string }): Span {
+  const from = Number(query.since),
+    to = Number(query.until);
+  if (query.since && query.until && Number.isInteger(from) && Number.isInteger(to) && from > 0 && from < to)
     return { from, to };
   return { last: presets.find((p) => p[0] === query.since)?.[2] ?? presets[0]![2] };
 }
 
 /** Writes a span for the query of an address; the inverse of parseSpan. */
-export function formatSpan(s: Span): { since?: string; from?: string; to?: string } {
+export function formatSpan(s: Span): { since?: string; until?: string } {
   if ('last' in s) {
-    return { since: presets.find((p) => p[2] === s.last)?.[0], from: undefined, to: undefined };
+    const value = presets.find((p) => p[2] === s.last)?.[0];
+    return { since: value === presets[0]![0] ? undefined : value, until: undefined };
   }
-  return { since: undefined, from: String(Math.floor(s.from)), to: String(Math.ceil(s.to)) };
+  return { since: String(Math.floor(s.from)), until: String(Math.ceil(s.to)) };
 }
 
 /** The bounds of a span in Unix seconds, where now is one of the clock in milliseconds. */

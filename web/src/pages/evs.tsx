@@ -4,7 +4,6 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, Conditions, Summary, type Tone, Messages } from '../components/badge';
-import { TimeBar } from '../components/chart';
 import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
@@ -340,7 +339,6 @@ function One({ name }: { name: string }) {
           {ev && <PathOf profile={p} ev={ev} />}
           <section aria-label={`Traffic of ${name}`}>
             <h2>Over time</h2>
-            <TimeBar />
             <div className="charts">
               <History kind="ev-profile" name={name} absent="No host has reported what it sent by this profile." />
               <PlaneShares hosts={p.status.hosts} />

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, linkTones } from '../components/badge';
@@ -7,25 +7,16 @@ import { Blocks } from '../components/blocks';
 import { Contains } from '../components/contains';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
-import { Moments, NetworkPicture, useMoment, usePast } from '../components/network';
+import { NetworkPicture } from '../components/network';
 import { StateLegend } from '../components/statelegend';
 import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { blocksOf, findBlock, large, partOf, type Block } from '../domain/blocks';
-import {
-  heatOf,
-  linkState,
-  matrices,
-  mostDrawn,
-  stateSince,
-  stateTexts,
-  states,
-  suspectLinks,
-  type Matrix as Cells,
-} from '../domain/fabric';
+import { heatOf, matrices, mostDrawn, stateSince, stateTexts, states, type Matrix as Cells } from '../domain/fabric';
 import { linkName } from '../domain/network';
 import { formatAge } from '../domain/format';
 import { useNow } from '../store/now';
+import { useLinkState, useMoment } from '../store/past';
 import { setParams, useParam, usePlace } from '../store/place';
 
 type Link = Schemas['FabricLink'];
@@ -56,13 +47,8 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
   const big = tiered && nodes.length >= large,
     inBlock = big ? place.query.block : undefined,
     divided = big && (inBlock !== undefined || place.query.view !== 'matrix');
-  const bad = useMemo(() => suspectLinks(suspects.data ?? []), [suspects.data]);
-  const stateOf = useCallback((l: Link) => linkState(l, bad), [bad]);
-  const before = usePast(links);
-  const blocks = useMemo(
-    () => (divided ? blocksOf(nodes, links, (l) => before?.get(l.id) ?? stateOf(l)) : []),
-    [divided, nodes, links, before, stateOf],
-  );
+  const stateOf = useLinkState();
+  const blocks = useMemo(() => (divided ? blocksOf(nodes, links, stateOf) : []), [divided, nodes, links, stateOf]);
   const block = findBlock(blocks, inBlock);
   const part = useMemo(() => block && partOf(block, nodes, links), [block, nodes, links]);
   const fits = (part?.nodes ?? nodes).length <= mostDrawn;
@@ -83,8 +69,8 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
     [nodes, plane, part],
   );
   const all = useMemo(
-    () => (view === 'matrix' ? matrices(nodesInPlane, inPlane, bad) : []),
-    [view, nodesInPlane, inPlane, bad],
+    () => (view === 'matrix' ? matrices(nodesInPlane, inPlane, stateOf) : []),
+    [view, nodesInPlane, inPlane, stateOf],
   );
   const shownBlocks = useMemo(() => blocks.filter((b) => !plane || String(b.plane) === plane), [blocks, plane]);
   // The block that was open before: the keyboard goes on from it.
@@ -181,7 +167,6 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
         <Blocks planes={shownBlocks} back={opened} />
       ) : (view === 'matrix' || !fits) && tiered ? (
         <>
-          {show !== 'state' && <Moments />}
           <div className="matrices">
             {all.map((m) => (
               <PlaneMatrix

@@ -11,7 +11,7 @@ import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
-import { Chart, TimeBar } from '../components/chart';
+import { Chart } from '../components/chart';
 import { History } from '../components/history';
 import { Where } from '../components/network';
 import { Picture, type Edge, type Vertex } from '../components/picture';
@@ -445,7 +445,6 @@ function Traffic({ of: name }: { of: string }) {
   return (
     <section aria-label={`Traffic of ${name}`}>
       <h2>Over time</h2>
-      <TimeBar />
       <div className="charts">
         {reads && <History kind="group" name={name} absent="The controller has no history of it yet." />}
         <Chart

@@ -5,7 +5,6 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
-import { TimeBar } from '../components/chart';
 import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
@@ -24,6 +23,7 @@ import { plain } from '../domain/network';
 import { useAssigned } from '../store/assigned';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
+import { usePast } from '../store/past';
 import { go, useParam } from '../store/place';
 
 type Job = Schemas['Job'];
@@ -33,6 +33,10 @@ export function Jobs({ path }: { path: string[] }) {
 }
 
 function Verdict({ of: j }: { of: Job }) {
+  const { then } = usePast();
+  // What the controller keeps of the past is which jobs had something in their way.
+  if (then)
+    return then.state('job', j.name) ? <Badge tone="fault">NO-GO then</Badge> : <Badge tone="ok">GO then</Badge>;
   const v = verdict(j);
   return <Badge tone={v.tone}>{v.text}</Badge>;
 }
@@ -189,7 +193,8 @@ function JobForm({ job, close }: { job?: Job; close: () => void }) {
 
 function One({ name }: { name: string }) {
   const job = useQuery(ask.job(name)),
-    reads = useMay('read');
+    reads = useMay('read'),
+    { then } = usePast();
   const [editing, setEditing] = useState(false);
   return (
     <Answer of={job} what={`job ${name}`} gone={<Documented collection="jobs" name={name} />}>
@@ -212,7 +217,15 @@ function One({ name }: { name: string }) {
               )}
               <Delete collection="jobs" name={name} />
             </Heading>
-            {over ? <Empty>The job has ended.</Empty> : <Readiness name={name} />}
+            {then ? (
+              <p className={`verdict ${then.state('job', name) ? 'fault' : 'ok'}`}>
+                <Verdict of={j} />
+              </p>
+            ) : over ? (
+              <Empty>The job has ended.</Empty>
+            ) : (
+              <Readiness name={name} />
+            )}
             {!over && <Racks name={name} />}
             {!over && reads && <Traffic job={j} />}
             <History name={name} />
@@ -409,7 +422,6 @@ function Traffic({ job }: { job: Schemas['Job'] }) {
   return (
     <section aria-label={`Traffic of ${job.name}`}>
       <h2>Traffic</h2>
-      <TimeBar />
       <div className="charts">
         <Measured kind="fabric" name={`job/${job.name}`} absent="No switch reports what the ports of its NICs carry." />
         {groups.slice(0, mostGroups).map((g) => (

@@ -1,26 +1,28 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useState } from 'react';
 import { silence, unsilence } from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay, useSession } from '../api/session';
 import { Alive } from '../components/alive';
 import { Badge, type Tone } from '../components/badge';
-import { TimeBar, type Mark } from '../components/chart';
 import { useEventColumns } from '../components/eventcolumns';
 import { Heading } from '../components/facts';
 import { Confirm } from '../components/form';
 import { History } from '../components/history';
 import { To } from '../components/link';
+import { Replay } from '../components/replay';
 import { Empty, Failure, Loading } from '../components/states';
 import { Table } from '../components/table';
 import { affected, hurt, type Cause, type Severity } from '../domain/causes';
 import { formatAge, formatShare, formatTime } from '../domain/format';
 import { formatValue } from '../domain/history';
+import type { Then } from '../domain/past';
 import { condition } from '../domain/network';
-import { pageOf, type Place } from '../domain/place';
+import { pageOf } from '../domain/place';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
+import { useMoment, usePast } from '../store/past';
 import { Assets } from './projects';
 
 const tones: Record<Severity, Tone> = { fault: 'fault', warning: 'warning', work: 'work' };
@@ -99,13 +101,20 @@ function Causes({ of }: { of: readonly Cause[] }) {
 
 /** The network on a whole screen, for those who look at it from afar: what is wrong, what moves, and what is lost. */
 export function Wall() {
-  const causes = useQuery(ask.causes);
+  const causes = useQuery(ask.causes),
+    { then } = usePast(),
+    at = useMoment();
   return (
     <>
       <Heading title="Weft">
         <To path={['overview']}>Back to the pages</To>
       </Heading>
-      <Verdict of={causes.data ?? []} loading={causes.isPending} failed={causes.isError} what="the network" />
+      {at !== undefined && <Replay />}
+      {then ? (
+        <Was of={then} />
+      ) : (
+        <Verdict of={causes.data ?? []} loading={causes.isPending} failed={causes.isError} what="the network" />
+      )}
       <Alive height={Math.max(280, window.innerHeight - 450)} />
       <div className="charts">
         <History kind="fabric" name="all" absent="No switch reports what its ports carry." />
@@ -193,37 +202,33 @@ function Hurt({ of }: { of: readonly Cause[] }) {
   );
 }
 
-/** What the network carries and loses over time, with the causes as marks on the axis. */
-function Carried() {
-  const live = useLive();
-  const marks = useMemo(
-    () =>
-      live.events
-        .filter((e) => e.type === 'cause.began' || e.type === 'cause.ended')
-        .map((e): Mark => ({
-          id: `${e.seq} ${e.time}`,
-          at: Date.parse(e.time) / 1000,
-          text: e.sentence,
-          tone: e.severity,
-          place: e.type === 'cause.began' ? causePlace(e.object) : undefined,
-        })),
-    [live.events],
-  );
+/** What was wrong at the moment that is shown. */
+function Was({ of }: { of: Then }) {
+  const at = useMoment()!,
+    now = useNow();
+  const order: (string | undefined)[] = ['fault', 'warning', 'work'];
+  const all = of.all('cause').sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
+  const wrong = all.filter((c) => c.state !== 'work');
   return (
-    <section aria-label="Traffic of the network">
-      <h2>Traffic</h2>
-      <TimeBar />
-      <div className="charts">
-        <History kind="fabric" name="all" marks={marks} absent="No switch reports what its ports carry." />
-      </div>
+    <section className={`verdict ${all[0]?.state === 'fault' ? 'fault' : wrong.length > 0 ? '' : 'ok'}`}>
+      <p>
+        <Badge tone={(wrong[0]?.state as Tone | undefined) ?? 'ok'}>
+          {wrong[0]?.what ?? 'All was well'}
+          {wrong.length > 1 && ` and ${wrong.length - 1} more ${wrong.length === 2 ? 'cause' : 'causes'}`}
+        </Badge>{' '}
+        <span className="quiet">at {formatTime(new Date(1000 * at).toISOString(), now)}</span>
+      </p>
+      {all.length > 1 && (
+        <ul aria-label="Causes then">
+          {all.map((c) => (
+            <li key={c.id}>
+              <Badge tone={c.state as Tone}>{c.what}</Badge>
+            </li>
+          ))}
+        </ul>
+      )}
     </section>
   );
-}
-
-/** The page of what a cause is about: its id is kind/object. */
-function causePlace(id: string | undefined): Place | undefined {
-  const at = id?.indexOf('/') ?? -1;
-  return id && id.startsWith('link/') ? pageOf(`links/${id.slice(at + 1)}`) : undefined;
 }
 
 function Network() {
@@ -243,6 +248,7 @@ function Network() {
     ],
   });
   const live = useLive(),
+    { then } = usePast(),
     columns = useEventColumns();
   const all = causes.data ?? [];
   const asked = [causes, switches, peers, links, planes, hosts, groups, tenants, pfcPolicies, fabric, balance];
@@ -340,8 +346,14 @@ function Network() {
           }
         />
       )}
-      <Verdict of={all} loading={loading} failed={failed !== undefined} what="the network" />
-      <Causes of={all} />
+      {then ? (
+        <Was of={then} />
+      ) : (
+        <>
+          <Verdict of={all} loading={loading} failed={failed !== undefined} what="the network" />
+          <Causes of={all} />
+        </>
+      )}
       <Alive height={360} />
       <section className="cards" aria-label="Counts">
         {cards.map((c) => (
@@ -352,7 +364,12 @@ function Network() {
           </To>
         ))}
       </section>
-      <Carried />
+      <section aria-label="Traffic of the network">
+        <h2>Traffic</h2>
+        <div className="charts">
+          <History kind="fabric" name="all" absent="No switch reports what its ports carry." />
+        </div>
+      </section>
       {planes.data && planes.data.length > 0 && (
         <section>
           <h2>Planes</h2>

@@ -4,7 +4,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, Summary, type Tone, Messages } from '../components/badge';
-import { Chart, TimeBar } from '../components/chart';
+import { Chart } from '../components/chart';
 import { History } from '../components/history';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
@@ -219,7 +219,6 @@ function One({ name }: { name: string }) {
             </p>
             {p.status.cycle?.length ? <Cycle of={p.status.cycle} /> : null}
             <h2>Queues, upstream first</h2>
-            <TimeBar />
             {nodes.length === 0 ? (
               <Empty>No node of the path handles PFC.</Empty>
             ) : (

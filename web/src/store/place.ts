@@ -4,10 +4,19 @@ import { formatPlace, parsePlace, type Place } from '../domain/route';
 let hash = '',
   place: Place = parsePlace('');
 
+/** What other pages show goes with who goes there: the moment, and the time of the charts. */
+const times = ['at', 'since', 'until'];
+
 function current(): Place {
   if (window.location.hash !== hash) {
+    const next = parsePlace(window.location.hash),
+      kept = times.filter((t) => place.query[t]);
+    if (kept.length > 0 && next.path.join('/') !== place.path.join('/') && !times.some((t) => next.query[t])) {
+      for (const t of kept) next.query[t] = place.query[t]!;
+      history.replaceState(null, '', formatPlace(next.path, next.query));
+    }
     hash = window.location.hash;
-    place = parsePlace(hash);
+    place = next;
   }
   return place;
 }

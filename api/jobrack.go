@@ -5,11 +5,23 @@ import "time"
 // MaxJobNICs bounds the NICs that [JobRacks] lists one by one.
 const MaxJobNICs = 4096
 
+// MaxJobPairs bounds the pairs of racks that [JobRacks] lists one by one: 256 racks, each with all.
+const MaxJobPairs = 65_536
+
 // JobRacks has the ranks of a job by rack, with what each has left.
 type JobRacks struct {
 	Name  string    `json:"name" doc:"Name of the job."`
 	At    time.Time `json:"at" doc:"When that was found."`
 	Racks []JobRack `json:"racks" doc:"The racks, the hosts at the same leaves, in the order of the first rank in each."`
+	Pairs []JobPair `json:"pairs,omitempty" doc:"The pairs of racks that talk, by the first rack and then by the second; absent where there are more than 65,536."`
+}
+
+// JobPair is what a pair of racks has, of which a NIC of the first sends to a NIC of the second.
+type JobPair struct {
+	From      int       `json:"from" doc:"Place of the first rack in racks."`
+	To        int       `json:"to" doc:"Place of the second rack in racks."`
+	Left      *float64  `json:"left,omitempty" doc:"Share of the paths between them that is left, of 1; absent while it is not known."`
+	RoundTrip *Duration `json:"roundTrip,omitempty" doc:"The longest mean round trip of the last probes between them, over all planes; absent while none was answered."`
 }
 
 // JobRack is the ranks of a job in a rack.

@@ -312,6 +312,7 @@ func (j *JobReading) Path(i int) {
 				out.Why = "it has no EVs: " + p.outcome.Degraded
 			default:
 				out.Active, out.Of, out.Want = p.onPort(number)
+				out.RoundTrip = p.probed.RoundTrip(number)
 				if out.Since = j.core.wall(p.since); p.outcome.Degraded == "" {
 					out.Since = time.Time{}
 				}

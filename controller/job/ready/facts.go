@@ -108,6 +108,8 @@ type Path struct {
 	From, To string
 	// Active EVs of Of are left, and the job needs Want. Of 0: unknown.
 	Active, Of, Want int32
+	// RoundTrip is the mean round trip of the last probes that were answered; 0: none was.
+	RoundTrip time.Duration
 	// Since is when the number of EVs of the pair changed last, zero if not known; Why has the reason
 	// where the EVs are not known.
 	Since time.Time

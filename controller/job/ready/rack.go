@@ -2,7 +2,9 @@ package ready
 
 import (
 	"cmp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
 )
@@ -30,7 +32,7 @@ func Racks(name string, f *Facts) api.JobRacks {
 			rack.NICs = append(rack.NICs, n)
 		}
 	}
-	f.leftOfRacks(out.Racks)
+	f.leftOfPairs(&out)
 	return out
 }
 
@@ -61,32 +63,46 @@ func (n *NIC) view(rank int, name string) api.JobNIC {
 	return v
 }
 
-// leftOfRacks fills in the least share of paths from each rack.
-func (f *Facts) leftOfRacks(racks []api.JobRack) {
-	type sum struct{ active, of int64 }
-	sums, unknown := make([]sum, len(f.Need.Pairs)), make([]bool, len(racks))
+// leftOfPairs fills in what is left of each pair, and the least share of paths from each rack.
+func (f *Facts) leftOfPairs(out *api.JobRacks) {
+	type sum struct {
+		active, of int64
+		unknown    bool
+		rtt        time.Duration
+	}
+	sums, unknown := make([]sum, len(f.Need.Pairs)), make([]bool, len(out.Racks))
 	for i := range f.Fabric.Paths {
 		p := &f.Fabric.Paths[i]
 		s := &sums[p.Pair]
 		s.active, s.of = s.active+int64(p.Active), s.of+int64(p.Of)
-		if p.Of == 0 {
-			unknown[f.Need.Pairs[p.Pair][0]] = true
-		}
+		s.unknown, s.rtt = s.unknown || p.Of == 0, max(s.rtt, p.RoundTrip)
 	}
+	one := len(sums) <= api.MaxJobPairs
 	for i, s := range sums {
-		from := f.Need.Pairs[i][0]
-		if s.of == 0 {
-			unknown[from] = true
-			continue
+		pair := api.JobPair{From: int(f.Need.Pairs[i][0]), To: int(f.Need.Pairs[i][1])}
+		rack := &out.Racks[pair.From]
+		if s.rtt > 0 {
+			rtt := api.Duration(s.rtt)
+			pair.RoundTrip = &rtt
 		}
-		share := float64(s.active) / float64(s.of)
-		if left := racks[from].Left; left == nil || share < *left {
-			racks[from].Left = &share
+		if s.unknown || s.of == 0 {
+			unknown[pair.From] = true
+		} else {
+			share := float64(s.active) / float64(s.of)
+			if pair.Left = &share; rack.Left == nil || share < *rack.Left {
+				rack.Left = &share
+			}
+		}
+		if one {
+			out.Pairs = append(out.Pairs, pair)
 		}
 	}
-	for i := range racks {
+	slices.SortFunc(out.Pairs, func(a, b api.JobPair) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	for i := range unknown {
 		if unknown[i] {
-			racks[i].Left = nil
+			out.Racks[i].Left = nil
 		}
 	}
 }

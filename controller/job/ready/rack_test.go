@@ -18,7 +18,15 @@ func TestRacks(t *testing.T) {
 			p.Of = 0
 		}
 	}
+	f.Fabric.Paths[1].RoundTrip, f.Fabric.Paths[0].RoundTrip = 9, 7
 	r := Racks("j", f)
+	if p := r.Pairs[0]; len(r.Pairs) != len(f.Need.Pairs) || p.From != 0 || p.To != 0 ||
+		*p.Left != 0.75 || *p.RoundTrip != 9 || r.Pairs[1].RoundTrip != nil {
+		t.Errorf("of %d pairs the first is %+v", len(f.Need.Pairs), p)
+	}
+	if p := r.Pairs[len(f.Need.Pairs)-3]; p.From != 2 || p.To != 0 || p.Left != nil {
+		t.Errorf("the pair of which nothing is known is %+v", p)
+	}
 	if len(r.Racks) != 3 || r.Name != "j" || !r.At.Equal(f.At) {
 		t.Fatalf("the racks are %+v", r)
 	}

@@ -33,6 +33,7 @@ func lossAges(n uint64) float64 { return math.Pow(1-lossWeight, float64(n)) }
 func (p *probe) note(now time.Duration, r *hostapi.ProbeResult) {
 	if p.profile.cells == nil {
 		p.profile.cells = make(map[hostapi.EV]*cell)
+		p.profile.roundTrips = make(map[uint8]time.Duration)
 	}
 	c := p.profile.cells[p.ev]
 	if c == nil {
@@ -49,6 +50,7 @@ func (p *probe) note(now time.Duration, r *hostapi.ProbeResult) {
 	c.loss = (keep*c.loss*weights + (1-keep)*loss) / (1 - lossAges(c.sent))
 	if r.Received > 0 {
 		c.rttMin, c.rttMean, c.rttMax = r.RTTMin, r.RTTMean, r.RTTMax
+		p.profile.roundTrips[p.ev.Port] = r.RTTMean
 	}
 }
 
@@ -68,6 +70,9 @@ func (c *cell) view(profile string, wall func(time.Duration) time.Time) api.EVPr
 
 // rounded is a share to a millionth: what is behind that is noise.
 func rounded(share float64) float64 { return math.Round(share*1e6) / 1e6 }
+
+// RoundTrip returns the mean round trip of the last probe by a port that was answered; 0: none was.
+func (p *Profile) RoundTrip(port uint8) time.Duration { return p.roundTrips[port] }
 
 // Probes returns the probe results of a profile by EV, as selected by a filter, starting after an
 // EV; nil starts at the first. wall returns the wall-clock time at a time of the Prover.

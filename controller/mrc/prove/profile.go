@@ -2,6 +2,7 @@ package prove
 
 import (
 	"slices"
+	"time"
 
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
@@ -55,7 +56,9 @@ type Profile struct {
 
 	paths map[hostapi.EV]pathOf // of EVs that hosts spoke of
 	cells map[hostapi.EV]*cell
-	next  int // of the round of probes
+	// roundTrips has the mean round trip of the last probe that was answered, by port.
+	roundTrips map[uint8]time.Duration
+	next       int // of the round of probes
 	// carried counts the packets that its EVs carried and lost since the controller began to decide,
 	// as counted by the hosts.
 	carried suspect.Counts

@@ -176,6 +176,25 @@ export const dependents = (kind: PartKind, name: string) =>
       (await body(client.GET('/v1/job-dependents', { params: { query: { kind, name } }, signal }))).items ?? [],
     refetchInterval: later,
   });
+/** What jobs would lose without a link or a switch, of an intact fabric: what a maintenance of it would say. */
+export const without = (part: { kind: string; name: string } | undefined) =>
+  queryOptions({
+    queryKey: ['jobs', 'without', part?.kind, part?.name],
+    queryFn: async () => {
+      const objects = [part?.kind === 'link' ? { link: part.name } : { node: part?.name }];
+      const from = new Date(Date.now() + 3_600_000).toISOString(),
+        until = new Date(Date.now() + 7_200_000).toISOString();
+      const spec = { objects, from, until, priority: 1000 };
+      const query = { dryRun: true };
+      const answer = await body(
+        client.POST('/v1/maintenances', { params: { query }, body: { name: 'of-dashboard', spec } }),
+      );
+      return answer?.status?.jobs ?? [];
+    },
+    retry: false,
+    staleTime: later,
+    refetchInterval: false,
+  });
 export const ccProfiles = list(['cc-profiles'], '/v1/cc-profiles');
 export const controllers = queryOptions({
   queryKey: ['controllers'],

@@ -1,26 +1,40 @@
 import { useId, useMemo, useRef, useState } from 'react';
-import { stateTexts, type Matrix as Cells } from '../domain/fabric';
+import { stateTexts, type Cells } from '../domain/fabric';
 import { formatShare } from '../domain/format';
 import { channels, mix } from '../domain/colour';
 import { prefix } from '../domain/labels';
 import { Canvas, stateInk, stateMark, whole, type Inks } from './canvas';
 
 /**
- * A matrix of two tiers as one picture, whatever its size. The arrow keys move from cell to cell,
+ * A matrix as one picture, whatever its size. The arrow keys move from cell to cell,
  * and what the cell holds is said; Enter chooses it.
  */
 export function Matrix({
   of,
+  title,
+  label,
   heat,
+  value = (i) => String(Math.round(heat![i]! / 10)),
+  say = (i) =>
+    `${of.rows[Math.floor(i / of.columns.length)]!.name} – ${of.columns[i % of.columns.length]!.name}: ${stateTexts[of.cells[i]!]}${heat ? (heat[i]! < 0 ? ', not measured' : `, ${formatShare(heat[i]! / 1000)} used`) : ''}`,
   chosen,
   choose,
+  lit,
 }: {
   of: Cells;
+  title: string;
+  /** What a screen reader calls it. */
+  label: string;
   /**
    * Utilization of the cells in thousandths; -1 where it is not known. It is shown in place of the
    * states of cells that are up.
    */
   heat?: readonly number[];
+  /** What stands in a cell that is measured, in a few letters, and what is said of any cell. */
+  value?: (cell: number) => string;
+  say?: (cell: number) => string;
+  /** Rows and columns that the page is about, by place: cells of no such row or column are faint. */
+  lit?: ReadonlySet<number>;
   chosen?: number;
   choose: (cell: number) => void;
 }) {
@@ -45,11 +59,8 @@ export function Matrix({
       row = Math.floor((y - top) / c);
     return column >= 0 && column < columns && row >= 0 && row < rows ? row * columns + column : undefined;
   };
-  const text = (i: number) => {
-    return `${of.rows[Math.floor(i / columns)]!.name} – ${of.columns[i % columns]!.name}: ${stateTexts[of.cells[i]!]}${heat ? (heat[i]! < 0 ? ', not measured' : `, ${formatShare(heat[i]! / 1000)} used`) : ''}`;
-  };
   const mark = (i: number, shown: number) =>
-    stateMark[of.cells[i]!] || (heat && heat[i]! >= 0 && shown >= 22 ? String(Math.round(heat[i]! / 10)) : '');
+    stateMark[of.cells[i]!] || (heat && heat[i]! >= 0 && shown >= 22 ? value(i) : '');
   // The cells that are not up, unless there are so many that the image shows them well.
   const odd = useMemo(() => {
     const found: number[] = [];
@@ -95,6 +106,7 @@ export function Matrix({
           const x = left + column * s,
             y = top + row * s,
             g = gap / view.scale;
+          c.globalAlpha = lit && !lit.has(row) && !lit.has(column) ? 0.22 : 1;
           c.fillStyle = ink(i);
           c.fillRect(x, y, s - g, s - g);
           const said = mark(i, shown);
@@ -103,10 +115,11 @@ export function Matrix({
             c.font = `${(s * (said.length > 1 ? 0.42 : 0.62)).toFixed(2)}px ${inks.family}`;
             c.textAlign = 'center';
             c.textBaseline = 'middle';
-            c.fillText(said, x + (s - g) / 2, y + (s - g) / 2);
+            c.fillText(said, x + (s - g) / 2, y + (s - g) / 2, s - g);
           }
         }
       }
+      c.globalAlpha = 1;
     } else {
       c.imageSmoothingEnabled = shown < 1;
       c.drawImage(pixels(ink, inks), left, top, s * columns, s * rows);
@@ -170,13 +183,12 @@ export function Matrix({
         Math.min(of.cells.length - 1, (i ?? chosen ?? 0) + (i === undefined && chosen === undefined ? 0 : step)),
       ),
     );
-  const name = `Plane ${of.plane}, T${of.tier} by T${of.tier + 1}`;
   return (
     <div
       className="drawing"
       role="application"
       tabIndex={0}
-      aria-label={`${name}: ${rows} by ${columns} switches`}
+      aria-label={label}
       aria-describedby={said}
       onKeyDown={(e) => {
         const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[e.key];
@@ -192,13 +204,13 @@ export function Matrix({
           });
       }}
     >
-      <h3>{name}</h3>
+      <h3>{title}</h3>
       <Canvas
         height={height}
         draw={draw}
         view={view}
         setView={setView}
-        inputs={[of, heat, chosen, at, width]}
+        inputs={[of, heat, lit, chosen, at, width]}
         point={(p) => setAt(p && find(p))}
         choose={(p) => {
           const i = find(p);
@@ -206,7 +218,7 @@ export function Matrix({
         }}
       />
       <p id={said} className="quiet said" aria-live="polite">
-        {at !== undefined ? text(at) : counts}
+        {at !== undefined ? say(at) : counts}
       </p>
     </div>
   );

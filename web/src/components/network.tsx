@@ -59,6 +59,7 @@ export function NetworkPicture({
   height,
   racks,
   open,
+  point,
 }: {
   nodes: Node[];
   links: Link[];
@@ -71,6 +72,7 @@ export function NetworkPicture({
   racks?: boolean;
   /** Goes to a node, link or host. */
   open?: (kind: Look, id: string) => void;
+  point?: (id: string | undefined) => void;
 }) {
   const at = useMoment();
   const hosts = useQuery(ask.hosts),
@@ -211,6 +213,7 @@ export function NetworkPicture({
         height={height ?? Math.max(360, Math.min(720, window.innerHeight - 330))}
         chosen={chosen}
         lit={bright}
+        point={point}
         choose={(id) => (id.startsWith('host ') ? show('host', id.slice(5).split('/')[0]!) : show('node', id))}
         chooseEdge={(id) => id.includes('~') && show('link', id)}
       />
@@ -224,13 +227,29 @@ export function NetworkPicture({
 /** From so many switches on, a picture beside something else shows that and its neighbours alone. */
 const many = 64;
 
-/** Where in the network something is: its switches and links, by name or id, among the others. */
-export function Where({ switches, links: wanted = [] }: { switches: readonly string[]; links?: readonly string[] }) {
-  const reads = useMay('read');
-  return reads ? <Part switches={switches} links={wanted} /> : null;
+/** A link or a switch that somebody points at, as the API names it, with the names of the switches at its ends. */
+export interface Pointed {
+  kind: 'link' | 'switch';
+  name: string;
+  label: string;
+  ends: string[];
 }
 
-function Part({ switches, links: wanted }: { switches: readonly string[]; links: readonly string[] }) {
+interface WhereProps {
+  switches: readonly string[];
+  links?: readonly string[];
+  point?: (at: Pointed | undefined) => void;
+}
+
+/** Where in the network something is: its switches and links, by name or id, among the others. */
+export function Where(props: WhereProps) {
+  const reads = useMay('read');
+  return reads ? <Part {...props} /> : null;
+}
+
+const noLinks: readonly string[] = [];
+
+function Part({ switches, links: wanted = noLinks, point }: WhereProps) {
   const links = useQuery(ask.links),
     nodes = useQuery(ask.nodes),
     stateOf = useLinkState();
@@ -262,6 +281,17 @@ function Part({ switches, links: wanted }: { switches: readonly string[]; links:
     };
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [nodes.data, links.data, key]);
+  const pointed = useCallback(
+    (id: string | undefined) => {
+      const l = links.data?.find((l) => l.id === id),
+        name = nodes.data?.find((n) => n.id === id)?.status.name ?? id;
+      if (l) {
+        const ends = [l.status.fromName ?? l.status.from, l.status.toName ?? l.status.to];
+        point?.({ kind: 'link', name: l.id, label: `Link ${ends.join(' – ')}`, ends });
+      } else point?.(name === undefined ? undefined : { kind: 'switch', name, label: `Switch ${name}`, ends: [name] });
+    },
+    [links.data, nodes.data, point],
+  );
   if (part.nodes.length === 0 || part.lit.size === 0 || part.nodes.length > 4 * many) return null;
   return (
     <section aria-label="Where it is">
@@ -272,6 +302,7 @@ function Part({ switches, links: wanted }: { switches: readonly string[]; links:
         stateOf={stateOf}
         lit={part.lit}
         height={280}
+        point={point && pointed}
         open={(kind, id) => go(['fabric'], { [kind]: id })}
       />
     </section>

@@ -53,6 +53,7 @@ export function Picture({
   arrows,
   lit,
   chooseEdge,
+  point,
 }: {
   label: string;
   vertices: Vertex[];
@@ -62,6 +63,8 @@ export function Picture({
   chosen?: string;
   choose?: (id: string) => void;
   chooseEdge?: (id: string) => void;
+  /** Called with the vertex or edge that the pointer or the keys are at, and with undefined when there is none. */
+  point?: (id: string | undefined) => void;
   arrows?: boolean;
   /** Ids of the vertices and edges that the page is about: the others are faint. */
   lit?: ReadonlySet<string>;
@@ -69,6 +72,7 @@ export function Picture({
   const [at, setAt] = useState<string>();
   const [over, setOver] = useState<string>(); // an edge
   const [view, setView] = useState(whole);
+  useEffect(() => point?.(at ?? over), [point, at, over]);
   const said = useId();
   const order = useMemo(() => [...vertices].sort((a, b) => natural(a.name, b.name)), [vertices]);
   const byId = useMemo(() => new Map(vertices.map((v) => [v.id, v])), [vertices]);

@@ -3,12 +3,11 @@ import { useMay } from '../api/session';
 import { marks as merged, type Moment } from '../domain/chart';
 import { formatClock, formatTime } from '../domain/format';
 import { reverse } from '../domain/network';
-import { formatSpan, mostPast, moved, presets, spanText, zoomed } from '../domain/span';
+import { mostPast, moved, presets, spanText, zoomed } from '../domain/span';
 import { showMoment } from '../store/crosshair';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
-import { useMoment, usePast, useSpan } from '../store/past';
-import { setParams } from '../store/place';
+import { jump, useMoment, usePast, useSpan } from '../store/past';
 import { shapes, type Tone } from './badge';
 import { Copy } from './copy';
 import { record } from './clip';
@@ -35,18 +34,17 @@ function Bar() {
   const [speed, setSpeed] = useState(1),
     [playing, setPlaying] = useState(false);
   useEffect(() => showMoment(at), [at]);
-  const jump = (t: number) => setParams({ at: String(Math.floor(t)), ...formatSpan({ from, to }) });
   const back = () => {
     const size = to - from;
     show(presets.some((p) => p[2] === size) ? { last: size } : { last: presets[0]![2] });
   };
   // Where it plays: between two seconds of the address, too.
   const moment = useRef(0);
-  const step = useRef(jump);
+  const step = useRef<(t: number) => void>(() => undefined);
   useEffect(() => {
     step.current = (t) => {
       moment.current = Math.min(t, to);
-      jump(moment.current);
+      jump(moment.current, { from, to });
       if (t >= to) setPlaying(false);
     };
   });

@@ -249,7 +249,8 @@ function PlaneMatrix({
 }) {
   // The API has the utilization of the two lowest tiers.
   const measured = show !== 'state' && m.tier === 0;
-  const at = useMoment();
+  const at = useMoment(),
+    title = `Plane ${m.plane}, T${m.tier} by T${m.tier + 1}`;
   const use = useQuery({ ...ask.utilization(m.plane, at), enabled: measured });
   const heat = useMemo(
     () =>
@@ -264,7 +265,13 @@ function PlaneMatrix({
   );
   return (
     <div>
-      <Matrix of={m} heat={heat} {...rest} />
+      <Matrix
+        title={title}
+        label={`${title}: ${m.rows.length} by ${m.columns.length} switches`}
+        of={m}
+        heat={heat}
+        {...rest}
+      />
       {measured &&
         (use.isError ? (
           <Failure error={use.error} />

@@ -12,8 +12,8 @@ import { Facts, Heading } from '../components/facts';
 import { useEventColumns } from '../components/eventcolumns';
 import { Confirm, Form, Open, type Field } from '../components/form';
 import { History as Measured } from '../components/history';
+import { JobFabric, Lanes } from '../components/jobfabric';
 import { To } from '../components/link';
-import { Where } from '../components/network';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatCount, formatDuration, formatShare } from '../domain/format';
@@ -226,6 +226,8 @@ function One({ name }: { name: string }) {
             ) : (
               <Readiness name={name} />
             )}
+            {!over && <JobFabric name={name} />}
+            <Lanes job={name} />
             {!over && <Racks name={name} />}
             {!over && reads && <Traffic job={j} />}
             <History name={name} />
@@ -400,7 +402,6 @@ function Racks({ name }: { name: string }) {
                 </tbody>
               </table>
             </div>
-            <Where switches={r.racks.flatMap((k) => k.switches ?? [])} />
             {!all && r.racks.length > mostRacks && (
               <button type="button" onClick={() => setAll(true)}>
                 All {formatCount(r.racks.length)} racks

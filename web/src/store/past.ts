@@ -34,6 +34,10 @@ export function useSpan(): { span: Span; from: number; to: number; live: boolean
   };
 }
 
+/** Goes to a moment in Unix seconds, of a time that stays what is shown. */
+export const jump = (at: number, span: { from: number; to: number }) =>
+  setParams({ at: String(Math.floor(at)), ...formatSpan(span) });
+
 /** What the controller knows of the time that is shown, and how things were at the moment; undefined: now. */
 export function usePast(): { past: Schemas['Past'] | undefined; then: Then | undefined } {
   const at = useMoment(),

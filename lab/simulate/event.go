@@ -83,8 +83,9 @@ func (e *Event) complete(c checks, n *lab.Network, fluid bool) {
 		c.bad(verb, strconv.Quote(object), "a link that fails, with loss, corrupt and delay, or a plane "+
 			"with model packets")
 	}
-	if known := []lab.Direction{"", lab.DirectionBoth, lab.DirectionAB, lab.DirectionBA}; e.Direction !=
-		"" && (!partial || e.part.kind != "link") || !slices.Contains(known, e.Direction) {
+	known := []lab.Direction{"", lab.DirectionBoth, lab.DirectionAB, lab.DirectionBA}
+	if e.Direction != "" && (!partial || e.part.kind != "link") ||
+		!slices.Contains(known, e.Direction) {
 		c.bad("direction", e.Direction, "a-b, b-a or both, with loss, corrupt or delay")
 	}
 	if strings.HasSuffix(verb, "drain") && e.part.kind != "link" && e.part.kind != "switch" {

@@ -114,7 +114,7 @@ JOB
 => events[0].at is -1s: want 0s or more
 events: [{fail: switch P1-T1-1, loss: 0.1}]
 JOB
-=> events[0].fail is "switch P1-T1-1": want a link that fails, with loss, corrupt and delay, or a plane
+=> events[0].fail is "switch P1-T1-1": want a link that fails, with loss, corrupt and delay, or a
 model: flows
 events: [{fail: plane 1, loss: 0.1}]
 JOB

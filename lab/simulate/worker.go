@@ -174,7 +174,8 @@ func (k *worker) connect(c *lab.Control, m *numbered, qpn *uint32) (err error) {
 			return err
 		}
 		p.sinks = append(p.sinks, at)
-		group.Receivers = append(group.Receivers, api.GroupReceiver{Address: k.address(rank), QPN: number})
+		group.Receivers = append(group.Receivers,
+			api.GroupReceiver{Address: k.address(rank), QPN: number})
 	}
 	if len(m.also) > 0 {
 		return program(k.world, c, fmt.Sprintf("%s-%d", k.job.Name, number), group)

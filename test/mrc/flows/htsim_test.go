@@ -49,16 +49,17 @@ func (h htsim) run(t *testing.T, c lab.ClosConfig, flows []lab.FlowConfig) (o ou
 	dir := t.TempDir()
 	var matrix bytes.Buffer
 	fmt.Fprintf(&matrix, "Nodes %d\nConnections %d\n", c.Hosts, len(flows))
-	links := map[string]int{} // of a packet's way, by flow
+	links := map[string]int{} // that a packet passes, by flow
 	for i, f := range flows {
 		fmt.Fprintf(&matrix, "%d->%d id %d start 0 size %d\n", number(f.From), number(f.To), i+1, f.Bytes)
-		links[fmt.Sprintf("%d_%d", number(f.From), number(f.To))] = way(c, f)
+		links[fmt.Sprintf("%d_%d", number(f.From), number(f.To))] = hopsOf(c, f)
 	}
 	topology := fmt.Sprintf("Nodes %d\nTiers 2\nPodsize %d\n\nTier 0\nDownlink_speed_Gbps 400\n"+
 		"Radix_Down %d\nRadix_Up %d\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 0\n\nTier 1\n"+
 		"Downlink_speed_Gbps 400\nRadix_Down %d\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 0\n",
 		c.Hosts, c.Hosts, c.Hosts/c.T0, c.T1, c.T0)
-	for name, text := range map[string][]byte{"flows.cm": matrix.Bytes(), "two.topo": []byte(topology)} {
+	for name, text := range map[string][]byte{"flows.cm": matrix.Bytes(),
+		"two.topo": []byte(topology)} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +74,8 @@ func (h htsim) run(t *testing.T, c lab.ClosConfig, flows []lab.FlowConfig) (o ou
 		t.Fatalf("%v: %v\n%s", program, err, out[max(0, len(out)-2000):])
 	}
 	o.took = program.ProcessState.UserTime() + program.ProcessState.SystemTime()
-	finished := regexp.MustCompile(`^Flow Uec_(\d+_\d+) .* finished at ([0-9.]+) .* total packets (\d+) `)
+	finished := regexp.MustCompile(`^Flow Uec_(\d+_\d+) .* finished at ([0-9.]+) ` +
+		`.* total packets (\d+) `)
 	counts := regexp.MustCompile(`^New: (\d+) Rtx: (\d+) .* ACKs: (\d+) NACKs: (\d+) `)
 	atoi := func(b []byte) int {
 		n, err := strconv.Atoi(string(b))
@@ -112,8 +114,8 @@ func number(host string) int {
 	return n - 1
 }
 
-// way returns the links between the hosts of a flow.
-func way(c lab.ClosConfig, f lab.FlowConfig) int {
+// hopsOf returns the links between the hosts of a flow.
+func hopsOf(c lab.ClosConfig, f lab.FlowConfig) int {
 	if c.Leaf(number(f.From)) == c.Leaf(number(f.To)) {
 		return 2
 	}
@@ -176,8 +178,8 @@ func (h htsim) matrix(t *testing.T, name string) (flows []lab.FlowConfig) {
 }
 
 // TestBesideHtsim: flows end as they do in htsim, half of them and the last one within 15 %, with a
-// quarter more or fewer NACKs. Both simulators tell how much they simulate in a second of processor;
-// run the test alone, since other tests would count for this process.
+// quarter more or fewer NACKs. Both simulators tell how much they simulate in a second of
+// processor; run the test alone, since other tests would count for this process.
 func TestBesideHtsim(t *testing.T) {
 	dir := os.Getenv("HTSIM_DIR")
 	if dir == "" {

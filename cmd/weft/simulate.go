@@ -20,7 +20,7 @@ var errUnmet = errors.New("simulate: a job did not end, or an expectation does n
 
 func newSimulate(env environment) *cobra.Command {
 	var seed uint64
-	var output, sweep, page string
+	var output, sweep, page, picture string
 	var at time.Duration
 	c := &cobra.Command{
 		Use:   "simulate SCENARIO.yaml",
@@ -54,8 +54,8 @@ at --at, and the output has the runs in which steps take longest.`,
 			s.Seed = seed
 		}
 		var events []simulate.Event
-		if sweep != "" && page != "" {
-			return usagef("--report is given with --sweep: want one of them")
+		if sweep != "" && (page != "" || picture != "") {
+			return usagef("--report or --picture is given with --sweep: want one of them")
 		}
 		if sweep != "" {
 			if events, err = s.Sweep(sweep, at); err != nil {
@@ -65,7 +65,7 @@ at --at, and the output has the runs in which steps take longest.`,
 		lab.TuneMemory()
 		var r outcome
 		if sweep == "" {
-			r, err = compared(cmd.Context(), s, page)
+			r, err = compared(cmd.Context(), s, page, picture)
 		} else {
 			r, err = simulate.RunSweep(cmd.Context(), s, events)
 		}
@@ -86,6 +86,8 @@ at --at, and the output has the runs in which steps take longest.`,
 	f.Uint64Var(&seed, "seed", 0, "seed in place of that of the scenario")
 	f.StringVar(&sweep, "sweep", "", "run once for each part: "+strings.Join(simulate.Sweeps(), ", "))
 	f.StringVar(&page, "report", "", "also write the report as a page of HTML to this file")
+	f.StringVar(&picture, "picture", "",
+		"also write the steps of the jobs as a picture (SVG) to this file")
 	f.DurationVar(&at, "at", 0, "with --sweep: when the part fails or is drained")
 	f.StringVarP(&output, "output", "o", "table",
 		"form of the output: table, or json for lines of JSON")
@@ -101,15 +103,28 @@ type outcome interface {
 	Holds() bool
 }
 
-// compared runs a scenario, and writes the page of its report to a file unless that is "".
-func compared(ctx context.Context, s *simulate.Scenario, page string) (*simulate.Report, error) {
+// compared runs a scenario, and writes the page and the picture of its report to files unless those
+// are "".
+func compared(ctx context.Context, s *simulate.Scenario, page, picture string) (*simulate.Report,
+	error) {
 	r, err := simulate.Compare(ctx, s)
-	if err != nil || page == "" {
-		return r, err
-	}
-	var text bytes.Buffer
-	if err := r.HTML(&text); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return r, os.WriteFile(page, text.Bytes(), 0o600)
+	for _, x := range []struct {
+		file  string
+		write func(io.Writer) error
+	}{{page, r.HTML}, {picture, r.Picture}} {
+		if x.file == "" {
+			continue
+		}
+		var text bytes.Buffer
+		if err := x.write(&text); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(x.file, text.Bytes(), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
 }

@@ -23,6 +23,14 @@ func (s *Scenario) title() string {
 		s.Mode, s.Model, s.Seed)
 }
 
+// name returns the links of a tier in words.
+func (u *TierUse) name() string {
+	if u.Tier < 0 {
+		return "hosts"
+	}
+	return fmt.Sprintf("T%d upwards", u.Tier)
+}
+
 // tables returns the tables of a report for people: rows of cells. The first row has the heads.
 func (r *Report) tables() (tables [][][]string) {
 	var rows [][]string
@@ -74,11 +82,7 @@ func (r *Report) tables() (tables [][][]string) {
 	}
 	row("LINKS\tMEAN USE\tBUSIEST\tLINK")
 	for _, u := range r.Tiers {
-		name := fmt.Sprintf("T%d upwards", u.Tier)
-		if u.Tier < 0 {
-			name = "hosts"
-		}
-		row("%s\t%.1f %%\t%.1f %%\t%s", name, 100*u.Mean, 100*u.Most, u.Link)
+		row("%s\t%.1f %%\t%.1f %%\t%s", u.name(), 100*u.Mean, 100*u.Most, u.Link)
 	}
 	end()
 	if len(r.Verdicts) > 0 {

@@ -16,7 +16,10 @@ type Result struct {
 	Jobs   []JobResult // in the order of the scenario
 	Events []EventResult
 	Tiers  []TierUse
-	Ended  time.Duration // when the run ended
+	// Busiest are the directions of links with most use while the jobs ran, the busiest first: they
+	// bound the collectives. With model packets.
+	Busiest []DirectionUse
+	Ended   time.Duration // when the run ended
 }
 
 // A JobResult describes a job of a run.
@@ -55,6 +58,15 @@ type EventResult struct {
 	Told   time.Duration
 	Hosts  int // how many hosts got another state
 	Denied int // how many entropy values the hosts came to deny
+	Who    []HostTold
+}
+
+// HostTold is when a host applied the last new state between an event and the next event, and how
+// many entropy values it came to deny.
+type HostTold struct {
+	Host   string
+	After  time.Duration
+	Denied int
 }
 
 // A TierUse is how much of the links from the switches of a tier upwards was used while the jobs
@@ -64,6 +76,15 @@ type TierUse struct {
 	Mean, Most float64 // of the rate of a link, of 1: of all links, and of the busiest one
 	Link       string  // the busiest one
 }
+
+// A DirectionUse is how much of a direction of a link was used, of 1.
+type DirectionUse struct {
+	Link string
+	Use  float64
+}
+
+// busiestLinks is how many links Result.Busiest has at most.
+const busiestLinks = 8
 
 // ready is how long a fabric may take until every switch is programmed and every host is told.
 const ready = 10 * time.Second
@@ -187,7 +208,7 @@ func (s *Scenario) result(w *lab.World, workers []*worker, began time.Duration,
 	for i := range s.Events {
 		r.Events = append(r.Events, s.told(w, began, i, r.Ended))
 	}
-	r.Tiers = tiersUsed(w, sent, r.Ended)
+	r.Tiers, r.Busiest = tiersUsed(w, sent, r.Ended)
 	return r
 }
 
@@ -208,13 +229,16 @@ func (s *Scenario) told(w *lab.World, began time.Duration, i int, ended time.Dur
 			out.Told = max(out.Told, at-began-e.At)
 			out.Hosts++
 			out.Denied += denied
+			out.Who = append(out.Who, HostTold{h.Name, at - began - e.At, denied})
 		}
 	}
 	return out
 }
 
-// tiersUsed returns the use of the links that lead away from hosts, by tier.
-func tiersUsed(w *lab.World, before []uint64, took time.Duration) (tiers []TierUse) {
+// tiersUsed returns the use of the links that lead away from hosts, by tier, and the links with
+// most use in any direction.
+func tiersUsed(w *lab.World, before []uint64, took time.Duration) (tiers []TierUse,
+	busiest []DirectionUse) {
 	at := w.Network.Tiers()
 	links := map[int]int{}
 	for i, x := range w.Wires() {
@@ -222,10 +246,11 @@ func tiersUsed(w *lab.World, before []uint64, took time.Duration) (tiers []TierU
 		if !isSwitch {
 			from = -1
 		}
+		used := float64(x.SentOctets-before[i]) * 8 / max(1e-9, took.Seconds()) / float64(x.Rate)
+		busiest = append(busiest, DirectionUse{x.Name(), used})
 		if to, up := at[x.To]; !up || isSwitch && to <= from || took == 0 {
 			continue
 		}
-		used := float64(x.SentOctets-before[i]) * 8 / took.Seconds() / float64(x.Rate)
 		n := slices.IndexFunc(tiers, func(t TierUse) bool { return t.Tier == from })
 		if n < 0 {
 			n, tiers = len(tiers), append(tiers, TierUse{Tier: from})
@@ -240,7 +265,8 @@ func tiersUsed(w *lab.World, before []uint64, took time.Duration) (tiers []TierU
 	for i := range tiers {
 		tiers[i].Mean /= float64(links[tiers[i].Tier])
 	}
-	return tiers
+	slices.SortStableFunc(busiest, func(a, b DirectionUse) int { return cmp.Compare(b.Use, a.Use) })
+	return tiers, busiest[:min(len(busiest), busiestLinks)]
 }
 
 // least returns the least time of a step.

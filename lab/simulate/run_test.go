@@ -3,7 +3,9 @@ package simulate
 import (
 	"bytes"
 	"context"
+	"encoding/xml"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -139,16 +141,37 @@ func TestPage(t *testing.T) {
 	}
 	j := JobResult{Name: s.Jobs[0].Name, Steps: []StepTime{{0, 2}, {2, 4}}}
 	r := &Report{Scenario: s, Without: []JobResult{j}, Result: &Result{Jobs: []JobResult{j},
-		Events: []EventResult{{At: 1, What: "fail plane 1"}}, Ended: 6}}
+		Events: []EventResult{{At: 1, What: "fail plane 1", Who: []HostTold{{"H1", 3000, 7}}},
+			{At: 1, What: "drain link A B"}}, Ended: 6,
+		Tiers:   []TierUse{{-1, 0.5, 0.9, "H1-T"}, {0, 0.2, 0.3, "T-S"}},
+		Busiest: []DirectionUse{{"S-T", 0.99}}}}
 	var page bytes.Buffer
 	if err := r.HTML(&page); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]int{"<table>": len(r.tables()), "<polyline": 2, "<b>": 0,
-		"&lt;b&gt;": 2, "%!": 0, "fail plane 1": 2, "</html>": 1, ">" + s.title() + "<": 1} {
+	for text, want := range map[string]int{"<table>": len(r.tables()) + 2, "<polyline": 2, "<b>": 0,
+		"&lt;b&gt;": 2, "%!": 0, "fail plane 1": 3, "</html>": 1,
+		">" + s.title() + "<": 1, "<rect": 2, ">1-2<": 1,
+		">50 %, 90 % H1-T<": 1, "<td>S-T<td>99.0 %": 1, "<td>H1<td>3µs<td>7": 1} {
 		if n := strings.Count(page.String(), text); n != want {
 			t.Errorf("%q is %d times in the page, want %d:\n%s", text, n, want, page.String())
 		}
+	}
+	var picture bytes.Buffer
+	if err := r.Picture(&picture); err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(bytes.NewReader(picture.Bytes())); ; {
+		_, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, picture.String())
+		}
+	}
+	if n := strings.Count(picture.String(), "<polyline"); n != 2 {
+		t.Errorf("%d lines in the picture, want 2:\n%s", n, picture.String())
 	}
 }
 

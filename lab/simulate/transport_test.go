@@ -1,8 +1,12 @@
 package simulate
 
 import (
+	"bytes"
+	"errors"
+	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,36 +61,48 @@ func TestMulticast(t *testing.T) {
 	}
 }
 
-// TestPaper: what the figures of the MRC paper say holds in the scenarios of the examples, which are
-// smaller than the paper's.
+// update has tests write the files that documents show.
+var update = flag.Bool("update", false, "write the pictures of the documents")
+
+// TestPaper: what the figures of the MRC paper say holds in the scenarios of the examples, which
+// are smaller than the paper's, and the pictures of docs/simulate.md are theirs.
 func TestPaper(t *testing.T) {
 	long(t)
-	files, err := filepath.Glob("../../docs/examples/simulate/paper/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %v", files, err)
+	const folder = "../../docs/examples/simulate/"
+	files, err := filepath.Glob(folder + "paper/*.yaml")
+	large, failed := filepath.Glob(folder + "paper/*/*.yaml")
+	if err = errors.Join(err, failed); err != nil || len(files) == 0 || len(large) == 0 {
+		t.Fatalf("%v, %v, %v", files, large, err)
 	}
-	large, err := filepath.Glob("../../docs/examples/simulate/paper/*/*.yaml")
-	if err != nil || len(large) == 0 {
-		t.Fatalf("%v, %v", large, err)
-	}
-	for _, file := range large { // minutes: they only have to be right
-		text, err := os.ReadFile(file)
-		if err == nil {
-			_, err = Parse(text)
-		}
-		if err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+	for _, file := range append(files, append(large, folder+"dead-t1.yaml")...) {
+		t.Run(strings.TrimPrefix(file, folder), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r := compare(t, string(text)); !r.Holds() {
+			if slices.Contains(large, file) { // minutes: it only has to be right
+				if _, err := Parse(text); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			r := compare(t, string(text))
+			if !r.Holds() {
 				t.Errorf("%+v", r.Verdicts)
+			}
+			var picture bytes.Buffer
+			if err := r.Picture(&picture); err != nil {
+				t.Fatal(err)
+			}
+			name := "../../docs/images/simulate-" + strings.TrimSuffix(filepath.Base(file), "yaml") + "svg"
+			if *update {
+				if err := os.WriteFile(name, picture.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if kept, err := os.ReadFile(name); err != nil || !bytes.Equal(kept, picture.Bytes()) {
+				t.Errorf("%s is not what the scenario gives (%v): run with -update", name, err)
 			}
 		})
 	}

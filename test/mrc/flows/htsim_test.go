@@ -43,8 +43,9 @@ func (o *outcome) complete() {
 	o.hopsSecond = float64(o.hops) / o.took.Seconds()
 }
 
-// run runs flows over two tiers. Links have 400 Gb/s and 1 us.
-func (h htsim) run(t *testing.T, c lab.ClosConfig, flows []lab.FlowConfig) (o outcome) {
+// run runs flows over two tiers whose links have a delay of 1 us.
+func (h htsim) run(t *testing.T, c lab.ClosConfig, rate uint64,
+	flows []lab.FlowConfig) (o outcome) {
 	t.Helper()
 	dir := t.TempDir()
 	var matrix bytes.Buffer
@@ -54,10 +55,10 @@ func (h htsim) run(t *testing.T, c lab.ClosConfig, flows []lab.FlowConfig) (o ou
 		fmt.Fprintf(&matrix, "%d->%d id %d start 0 size %d\n", number(f.From), number(f.To), i+1, f.Bytes)
 		links[fmt.Sprintf("%d_%d", number(f.From), number(f.To))] = hopsOf(c, f)
 	}
-	topology := fmt.Sprintf("Nodes %d\nTiers 2\nPodsize %d\n\nTier 0\nDownlink_speed_Gbps 400\n"+
-		"Radix_Down %d\nRadix_Up %d\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 0\n\nTier 1\n"+
-		"Downlink_speed_Gbps 400\nRadix_Down %d\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 0\n",
-		c.Hosts, c.Hosts, c.Hosts/c.T0, c.T1, c.T0)
+	tier := fmt.Sprintf("Downlink_speed_Gbps %d\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 0\n",
+		rate/1e9)
+	topology := fmt.Sprintf("Nodes %d\nTiers 2\nPodsize %d\n\nTier 0\nRadix_Down %d\n"+
+		"Radix_Up %d\n%s\nTier 1\nRadix_Down %d\n%s", c.Hosts, c.Hosts, c.Hosts/c.T0, c.T1, tier, c.T0, tier)
 	for name, text := range map[string][]byte{"flows.cm": matrix.Bytes(),
 		"two.topo": []byte(topology)} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
@@ -65,7 +66,8 @@ func (h htsim) run(t *testing.T, c lab.ClosConfig, flows []lab.FlowConfig) (o ou
 		}
 	}
 	program := exec.CommandContext(t.Context(), filepath.Join(h.sim, "build/datacenter/htsim_uec"),
-		"-tm", "flows.cm", "-topo", "two.topo", "-linkspeed", "400000", "-sender_cc_only",
+		"-tm", "flows.cm", "-topo", "two.topo", "-linkspeed",
+		strconv.FormatUint(rate/1e6, 10), "-sender_cc_only",
 		"-sender_cc_algo", "nscc", "-load_balancing_algo", "bitmap", "-paths", "128", "-mtu", "4160",
 		"-end", "100000")
 	program.Dir = dir
@@ -133,9 +135,10 @@ func processor(t *testing.T) time.Duration {
 }
 
 // simulate runs the same flows in a lab.
-func simulate(t *testing.T, c lab.ClosConfig, flows []lab.FlowConfig, seed uint64) (o outcome) {
+func simulate(t *testing.T, c lab.ClosConfig, l links, flows []lab.FlowConfig,
+	seed uint64) (o outcome) {
 	t.Helper()
-	e := newFabric(t, c, ev.ModeStructured, fast, seed).write(t, seed, nil, flows...)
+	e := newFabric(t, c, ev.ModeStructured, l, seed).write(t, seed, nil, flows...)
 	arrived := func() (frames int) {
 		for _, w := range e.Wires() {
 			frames += int(w.Sent)
@@ -192,6 +195,8 @@ func TestBesideHtsim(t *testing.T) {
 	of, seed := htsim{h}, seeds.One(t, 1)
 	small := lab.ClosConfig{Planes: 1, T0: 4, T1: 4, Hosts: 16}
 	large := lab.ClosConfig{Planes: 1, T0: 8, T1: 16, Hosts: 128}
+	huge := lab.ClosConfig{Planes: 1, T0: 32, T1: 32, Hosts: 1024}
+	slow := links{100e9, fast.delay}
 	var names []string
 	for i := range small.Hosts {
 		names = append(names, fmt.Sprintf("H%d", i+1))
@@ -199,16 +204,21 @@ func TestBesideHtsim(t *testing.T) {
 	for _, x := range []struct {
 		name   string
 		fabric lab.ClosConfig
+		links  links
 		flows  []lab.FlowConfig
 	}{
-		{"permutation of 16", small, of.matrix(t, "perm_16n_16c_2MB.cm")},
-		{"all-to-all of 16", small, lab.AllToAll(names, 256<<10)},
-		{"permutation of 128", large, of.matrix(t, "perm_128n_128c_2MB.cm")},
-		{"incast of 128", large, of.matrix(t, "incast_128.cm")},
+		{"permutation of 16", small, fast, of.matrix(t, "perm_16n_16c_2MB.cm")},
+		{"all-to-all of 16", small, fast, lab.AllToAll(names, 256<<10)},
+		{"permutation of 128", large, fast, of.matrix(t, "perm_128n_128c_2MB.cm")},
+		{"incast of 128", large, fast, of.matrix(t, "incast_128.cm")},
+		{"permutation of 16 at 100G", small, slow, of.matrix(t, "perm_16n_16c_2MB.cm")},
+		{"all-to-all of 16 at 100G", small, slow, lab.AllToAll(names, 256<<10)},
+		{"incast of 16 at 100G", small, slow, of.matrix(t, "incast.cm")},
+		{"permutation of 1024", huge, fast, of.matrix(t, "perm_1024n_1024c_0u_20000b.cm")},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			theirs := of.run(t, x.fabric, x.flows)
-			ours := simulate(t, x.fabric, x.flows, seed)
+			theirs := of.run(t, x.fabric, x.links.rate, x.flows)
+			ours := simulate(t, x.fabric, x.links, x.flows, seed)
 			for _, s := range []struct {
 				who string
 				o   outcome

@@ -79,6 +79,22 @@ func (d *direct) write(tb testing.TB, data []byte) {
 	}
 }
 
+// TestNotify: a queue pair tells of each completion, of send and of receive requests.
+func TestNotify(t *testing.T) {
+	told := 0
+	d := newDirect(t, func(c *QPConfig) { c.Notify = func() { told++ } })
+	if err := d.qps[1].PostRecv(verbs.RecvRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.qps[0].PostSend(verbs.WorkRequest{Op: verbs.OpWriteImmediate}); err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, nil) // runs until the first request has completed
+	if told != 2 {
+		t.Errorf("told %d times, want 2: of a send request and of a receive request", told)
+	}
+}
+
 // TestNoAllocations: in steady state sending, receiving and acknowledging allocate nothing.
 func TestNoAllocations(t *testing.T) {
 	for name, edit := range map[string]func(*QPConfig){

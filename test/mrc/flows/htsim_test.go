@@ -58,7 +58,8 @@ func (h htsim) run(t *testing.T, c lab.ClosConfig, rate uint64,
 	tier := fmt.Sprintf("Downlink_speed_Gbps %d\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 0\n",
 		rate/1e9)
 	topology := fmt.Sprintf("Nodes %d\nTiers 2\nPodsize %d\n\nTier 0\nRadix_Down %d\n"+
-		"Radix_Up %d\n%s\nTier 1\nRadix_Down %d\n%s", c.Hosts, c.Hosts, c.Hosts/c.T0, c.T1, tier, c.T0, tier)
+		"Radix_Up %d\n%s\nTier 1\nRadix_Down %d\n%s", c.Hosts, c.Hosts, c.Hosts/c.T0,
+		c.T1, tier, c.T0, tier)
 	for name, text := range map[string][]byte{"flows.cm": matrix.Bytes(),
 		"two.topo": []byte(topology)} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {

@@ -50,8 +50,9 @@ type HostCount struct {
 
 // HostPortCount counts ports of hosts.
 type HostPortCount struct {
-	All    int `json:"all"`
-	Usable int `json:"usable" doc:"Peers may send to them."`
+	All    int    `json:"all"`
+	Usable int    `json:"usable" doc:"Peers may send to them."`
+	Errors uint64 `json:"errors" doc:"What the counters of errors and losses of NICs and interfaces add up to, as agents of hosts report."`
 }
 
 // QueuePairCount counts queue pairs of applications.

@@ -93,6 +93,14 @@ type HostPortStatus struct {
 	Held     bool            `json:"held" doc:"It is up again, and has to stay so for a while."`
 	Drained  bool            `json:"drained"`
 	Drains   []Drain         `json:"drains,omitempty" doc:"How far the drain is."`
+	Errors   []PortError     `json:"errors,omitempty" doc:"Counters of errors and losses at the host's end that are not 0, as the agent of the host reports. A lossy cable shows at the end that receives."`
+}
+
+// PortError is a counter of errors or losses of a port of a host.
+type PortError struct {
+	Source  string `json:"source" doc:"What counts: the interface, or as mlx5_0/1 the port of an RDMA device."`
+	Counter string `json:"counter" doc:"As Linux calls it: rx_crc_errors, symbol_error."`
+	Count   uint64 `json:"count" doc:"Since the device or its driver started."`
 }
 
 // HostVersions compares what a host holds with what it should hold.

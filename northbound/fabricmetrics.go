@@ -31,6 +31,8 @@ var (
 	hostPortsDesc       = prometheus.NewDesc("weft_mrc_host_ports", "Ports of hosts.", nil, nil)
 	usableHostPortsDesc = prometheus.NewDesc("weft_mrc_host_ports_usable",
 		"Ports of hosts that peers may send to.", nil, nil)
+	hostPortErrorsDesc = prometheus.NewDesc("weft_mrc_host_port_errors",
+		"What the counters of errors and losses of NICs add up to, as agents of hosts report.", nil, nil)
 	queuePairsDesc = prometheus.NewDesc("weft_mrc_queue_pairs",
 		"Queue pairs that applications have made on hosts, by whose EV profile they use.",
 		[]string{"profile"}, nil)
@@ -51,7 +53,7 @@ var (
 		"What became of the streams to hosts, and what they carried.", []string{"event"}, nil)
 	fabricMetrics = []*prometheus.Desc{
 		inSyncDesc, fabricLinksDesc, deniedLinksDesc, hostsDesc, connectedHostsDesc, currentHostsDesc,
-		hostPortsDesc, usableHostPortsDesc, probesDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
+		hostPortsDesc, usableHostPortsDesc, hostPortErrorsDesc, probesDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
 		ignoredDesc, streamDesc, queuePairsDesc, failedQueuePairsDesc, hintedQueuePairsDesc,
 	}
 )
@@ -84,6 +86,7 @@ func (c *fabricCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(currentHostsDesc, float64(s.Hosts.Current))
 	gauge(hostPortsDesc, float64(s.Ports.All))
 	gauge(usableHostPortsDesc, float64(s.Ports.Usable))
+	gauge(hostPortErrorsDesc, float64(s.Ports.Errors))
 	for profile, n := range map[string]int{"controller": s.QPs.Controller, "local": s.QPs.Local,
 		"none": s.QPs.All - s.QPs.Controller - s.QPs.Local} {
 		ch <- prometheus.MustNewConstMetric(queuePairsDesc, prometheus.GaugeValue, float64(n), profile)

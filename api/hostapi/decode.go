@@ -45,13 +45,16 @@ func decodeUp(m *pb.HostMessage) (Up, *FieldError) {
 	case *pb.HostMessage_QueuePairs:
 		q, err := decodeQueuePairs(m.QueuePairs)
 		return q, in(err, "queue_pairs")
+	case *pb.HostMessage_PortErrors:
+		e, err := decodePortErrors(m.PortErrors)
+		return e, in(err, "port_errors")
 	case *pb.HostMessage_SelfProbeCounts:
 		c, err := decodeSelfProbeCounts(m.SelfProbeCounts)
 		return c, in(err, "self_probe_counts")
 	}
 	return nil, invalid("message",
 		"none that this version knows, want hello, applied, refused, ev_events, ev_counts, "+
-			"probe_result, port_status, queue_pairs or self_probe_counts")
+			"probe_result, port_status, queue_pairs, self_probe_counts or port_errors")
 }
 
 func in(err *FieldError, field string) *FieldError {
@@ -487,7 +490,8 @@ func DecodeWelcome(m *pb.Welcome) (*Welcome, error) {
 	w := &Welcome{
 		Software: m.GetSoftware(), MaxEvents: number(m.GetMaxEvents()),
 		MaxCounts: number(m.GetMaxCounts()), MaxMessageRate: number(m.GetMaxMessageRate()),
-		MaxGroups: number(m.GetMaxQueuePairGroups()),
+		MaxGroups:     number(m.GetMaxQueuePairGroups()),
+		MaxPortErrors: number(m.GetMaxPortErrors()),
 	}
 	if ms := m.GetCountsIntervalMs(); ms > 0 {
 		w.CountsInterval = time.Duration(min(ms, uint64(time.Hour/time.Millisecond))) * time.Millisecond

@@ -57,6 +57,8 @@ func EncodeUp(m Up) *pb.HostMessage {
 	case *SelfProbeCounts:
 		return &pb.HostMessage{Message: &pb.HostMessage_SelfProbeCounts{
 			SelfProbeCounts: encodeSelfProbeCounts(m)}}
+	case *PortErrors:
+		return &pb.HostMessage{Message: &pb.HostMessage_PortErrors{PortErrors: encodePortErrors(m)}}
 	}
 	return &pb.HostMessage{}
 }
@@ -69,7 +71,7 @@ func EncodeDown(m Down) []*pb.ControllerMessage {
 			Software: m.Software, MaxEvents: uint32(m.MaxEvents), MaxCounts: uint32(m.MaxCounts),
 			MaxMessageRate:     uint32(m.MaxMessageRate),
 			CountsIntervalMs:   uint64(m.CountsInterval.Milliseconds()),
-			MaxQueuePairGroups: uint32(m.MaxGroups),
+			MaxQueuePairGroups: uint32(m.MaxGroups), MaxPortErrors: uint32(m.MaxPortErrors),
 		}}}}
 	case *Update:
 		parts := Parts(m, PartBytes)

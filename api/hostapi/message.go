@@ -9,7 +9,7 @@ import (
 const API = 1
 
 // Up is a message from a host: *Hello, *Applied, *Refused, *EVEvents, *EVCounts, *ProbeResult,
-// *PortStatus, *QueuePairs or *SelfProbeCounts.
+// *PortStatus, *QueuePairs, *SelfProbeCounts or *PortErrors.
 type Up interface{ up() }
 
 // Down is a message from a controller: *Welcome, *Update, *Probe or *SelfProbes.
@@ -24,6 +24,7 @@ func (*ProbeResult) up()     {}
 func (*PortStatus) up()      {}
 func (*QueuePairs) up()      {}
 func (*SelfProbeCounts) up() {}
+func (*PortErrors) up()      {}
 func (*Welcome) down()       {}
 func (*Update) down()        {}
 func (*Probe) down()         {}
@@ -98,6 +99,7 @@ type Welcome struct {
 	MaxEvents      int // in one EVEvents
 	MaxCounts      int // in one EVCounts
 	MaxGroups      int // in one QueuePairs; 0: none are sent
+	MaxPortErrors  int // in one PortErrors; 0: none are sent
 	MaxMessageRate int // messages a second that are read
 	CountsInterval time.Duration
 }

@@ -24,6 +24,9 @@ import (
 // watchPorts is how often "weft agent" looks whether its ports are up.
 const watchPorts = 200 * time.Millisecond
 
+// watchErrors is how often the agent reads the counters of errors of its ports.
+const watchErrors = time.Second
+
 // hostAgent is the flags of "weft agent".
 type hostAgent struct {
 	env        environment
@@ -224,7 +227,12 @@ func (a *hostAgent) run(cmd *cobra.Command) (err error) {
 			return nil
 		})
 	}
+	facts := func() []device.PortFacts { return device.Ports("/sys", a.interfaces) }
 	connected := func(host *agent.Agent) {
+		g.Go(func() error {
+			every(ctx, watchErrors, func() { host.PortErrors(device.PortErrors(facts())) })
+			return nil
+		})
 		if b.report != nil {
 			b.report(host)
 		}
@@ -232,7 +240,7 @@ func (a *hostAgent) run(cmd *cobra.Command) (err error) {
 			a.serve(ctx, g, device.Handler(func() *hostapi.State {
 				_, s := host.Held()
 				return s
-			}, b.ids, func() []device.PortFacts { return device.Ports("/sys", a.interfaces) }))
+			}, b.ids, facts))
 		}
 	}
 	log.Info("agent is up", "host", a.name, "backend", a.backend,
@@ -247,7 +255,10 @@ func (a *hostAgent) run(cmd *cobra.Command) (err error) {
 			return err
 		}
 		connected(host)
-		g.Go(func() error { return a.watch(ctx, host) })
+		g.Go(func() error {
+			every(ctx, watchPorts, func() { host.PortStatus(a.running()) })
+			return nil
+		})
 		return host.Run(ctx)
 	})
 	return g.Wait()
@@ -302,21 +313,24 @@ func (a *hostAgent) probing(ctx context.Context, d agent.Endpoint, connected fun
 	return err
 }
 
-// watch reports which ports are up to the controller until ctx ends. A missing one is down.
-func (a *hostAgent) watch(ctx context.Context, host *agent.Agent) error {
-	tick := time.NewTicker(watchPorts)
-	defer tick.Stop()
-	for {
-		var up hostapi.PortMask
-		for i, name := range a.interfaces {
-			if l, err := net.InterfaceByName(name); err == nil && l.Flags&net.FlagRunning != 0 {
-				up |= hostapi.Ports(i + 1)
-			}
+// running returns the ports that are up. A missing one is down.
+func (a *hostAgent) running() (up hostapi.PortMask) {
+	for i, name := range a.interfaces {
+		if l, err := net.InterfaceByName(name); err == nil && l.Flags&net.FlagRunning != 0 {
+			up |= hostapi.Ports(i + 1)
 		}
-		host.PortStatus(up)
+	}
+	return up
+}
+
+// every calls do now and once in each pause, until ctx ends.
+func every(ctx context.Context, pause time.Duration, do func()) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for do(); ; do() {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-tick.C:
 		}
 	}

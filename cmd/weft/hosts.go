@@ -98,6 +98,15 @@ func queuePairText(p *api.HostQueuePairGroup) string {
 	return strings.Join(text, "; ")
 }
 
+// portErrors writes the counters of errors of a port.
+func portErrors(all []api.PortError) string {
+	out := make([]string, len(all))
+	for i, e := range all {
+		out[i] = fmt.Sprintf("%s %s %d", e.Source, e.Counter, e.Count)
+	}
+	return strings.Join(out, ", ")
+}
+
 func portTable(w io.Writer, ports []api.HostPort) error {
 	g := newGrid("PORT", "LEAF", "LEAF PORT", "USABLE", "NOTE")
 	for i := range ports {
@@ -115,7 +124,7 @@ func portTable(w io.Writer, ports []api.HostPort) error {
 			held = "held"
 		}
 		g.row(ports[i].Port, named(s.LeafName, s.Leaf), s.LeafPort, yesNo(s.Usable),
-			notes(down, held, drainCell(s.Drains)))
+			notes(down, held, drainCell(s.Drains), portErrors(s.Errors)))
 	}
 	return g.writeTo(w)
 }

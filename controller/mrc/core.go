@@ -207,6 +207,16 @@ func (c *Core) PortStatus(name string, up hostapi.PortMask) error {
 	return err
 }
 
+// PortErrors records the counters of errors of the ports of a host.
+func (c *Core) PortErrors(name string, m *hostapi.PortErrors) error {
+	h, err := c.hosts.find(name)
+	if err != nil {
+		return err
+	}
+	h.portErrors = m.Errors
+	return nil
+}
+
 // QueuePairs records the queue pairs that applications have made on a host.
 func (c *Core) QueuePairs(name string, q *hostapi.QueuePairs) error {
 	h, err := c.hosts.find(name)

@@ -23,6 +23,43 @@ func TestHostInstanceIsText(t *testing.T) {
 	}
 }
 
+// TestHostPortErrors: a port of a host has the counters of its errors that the agent reported last,
+// until the agent starts anew or reports none.
+func TestHostPortErrors(t *testing.T) {
+	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
+	say := func(errors ...hostapi.PortError) {
+		if err := w.core.PortErrors("h1-1", &hostapi.PortErrors{Errors: errors}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(what string, sum uint64, want ...api.PortError) {
+		t.Helper()
+		h, _ := w.core.Host("h1-1")
+		if got := h.Ports[0].Status.Errors; !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, want %+v", what, got, want)
+		}
+		if got := w.core.Fabric().Ports.Errors; got != sum {
+			t.Errorf("%s: %d in the fabric, want %d", what, got, sum)
+		}
+	}
+	is("nothing is known", 0)
+	crc := hostapi.PortError{Port: 1, Source: "eth0", Counter: "rx_crc_errors", Count: 7}
+	say(crc, hostapi.PortError{Port: 2, Source: "eth1", Counter: "rx_errors", Count: 5})
+	is("the port's own", 12, api.PortError{Source: "eth0", Counter: "rx_crc_errors", Count: 7})
+	say()
+	is("none any more", 0)
+	say(crc)
+	hello := w.core.hosts.byName["h1-1"].hello
+	hello.Instance++
+	if err := w.core.Hello("h1-1", &hello); err != nil {
+		t.Fatal(err)
+	}
+	is("another agent", 0)
+	if err := w.core.PortErrors("nobody", &hostapi.PortErrors{}); err == nil {
+		t.Error("a host that nobody knows is taken")
+	}
+}
+
 // TestHostQueuePairs: while a host has a stream, its view lists the queue pairs of applications
 // with the names of peers.
 func TestHostQueuePairs(t *testing.T) {

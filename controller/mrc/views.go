@@ -36,6 +36,9 @@ func (c *Core) Fabric() api.Fabric {
 		countQueuePairs(&f.QPs, &h.queuePairs)
 		f.Ports.All += len(h.At)
 		f.Ports.Usable += h.Usable().Len()
+		for _, e := range h.portErrors {
+			f.Ports.Errors += e.Count
+		}
 	}
 	for _, p := range c.profiles.all {
 		if p.outcome.Degraded != "" {
@@ -346,6 +349,12 @@ func (c *Core) viewPorts(h *host) []api.HostPort {
 		}
 		st.LeafName = fabric.NameOf(c.state.Advertised(), st.Leaf)
 		st.Drains = c.drains.views(func(d *drain) bool { return d.Host == h.Name && d.Port == port })
+		for _, e := range h.portErrors {
+			if e.Port == port {
+				st.Errors = append(st.Errors, api.PortError{Source: e.Source, Counter: e.Counter,
+					Count: e.Count})
+			}
+		}
 		out = append(out, api.HostPort{Port: port, Spec: adminUp, Status: st})
 	}
 	return out

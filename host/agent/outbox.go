@@ -39,6 +39,10 @@ type Outbox struct {
 	queuePairs     hostapi.QueuePairs // the last
 	queuePairsNews bool               // which the controller has not been told
 
+	portErrors     []hostapi.PortError // the last
+	portErrorsNews bool                // which the controller has not been told
+	maxPortErrors  int                 // in a message; 0: the controller takes none
+
 	bad    map[evKey]struct{} // EVs that are ASSUMED_BAD
 	counts map[evKey]hostapi.EVCount
 	order  []evKey // of counts, as they came
@@ -68,6 +72,7 @@ func NewOutbox() *Outbox {
 func (o *Outbox) Open(w *hostapi.Welcome) {
 	o.open, o.maxEvents, o.maxCounts, o.maxGroups = true, w.MaxEvents, w.MaxCounts, w.MaxGroups
 	o.queuePairsNews = len(o.queuePairs.Groups) > 0
+	o.portErrorsNews, o.maxPortErrors = len(o.portErrors) > 0, w.MaxPortErrors
 	o.answer, o.portsNews = nil, o.portsSet
 	clear(o.told)
 }
@@ -161,6 +166,14 @@ func (o *Outbox) QueuePairs(q hostapi.QueuePairs) {
 	}
 }
 
+// PortErrors is the counters of errors of the host's ports that are not 0, now. The controller gets
+// the first ones where there are too many.
+func (o *Outbox) PortErrors(errors []hostapi.PortError) {
+	if !slices.Equal(errors, o.portErrors) {
+		o.portErrors, o.portErrorsNews = slices.Clone(errors), true
+	}
+}
+
 // nextQueuePairs is the message, with the largest groups where there are too many.
 func (o *Outbox) nextQueuePairs() *hostapi.QueuePairs {
 	o.queuePairsNews = false
@@ -233,6 +246,9 @@ func (o *Outbox) Next() hostapi.Up {
 		return &hostapi.PortStatus{Up: o.ports}
 	case o.queuePairsNews && o.maxGroups > 0:
 		return o.nextQueuePairs()
+	case o.portErrorsNews && o.maxPortErrors > 0:
+		o.portErrorsNews = false
+		return &hostapi.PortErrors{Errors: o.portErrors[:min(len(o.portErrors), o.maxPortErrors)]}
 	case len(o.events) > 0 || o.dropped > 0:
 		n := min(len(o.events), o.maxEvents)
 		m := &hostapi.EVEvents{Events: slices.Clone(o.events[:n]), Dropped: o.dropped}

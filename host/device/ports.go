@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
@@ -78,6 +79,20 @@ func Ports(sysfs string, interfaces []string) []PortFacts {
 		out[i].RDMA = append(out[i].RDMA, r)
 		for _, kind := range []string{"counters", "hw_counters"} {
 			out[i].count(r.Device+"/"+strconv.Itoa(number), filepath.Join(dir, kind))
+		}
+	}
+	return out
+}
+
+// PortErrors returns the counters of errors of ports for the controller, without those whose names
+// the stream does not take.
+func PortErrors(ports []PortFacts) (out []hostapi.PortError) {
+	for _, p := range ports {
+		for _, f := range p.Errors {
+			e := hostapi.PortError{Port: uint8(p.Port), Source: f.Of, Counter: f.Counter, Count: f.Count}
+			if e.Validate() == nil {
+				out = append(out, e)
+			}
 		}
 	}
 	return out

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/weft-sdn/weft/api/hostapi"
 )
 
 // TestPorts: each port has its state, the GIDs of the RDMA port of its interface, and the counters
@@ -51,7 +53,14 @@ func TestPorts(t *testing.T) {
 			Errors: []ErrorFact{{"eth0", "rx_crc_errors", 7}, {"mlx5_0/1", "symbol_error", 3},
 				{"mlx5_0/1", "out_of_sequence", 5}}},
 	}
-	if got := Ports(root, []string{"eth1", "eth0"}); !reflect.DeepEqual(got, want) {
+	got := Ports(root, []string{"eth1", "eth0"})
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	got[1].Errors = append(got[1].Errors, ErrorFact{"eth 0", "rx_errors", 1})
+	if e := PortErrors(got); !reflect.DeepEqual(e, []hostapi.PortError{{Port: 2, Source: "eth0",
+		Counter: "rx_crc_errors", Count: 7}, {Port: 2, Source: "mlx5_0/1", Counter: "symbol_error",
+		Count: 3}, {Port: 2, Source: "mlx5_0/1", Counter: "out_of_sequence", Count: 5}}) {
+		t.Errorf("%+v for the controller", e)
 	}
 }

@@ -108,8 +108,26 @@ func (v *view) repairAt(s *api.Suspect) *api.Repair {
 		}
 		r.Part, r.Name, r.Hosts = "cable", fmt.Sprintf("%s/%d – %s", s.Host, s.HostPort, leaf),
 			[]string{s.Host}
+		r.Evidence = append(r.Evidence, v.errorsAt(s.Host, s.HostPort)...)
 	}
 	return r
+}
+
+// errorsAt returns what the counters of a port of a host say: a lossy cable shows at the end that
+// receives.
+func (v *view) errorsAt(host string, port uint8) (out []string) {
+	for i := range v.Hosts {
+		for _, p := range v.Hosts[i].Ports {
+			if v.Hosts[i].Name != host || p.Port != port {
+				continue
+			}
+			for _, e := range p.Status.Errors {
+				out = append(out, fmt.Sprintf("Counters: %s of %s at %s/%d is %d.", e.Counter, e.Source, host,
+					port, e.Count))
+			}
+		}
+	}
+	return out
 }
 
 // lossesOf returns what was lost.

@@ -80,6 +80,16 @@ func TestRepairs(t *testing.T) {
 			Evidence: api.SuspectEvidence{Sent: 900, Lost: 9, Paths: 1}}},
 			part: "cable", of: "h2/1 – t0", evidence: []string{
 				"Probes: 9 of 900 of 1 hosts to themselves are lost."}, concerns: []string{"h2"}},
+		"the cable of a host, with counters": {suspects: []api.Suspect{{Host: "h2", HostPort: 1,
+			FromName: "h2", To: "t0", ToName: "t0", Kind: "grey", By: "selfProbes",
+			Evidence: api.SuspectEvidence{Sent: 900, Lost: 9, Paths: 1}}},
+			hosts: func(h *api.Host) {
+				h.Ports[0].Status.Errors = []api.PortError{{Source: "mlx5_0/1", Counter: "symbol_error",
+					Count: uint64(len(h.Name) + 40)}}
+			},
+			part: "cable", of: "h2/1 – t0", evidence: []string{
+				"Probes: 9 of 900 of 1 hosts to themselves are lost.",
+				"Counters: symbol_error of mlx5_0/1 at h2/1 is 42."}, concerns: []string{"h2"}},
 		"the port of a host": {hosts: func(h *api.Host) {
 			h.Ports[0].Status.HostDown = h.Name == "h1"
 		}, part: "cable", of: "h1/1 – t0", evidence: []string{"Ports: The host reports it."},
@@ -110,7 +120,7 @@ func TestRepairs(t *testing.T) {
 			continue
 		}
 		r := got[0].Repair
-		denied := len(c.links) > 0 || c.hosts != nil || len(c.suspects) > 0 && c.suspects[0].Denied
+		denied := len(c.links) > 0 || c.hosts != nil && len(c.suspects) == 0 || len(c.suspects) > 0 && c.suspects[0].Denied
 		if r.Part != c.part || r.Name != c.of || !slices.Equal(r.Evidence, c.evidence) ||
 			!slices.Equal(r.Hosts, c.concerns) || r.Denied != denied {
 			t.Errorf("%s: %+v", name, r)

@@ -239,6 +239,11 @@ func (a *Relay) QueuePairs(host string, q *hostapi.QueuePairs) {
 	a.seat(host).agent.QueuePairs(*q)
 }
 
+// PortErrors is the counters of errors of a host's ports.
+func (a *Relay) PortErrors(host string, e *hostapi.PortErrors) {
+	a.seat(host).agent.PortErrors(e.Errors)
+}
+
 // SelfProbeCounts is what became of the probes of a host to itself.
 func (a *Relay) SelfProbeCounts(host string, c *hostapi.SelfProbeCounts) {
 	a.seat(host).agent.SelfProbeCounts(c)

@@ -27,6 +27,8 @@ type Config struct {
 	MaxEvents, MaxCounts int
 	// MaxGroups is the maximum number of groups of queue pairs in a host's message. Default 1,024.
 	MaxGroups int
+	// MaxPortErrors is the maximum number of counters of ports in a host's message. Default 256.
+	MaxPortErrors int
 	// MaxMessageBytes of a host's message. Default 1 MiB.
 	MaxMessageBytes int
 	// MaxMessageRate is messages a second that are read from a host, after as many at once. Default
@@ -59,7 +61,7 @@ type TLSConfig certs.Server
 func DefaultConfig() Config {
 	return Config{
 		Software: "weft", MaxHosts: 1 << 17, MaxStrangers: 1024, MaxEvents: 1024, MaxCounts: 8192,
-		MaxGroups:       1024,
+		MaxGroups: 1024, MaxPortErrors: 256,
 		MaxMessageBytes: 1 << 20,
 		MaxMessageRate:  1000, CountsInterval: time.Second,
 		MaxProbes: 4096, HelloTimeout: 10 * time.Second, AnswerTimeout: time.Minute,
@@ -80,6 +82,7 @@ func (c *Config) Validate() error {
 	}{
 		{"MaxHosts", c.MaxHosts}, {"MaxStrangers", c.MaxStrangers}, {"MaxEvents", c.MaxEvents},
 		{"MaxCounts", c.MaxCounts}, {"MaxGroups", c.MaxGroups},
+		{"MaxPortErrors", c.MaxPortErrors},
 		{"MaxMessageBytes", c.MaxMessageBytes},
 		{"MaxMessageRate", c.MaxMessageRate}, {"MaxProbes", c.MaxProbes},
 	} {

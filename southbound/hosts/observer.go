@@ -28,6 +28,8 @@ type Observer interface {
 	// QueuePairs reports the queue pairs that applications have made on the host, and replaces the
 	// previous report.
 	QueuePairs(host string, q *hostapi.QueuePairs)
+	// PortErrors reports the counters of errors of the host's ports, and replaces the previous report.
+	PortErrors(host string, e *hostapi.PortErrors)
 	// SelfProbeCounts reports what became of the probes of the host to itself.
 	SelfProbeCounts(host string, c *hostapi.SelfProbeCounts)
 	// Gone reports the end of a host's stream, and the reason. The host keeps its state.

@@ -204,6 +204,7 @@ func (st *stream) open(h *hostapi.Hello) error {
 	if err := st.grpc.Send(hostapi.EncodeDown(&hostapi.Welcome{
 		Software: s.cfg.Software, MaxEvents: s.cfg.MaxEvents, MaxCounts: s.cfg.MaxCounts,
 		MaxGroups:      s.cfg.MaxGroups,
+		MaxPortErrors:  s.cfg.MaxPortErrors,
 		MaxMessageRate: s.cfg.MaxMessageRate,
 		CountsInterval: s.cfg.CountsInterval,
 	})[0]); err != nil {
@@ -443,6 +444,12 @@ func (st *stream) handle(m hostapi.Up) error {
 				st.server.cfg.MaxGroups)
 		}
 		st.tell(func(o Observer) { o.QueuePairs(st.name, m) })
+	case *hostapi.PortErrors:
+		if n := len(m.Errors); n > st.server.cfg.MaxPortErrors {
+			return status.Errorf(codes.ResourceExhausted, "port_errors.errors: %d, want at most %d", n,
+				st.server.cfg.MaxPortErrors)
+		}
+		st.tell(func(o Observer) { o.PortErrors(st.name, m) })
 	case *hostapi.SelfProbeCounts:
 		if n := len(m.Counts); n > st.server.cfg.MaxCounts {
 			return status.Errorf(codes.ResourceExhausted, "self_probe_counts.counts: %d, want at most %d",

@@ -195,7 +195,7 @@ func (x EvFormat_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvFormat_Mode.Descriptor instead.
 func (EvFormat_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{22, 0}
+	return file_host_proto_rawDescGZIP(), []int{24, 0}
 }
 
 type EvProfile_Mode int32
@@ -250,7 +250,7 @@ func (x EvProfile_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EvProfile_Mode.Descriptor instead.
 func (EvProfile_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{26, 0}
+	return file_host_proto_rawDescGZIP(), []int{28, 0}
 }
 
 type HostMessage struct {
@@ -266,6 +266,7 @@ type HostMessage struct {
 	//	*HostMessage_PortStatus
 	//	*HostMessage_QueuePairs
 	//	*HostMessage_SelfProbeCounts
+	//	*HostMessage_PortErrors
 	Message       isHostMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -389,6 +390,15 @@ func (x *HostMessage) GetSelfProbeCounts() *SelfProbeCounts {
 	return nil
 }
 
+func (x *HostMessage) GetPortErrors() *PortErrors {
+	if x != nil {
+		if x, ok := x.Message.(*HostMessage_PortErrors); ok {
+			return x.PortErrors
+		}
+	}
+	return nil
+}
+
 type isHostMessage_Message interface {
 	isHostMessage_Message()
 }
@@ -432,6 +442,11 @@ type HostMessage_SelfProbeCounts struct {
 	SelfProbeCounts *SelfProbeCounts `protobuf:"bytes,9,opt,name=self_probe_counts,json=selfProbeCounts,proto3,oneof"`
 }
 
+type HostMessage_PortErrors struct {
+	// Only to a controller whose Welcome has max_port_errors.
+	PortErrors *PortErrors `protobuf:"bytes,10,opt,name=port_errors,json=portErrors,proto3,oneof"`
+}
+
 func (*HostMessage_Hello) isHostMessage_Message() {}
 
 func (*HostMessage_Applied) isHostMessage_Message() {}
@@ -449,6 +464,8 @@ func (*HostMessage_PortStatus) isHostMessage_Message() {}
 func (*HostMessage_QueuePairs) isHostMessage_Message() {}
 
 func (*HostMessage_SelfProbeCounts) isHostMessage_Message() {}
+
+func (*HostMessage_PortErrors) isHostMessage_Message() {}
 
 type Hello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1484,6 +1501,125 @@ func (x *SelfProbeCount) GetMissingNs() uint64 {
 	return 0
 }
 
+// PortErrors are the counters of errors and losses of the host's ports that are not 0, in place of what was sent before on this stream. A lossy cable shows at the
+// end that receives. Sent when they have changed, once a second at most.
+type PortErrors struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most Welcome.max_port_errors, no two with the same port, source and counter.
+	Errors        []*PortError `protobuf:"bytes,1,rep,name=errors,proto3" json:"errors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortErrors) Reset() {
+	*x = PortErrors{}
+	mi := &file_host_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortErrors) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortErrors) ProtoMessage() {}
+
+func (x *PortErrors) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortErrors.ProtoReflect.Descriptor instead.
+func (*PortErrors) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PortErrors) GetErrors() []*PortError {
+	if x != nil {
+		return x.Errors
+	}
+	return nil
+}
+
+type PortError struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 1.
+	Port uint32 `protobuf:"varint,1,opt,name=port,proto3" json:"port,omitempty"`
+	// What counts: the interface, or as "mlx5_0/1" the port of an RDMA device. Names of 1 to 253 octets of letters, digits, '-', '.', '_', ':' and '/'.
+	Source string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	// As "rx_crc_errors", by the same rule.
+	Counter string `protobuf:"bytes,3,opt,name=counter,proto3" json:"counter,omitempty"`
+	// Since the device or the driver started. Above 0.
+	Count         uint64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PortError) Reset() {
+	*x = PortError{}
+	mi := &file_host_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PortError) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PortError) ProtoMessage() {}
+
+func (x *PortError) ProtoReflect() protoreflect.Message {
+	mi := &file_host_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PortError.ProtoReflect.Descriptor instead.
+func (*PortError) Descriptor() ([]byte, []int) {
+	return file_host_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PortError) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *PortError) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *PortError) GetCounter() string {
+	if x != nil {
+		return x.Counter
+	}
+	return ""
+}
+
+func (x *PortError) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // QueuePairs is what applications have made on the host, in place of what was sent before on this stream. Sent with counters, when it has changed.
 type QueuePairs struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1497,7 +1633,7 @@ type QueuePairs struct {
 
 func (x *QueuePairs) Reset() {
 	*x = QueuePairs{}
-	mi := &file_host_proto_msgTypes[14]
+	mi := &file_host_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1645,7 @@ func (x *QueuePairs) String() string {
 func (*QueuePairs) ProtoMessage() {}
 
 func (x *QueuePairs) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[14]
+	mi := &file_host_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1658,7 @@ func (x *QueuePairs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuePairs.ProtoReflect.Descriptor instead.
 func (*QueuePairs) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{14}
+	return file_host_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *QueuePairs) GetGroups() []*QueuePairGroup {
@@ -1560,7 +1696,7 @@ type QueuePairGroup struct {
 
 func (x *QueuePairGroup) Reset() {
 	*x = QueuePairGroup{}
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1708,7 @@ func (x *QueuePairGroup) String() string {
 func (*QueuePairGroup) ProtoMessage() {}
 
 func (x *QueuePairGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[15]
+	mi := &file_host_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1721,7 @@ func (x *QueuePairGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuePairGroup.ProtoReflect.Descriptor instead.
 func (*QueuePairGroup) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{15}
+	return file_host_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *QueuePairGroup) GetPeer() []byte {
@@ -1645,7 +1781,7 @@ type ControllerMessage struct {
 
 func (x *ControllerMessage) Reset() {
 	*x = ControllerMessage{}
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1793,7 @@ func (x *ControllerMessage) String() string {
 func (*ControllerMessage) ProtoMessage() {}
 
 func (x *ControllerMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[16]
+	mi := &file_host_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1806,7 @@ func (x *ControllerMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControllerMessage.ProtoReflect.Descriptor instead.
 func (*ControllerMessage) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{16}
+	return file_host_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ControllerMessage) GetMessage() isControllerMessage_Message {
@@ -1760,13 +1896,15 @@ type Welcome struct {
 	CountsIntervalMs uint64 `protobuf:"varint,5,opt,name=counts_interval_ms,json=countsIntervalMs,proto3" json:"counts_interval_ms,omitempty"`
 	// Elements of QueuePairs in one message of the host at most; 0: the controller does not know them.
 	MaxQueuePairGroups uint32 `protobuf:"varint,6,opt,name=max_queue_pair_groups,json=maxQueuePairGroups,proto3" json:"max_queue_pair_groups,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Elements of PortErrors in one message of the host at most; 0: the controller does not know them.
+	MaxPortErrors uint32 `protobuf:"varint,7,opt,name=max_port_errors,json=maxPortErrors,proto3" json:"max_port_errors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1916,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[17]
+	mi := &file_host_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1929,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{17}
+	return file_host_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Welcome) GetSoftware() string {
@@ -1836,6 +1974,13 @@ func (x *Welcome) GetMaxQueuePairGroups() uint32 {
 	return 0
 }
 
+func (x *Welcome) GetMaxPortErrors() uint32 {
+	if x != nil {
+		return x.MaxPortErrors
+	}
+	return 0
+}
+
 // Update turns the state `base` into the state `version`, or makes `version` from nothing when base is absent: a snapshot.
 //
 // A large update comes in parts, one after the other, with the same version and base, numbered from 0; the lists of all parts together are the update's. Nothing is
@@ -1872,7 +2017,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +2029,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[18]
+	mi := &file_host_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +2042,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{18}
+	return file_host_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Update) GetVersion() *Version {
@@ -2022,7 +2167,7 @@ type SelfProbes struct {
 
 func (x *SelfProbes) Reset() {
 	*x = SelfProbes{}
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2179,7 @@ func (x *SelfProbes) String() string {
 func (*SelfProbes) ProtoMessage() {}
 
 func (x *SelfProbes) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[19]
+	mi := &file_host_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2192,7 @@ func (x *SelfProbes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SelfProbes.ProtoReflect.Descriptor instead.
 func (*SelfProbes) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{19}
+	return file_host_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SelfProbes) GetVersion() *Version {
@@ -2114,7 +2259,7 @@ type QpHints struct {
 
 func (x *QpHints) Reset() {
 	*x = QpHints{}
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2271,7 @@ func (x *QpHints) String() string {
 func (*QpHints) ProtoMessage() {}
 
 func (x *QpHints) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[20]
+	mi := &file_host_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2284,7 @@ func (x *QpHints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QpHints.ProtoReflect.Descriptor instead.
 func (*QpHints) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{20}
+	return file_host_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *QpHints) GetNumQpsPerPeer() uint32 {
@@ -2183,7 +2328,7 @@ type Wire struct {
 
 func (x *Wire) Reset() {
 	*x = Wire{}
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2340,7 @@ func (x *Wire) String() string {
 func (*Wire) ProtoMessage() {}
 
 func (x *Wire) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[21]
+	mi := &file_host_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2353,7 @@ func (x *Wire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wire.ProtoReflect.Descriptor instead.
 func (*Wire) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{21}
+	return file_host_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Wire) GetUdpPort() uint32 {
@@ -2272,7 +2417,7 @@ type EvFormat struct {
 
 func (x *EvFormat) Reset() {
 	*x = EvFormat{}
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2284,7 +2429,7 @@ func (x *EvFormat) String() string {
 func (*EvFormat) ProtoMessage() {}
 
 func (x *EvFormat) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[22]
+	mi := &file_host_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2297,7 +2442,7 @@ func (x *EvFormat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvFormat.ProtoReflect.Descriptor instead.
 func (*EvFormat) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{22}
+	return file_host_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *EvFormat) GetMode() EvFormat_Mode {
@@ -2330,7 +2475,7 @@ type EvField struct {
 
 func (x *EvField) Reset() {
 	*x = EvField{}
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2487,7 @@ func (x *EvField) String() string {
 func (*EvField) ProtoMessage() {}
 
 func (x *EvField) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[23]
+	mi := &file_host_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2500,7 @@ func (x *EvField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvField.ProtoReflect.Descriptor instead.
 func (*EvField) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{23}
+	return file_host_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *EvField) GetWidth() uint32 {
@@ -2405,7 +2550,7 @@ type Ev struct {
 
 func (x *Ev) Reset() {
 	*x = Ev{}
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2417,7 +2562,7 @@ func (x *Ev) String() string {
 func (*Ev) ProtoMessage() {}
 
 func (x *Ev) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[24]
+	mi := &file_host_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2430,7 +2575,7 @@ func (x *Ev) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ev.ProtoReflect.Descriptor instead.
 func (*Ev) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{24}
+	return file_host_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Ev) GetValue() []byte {
@@ -2462,7 +2607,7 @@ type EvList struct {
 
 func (x *EvList) Reset() {
 	*x = EvList{}
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2619,7 @@ func (x *EvList) String() string {
 func (*EvList) ProtoMessage() {}
 
 func (x *EvList) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[25]
+	mi := &file_host_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2632,7 @@ func (x *EvList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvList.ProtoReflect.Descriptor instead.
 func (*EvList) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{25}
+	return file_host_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *EvList) GetOctets() uint32 {
@@ -2541,7 +2686,7 @@ type EvProfile struct {
 
 func (x *EvProfile) Reset() {
 	*x = EvProfile{}
-	mi := &file_host_proto_msgTypes[26]
+	mi := &file_host_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2553,7 +2698,7 @@ func (x *EvProfile) String() string {
 func (*EvProfile) ProtoMessage() {}
 
 func (x *EvProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[26]
+	mi := &file_host_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2566,7 +2711,7 @@ func (x *EvProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfile.ProtoReflect.Descriptor instead.
 func (*EvProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{26}
+	return file_host_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *EvProfile) GetName() string {
@@ -2657,7 +2802,7 @@ type Prefix struct {
 
 func (x *Prefix) Reset() {
 	*x = Prefix{}
-	mi := &file_host_proto_msgTypes[27]
+	mi := &file_host_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2814,7 @@ func (x *Prefix) String() string {
 func (*Prefix) ProtoMessage() {}
 
 func (x *Prefix) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[27]
+	mi := &file_host_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2827,7 @@ func (x *Prefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
 func (*Prefix) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{27}
+	return file_host_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Prefix) GetAddress() []byte {
@@ -2716,7 +2861,7 @@ type EvProfileChange struct {
 
 func (x *EvProfileChange) Reset() {
 	*x = EvProfileChange{}
-	mi := &file_host_proto_msgTypes[28]
+	mi := &file_host_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2873,7 @@ func (x *EvProfileChange) String() string {
 func (*EvProfileChange) ProtoMessage() {}
 
 func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[28]
+	mi := &file_host_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2886,7 @@ func (x *EvProfileChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvProfileChange.ProtoReflect.Descriptor instead.
 func (*EvProfileChange) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{28}
+	return file_host_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *EvProfileChange) GetName() string {
@@ -2791,7 +2936,7 @@ type PeerPorts struct {
 
 func (x *PeerPorts) Reset() {
 	*x = PeerPorts{}
-	mi := &file_host_proto_msgTypes[29]
+	mi := &file_host_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +2948,7 @@ func (x *PeerPorts) String() string {
 func (*PeerPorts) ProtoMessage() {}
 
 func (x *PeerPorts) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[29]
+	mi := &file_host_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +2961,7 @@ func (x *PeerPorts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerPorts.ProtoReflect.Descriptor instead.
 func (*PeerPorts) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{29}
+	return file_host_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PeerPorts) GetAddress() []byte {
@@ -2848,7 +2993,7 @@ type CcProfile struct {
 
 func (x *CcProfile) Reset() {
 	*x = CcProfile{}
-	mi := &file_host_proto_msgTypes[30]
+	mi := &file_host_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2860,7 +3005,7 @@ func (x *CcProfile) String() string {
 func (*CcProfile) ProtoMessage() {}
 
 func (x *CcProfile) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[30]
+	mi := &file_host_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2873,7 +3018,7 @@ func (x *CcProfile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CcProfile.ProtoReflect.Descriptor instead.
 func (*CcProfile) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{30}
+	return file_host_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CcProfile) GetName() string {
@@ -2963,7 +3108,7 @@ type Nscc struct {
 
 func (x *Nscc) Reset() {
 	*x = Nscc{}
-	mi := &file_host_proto_msgTypes[31]
+	mi := &file_host_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3120,7 @@ func (x *Nscc) String() string {
 func (*Nscc) ProtoMessage() {}
 
 func (x *Nscc) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[31]
+	mi := &file_host_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3133,7 @@ func (x *Nscc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nscc.ProtoReflect.Descriptor instead.
 func (*Nscc) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{31}
+	return file_host_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Nscc) GetDisableQa() bool {
@@ -3148,7 +3293,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_host_proto_msgTypes[32]
+	mi := &file_host_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3305,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_host_proto_msgTypes[32]
+	mi := &file_host_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3318,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_host_proto_rawDescGZIP(), []int{32}
+	return file_host_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ProbeRequest) GetId() uint32 {
@@ -3244,7 +3389,7 @@ var File_host_proto protoreflect.FileDescriptor
 const file_host_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"host.proto\x12\fweft.host.v1\"\xa0\x04\n" +
+	"host.proto\x12\fweft.host.v1\"\xdd\x04\n" +
 	"\vHostMessage\x12+\n" +
 	"\x05hello\x18\x01 \x01(\v2\x13.weft.host.v1.HelloH\x00R\x05hello\x121\n" +
 	"\aapplied\x18\x02 \x01(\v2\x15.weft.host.v1.AppliedH\x00R\aapplied\x121\n" +
@@ -3256,7 +3401,10 @@ const file_host_proto_rawDesc = "" +
 	"portStatus\x12;\n" +
 	"\vqueue_pairs\x18\b \x01(\v2\x18.weft.host.v1.QueuePairsH\x00R\n" +
 	"queuePairs\x12K\n" +
-	"\x11self_probe_counts\x18\t \x01(\v2\x1d.weft.host.v1.SelfProbeCountsH\x00R\x0fselfProbeCountsB\t\n" +
+	"\x11self_probe_counts\x18\t \x01(\v2\x1d.weft.host.v1.SelfProbeCountsH\x00R\x0fselfProbeCounts\x12;\n" +
+	"\vport_errors\x18\n" +
+	" \x01(\v2\x18.weft.host.v1.PortErrorsH\x00R\n" +
+	"portErrorsB\t\n" +
 	"\amessage\"\xd6\x01\n" +
 	"\x05Hello\x12\x10\n" +
 	"\x03api\x18\x01 \x01(\rR\x03api\x12\x12\n" +
@@ -3350,7 +3498,15 @@ const file_host_proto_rawDesc = "" +
 	"\x06marked\x18\x05 \x01(\x04R\x06marked\x12\x16\n" +
 	"\x06misses\x18\x06 \x01(\rR\x06misses\x12\x1d\n" +
 	"\n" +
-	"missing_ns\x18\a \x01(\x04R\tmissingNs\"]\n" +
+	"missing_ns\x18\a \x01(\x04R\tmissingNs\"=\n" +
+	"\n" +
+	"PortErrors\x12/\n" +
+	"\x06errors\x18\x01 \x03(\v2\x17.weft.host.v1.PortErrorR\x06errors\"g\n" +
+	"\tPortError\x12\x12\n" +
+	"\x04port\x18\x01 \x01(\rR\x04port\x12\x16\n" +
+	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
+	"\acounter\x18\x03 \x01(\tR\acounter\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x04R\x05count\"]\n" +
 	"\n" +
 	"QueuePairs\x124\n" +
 	"\x06groups\x18\x01 \x03(\v2\x1c.weft.host.v1.QueuePairGroupR\x06groups\x12\x19\n" +
@@ -3369,7 +3525,7 @@ const file_host_proto_rawDesc = "" +
 	"\rprobe_request\x18\x03 \x01(\v2\x1a.weft.host.v1.ProbeRequestH\x00R\fprobeRequest\x12;\n" +
 	"\vself_probes\x18\x04 \x01(\v2\x18.weft.host.v1.SelfProbesH\x00R\n" +
 	"selfProbesB\t\n" +
-	"\amessage\"\xee\x01\n" +
+	"\amessage\"\x96\x02\n" +
 	"\aWelcome\x12\x1a\n" +
 	"\bsoftware\x18\x01 \x01(\tR\bsoftware\x12\x1d\n" +
 	"\n" +
@@ -3378,7 +3534,8 @@ const file_host_proto_rawDesc = "" +
 	"max_counts\x18\x03 \x01(\rR\tmaxCounts\x12(\n" +
 	"\x10max_message_rate\x18\x04 \x01(\rR\x0emaxMessageRate\x12,\n" +
 	"\x12counts_interval_ms\x18\x05 \x01(\x04R\x10countsIntervalMs\x121\n" +
-	"\x15max_queue_pair_groups\x18\x06 \x01(\rR\x12maxQueuePairGroups\"\x94\x05\n" +
+	"\x15max_queue_pair_groups\x18\x06 \x01(\rR\x12maxQueuePairGroups\x12&\n" +
+	"\x0fmax_port_errors\x18\a \x01(\rR\rmaxPortErrors\"\x94\x05\n" +
 	"\x06Update\x12/\n" +
 	"\aversion\x18\x01 \x01(\v2\x15.weft.host.v1.VersionR\aversion\x12)\n" +
 	"\x04base\x18\x02 \x01(\v2\x15.weft.host.v1.VersionR\x04base\x12\x12\n" +
@@ -3534,7 +3691,7 @@ func file_host_proto_rawDescGZIP() []byte {
 }
 
 var file_host_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_host_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_host_proto_goTypes = []any{
 	(EvState)(0),              // 0: weft.host.v1.EvState
 	(Refused_Code)(0),         // 1: weft.host.v1.Refused.Code
@@ -3554,25 +3711,27 @@ var file_host_proto_goTypes = []any{
 	(*PortStatus)(nil),        // 15: weft.host.v1.PortStatus
 	(*SelfProbeCounts)(nil),   // 16: weft.host.v1.SelfProbeCounts
 	(*SelfProbeCount)(nil),    // 17: weft.host.v1.SelfProbeCount
-	(*QueuePairs)(nil),        // 18: weft.host.v1.QueuePairs
-	(*QueuePairGroup)(nil),    // 19: weft.host.v1.QueuePairGroup
-	(*ControllerMessage)(nil), // 20: weft.host.v1.ControllerMessage
-	(*Welcome)(nil),           // 21: weft.host.v1.Welcome
-	(*Update)(nil),            // 22: weft.host.v1.Update
-	(*SelfProbes)(nil),        // 23: weft.host.v1.SelfProbes
-	(*QpHints)(nil),           // 24: weft.host.v1.QpHints
-	(*Wire)(nil),              // 25: weft.host.v1.Wire
-	(*EvFormat)(nil),          // 26: weft.host.v1.EvFormat
-	(*EvField)(nil),           // 27: weft.host.v1.EvField
-	(*Ev)(nil),                // 28: weft.host.v1.Ev
-	(*EvList)(nil),            // 29: weft.host.v1.EvList
-	(*EvProfile)(nil),         // 30: weft.host.v1.EvProfile
-	(*Prefix)(nil),            // 31: weft.host.v1.Prefix
-	(*EvProfileChange)(nil),   // 32: weft.host.v1.EvProfileChange
-	(*PeerPorts)(nil),         // 33: weft.host.v1.PeerPorts
-	(*CcProfile)(nil),         // 34: weft.host.v1.CcProfile
-	(*Nscc)(nil),              // 35: weft.host.v1.Nscc
-	(*ProbeRequest)(nil),      // 36: weft.host.v1.ProbeRequest
+	(*PortErrors)(nil),        // 18: weft.host.v1.PortErrors
+	(*PortError)(nil),         // 19: weft.host.v1.PortError
+	(*QueuePairs)(nil),        // 20: weft.host.v1.QueuePairs
+	(*QueuePairGroup)(nil),    // 21: weft.host.v1.QueuePairGroup
+	(*ControllerMessage)(nil), // 22: weft.host.v1.ControllerMessage
+	(*Welcome)(nil),           // 23: weft.host.v1.Welcome
+	(*Update)(nil),            // 24: weft.host.v1.Update
+	(*SelfProbes)(nil),        // 25: weft.host.v1.SelfProbes
+	(*QpHints)(nil),           // 26: weft.host.v1.QpHints
+	(*Wire)(nil),              // 27: weft.host.v1.Wire
+	(*EvFormat)(nil),          // 28: weft.host.v1.EvFormat
+	(*EvField)(nil),           // 29: weft.host.v1.EvField
+	(*Ev)(nil),                // 30: weft.host.v1.Ev
+	(*EvList)(nil),            // 31: weft.host.v1.EvList
+	(*EvProfile)(nil),         // 32: weft.host.v1.EvProfile
+	(*Prefix)(nil),            // 33: weft.host.v1.Prefix
+	(*EvProfileChange)(nil),   // 34: weft.host.v1.EvProfileChange
+	(*PeerPorts)(nil),         // 35: weft.host.v1.PeerPorts
+	(*CcProfile)(nil),         // 36: weft.host.v1.CcProfile
+	(*Nscc)(nil),              // 37: weft.host.v1.Nscc
+	(*ProbeRequest)(nil),      // 38: weft.host.v1.ProbeRequest
 }
 var file_host_proto_depIdxs = []int32{
 	5,  // 0: weft.host.v1.HostMessage.hello:type_name -> weft.host.v1.Hello
@@ -3582,56 +3741,58 @@ var file_host_proto_depIdxs = []int32{
 	12, // 4: weft.host.v1.HostMessage.ev_counts:type_name -> weft.host.v1.EvCounts
 	14, // 5: weft.host.v1.HostMessage.probe_result:type_name -> weft.host.v1.ProbeResult
 	15, // 6: weft.host.v1.HostMessage.port_status:type_name -> weft.host.v1.PortStatus
-	18, // 7: weft.host.v1.HostMessage.queue_pairs:type_name -> weft.host.v1.QueuePairs
+	20, // 7: weft.host.v1.HostMessage.queue_pairs:type_name -> weft.host.v1.QueuePairs
 	16, // 8: weft.host.v1.HostMessage.self_probe_counts:type_name -> weft.host.v1.SelfProbeCounts
-	6,  // 9: weft.host.v1.Hello.capabilities:type_name -> weft.host.v1.Capabilities
-	7,  // 10: weft.host.v1.Hello.version:type_name -> weft.host.v1.Version
-	7,  // 11: weft.host.v1.Applied.version:type_name -> weft.host.v1.Version
-	7,  // 12: weft.host.v1.Refused.version:type_name -> weft.host.v1.Version
-	1,  // 13: weft.host.v1.Refused.code:type_name -> weft.host.v1.Refused.Code
-	11, // 14: weft.host.v1.EvEvents.events:type_name -> weft.host.v1.EvEvent
-	28, // 15: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
-	0,  // 16: weft.host.v1.EvEvent.state:type_name -> weft.host.v1.EvState
-	13, // 17: weft.host.v1.EvCounts.counts:type_name -> weft.host.v1.EvCount
-	28, // 18: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
-	7,  // 19: weft.host.v1.SelfProbeCounts.version:type_name -> weft.host.v1.Version
-	17, // 20: weft.host.v1.SelfProbeCounts.counts:type_name -> weft.host.v1.SelfProbeCount
-	19, // 21: weft.host.v1.QueuePairs.groups:type_name -> weft.host.v1.QueuePairGroup
-	24, // 22: weft.host.v1.QueuePairGroup.hints:type_name -> weft.host.v1.QpHints
-	21, // 23: weft.host.v1.ControllerMessage.welcome:type_name -> weft.host.v1.Welcome
-	22, // 24: weft.host.v1.ControllerMessage.update:type_name -> weft.host.v1.Update
-	36, // 25: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
-	23, // 26: weft.host.v1.ControllerMessage.self_probes:type_name -> weft.host.v1.SelfProbes
-	7,  // 27: weft.host.v1.Update.version:type_name -> weft.host.v1.Version
-	7,  // 28: weft.host.v1.Update.base:type_name -> weft.host.v1.Version
-	30, // 29: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
-	32, // 30: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
-	34, // 31: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
-	33, // 32: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
-	25, // 33: weft.host.v1.Update.wire:type_name -> weft.host.v1.Wire
-	24, // 34: weft.host.v1.Update.qp_hints:type_name -> weft.host.v1.QpHints
-	7,  // 35: weft.host.v1.SelfProbes.version:type_name -> weft.host.v1.Version
-	29, // 36: weft.host.v1.SelfProbes.targets:type_name -> weft.host.v1.EvList
-	2,  // 37: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
-	26, // 38: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
-	3,  // 39: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
-	27, // 40: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
-	29, // 41: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
-	29, // 42: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
-	31, // 43: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
-	29, // 44: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
-	29, // 45: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
-	29, // 46: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
-	35, // 47: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
-	26, // 48: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
-	28, // 49: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
-	4,  // 50: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
-	20, // 51: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
-	51, // [51:52] is the sub-list for method output_type
-	50, // [50:51] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	18, // 9: weft.host.v1.HostMessage.port_errors:type_name -> weft.host.v1.PortErrors
+	6,  // 10: weft.host.v1.Hello.capabilities:type_name -> weft.host.v1.Capabilities
+	7,  // 11: weft.host.v1.Hello.version:type_name -> weft.host.v1.Version
+	7,  // 12: weft.host.v1.Applied.version:type_name -> weft.host.v1.Version
+	7,  // 13: weft.host.v1.Refused.version:type_name -> weft.host.v1.Version
+	1,  // 14: weft.host.v1.Refused.code:type_name -> weft.host.v1.Refused.Code
+	11, // 15: weft.host.v1.EvEvents.events:type_name -> weft.host.v1.EvEvent
+	30, // 16: weft.host.v1.EvEvent.ev:type_name -> weft.host.v1.Ev
+	0,  // 17: weft.host.v1.EvEvent.state:type_name -> weft.host.v1.EvState
+	13, // 18: weft.host.v1.EvCounts.counts:type_name -> weft.host.v1.EvCount
+	30, // 19: weft.host.v1.EvCount.ev:type_name -> weft.host.v1.Ev
+	7,  // 20: weft.host.v1.SelfProbeCounts.version:type_name -> weft.host.v1.Version
+	17, // 21: weft.host.v1.SelfProbeCounts.counts:type_name -> weft.host.v1.SelfProbeCount
+	19, // 22: weft.host.v1.PortErrors.errors:type_name -> weft.host.v1.PortError
+	21, // 23: weft.host.v1.QueuePairs.groups:type_name -> weft.host.v1.QueuePairGroup
+	26, // 24: weft.host.v1.QueuePairGroup.hints:type_name -> weft.host.v1.QpHints
+	23, // 25: weft.host.v1.ControllerMessage.welcome:type_name -> weft.host.v1.Welcome
+	24, // 26: weft.host.v1.ControllerMessage.update:type_name -> weft.host.v1.Update
+	38, // 27: weft.host.v1.ControllerMessage.probe_request:type_name -> weft.host.v1.ProbeRequest
+	25, // 28: weft.host.v1.ControllerMessage.self_probes:type_name -> weft.host.v1.SelfProbes
+	7,  // 29: weft.host.v1.Update.version:type_name -> weft.host.v1.Version
+	7,  // 30: weft.host.v1.Update.base:type_name -> weft.host.v1.Version
+	32, // 31: weft.host.v1.Update.set_profiles:type_name -> weft.host.v1.EvProfile
+	34, // 32: weft.host.v1.Update.change_profiles:type_name -> weft.host.v1.EvProfileChange
+	36, // 33: weft.host.v1.Update.set_cc_profiles:type_name -> weft.host.v1.CcProfile
+	35, // 34: weft.host.v1.Update.set_peers:type_name -> weft.host.v1.PeerPorts
+	27, // 35: weft.host.v1.Update.wire:type_name -> weft.host.v1.Wire
+	26, // 36: weft.host.v1.Update.qp_hints:type_name -> weft.host.v1.QpHints
+	7,  // 37: weft.host.v1.SelfProbes.version:type_name -> weft.host.v1.Version
+	31, // 38: weft.host.v1.SelfProbes.targets:type_name -> weft.host.v1.EvList
+	2,  // 39: weft.host.v1.EvFormat.mode:type_name -> weft.host.v1.EvFormat.Mode
+	28, // 40: weft.host.v1.EvProfile.format:type_name -> weft.host.v1.EvFormat
+	3,  // 41: weft.host.v1.EvProfile.mode:type_name -> weft.host.v1.EvProfile.Mode
+	29, // 42: weft.host.v1.EvProfile.fields:type_name -> weft.host.v1.EvField
+	31, // 43: weft.host.v1.EvProfile.evs:type_name -> weft.host.v1.EvList
+	31, // 44: weft.host.v1.EvProfile.denied:type_name -> weft.host.v1.EvList
+	33, // 45: weft.host.v1.EvProfile.destinations:type_name -> weft.host.v1.Prefix
+	31, // 46: weft.host.v1.EvProfileChange.replacements:type_name -> weft.host.v1.EvList
+	31, // 47: weft.host.v1.EvProfileChange.allow:type_name -> weft.host.v1.EvList
+	31, // 48: weft.host.v1.EvProfileChange.deny:type_name -> weft.host.v1.EvList
+	37, // 49: weft.host.v1.CcProfile.nscc:type_name -> weft.host.v1.Nscc
+	28, // 50: weft.host.v1.ProbeRequest.format:type_name -> weft.host.v1.EvFormat
+	30, // 51: weft.host.v1.ProbeRequest.ev:type_name -> weft.host.v1.Ev
+	4,  // 52: weft.host.v1.Hosts.Subscribe:input_type -> weft.host.v1.HostMessage
+	22, // 53: weft.host.v1.Hosts.Subscribe:output_type -> weft.host.v1.ControllerMessage
+	53, // [53:54] is the sub-list for method output_type
+	52, // [52:53] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_host_proto_init() }
@@ -3649,15 +3810,16 @@ func file_host_proto_init() {
 		(*HostMessage_PortStatus)(nil),
 		(*HostMessage_QueuePairs)(nil),
 		(*HostMessage_SelfProbeCounts)(nil),
+		(*HostMessage_PortErrors)(nil),
 	}
-	file_host_proto_msgTypes[16].OneofWrappers = []any{
+	file_host_proto_msgTypes[18].OneofWrappers = []any{
 		(*ControllerMessage_Welcome)(nil),
 		(*ControllerMessage_Update)(nil),
 		(*ControllerMessage_ProbeRequest)(nil),
 		(*ControllerMessage_SelfProbes)(nil),
 	}
-	file_host_proto_msgTypes[18].OneofWrappers = []any{}
-	file_host_proto_msgTypes[30].OneofWrappers = []any{
+	file_host_proto_msgTypes[20].OneofWrappers = []any{}
+	file_host_proto_msgTypes[32].OneofWrappers = []any{
 		(*CcProfile_Nscc)(nil),
 	}
 	type x struct{}
@@ -3666,7 +3828,7 @@ func file_host_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_host_proto_rawDesc), len(file_host_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   33,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

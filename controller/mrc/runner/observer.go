@@ -36,6 +36,9 @@ func (r *Runner) welcome(host string) {
 	if w.up != nil {
 		_ = r.core.PortStatus(host, *w.up)
 	}
+	if w.errors != nil {
+		_ = r.core.PortErrors(host, w.errors)
+	}
 }
 
 // Applied notes that a host holds the state that the controller sent.
@@ -95,6 +98,17 @@ func (r *Runner) PortStatus(host string, up hostapi.PortMask) {
 // QueuePairs notes the queue pairs that applications have created on a host.
 func (r *Runner) QueuePairs(host string, q *hostapi.QueuePairs) {
 	r.post(func() { _ = r.core.QueuePairs(host, q) }) // one that is not attached has none
+}
+
+// PortErrors notes the counters of errors of a host's ports.
+func (r *Runner) PortErrors(host string, e *hostapi.PortErrors) {
+	r.post(func() {
+		if w := r.waiting[host]; w != nil {
+			w.errors = e
+			return
+		}
+		_ = r.core.PortErrors(host, e)
+	})
 }
 
 // SelfProbeCounts notes the results of a host's probes to itself.

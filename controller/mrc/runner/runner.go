@@ -103,8 +103,9 @@ type Runner struct {
 
 // waiting is a host that is not attached to anything known.
 type waiting struct {
-	hello *hostapi.Hello
-	up    *hostapi.PortMask
+	hello  *hostapi.Hello
+	up     *hostapi.PortMask
+	errors *hostapi.PortErrors
 }
 
 // NewRunner returns a runner on the records of its store.

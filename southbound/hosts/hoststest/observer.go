@@ -137,6 +137,13 @@ func (o *Observer) QueuePairs(host string, q *hostapi.QueuePairs) {
 	o.note(host, "queue pairs %v, %d more", q.Groups, q.LeftOut)
 }
 
+// PortErrors remembers "port errors" and the counters.
+func (o *Observer) PortErrors(host string, e *hostapi.PortErrors) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.note(host, "port errors %v", e.Errors)
+}
+
 // SelfProbeCounts remembers "self-probes N" and each target, passed and lost.
 func (o *Observer) SelfProbeCounts(host string, c *hostapi.SelfProbeCounts) {
 	o.mu.Lock()

@@ -26,6 +26,9 @@ func (Silent) ProbeResult(string, *hostapi.ProbeResult) {}
 // PortStatus does nothing.
 func (Silent) PortStatus(string, hostapi.PortMask) {}
 
+// PortErrors does nothing.
+func (Silent) PortErrors(string, *hostapi.PortErrors) {}
+
 // SelfProbeCounts does nothing.
 func (Silent) SelfProbeCounts(string, *hostapi.SelfProbeCounts) {}
 

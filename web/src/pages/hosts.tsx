@@ -181,6 +181,11 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
           { name: 'State', key: (p) => String(p.status.usable), cell: (p) => <PortState of={p} /> },
           { name: 'Wanted', key: (p) => p.spec.admin, width: 0.6 },
           {
+            name: 'Errors at the host',
+            key: (p) => (p.status.errors ?? []).map((e) => `${e.source} ${e.counter} ${e.count}`).join(', '),
+            width: 1.2,
+          },
+          {
             name: 'Drains',
             key: (p) => (p.status.drains ?? []).map((d) => d.target).join(' '),
             cell: (p) =>

@@ -41,6 +41,7 @@ type specialiser struct {
 	done     map[string]int32
 	steps    []step
 	code     [][]instr // by step
+	of       [][]int   // the branches that a step is made of
 	tests    []boolFn
 	ids      []uint32 // of tests
 	tables   []tableStep
@@ -64,6 +65,7 @@ func (l *loader) specialise(lo *lowering, start int, zero func(*ir.Field) bool) 
 	g := graph{fresh: s.step(start, fresh)} // first, as most packets are
 	g.start = s.step(start, nothing)
 	g.steps, g.tests, g.ids, g.tables = s.steps, s.tests, s.ids, s.tables
+	s.share(&g)
 	g.mergeValid()
 	g.arrange(s.code)
 	return g
@@ -287,7 +289,7 @@ func (s *specialiser) step(i int, facts []fact) int32 {
 	s.copies[i]++
 	at := int32(len(s.steps))
 	s.done[key] = at
-	s.steps, s.code = append(s.steps, step{}), append(s.code, nil)
+	s.steps, s.code, s.of = append(s.steps, step{}), append(s.code, nil), append(s.of, []int{i})
 	n := s.make(at, &s.branches[i], known)
 	s.steps[at] = n
 	return at
@@ -329,6 +331,7 @@ func (s *specialiser) make(at int32, b *branch, facts []fact) step {
 				return n
 			}
 			b = &s.branches[next]
+			s.of[at] = append(s.of[at], next)
 		}
 	case stepTable:
 		t := s.table(b.table, facts)
@@ -374,6 +377,33 @@ func (s *specialiser) table(t *matchTable, facts []fact) tableStep {
 	}
 	n.none = s.step(s.at(t.baseNext), facts)
 	return n
+}
+
+// share makes one step of the copies of branches whose facts have made no difference: the copies
+// lead to the same steps.
+func (s *specialiser) share(g *graph) {
+	same, first := map[int32]int32{-1: -1}, map[string]int32{}
+	var visit func(at *int32)
+	visit = func(at *int32) {
+		i := *at
+		if _, done := same[i]; !done {
+			key := binary.AppendUvarint(nil, uint64(len(s.of[i])))
+			for _, b := range s.of[i] {
+				key = binary.AppendUvarint(key, uint64(b))
+			}
+			g.eachNext(&g.steps[i], func(to *int32) {
+				visit(to)
+				key = binary.AppendVarint(key, int64(*to))
+			})
+			if _, ok := first[string(key)]; !ok {
+				first[string(key)] = i
+			}
+			same[i] = first[string(key)]
+		}
+		*at = same[i]
+	}
+	visit(&g.fresh)
+	visit(&g.start)
 }
 
 // mergeValid merges two tests of validity bits in the same word into one test if both lead the same

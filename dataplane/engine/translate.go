@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"strconv"
 	"strings"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
@@ -137,7 +138,8 @@ func (w *translator) control(name string, g *graph) {
 		if w.leads[i] > 1 {
 			w.function(w.step(int32(i)))
 			w.block(int32(i))
-			w.line("}\n")
+			w.out.Truncate(len(bytes.TrimSuffix(w.out.Bytes(), []byte("\nreturn\n"))))
+			w.line("\n}\n")
 		}
 	}
 }
@@ -234,28 +236,63 @@ func (w *translator) table(t *tableStep) {
 			w.jump(next)
 		}
 	}
-	same := t.edges && t.t.profile >= 0
-	if !same {
-		w.line("switch place {")
-		for i, a := range t.t.places {
-			w.line("case %d:", i)
-			end(a, t.next[i])
-		}
-		w.line("}")
-	}
-	if t.edges {
-		if same {
-			end(nil, 0)
-		}
-		if t.hit != t.miss {
-			w.line("if hit {")
-			w.jump(t.hit)
-			w.line("}")
-		}
-		w.jump(t.miss)
+	if !t.edges {
+		w.choice(len(t.t.places), func(i int) {
+			if i < 0 {
+				w.jump(t.none)
+				return
+			}
+			end(t.t.places[i], t.next[i])
+		})
 		return
 	}
-	w.jump(t.none)
+	if t.t.profile >= 0 {
+		end(nil, 0)
+	} else {
+		w.choice(len(t.t.places), func(i int) {
+			if i >= 0 {
+				end(t.t.places[i], 0)
+			}
+		})
+	}
+	if t.hit != t.miss {
+		w.line("if hit {")
+		w.jump(t.hit)
+		w.line("}")
+	}
+	w.jump(t.miss)
+}
+
+// choice writes what follows each of n places of actions, and -1. Places that have the same code
+// share this code; the code that most places share is the default.
+func (w *translator) choice(n int, write func(place int)) {
+	places := map[string][]string{}
+	var order []string
+	most := ""
+	for i := -1; i < n; i++ {
+		from := w.out.Len()
+		write(i)
+		text := string(w.out.Bytes()[from:])
+		w.out.Truncate(from)
+		if places[text] == nil {
+			order = append(order, text)
+		}
+		places[text] = append(places[text], strconv.Itoa(i))
+		if len(places[text]) > len(places[most]) {
+			most = text
+		}
+	}
+	if len(order) > 1 {
+		w.line("switch place {")
+		for _, text := range order {
+			if text != most {
+				w.line("case %s:\n%s", strings.Join(places[text], ", "), text)
+			}
+		}
+		w.line("default:\n%s}", most)
+		return
+	}
+	w.line("%s", most)
 }
 
 // keys are the words of the key of a table without a profile; false where one needs a closure.

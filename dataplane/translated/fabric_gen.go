@@ -1229,7 +1229,7 @@ func fabricIngress(c *engine.Context, fresh bool) {
 		fabricIngress0(c, d, v)
 		return
 	}
-	fabricIngress3065(c, d, v)
+	fabricIngress2729(c, d, v)
 	return
 }
 
@@ -1252,246 +1252,38 @@ func fabricIngress0(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					_, _ = hit, place
 					switch place {
-					case 0:
-						fabricIngress5(c, d, v)
-						return
-					case 1:
-						fabricIngress5(c, d, v)
-						return
-					case 2:
-						fabricIngress5(c, d, v)
-						return
-					case 3:
-						fabricIngress5(c, d, v)
-						return
-					case 4:
-						fabricIngress5(c, d, v)
-						return
-					case 5:
-						fabricIngress5(c, d, v)
-						return
-					case 6:
-						fabricIngress5(c, d, v)
-						return
-					case 7:
-						fabricIngress5(c, d, v)
-						return
-					case 8:
-						fabricIngress5(c, d, v)
-						return
-					case 9:
-						fabricIngress5(c, d, v)
-						return
-					case 10:
-						fabricIngress5(c, d, v)
-						return
-					case 11:
-						fabricIngress5(c, d, v)
-						return
-					case 12:
-						fabricIngress5(c, d, v)
-						return
-					case 13:
-						fabricIngress5(c, d, v)
-						return
-					case 14:
-						fabricIngress5(c, d, v)
-						return
-					case 15:
-						fabricIngress5(c, d, v)
-						return
-					case 16:
-						fabricIngress5(c, d, v)
-						return
-					case 17:
-						fabricIngress5(c, d, v)
-						return
-					case 18:
-						fabricIngress5(c, d, v)
-						return
-					case 19:
-						fabricIngress5(c, d, v)
-						return
-					case 20:
-						fabricIngress5(c, d, v)
-						return
-					case 21:
-						fabricIngress5(c, d, v)
-						return
-					case 22:
-						fabricIngress5(c, d, v)
-						return
-					case 23:
-						fabricIngress5(c, d, v)
-						return
-					case 24:
-						fabricIngress5(c, d, v)
-						return
-					case 25:
-						fabricIngress5(c, d, v)
-						return
-					case 26:
-						fabricIngress5(c, d, v)
-						return
-					case 27:
-						fabricIngress5(c, d, v)
-						return
-					case 28:
-						fabricIngress5(c, d, v)
-						return
-					case 29:
-						fabricIngress5(c, d, v)
-						return
-					case 30:
-						fabricIngress5(c, d, v)
-						return
 					case 31:
 						fabricAction31(c, d, v)
-						fabricIngress2995(c, d, v)
+						fabricIngress2666(c, d, v)
 						return
+
 					case 32:
 						fabricAction32(c, d, v)
-						fabricIngress2995(c, d, v)
+						fabricIngress2666(c, d, v)
 						return
+
 					case 33:
 						fabricAction33(c, d, v)
-						fabricIngress2995(c, d, v)
+						fabricIngress2666(c, d, v)
+						return
+
+					default:
+						fabricIngress5(c, d, v)
 						return
 					}
-					fabricIngress5(c, d, v)
-					return
 				}
 			}
-			{
-				var hit bool
-				var place int
-				if c.Filled(19) {
-					k := (*fabricKey)(c.Key())
-					k[0] = uint64(d[4315]) & 0x3f
-					hit, place = c.Find(19)
-				} else {
-					hit, place = c.Match(19)
-				}
-				_, _ = hit, place
-				switch place {
-				case 0:
-					fabricIngress3024(c, d, v)
-					return
-				case 1:
-					fabricIngress3024(c, d, v)
-					return
-				case 2:
-					fabricIngress3024(c, d, v)
-					return
-				case 3:
-					fabricIngress3024(c, d, v)
-					return
-				case 4:
-					fabricIngress3024(c, d, v)
-					return
-				case 5:
-					fabricIngress3024(c, d, v)
-					return
-				case 6:
-					fabricIngress3024(c, d, v)
-					return
-				case 7:
-					fabricIngress3024(c, d, v)
-					return
-				case 8:
-					fabricIngress3024(c, d, v)
-					return
-				case 9:
-					fabricIngress3024(c, d, v)
-					return
-				case 10:
-					fabricIngress3024(c, d, v)
-					return
-				case 11:
-					fabricIngress3024(c, d, v)
-					return
-				case 12:
-					fabricIngress3024(c, d, v)
-					return
-				case 13:
-					fabricIngress3024(c, d, v)
-					return
-				case 14:
-					fabricIngress3024(c, d, v)
-					return
-				case 15:
-					fabricIngress3024(c, d, v)
-					return
-				case 16:
-					fabricIngress3024(c, d, v)
-					return
-				case 17:
-					fabricIngress3024(c, d, v)
-					return
-				case 18:
-					fabricIngress3024(c, d, v)
-					return
-				case 19:
-					fabricIngress3024(c, d, v)
-					return
-				case 20:
-					fabricIngress3024(c, d, v)
-					return
-				case 21:
-					fabricIngress3024(c, d, v)
-					return
-				case 22:
-					fabricIngress3024(c, d, v)
-					return
-				case 23:
-					fabricIngress3024(c, d, v)
-					return
-				case 24:
-					fabricIngress3024(c, d, v)
-					return
-				case 25:
-					fabricIngress3024(c, d, v)
-					return
-				case 26:
-					fabricIngress3024(c, d, v)
-					return
-				case 27:
-					fabricIngress3024(c, d, v)
-					return
-				case 28:
-					fabricIngress3024(c, d, v)
-					return
-				case 29:
-					fabricIngress3024(c, d, v)
-					return
-				case 30:
-					fabricIngress3024(c, d, v)
-					return
-				case 31:
-					fabricAction31(c, d, v)
-					fabricIngress3024(c, d, v)
-					return
-				case 32:
-					fabricAction32(c, d, v)
-					fabricIngress3024(c, d, v)
-					return
-				case 33:
-					fabricAction33(c, d, v)
-					fabricIngress3024(c, d, v)
-					return
-				}
-				fabricIngress3024(c, d, v)
-				return
-			}
+			fabricIngress2689(c, d, v)
+			return
 		}
 		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 		binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[188:190]))>>6&0x3f)
 		if v[0]&0x4000000 == 0x4000000 {
-			fabricIngress3043(c, d, v)
+			fabricIngress2689(c, d, v)
 			return
 		}
-		fabricIngress3024(c, d, v)
+		fabricIngress2690(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x1 {
@@ -1500,43 +1292,42 @@ func fabricIngress0(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[72:80]))
 			binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[80:88]))
 			binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[48:50]))>>6&0x3f)
-			fabricIngress3024(c, d, v)
+			fabricIngress2690(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 		binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[188:190]))>>6&0x3f)
-		fabricIngress3024(c, d, v)
+		fabricIngress2690(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x7 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x2)
-		fabricIngress3051(c, d, v)
+		fabricIngress2715(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x8 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x3)
-		fabricIngress3051(c, d, v)
+		fabricIngress2715(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x9 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x4)
-		fabricIngress3051(c, d, v)
+		fabricIngress2715(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0xa {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x5)
-		fabricIngress3051(c, d, v)
+		fabricIngress2715(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0xb {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x6)
-		fabricIngress3051(c, d, v)
+		fabricIngress2715(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4196:4204], 0x7)
-	fabricIngress3051(c, d, v)
-	return
+	fabricIngress2715(c, d, v)
 }
 
 func fabricIngress5(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -1557,11 +1348,10 @@ func fabricIngress5(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricIngress9(c, d, v)
 			return
 		}
-		fabricIngress2886(c, d, v)
+		fabricIngress2570(c, d, v)
 		return
 	}
-	fabricIngress2886(c, d, v)
-	return
+	fabricIngress2570(c, d, v)
 }
 
 func fabricIngress9(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -1569,107 +1359,17 @@ func fabricIngress9(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		hit, place := c.Match(24)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress10(c, d, v)
-			return
-		case 1:
-			fabricIngress10(c, d, v)
-			return
-		case 2:
-			fabricIngress10(c, d, v)
-			return
-		case 3:
-			fabricIngress10(c, d, v)
-			return
-		case 4:
-			fabricIngress10(c, d, v)
-			return
-		case 5:
-			fabricIngress10(c, d, v)
-			return
-		case 6:
-			fabricIngress10(c, d, v)
-			return
-		case 7:
-			fabricIngress10(c, d, v)
-			return
-		case 8:
-			fabricIngress10(c, d, v)
-			return
-		case 9:
-			fabricIngress10(c, d, v)
-			return
-		case 10:
-			fabricIngress10(c, d, v)
-			return
-		case 11:
-			fabricIngress10(c, d, v)
-			return
-		case 12:
-			fabricIngress10(c, d, v)
-			return
-		case 13:
-			fabricIngress10(c, d, v)
-			return
-		case 14:
-			fabricIngress10(c, d, v)
-			return
-		case 15:
-			fabricIngress10(c, d, v)
-			return
-		case 16:
-			fabricIngress10(c, d, v)
-			return
-		case 17:
-			fabricIngress10(c, d, v)
-			return
-		case 18:
-			fabricIngress10(c, d, v)
-			return
-		case 19:
-			fabricIngress10(c, d, v)
-			return
-		case 20:
-			fabricIngress10(c, d, v)
-			return
-		case 21:
-			fabricIngress10(c, d, v)
-			return
-		case 22:
-			fabricIngress10(c, d, v)
-			return
-		case 23:
-			fabricIngress10(c, d, v)
-			return
-		case 24:
-			fabricIngress10(c, d, v)
-			return
-		case 25:
-			fabricIngress10(c, d, v)
-			return
-		case 26:
-			fabricIngress10(c, d, v)
-			return
-		case 27:
-			fabricIngress10(c, d, v)
-			return
-		case 28:
-			fabricIngress10(c, d, v)
-			return
-		case 29:
-			fabricIngress10(c, d, v)
-			return
-		case 30:
-			fabricIngress10(c, d, v)
-			return
 		case 31:
 			fabricAction34(c, d, v)
 			fabricIngress10(c, d, v)
 			return
+
+		default:
+			fabricIngress10(c, d, v)
+			return
 		}
-		fabricIngress10(c, d, v)
-		return
 	}
+
 }
 
 func fabricIngress10(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -1677,117 +1377,10 @@ func fabricIngress10(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		hit, place := c.Match(25)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress11(c, d, v)
-			return
-		case 1:
-			fabricIngress11(c, d, v)
-			return
-		case 2:
-			fabricIngress11(c, d, v)
-			return
-		case 3:
-			fabricIngress11(c, d, v)
-			return
-		case 4:
-			fabricIngress11(c, d, v)
-			return
-		case 5:
-			fabricIngress11(c, d, v)
-			return
-		case 6:
-			fabricIngress11(c, d, v)
-			return
-		case 7:
-			fabricIngress11(c, d, v)
-			return
-		case 8:
-			fabricIngress11(c, d, v)
-			return
-		case 9:
-			fabricIngress11(c, d, v)
-			return
-		case 10:
-			fabricIngress11(c, d, v)
-			return
-		case 11:
-			fabricIngress11(c, d, v)
-			return
-		case 12:
-			fabricIngress11(c, d, v)
-			return
-		case 13:
-			fabricIngress11(c, d, v)
-			return
-		case 14:
-			fabricIngress11(c, d, v)
-			return
-		case 15:
-			fabricIngress11(c, d, v)
-			return
-		case 16:
-			fabricIngress11(c, d, v)
-			return
-		case 17:
-			fabricIngress11(c, d, v)
-			return
-		case 18:
-			fabricIngress11(c, d, v)
-			return
-		case 19:
-			fabricIngress11(c, d, v)
-			return
-		case 20:
-			fabricIngress11(c, d, v)
-			return
-		case 21:
-			fabricIngress11(c, d, v)
-			return
-		case 22:
-			fabricIngress11(c, d, v)
-			return
-		case 23:
-			fabricIngress11(c, d, v)
-			return
-		case 24:
-			fabricIngress11(c, d, v)
-			return
-		case 25:
-			fabricIngress11(c, d, v)
-			return
-		case 26:
-			fabricIngress11(c, d, v)
-			return
-		case 27:
-			fabricIngress11(c, d, v)
-			return
-		case 28:
-			fabricIngress11(c, d, v)
-			return
-		case 29:
-			fabricIngress11(c, d, v)
-			return
-		case 30:
-			fabricIngress11(c, d, v)
-			return
 		case 31:
 			fabricAction35(c, d, v)
 			if v[0]&0x2 == 0x2 {
-				if uint64(d[28]) == 0x0 {
-					binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[29:31]))&0x1ff)
-					binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-					fabricIngress2087(c, d, v)
-					return
-				}
-				if uint64(d[28]) == 0x1 {
-					fabricIngress2866(c, d, v)
-					return
-				}
-				if uint64(d[28]) == 0x2 {
-					fabricIngress2866(c, d, v)
-					return
-				}
-				fabricIngress2868(c, d, v)
+				fabricIngress2547(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff == 0x1fc {
@@ -1795,42 +1388,44 @@ func fabricIngress10(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[2492:2500], 0x0)
 				if uint64(d[4203]) == 0x0 {
 					if uint64(d[110]) == 0x3 {
-						fabricIngress2874(c, d, v)
+						fabricIngress2558(c, d, v)
 						return
 					}
 					if uint64(d[110]) == 0x4 {
-						fabricIngress2874(c, d, v)
+						fabricIngress2558(c, d, v)
 						return
 					}
 					if uint64(d[110]) == 0x5 {
-						fabricIngress2880(c, d, v)
+						fabricIngress2564(c, d, v)
 						return
 					}
 					if uint64(d[110]) == 0x6 {
-						fabricIngress2880(c, d, v)
+						fabricIngress2564(c, d, v)
 						return
 					}
 					if uint64(d[110]) == 0x7 {
-						fabricIngress2880(c, d, v)
+						fabricIngress2564(c, d, v)
 						return
 					}
-					binary.BigEndian.PutUint64(d[4196:4204], 0x32)
-					fabricIngress2087(c, d, v)
+					fabricIngress2567(c, d, v)
 					return
 				}
-				fabricIngress2087(c, d, v)
+				fabricIngress1923(c, d, v)
 				return
 			}
 			if v[0]&0x1000000 == 0x1000000 {
-				fabricIngress2858(c, d, v)
+				fabricIngress2542(c, d, v)
 				return
 			}
-			fabricIngress2858(c, d, v)
+			fabricIngress2542(c, d, v)
+			return
+
+		default:
+			fabricIngress11(c, d, v)
 			return
 		}
-		fabricIngress11(c, d, v)
-		return
 	}
+
 }
 
 func fabricIngress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -1848,14 +1443,14 @@ func fabricIngress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			return
 		}
 		if uint64(d[28]) == 0x1 {
-			fabricIngress74(c, d, v)
+			fabricIngress73(c, d, v)
 			return
 		}
 		if uint64(d[28]) == 0x2 {
-			fabricIngress74(c, d, v)
+			fabricIngress73(c, d, v)
 			return
 		}
-		fabricIngress1904(c, d, v)
+		fabricIngress1745(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff == 0x1fc {
@@ -1863,23 +1458,23 @@ func fabricIngress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[2492:2500], 0x0)
 		if uint64(d[4203]) == 0x0 {
 			if uint64(d[110]) == 0x3 {
-				fabricIngress1910(c, d, v)
+				fabricIngress1751(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x4 {
-				fabricIngress1910(c, d, v)
+				fabricIngress1751(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x5 {
-				fabricIngress2029(c, d, v)
+				fabricIngress1866(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x6 {
-				fabricIngress2029(c, d, v)
+				fabricIngress1866(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x7 {
-				fabricIngress2029(c, d, v)
+				fabricIngress1866(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[4196:4204], 0x32)
@@ -1890,7 +1485,7 @@ func fabricIngress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Call(374)
 			return
 		}
-		fabricIngress2007(c, d, v)
+		fabricIngress1848(c, d, v)
 		return
 	}
 	if v[0]&0x1000000 == 0x1000000 {
@@ -1903,38 +1498,37 @@ func fabricIngress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				if uint64(d[188])>>4 == 0x6 {
 					if v[0]&0x8000000 == 0x8000000 {
 						if uint64(d[4891])>>7 == 0x1 {
-							fabricIngress2041(c, d, v)
+							fabricIngress1878(c, d, v)
 							return
 						}
-						fabricIngress2041(c, d, v)
+						fabricIngress1878(c, d, v)
 						return
 					}
 					if uint64(d[4891])>>7 == 0x1 {
-						fabricIngress2683(c, d, v)
+						fabricIngress2395(c, d, v)
 						return
 					}
-					fabricIngress2683(c, d, v)
+					fabricIngress2395(c, d, v)
 					return
 				}
-				fabricIngress2747(c, d, v)
+				fabricIngress2453(c, d, v)
 				return
 			}
-			fabricIngress2747(c, d, v)
+			fabricIngress2453(c, d, v)
 			return
 		}
 		if uint64(d[4203]) == 0x2 {
-			fabricIngress2759(c, d, v)
+			fabricIngress2465(c, d, v)
 			return
 		}
 		if uint64(d[4203]) == 0x3 {
-			fabricIngress2836(c, d, v)
+			fabricIngress2531(c, d, v)
 			return
 		}
-		fabricIngress2440(c, d, v)
+		fabricIngress2193(c, d, v)
 		return
 	}
-	fabricIngress2858(c, d, v)
-	return
+	fabricIngress2542(c, d, v)
 }
 
 func fabricIngress16(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -1944,7 +1538,6 @@ func fabricIngress16(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricIngress18(c, d, v)
-	return
 }
 
 func fabricIngress18(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -1978,16 +1571,15 @@ func fabricIngress18(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			d[54] = 0x4
 			c.Mark(0, 0x8)
 			binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|(((uint64(binary.BigEndian.Uint32(d[3393:3397]))>>8&0xfffff)&((^(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff))|((uint64(binary.BigEndian.Uint32(d[4609:4613]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff)))<<40&0xfffff0000000000)
-			fabricIngress71(c, d, v)
+			fabricIngress70(c, d, v)
 			return
 		}
 		c.Mark(0, 0x8)
 		binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|(((uint64(binary.BigEndian.Uint32(d[3393:3397]))>>8&0xfffff)&((^(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff))|((uint64(binary.BigEndian.Uint32(d[4609:4613]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff)))<<40&0xfffff0000000000)
-		fabricIngress71(c, d, v)
+		fabricIngress70(c, d, v)
 		return
 	}
-	fabricIngress71(c, d, v)
-	return
+	fabricIngress70(c, d, v)
 }
 
 func fabricIngress27(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -2002,99 +1594,6 @@ func fabricIngress27(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		hit, place := c.Match(625)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress29(c, d, v)
-			return
-		case 1:
-			fabricIngress29(c, d, v)
-			return
-		case 2:
-			fabricIngress29(c, d, v)
-			return
-		case 3:
-			fabricIngress29(c, d, v)
-			return
-		case 4:
-			fabricIngress29(c, d, v)
-			return
-		case 5:
-			fabricIngress29(c, d, v)
-			return
-		case 6:
-			fabricIngress29(c, d, v)
-			return
-		case 7:
-			fabricIngress29(c, d, v)
-			return
-		case 8:
-			fabricIngress29(c, d, v)
-			return
-		case 9:
-			fabricIngress29(c, d, v)
-			return
-		case 10:
-			fabricIngress29(c, d, v)
-			return
-		case 11:
-			fabricIngress29(c, d, v)
-			return
-		case 12:
-			fabricIngress29(c, d, v)
-			return
-		case 13:
-			fabricIngress29(c, d, v)
-			return
-		case 14:
-			fabricIngress29(c, d, v)
-			return
-		case 15:
-			fabricIngress29(c, d, v)
-			return
-		case 16:
-			fabricIngress29(c, d, v)
-			return
-		case 17:
-			fabricIngress29(c, d, v)
-			return
-		case 18:
-			fabricIngress29(c, d, v)
-			return
-		case 19:
-			fabricIngress29(c, d, v)
-			return
-		case 20:
-			fabricIngress29(c, d, v)
-			return
-		case 21:
-			fabricIngress29(c, d, v)
-			return
-		case 22:
-			fabricIngress29(c, d, v)
-			return
-		case 23:
-			fabricIngress29(c, d, v)
-			return
-		case 24:
-			fabricIngress29(c, d, v)
-			return
-		case 25:
-			fabricIngress29(c, d, v)
-			return
-		case 26:
-			fabricIngress29(c, d, v)
-			return
-		case 27:
-			fabricIngress29(c, d, v)
-			return
-		case 28:
-			fabricIngress29(c, d, v)
-			return
-		case 29:
-			fabricIngress29(c, d, v)
-			return
-		case 30:
-			fabricIngress29(c, d, v)
-			return
 		case 31:
 			fabricAction132(c, d, v)
 			if binary.BigEndian.Uint64(d[3518:3526])>>16 == 0x0 {
@@ -2116,27 +1615,32 @@ func fabricIngress27(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					fabricIngress38(c, d, v)
 					return
 				}
-				binary.BigEndian.PutUint64(d[4868:4876], (((uint64(d[89]))<<3)+0x30)&0xffff)
-				fabricIngress40(c, d, v)
+				fabricIngress39(c, d, v)
 				return
 			}
 			fabricIngress29(c, d, v)
 			return
+
+		default:
+			fabricIngress29(c, d, v)
+			return
 		}
-		fabricIngress29(c, d, v)
-		return
 	}
+
 }
 
 func fabricIngress29(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Call(374)
-	return
 }
 
 func fabricIngress38(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Count(9, 0x4)
 	c.Call(374)
-	return
+}
+
+func fabricIngress39(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4868:4876], (((uint64(d[89]))<<3)+0x30)&0xffff)
+	fabricIngress40(c, d, v)
 }
 
 func fabricIngress40(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -2173,7 +1677,6 @@ func fabricIngress40(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricIngress49(c, d, v)
-	return
 }
 
 func fabricIngress49(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -2196,7 +1699,6 @@ func fabricIngress49(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4148:4156], 0x3)
 	c.Call(372)
 	c.Call(374)
-	return
 }
 
 func fabricIngress55(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -2209,7 +1711,6 @@ func fabricIngress55(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricIngress57(c, d, v)
-	return
 }
 
 func fabricIngress57(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -2224,107 +1725,17 @@ func fabricIngress57(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		hit, place := c.Match(625)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress61(c, d, v)
-			return
-		case 1:
-			fabricIngress61(c, d, v)
-			return
-		case 2:
-			fabricIngress61(c, d, v)
-			return
-		case 3:
-			fabricIngress61(c, d, v)
-			return
-		case 4:
-			fabricIngress61(c, d, v)
-			return
-		case 5:
-			fabricIngress61(c, d, v)
-			return
-		case 6:
-			fabricIngress61(c, d, v)
-			return
-		case 7:
-			fabricIngress61(c, d, v)
-			return
-		case 8:
-			fabricIngress61(c, d, v)
-			return
-		case 9:
-			fabricIngress61(c, d, v)
-			return
-		case 10:
-			fabricIngress61(c, d, v)
-			return
-		case 11:
-			fabricIngress61(c, d, v)
-			return
-		case 12:
-			fabricIngress61(c, d, v)
-			return
-		case 13:
-			fabricIngress61(c, d, v)
-			return
-		case 14:
-			fabricIngress61(c, d, v)
-			return
-		case 15:
-			fabricIngress61(c, d, v)
-			return
-		case 16:
-			fabricIngress61(c, d, v)
-			return
-		case 17:
-			fabricIngress61(c, d, v)
-			return
-		case 18:
-			fabricIngress61(c, d, v)
-			return
-		case 19:
-			fabricIngress61(c, d, v)
-			return
-		case 20:
-			fabricIngress61(c, d, v)
-			return
-		case 21:
-			fabricIngress61(c, d, v)
-			return
-		case 22:
-			fabricIngress61(c, d, v)
-			return
-		case 23:
-			fabricIngress61(c, d, v)
-			return
-		case 24:
-			fabricIngress61(c, d, v)
-			return
-		case 25:
-			fabricIngress61(c, d, v)
-			return
-		case 26:
-			fabricIngress61(c, d, v)
-			return
-		case 27:
-			fabricIngress61(c, d, v)
-			return
-		case 28:
-			fabricIngress61(c, d, v)
-			return
-		case 29:
-			fabricIngress61(c, d, v)
-			return
-		case 30:
-			fabricIngress61(c, d, v)
-			return
 		case 31:
 			fabricAction132(c, d, v)
 			fabricIngress61(c, d, v)
 			return
+
+		default:
+			fabricIngress61(c, d, v)
+			return
 		}
-		fabricIngress61(c, d, v)
-		return
 	}
+
 }
 
 func fabricIngress61(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -2337,7 +1748,6 @@ func fabricIngress61(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricIngress29(c, d, v)
-	return
 }
 
 func fabricIngress63(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -2350,8 +1760,7 @@ func fabricIngress63(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		fabricIngress65(c, d, v)
 		return
 	}
-	fabricIngress69(c, d, v)
-	return
+	fabricIngress68(c, d, v)
 }
 
 func fabricIngress65(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -2361,70 +1770,64 @@ func fabricIngress65(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	if v[0]&0x10 == 0x10 {
-		binary.BigEndian.PutUint64(d[4868:4876], (((uint64(d[89]))<<3)+0x30)&0xffff)
-		fabricIngress40(c, d, v)
+		fabricIngress39(c, d, v)
 		return
 	}
 	fabricIngress40(c, d, v)
-	return
 }
 
-func fabricIngress69(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress68(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4852:4860], binary.BigEndian.Uint64(d[196:204]))
 	binary.BigEndian.PutUint64(d[4860:4868], binary.BigEndian.Uint64(d[204:212]))
 	binary.BigEndian.PutUint64(d[3540:3548], binary.BigEndian.Uint64(d[212:220]))
 	binary.BigEndian.PutUint64(d[3548:3556], binary.BigEndian.Uint64(d[220:228]))
 	binary.BigEndian.PutUint64(d[4868:4876], 0x28)
 	fabricIngress65(c, d, v)
-	return
 }
 
-func fabricIngress71(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress70(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4579])&0x1 == 0x1 {
 		fabricIngress55(c, d, v)
 		return
 	}
 	fabricIngress55(c, d, v)
-	return
 }
 
-func fabricIngress74(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress73(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[33]) < 0x20 {
 		if uint64(binary.BigEndian.Uint32(d[5184:5188])) == 0x6 {
 			binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 			binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 			if uint64(d[4203]) == 0x0 {
-				fabricIngress78(c, d, v)
+				fabricIngress77(c, d, v)
 				return
 			}
 			fabricIngress16(c, d, v)
 			return
 		}
-		fabricIngress1904(c, d, v)
+		fabricIngress1745(c, d, v)
 		return
 	}
-	fabricIngress1904(c, d, v)
-	return
+	fabricIngress1745(c, d, v)
 }
 
-func fabricIngress78(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress77(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4523])&0x1 == 0x0 {
 		if uint64(d[4531])&0x1 == 0x1 {
 			if uint64(d[4347])&0x1 == 0x0 {
-				fabricIngress81(c, d, v)
+				fabricIngress80(c, d, v)
 				return
 			}
-			fabricIngress81(c, d, v)
+			fabricIngress80(c, d, v)
 			return
 		}
-		fabricIngress81(c, d, v)
+		fabricIngress80(c, d, v)
 		return
 	}
-	fabricIngress81(c, d, v)
-	return
+	fabricIngress80(c, d, v)
 }
 
-func fabricIngress81(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress80(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
 	if uint64(d[4203]) == 0x0 {
 		if uint64(d[4523])&0x1 == 0x0 {
@@ -2449,106 +1852,15 @@ func fabricIngress81(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 								}
 								_, _ = hit, place
 								switch place {
-								case 0:
-									fabricIngress90(c, d, v)
-									return
-								case 1:
-									fabricIngress90(c, d, v)
-									return
-								case 2:
-									fabricIngress90(c, d, v)
-									return
-								case 3:
-									fabricIngress90(c, d, v)
-									return
-								case 4:
-									fabricIngress90(c, d, v)
-									return
-								case 5:
-									fabricIngress90(c, d, v)
-									return
-								case 6:
-									fabricIngress90(c, d, v)
-									return
-								case 7:
-									fabricIngress90(c, d, v)
-									return
-								case 8:
-									fabricIngress90(c, d, v)
-									return
-								case 9:
-									fabricIngress90(c, d, v)
-									return
-								case 10:
-									fabricIngress90(c, d, v)
-									return
-								case 11:
-									fabricIngress90(c, d, v)
-									return
-								case 12:
-									fabricIngress90(c, d, v)
-									return
-								case 13:
-									fabricIngress90(c, d, v)
-									return
-								case 14:
-									fabricIngress90(c, d, v)
-									return
-								case 15:
-									fabricIngress90(c, d, v)
-									return
-								case 16:
-									fabricIngress90(c, d, v)
-									return
-								case 17:
-									fabricIngress90(c, d, v)
-									return
-								case 18:
-									fabricIngress90(c, d, v)
-									return
-								case 19:
-									fabricIngress90(c, d, v)
-									return
-								case 20:
-									fabricIngress90(c, d, v)
-									return
-								case 21:
-									fabricIngress90(c, d, v)
-									return
-								case 22:
-									fabricIngress90(c, d, v)
-									return
-								case 23:
-									fabricIngress90(c, d, v)
-									return
-								case 24:
-									fabricIngress90(c, d, v)
-									return
-								case 25:
-									fabricIngress90(c, d, v)
-									return
-								case 26:
-									fabricIngress90(c, d, v)
-									return
-								case 27:
-									fabricIngress90(c, d, v)
-									return
-								case 28:
-									fabricIngress90(c, d, v)
-									return
-								case 29:
-									fabricIngress90(c, d, v)
-									return
-								case 30:
-									fabricIngress90(c, d, v)
-									return
 								case 31:
 									fabricAction87(c, d, v)
-									fabricIngress1833(c, d, v)
+									fabricIngress1683(c, d, v)
+									return
+
+								default:
+									fabricIngress89(c, d, v)
 									return
 								}
-								fabricIngress90(c, d, v)
-								return
 							}
 						}
 						if uint64(d[4531])&0x1 == 0x1 {
@@ -2565,112 +1877,21 @@ func fabricIngress81(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 								}
 								_, _ = hit, place
 								switch place {
-								case 0:
-									fabricIngress1833(c, d, v)
-									return
-								case 1:
-									fabricIngress1833(c, d, v)
-									return
-								case 2:
-									fabricIngress1833(c, d, v)
-									return
-								case 3:
-									fabricIngress1833(c, d, v)
-									return
-								case 4:
-									fabricIngress1833(c, d, v)
-									return
-								case 5:
-									fabricIngress1833(c, d, v)
-									return
-								case 6:
-									fabricIngress1833(c, d, v)
-									return
-								case 7:
-									fabricIngress1833(c, d, v)
-									return
-								case 8:
-									fabricIngress1833(c, d, v)
-									return
-								case 9:
-									fabricIngress1833(c, d, v)
-									return
-								case 10:
-									fabricIngress1833(c, d, v)
-									return
-								case 11:
-									fabricIngress1833(c, d, v)
-									return
-								case 12:
-									fabricIngress1833(c, d, v)
-									return
-								case 13:
-									fabricIngress1833(c, d, v)
-									return
-								case 14:
-									fabricIngress1833(c, d, v)
-									return
-								case 15:
-									fabricIngress1833(c, d, v)
-									return
-								case 16:
-									fabricIngress1833(c, d, v)
-									return
-								case 17:
-									fabricIngress1833(c, d, v)
-									return
-								case 18:
-									fabricIngress1833(c, d, v)
-									return
-								case 19:
-									fabricIngress1833(c, d, v)
-									return
-								case 20:
-									fabricIngress1833(c, d, v)
-									return
-								case 21:
-									fabricIngress1833(c, d, v)
-									return
-								case 22:
-									fabricIngress1833(c, d, v)
-									return
-								case 23:
-									fabricIngress1833(c, d, v)
-									return
-								case 24:
-									fabricIngress1833(c, d, v)
-									return
-								case 25:
-									fabricIngress1833(c, d, v)
-									return
-								case 26:
-									fabricIngress1833(c, d, v)
-									return
-								case 27:
-									fabricIngress1833(c, d, v)
-									return
-								case 28:
-									fabricIngress1833(c, d, v)
-									return
-								case 29:
-									fabricIngress1833(c, d, v)
-									return
-								case 30:
-									fabricIngress1833(c, d, v)
-									return
 								case 31:
 									fabricAction87(c, d, v)
-									fabricIngress1833(c, d, v)
+									fabricIngress1683(c, d, v)
+									return
+
+								default:
+									fabricIngress1683(c, d, v)
 									return
 								}
-								fabricIngress1833(c, d, v)
-								return
 							}
 						}
-						fabricIngress1833(c, d, v)
+						fabricIngress1683(c, d, v)
 						return
 					}
-					fabricIngress1833(c, d, v)
+					fabricIngress1683(c, d, v)
 					return
 				}
 				{
@@ -2686,177 +1907,83 @@ func fabricIngress81(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					_, _ = hit, place
 					switch place {
-					case 0:
-						fabricIngress1884(c, d, v)
-						return
-					case 1:
-						fabricIngress1884(c, d, v)
-						return
-					case 2:
-						fabricIngress1884(c, d, v)
-						return
-					case 3:
-						fabricIngress1884(c, d, v)
-						return
-					case 4:
-						fabricIngress1884(c, d, v)
-						return
-					case 5:
-						fabricIngress1884(c, d, v)
-						return
-					case 6:
-						fabricIngress1884(c, d, v)
-						return
-					case 7:
-						fabricIngress1884(c, d, v)
-						return
-					case 8:
-						fabricIngress1884(c, d, v)
-						return
-					case 9:
-						fabricIngress1884(c, d, v)
-						return
-					case 10:
-						fabricIngress1884(c, d, v)
-						return
-					case 11:
-						fabricIngress1884(c, d, v)
-						return
-					case 12:
-						fabricIngress1884(c, d, v)
-						return
-					case 13:
-						fabricIngress1884(c, d, v)
-						return
-					case 14:
-						fabricIngress1884(c, d, v)
-						return
-					case 15:
-						fabricIngress1884(c, d, v)
-						return
-					case 16:
-						fabricIngress1884(c, d, v)
-						return
-					case 17:
-						fabricIngress1884(c, d, v)
-						return
-					case 18:
-						fabricIngress1884(c, d, v)
-						return
-					case 19:
-						fabricIngress1884(c, d, v)
-						return
-					case 20:
-						fabricIngress1884(c, d, v)
-						return
-					case 21:
-						fabricIngress1884(c, d, v)
-						return
-					case 22:
-						fabricIngress1884(c, d, v)
-						return
-					case 23:
-						fabricIngress1884(c, d, v)
-						return
-					case 24:
-						fabricIngress1884(c, d, v)
-						return
-					case 25:
-						fabricIngress1884(c, d, v)
-						return
-					case 26:
-						fabricIngress1884(c, d, v)
-						return
-					case 27:
-						fabricIngress1884(c, d, v)
-						return
-					case 28:
-						fabricIngress1884(c, d, v)
-						return
-					case 29:
-						fabricIngress1884(c, d, v)
-						return
-					case 30:
-						fabricIngress1884(c, d, v)
-						return
 					case 31:
 						fabricAction87(c, d, v)
-						fabricIngress1884(c, d, v)
+						fabricIngress1727(c, d, v)
+						return
+
+					default:
+						fabricIngress1727(c, d, v)
 						return
 					}
-					fabricIngress1884(c, d, v)
-					return
 				}
 			}
-			fabricIngress1884(c, d, v)
+			fabricIngress1727(c, d, v)
 			return
 		}
-		fabricIngress307(c, d, v)
+		fabricIngress277(c, d, v)
 		return
 	}
-	fabricIngress150(c, d, v)
-	return
+	fabricIngress145(c, d, v)
 }
 
-func fabricIngress90(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress89(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x2 == 0x2 {
 		binary.BigEndian.PutUint64(d[4156:4164], uint64(binary.BigEndian.Uint16(d[31:33])))
 		binary.BigEndian.PutUint64(d[4988:4996], uint64(d[33]))
 		if uint64(d[28]) == 0x1 {
 			binary.BigEndian.PutUint64(d[3028:3036], 0x4)
 			binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-			fabricIngress94(c, d, v)
+			fabricIngress93(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3028:3036], 0x5)
 		binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-		fabricIngress94(c, d, v)
+		fabricIngress93(c, d, v)
 		return
 	}
-	binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-	fabricIngress1821(c, d, v)
-	return
+	fabricIngress1670(c, d, v)
 }
 
-func fabricIngress94(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress93(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x0 {
 		if v[0]&0x8000000 == 0x8000000 {
 			if v[0]&0x20000000000 == 0x20000000000 {
 				c.Call(203)
-				fabricIngress98(c, d, v)
+				fabricIngress97(c, d, v)
 				return
 			}
 			if v[0]&0x40000000000 == 0x40000000000 {
 				c.Call(204)
-				fabricIngress98(c, d, v)
+				fabricIngress97(c, d, v)
 				return
 			}
 			if v[0]&0x10000000000 == 0x10000000000 {
 				c.Call(205)
-				fabricIngress98(c, d, v)
+				fabricIngress97(c, d, v)
 				return
 			}
 			c.Call(206)
-			fabricIngress98(c, d, v)
+			fabricIngress97(c, d, v)
 			return
 		}
 		if v[0]&0x20000000000 == 0x20000000000 {
 			c.Call(207)
-			fabricIngress249(c, d, v)
+			fabricIngress224(c, d, v)
 			return
 		}
 		if v[0]&0x40000000000 == 0x40000000000 {
 			c.Call(208)
-			fabricIngress249(c, d, v)
+			fabricIngress224(c, d, v)
 			return
 		}
 		if v[0]&0x10000000000 == 0x10000000000 {
 			c.Call(209)
-			fabricIngress249(c, d, v)
+			fabricIngress224(c, d, v)
 			return
 		}
 		c.Call(210)
-		fabricIngress249(c, d, v)
+		fabricIngress224(c, d, v)
 		return
 	}
 	{
@@ -2871,129 +1998,37 @@ func fabricIngress94(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress259(c, d, v)
-			return
-		case 1:
-			fabricIngress259(c, d, v)
-			return
-		case 2:
-			fabricIngress259(c, d, v)
-			return
-		case 3:
-			fabricIngress259(c, d, v)
-			return
-		case 4:
-			fabricIngress259(c, d, v)
-			return
-		case 5:
-			fabricIngress259(c, d, v)
-			return
-		case 6:
-			fabricIngress259(c, d, v)
-			return
-		case 7:
-			fabricIngress259(c, d, v)
-			return
-		case 8:
-			fabricIngress259(c, d, v)
-			return
-		case 9:
-			fabricIngress259(c, d, v)
-			return
-		case 10:
-			fabricIngress259(c, d, v)
-			return
-		case 11:
-			fabricIngress259(c, d, v)
-			return
-		case 12:
-			fabricIngress259(c, d, v)
-			return
-		case 13:
-			fabricIngress259(c, d, v)
-			return
-		case 14:
-			fabricIngress259(c, d, v)
-			return
-		case 15:
-			fabricIngress259(c, d, v)
-			return
-		case 16:
-			fabricIngress259(c, d, v)
-			return
-		case 17:
-			fabricIngress259(c, d, v)
-			return
-		case 18:
-			fabricIngress259(c, d, v)
-			return
-		case 19:
-			fabricIngress259(c, d, v)
-			return
-		case 20:
-			fabricIngress259(c, d, v)
-			return
-		case 21:
-			fabricIngress259(c, d, v)
-			return
-		case 22:
-			fabricIngress259(c, d, v)
-			return
-		case 23:
-			fabricIngress259(c, d, v)
-			return
-		case 24:
-			fabricIngress259(c, d, v)
-			return
-		case 25:
-			fabricIngress259(c, d, v)
-			return
-		case 26:
-			fabricIngress259(c, d, v)
-			return
-		case 27:
-			fabricIngress259(c, d, v)
-			return
-		case 28:
-			fabricIngress259(c, d, v)
-			return
-		case 29:
-			fabricIngress259(c, d, v)
-			return
-		case 30:
-			fabricIngress259(c, d, v)
-			return
 		case 31:
 			fabricAction88(c, d, v)
-			fabricIngress265(c, d, v)
+			fabricIngress239(c, d, v)
+			return
+
+		default:
+			fabricIngress233(c, d, v)
 			return
 		}
-		fabricIngress259(c, d, v)
+	}
+
+}
+
+func fabricIngress97(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((((((uint64(binary.BigEndian.Uint32(d[3064:3068]))) << 8) | (uint64(d[3066]))) << 8) | (uint64(d[3065]))) << 8) & 0xffffffff) | (uint64(d[3064]))) != (uint64(binary.BigEndian.Uint32(d[400:404]))) {
+		fabricIngress98(c, d, v)
 		return
 	}
+	fabricIngress145(c, d, v)
 }
 
 func fabricIngress98(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((((((uint64(binary.BigEndian.Uint32(d[3064:3068]))) << 8) | (uint64(d[3066]))) << 8) | (uint64(d[3065]))) << 8) & 0xffffffff) | (uint64(d[3064]))) != (uint64(binary.BigEndian.Uint32(d[400:404]))) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x13)
+	binary.BigEndian.PutUint64(d[4196:4204], 0x13)
+	if uint64(binary.BigEndian.Uint16(d[4618:4620])) == 0x0 {
 		fabricIngress100(c, d, v)
 		return
 	}
-	fabricIngress150(c, d, v)
-	return
+	fabricIngress100(c, d, v)
 }
 
 func fabricIngress100(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(binary.BigEndian.Uint16(d[4618:4620])) == 0x0 {
-		fabricIngress101(c, d, v)
-		return
-	}
-	fabricIngress101(c, d, v)
-	return
-}
-
-func fabricIngress101(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4571])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3388:3396], 0x0)
 		c.Call(347)
@@ -3005,303 +2040,83 @@ func fabricIngress101(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				d[88] = 0x4
 				c.Mark(0, 0x8)
 				binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|(((uint64(binary.BigEndian.Uint32(d[3393:3397]))>>8&0xfffff)&((^(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff))|((uint64(binary.BigEndian.Uint32(d[4609:4613]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff)))<<40&0xfffff0000000000)
-				fabricIngress107(c, d, v)
+				fabricIngress106(c, d, v)
 				return
 			}
 			c.Mark(0, 0x8)
 			d[54] = 0x4
 			c.Mark(0, 0x8)
 			binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|(((uint64(binary.BigEndian.Uint32(d[3393:3397]))>>8&0xfffff)&((^(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff))|((uint64(binary.BigEndian.Uint32(d[4609:4613]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff)))<<40&0xfffff0000000000)
-			fabricIngress107(c, d, v)
+			fabricIngress106(c, d, v)
 			return
 		}
 		c.Mark(0, 0x8)
 		binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|(((uint64(binary.BigEndian.Uint32(d[3393:3397]))>>8&0xfffff)&((^(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff))|((uint64(binary.BigEndian.Uint32(d[4609:4613]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff)))<<40&0xfffff0000000000)
-		fabricIngress107(c, d, v)
+		fabricIngress106(c, d, v)
 		return
 	}
-	fabricIngress107(c, d, v)
-	return
+	fabricIngress106(c, d, v)
 }
 
-func fabricIngress107(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress106(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4579])&0x1 == 0x1 {
 		if uint64(d[4203]) == 0x0 {
-			if v[0]&0x4000000 == 0x4000000 {
-				if uint64(d[4907])&0x1 == 0x0 {
-					if uint64(d[4523])&0x1 == 0x0 {
-						{
-							var hit bool
-							var place int
-							if c.Filled(612) {
-								k := (*fabricKey)(c.Key())
-								k[0] = uint64(binary.BigEndian.Uint16(d[5162:5164])) & 0x1ff
-								k[1] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[212:220]), 0)
-								k[2] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[220:228]), 0)
-								hit, place = c.Find(612)
-							} else {
-								hit, place = c.Match(612)
-							}
-							_, _ = hit, place
-							switch place {
-							case 0:
-								fabricIngress113(c, d, v)
-								return
-							case 1:
-								fabricIngress113(c, d, v)
-								return
-							case 2:
-								fabricIngress113(c, d, v)
-								return
-							case 3:
-								fabricIngress113(c, d, v)
-								return
-							case 4:
-								fabricIngress113(c, d, v)
-								return
-							case 5:
-								fabricIngress113(c, d, v)
-								return
-							case 6:
-								fabricIngress113(c, d, v)
-								return
-							case 7:
-								fabricIngress113(c, d, v)
-								return
-							case 8:
-								fabricIngress113(c, d, v)
-								return
-							case 9:
-								fabricIngress113(c, d, v)
-								return
-							case 10:
-								fabricIngress113(c, d, v)
-								return
-							case 11:
-								fabricIngress113(c, d, v)
-								return
-							case 12:
-								fabricIngress113(c, d, v)
-								return
-							case 13:
-								fabricIngress113(c, d, v)
-								return
-							case 14:
-								fabricIngress113(c, d, v)
-								return
-							case 15:
-								fabricIngress113(c, d, v)
-								return
-							case 16:
-								fabricIngress113(c, d, v)
-								return
-							case 17:
-								fabricIngress113(c, d, v)
-								return
-							case 18:
-								fabricIngress113(c, d, v)
-								return
-							case 19:
-								fabricIngress113(c, d, v)
-								return
-							case 20:
-								fabricIngress113(c, d, v)
-								return
-							case 21:
-								fabricIngress113(c, d, v)
-								return
-							case 22:
-								fabricIngress113(c, d, v)
-								return
-							case 23:
-								fabricIngress113(c, d, v)
-								return
-							case 24:
-								fabricIngress113(c, d, v)
-								return
-							case 25:
-								fabricIngress113(c, d, v)
-								return
-							case 26:
-								fabricIngress113(c, d, v)
-								return
-							case 27:
-								fabricIngress113(c, d, v)
-								return
-							case 28:
-								fabricIngress113(c, d, v)
-								return
-							case 29:
-								fabricIngress113(c, d, v)
-								return
-							case 30:
-								fabricIngress113(c, d, v)
-								return
-							case 31:
-								fabricIngress113(c, d, v)
-								return
-							case 32:
-								fabricAction128(c, d, v)
-								fabricIngress113(c, d, v)
-								return
-							}
-							fabricIngress113(c, d, v)
-							return
-						}
-					}
-					fabricIngress113(c, d, v)
-					return
-				}
-				fabricIngress113(c, d, v)
-				return
-			}
-			fabricIngress113(c, d, v)
+			fabricIngress108(c, d, v)
 			return
 		}
-		fabricIngress113(c, d, v)
+		fabricIngress112(c, d, v)
 		return
 	}
 	if v[0]&0x8 == 0x8 {
 		if uint64(d[4203]) == 0x0 {
-			if v[0]&0x4000000 == 0x4000000 {
-				if uint64(d[4907])&0x1 == 0x0 {
-					if uint64(d[4523])&0x1 == 0x0 {
-						{
-							var hit bool
-							var place int
-							if c.Filled(612) {
-								k := (*fabricKey)(c.Key())
-								k[0] = uint64(binary.BigEndian.Uint16(d[5162:5164])) & 0x1ff
-								k[1] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[212:220]), 0)
-								k[2] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[220:228]), 0)
-								hit, place = c.Find(612)
-							} else {
-								hit, place = c.Match(612)
-							}
-							_, _ = hit, place
-							switch place {
-							case 0:
-								fabricIngress113(c, d, v)
-								return
-							case 1:
-								fabricIngress113(c, d, v)
-								return
-							case 2:
-								fabricIngress113(c, d, v)
-								return
-							case 3:
-								fabricIngress113(c, d, v)
-								return
-							case 4:
-								fabricIngress113(c, d, v)
-								return
-							case 5:
-								fabricIngress113(c, d, v)
-								return
-							case 6:
-								fabricIngress113(c, d, v)
-								return
-							case 7:
-								fabricIngress113(c, d, v)
-								return
-							case 8:
-								fabricIngress113(c, d, v)
-								return
-							case 9:
-								fabricIngress113(c, d, v)
-								return
-							case 10:
-								fabricIngress113(c, d, v)
-								return
-							case 11:
-								fabricIngress113(c, d, v)
-								return
-							case 12:
-								fabricIngress113(c, d, v)
-								return
-							case 13:
-								fabricIngress113(c, d, v)
-								return
-							case 14:
-								fabricIngress113(c, d, v)
-								return
-							case 15:
-								fabricIngress113(c, d, v)
-								return
-							case 16:
-								fabricIngress113(c, d, v)
-								return
-							case 17:
-								fabricIngress113(c, d, v)
-								return
-							case 18:
-								fabricIngress113(c, d, v)
-								return
-							case 19:
-								fabricIngress113(c, d, v)
-								return
-							case 20:
-								fabricIngress113(c, d, v)
-								return
-							case 21:
-								fabricIngress113(c, d, v)
-								return
-							case 22:
-								fabricIngress113(c, d, v)
-								return
-							case 23:
-								fabricIngress113(c, d, v)
-								return
-							case 24:
-								fabricIngress113(c, d, v)
-								return
-							case 25:
-								fabricIngress113(c, d, v)
-								return
-							case 26:
-								fabricIngress113(c, d, v)
-								return
-							case 27:
-								fabricIngress113(c, d, v)
-								return
-							case 28:
-								fabricIngress113(c, d, v)
-								return
-							case 29:
-								fabricIngress113(c, d, v)
-								return
-							case 30:
-								fabricIngress113(c, d, v)
-								return
-							case 31:
-								fabricIngress113(c, d, v)
-								return
-							case 32:
-								fabricAction128(c, d, v)
-								fabricIngress113(c, d, v)
-								return
-							}
-							fabricIngress113(c, d, v)
-							return
-						}
-					}
-					fabricIngress113(c, d, v)
-					return
-				}
-				fabricIngress113(c, d, v)
-				return
-			}
-			fabricIngress113(c, d, v)
+			fabricIngress108(c, d, v)
 			return
 		}
 		fabricIngress55(c, d, v)
 		return
 	}
-	fabricIngress113(c, d, v)
-	return
+	fabricIngress112(c, d, v)
 }
 
-func fabricIngress113(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress108(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x4000000 == 0x4000000 {
+		if uint64(d[4907])&0x1 == 0x0 {
+			if uint64(d[4523])&0x1 == 0x0 {
+				{
+					var hit bool
+					var place int
+					if c.Filled(612) {
+						k := (*fabricKey)(c.Key())
+						k[0] = uint64(binary.BigEndian.Uint16(d[5162:5164])) & 0x1ff
+						k[1] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[212:220]), 0)
+						k[2] = engine.Either(v[0]&0x4000000 != 0, binary.BigEndian.Uint64(d[220:228]), 0)
+						hit, place = c.Find(612)
+					} else {
+						hit, place = c.Match(612)
+					}
+					_, _ = hit, place
+					switch place {
+					case 32:
+						fabricAction128(c, d, v)
+						fabricIngress112(c, d, v)
+						return
+
+					default:
+						fabricIngress112(c, d, v)
+						return
+					}
+				}
+			}
+			fabricIngress112(c, d, v)
+			return
+		}
+		fabricIngress112(c, d, v)
+		return
+	}
+	fabricIngress112(c, d, v)
+}
+
+func fabricIngress112(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4323])&0x1 == 0x1 {
 		if uint64(d[4907])&0x1 == 0x0 {
 			if uint64(d[4203]) == 0x0 {
@@ -3320,131 +2135,39 @@ func fabricIngress113(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					_, _ = hit, place
 					switch place {
-					case 0:
-						fabricIngress118(c, d, v)
-						return
-					case 1:
-						fabricIngress118(c, d, v)
-						return
-					case 2:
-						fabricIngress118(c, d, v)
-						return
-					case 3:
-						fabricIngress118(c, d, v)
-						return
-					case 4:
-						fabricIngress118(c, d, v)
-						return
-					case 5:
-						fabricIngress118(c, d, v)
-						return
-					case 6:
-						fabricIngress118(c, d, v)
-						return
-					case 7:
-						fabricIngress118(c, d, v)
-						return
-					case 8:
-						fabricIngress118(c, d, v)
-						return
-					case 9:
-						fabricIngress118(c, d, v)
-						return
-					case 10:
-						fabricIngress118(c, d, v)
-						return
-					case 11:
-						fabricIngress118(c, d, v)
-						return
-					case 12:
-						fabricIngress118(c, d, v)
-						return
-					case 13:
-						fabricIngress118(c, d, v)
-						return
-					case 14:
-						fabricIngress118(c, d, v)
-						return
-					case 15:
-						fabricIngress118(c, d, v)
-						return
-					case 16:
-						fabricIngress118(c, d, v)
-						return
-					case 17:
-						fabricIngress118(c, d, v)
-						return
-					case 18:
-						fabricIngress118(c, d, v)
-						return
-					case 19:
-						fabricIngress118(c, d, v)
-						return
-					case 20:
-						fabricIngress118(c, d, v)
-						return
-					case 21:
-						fabricIngress118(c, d, v)
-						return
-					case 22:
-						fabricIngress118(c, d, v)
-						return
-					case 23:
-						fabricIngress118(c, d, v)
-						return
-					case 24:
-						fabricIngress118(c, d, v)
-						return
-					case 25:
-						fabricIngress118(c, d, v)
-						return
-					case 26:
-						fabricIngress118(c, d, v)
-						return
-					case 27:
-						fabricIngress118(c, d, v)
-						return
-					case 28:
-						fabricIngress118(c, d, v)
-						return
-					case 29:
-						fabricIngress118(c, d, v)
-						return
-					case 30:
-						fabricIngress118(c, d, v)
-						return
 					case 31:
 						fabricAction129(c, d, v)
-						fabricIngress119(c, d, v)
+						fabricIngress118(c, d, v)
 						return
+
 					case 32:
 						fabricAction130(c, d, v)
-						fabricIngress119(c, d, v)
+						fabricIngress118(c, d, v)
+						return
+
+					default:
+						fabricIngress117(c, d, v)
 						return
 					}
-					fabricIngress118(c, d, v)
-					return
 				}
 			}
-			fabricIngress140(c, d, v)
+			fabricIngress139(c, d, v)
 			return
 		}
-		fabricIngress141(c, d, v)
+		fabricIngress140(c, d, v)
 		return
 	}
-	fabricIngress141(c, d, v)
-	return
+	fabricIngress140(c, d, v)
+}
+
+func fabricIngress117(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4355])&0x1 == 0x1 {
+		fabricIngress118(c, d, v)
+		return
+	}
 }
 
 func fabricIngress118(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4355])&0x1 == 0x1 {
-		fabricIngress119(c, d, v)
-		return
-	}
-	return
-}
-
-func fabricIngress119(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4356:4364], (((uint64(binary.BigEndian.Uint16(d[5162:5164]))&0x1ff)<<3)|(uint64(d[4331])&0x7))&0xffffffff)
 	if x, ok := c.Register(16, (((uint64(binary.BigEndian.Uint16(d[5162:5164])) & 0x1ff) << 3) | (uint64(d[4331]) & 0x7))); ok {
 		binary.BigEndian.PutUint64(d[3484:3492], x&0xffffffff)
@@ -3456,14 +2179,13 @@ func fabricIngress119(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((uint64(binary.BigEndian.Uint32(d[3488:3492]))) - (uint64(binary.BigEndian.Uint32(d[3496:3500])))) & 0x80000000) == 0x80000000 {
 		binary.BigEndian.PutUint64(d[3484:3492], uint64(binary.BigEndian.Uint32(d[3496:3500])))
 		binary.BigEndian.PutUint64(d[3500:3508], 0x0)
-		fabricIngress122(c, d, v)
+		fabricIngress121(c, d, v)
 		return
 	}
-	fabricIngress122(c, d, v)
-	return
+	fabricIngress121(c, d, v)
 }
 
-func fabricIngress122(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress121(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3504:3508]))) >= (uint64(binary.BigEndian.Uint32(d[3464:3468]))) {
 		if uint64(d[4523])&0x1 == 0x0 {
 			if uint64(d[4339])&0x1 == 0x1 {
@@ -3471,124 +2193,32 @@ func fabricIngress122(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					hit, place := c.Match(617)
 					_, _ = hit, place
 					switch place {
-					case 0:
-						fabricIngress126(c, d, v)
-						return
-					case 1:
-						fabricIngress126(c, d, v)
-						return
-					case 2:
-						fabricIngress126(c, d, v)
-						return
-					case 3:
-						fabricIngress126(c, d, v)
-						return
-					case 4:
-						fabricIngress126(c, d, v)
-						return
-					case 5:
-						fabricIngress126(c, d, v)
-						return
-					case 6:
-						fabricIngress126(c, d, v)
-						return
-					case 7:
-						fabricIngress126(c, d, v)
-						return
-					case 8:
-						fabricIngress126(c, d, v)
-						return
-					case 9:
-						fabricIngress126(c, d, v)
-						return
-					case 10:
-						fabricIngress126(c, d, v)
-						return
-					case 11:
-						fabricIngress126(c, d, v)
-						return
-					case 12:
-						fabricIngress126(c, d, v)
-						return
-					case 13:
-						fabricIngress126(c, d, v)
-						return
-					case 14:
-						fabricIngress126(c, d, v)
-						return
-					case 15:
-						fabricIngress126(c, d, v)
-						return
-					case 16:
-						fabricIngress126(c, d, v)
-						return
-					case 17:
-						fabricIngress126(c, d, v)
-						return
-					case 18:
-						fabricIngress126(c, d, v)
-						return
-					case 19:
-						fabricIngress126(c, d, v)
-						return
-					case 20:
-						fabricIngress126(c, d, v)
-						return
-					case 21:
-						fabricIngress126(c, d, v)
-						return
-					case 22:
-						fabricIngress126(c, d, v)
-						return
-					case 23:
-						fabricIngress126(c, d, v)
-						return
-					case 24:
-						fabricIngress126(c, d, v)
-						return
-					case 25:
-						fabricIngress126(c, d, v)
-						return
-					case 26:
-						fabricIngress126(c, d, v)
-						return
-					case 27:
-						fabricIngress126(c, d, v)
-						return
-					case 28:
-						fabricIngress126(c, d, v)
-						return
-					case 29:
-						fabricIngress126(c, d, v)
-						return
-					case 30:
-						fabricIngress126(c, d, v)
-						return
 					case 31:
 						fabricAction131(c, d, v)
-						fabricIngress126(c, d, v)
+						fabricIngress125(c, d, v)
+						return
+
+					default:
+						fabricIngress125(c, d, v)
 						return
 					}
-					fabricIngress126(c, d, v)
-					return
 				}
 			}
-			fabricIngress126(c, d, v)
+			fabricIngress125(c, d, v)
 			return
 		}
-		fabricIngress139(c, d, v)
+		fabricIngress138(c, d, v)
 		return
 	}
-	fabricIngress139(c, d, v)
-	return
+	fabricIngress138(c, d, v)
 }
 
-func fabricIngress126(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress125(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4403])&0x1 == 0x0 {
 		c.Count(8, (uint64(binary.BigEndian.Uint16(d[4362:4364])) & 0xfff))
 		binary.BigEndian.PutUint64(d[4196:4204], 0x26)
 		c.Count(10, (uint64(d[4203])))
-		fabricIngress128(c, d, v)
+		fabricIngress127(c, d, v)
 		return
 	}
 	c.Count(7, (uint64(binary.BigEndian.Uint16(d[4362:4364])) & 0xfff))
@@ -3603,14 +2233,13 @@ func fabricIngress126(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((uint64(binary.BigEndian.Uint32(d[3488:3492]))) - (uint64(binary.BigEndian.Uint32(d[3496:3500])))) & 0x80000000) == 0x80000000 {
 		binary.BigEndian.PutUint64(d[3484:3492], uint64(binary.BigEndian.Uint32(d[3496:3500])))
 		binary.BigEndian.PutUint64(d[3500:3508], 0x0)
-		fabricIngress137(c, d, v)
+		fabricIngress136(c, d, v)
 		return
 	}
-	fabricIngress137(c, d, v)
-	return
+	fabricIngress136(c, d, v)
 }
 
-func fabricIngress128(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress127(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4851])&0x3 == 0x0 {
 		fabricIngress29(c, d, v)
 		return
@@ -3621,110 +2250,20 @@ func fabricIngress128(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		hit, place := c.Match(625)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress131(c, d, v)
-			return
-		case 1:
-			fabricIngress131(c, d, v)
-			return
-		case 2:
-			fabricIngress131(c, d, v)
-			return
-		case 3:
-			fabricIngress131(c, d, v)
-			return
-		case 4:
-			fabricIngress131(c, d, v)
-			return
-		case 5:
-			fabricIngress131(c, d, v)
-			return
-		case 6:
-			fabricIngress131(c, d, v)
-			return
-		case 7:
-			fabricIngress131(c, d, v)
-			return
-		case 8:
-			fabricIngress131(c, d, v)
-			return
-		case 9:
-			fabricIngress131(c, d, v)
-			return
-		case 10:
-			fabricIngress131(c, d, v)
-			return
-		case 11:
-			fabricIngress131(c, d, v)
-			return
-		case 12:
-			fabricIngress131(c, d, v)
-			return
-		case 13:
-			fabricIngress131(c, d, v)
-			return
-		case 14:
-			fabricIngress131(c, d, v)
-			return
-		case 15:
-			fabricIngress131(c, d, v)
-			return
-		case 16:
-			fabricIngress131(c, d, v)
-			return
-		case 17:
-			fabricIngress131(c, d, v)
-			return
-		case 18:
-			fabricIngress131(c, d, v)
-			return
-		case 19:
-			fabricIngress131(c, d, v)
-			return
-		case 20:
-			fabricIngress131(c, d, v)
-			return
-		case 21:
-			fabricIngress131(c, d, v)
-			return
-		case 22:
-			fabricIngress131(c, d, v)
-			return
-		case 23:
-			fabricIngress131(c, d, v)
-			return
-		case 24:
-			fabricIngress131(c, d, v)
-			return
-		case 25:
-			fabricIngress131(c, d, v)
-			return
-		case 26:
-			fabricIngress131(c, d, v)
-			return
-		case 27:
-			fabricIngress131(c, d, v)
-			return
-		case 28:
-			fabricIngress131(c, d, v)
-			return
-		case 29:
-			fabricIngress131(c, d, v)
-			return
-		case 30:
-			fabricIngress131(c, d, v)
-			return
 		case 31:
 			fabricAction132(c, d, v)
-			fabricIngress131(c, d, v)
+			fabricIngress130(c, d, v)
+			return
+
+		default:
+			fabricIngress130(c, d, v)
 			return
 		}
-		fabricIngress131(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress131(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress130(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[3518:3526])>>16 == 0x0 {
 		fabricIngress29(c, d, v)
 		return
@@ -3734,55 +2273,50 @@ func fabricIngress131(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricIngress63(c, d, v)
 			return
 		}
-		fabricIngress69(c, d, v)
+		fabricIngress68(c, d, v)
 		return
 	}
 	fabricIngress29(c, d, v)
-	return
 }
 
-func fabricIngress137(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress136(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3504:3508]))) >= (uint64(binary.BigEndian.Uint32(d[3472:3476]))) {
 		c.Count(8, (((uint64(binary.BigEndian.Uint16(d[5162:5164])) & 0x1ff) << 3) | (uint64(d[4331]) & 0x7)))
 		binary.BigEndian.PutUint64(d[4196:4204], 0x27)
 		c.Count(10, (uint64(d[4203])))
-		fabricIngress128(c, d, v)
+		fabricIngress127(c, d, v)
 		return
 	}
-	fabricIngress139(c, d, v)
-	return
+	fabricIngress138(c, d, v)
+}
+
+func fabricIngress138(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4364:4372], (uint64(binary.BigEndian.Uint32(d[3488:3492]))+0x1)&0xffffffff)
+	c.SetRegister(16, (uint64(binary.BigEndian.Uint32(d[4360:4364]))), (((uint64(binary.BigEndian.Uint32(d[3488:3492]))) + 0x1) & 0xffffffff))
 }
 
 func fabricIngress139(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4364:4372], (uint64(binary.BigEndian.Uint32(d[3488:3492]))+0x1)&0xffffffff)
-	c.SetRegister(16, (uint64(binary.BigEndian.Uint32(d[4360:4364]))), (((uint64(binary.BigEndian.Uint32(d[3488:3492]))) + 0x1) & 0xffffffff))
-	return
+	c.Count(10, (uint64(d[4203])))
+	fabricIngress127(c, d, v)
 }
 
 func fabricIngress140(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	c.Count(10, (uint64(d[4203])))
-	fabricIngress128(c, d, v)
-	return
-}
-
-func fabricIngress141(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		return
 	}
-	fabricIngress140(c, d, v)
-	return
+	fabricIngress139(c, d, v)
 }
 
-func fabricIngress150(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress145(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[4618:4620])) == 0x0 {
-		fabricIngress151(c, d, v)
+		fabricIngress146(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
 		if v[0]&0x400000 == 0x400000 {
 			binary.BigEndian.PutUint64(d[3364:3372], 0x3c)
 			binary.BigEndian.PutUint64(d[3372:3380], 0x8f)
-			fabricIngress238(c, d, v)
+			fabricIngress213(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3364:3372], (uint64(binary.BigEndian.Uint16(d[192:194]))+0x28)&0xffff)
@@ -3790,32 +2324,30 @@ func fabricIngress150(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if uint64(d[195]) < 0x2 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 			binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
 		}
-		fabricIngress238(c, d, v)
+		fabricIngress213(c, d, v)
 		return
 	}
-	fabricIngress151(c, d, v)
-	return
+	fabricIngress146(c, d, v)
 }
 
-func fabricIngress151(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress146(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4571])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3388:3396], 0x0)
 		if v[0]&0x4000000 == 0x4000000 {
 			c.Call(347)
-			fabricIngress155(c, d, v)
+			fabricIngress150(c, d, v)
 			return
 		}
-		fabricIngress155(c, d, v)
+		fabricIngress150(c, d, v)
 		return
 	}
-	fabricIngress159(c, d, v)
-	return
+	fabricIngress154(c, d, v)
 }
 
-func fabricIngress155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress150(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000 == 0x8000000 {
 		c.Mark(0, 0x8)
 		binary.BigEndian.PutUint16(d[52:54], uint16((uint64(binary.BigEndian.Uint16(d[52:54])) + 0xffec)))
@@ -3824,32 +2356,30 @@ func fabricIngress155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			d[88] = 0x4
 			c.Mark(0, 0x8)
 			binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|(((uint64(binary.BigEndian.Uint32(d[3393:3397]))>>8&0xfffff)&((^(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff))|((uint64(binary.BigEndian.Uint32(d[4609:4613]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff)))<<40&0xfffff0000000000)
-			fabricIngress159(c, d, v)
+			fabricIngress154(c, d, v)
 			return
 		}
 		c.Mark(0, 0x8)
 		d[54] = 0x4
 		c.Mark(0, 0x8)
 		binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|(((uint64(binary.BigEndian.Uint32(d[3393:3397]))>>8&0xfffff)&((^(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff))|((uint64(binary.BigEndian.Uint32(d[4609:4613]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff)))<<40&0xfffff0000000000)
-		fabricIngress159(c, d, v)
+		fabricIngress154(c, d, v)
 		return
 	}
 	c.Mark(0, 0x8)
 	binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|(((uint64(binary.BigEndian.Uint32(d[3393:3397]))>>8&0xfffff)&((^(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff))|((uint64(binary.BigEndian.Uint32(d[4609:4613]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff)))<<40&0xfffff0000000000)
-	fabricIngress159(c, d, v)
-	return
+	fabricIngress154(c, d, v)
 }
 
-func fabricIngress159(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress154(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
-		fabricIngress160(c, d, v)
+		fabricIngress155(c, d, v)
 		return
 	}
-	fabricIngress107(c, d, v)
-	return
+	fabricIngress106(c, d, v)
 }
 
-func fabricIngress160(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4907])&0x1 == 0x0 {
 		if uint64(d[4523])&0x1 == 0x0 {
 			if v[0]&0x8 == 0x8 {
@@ -3873,169 +2403,138 @@ func fabricIngress160(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						switch place {
 						case 0:
 							fabricAction120(c, d, v)
-							fabricIngress166(c, d, v)
+							fabricIngress161(c, d, v)
 							return
+
 						case 1:
 							fabricAction121(c, d, v)
-							fabricIngress166(c, d, v)
+							fabricIngress161(c, d, v)
 							return
+
 						case 2:
 							fabricAction122(c, d, v)
-							fabricIngress178(c, d, v)
+							fabricIngress173(c, d, v)
 							return
+
 						case 3:
 							fabricAction123(c, d, v)
-							fabricIngress179(c, d, v)
+							fabricIngress174(c, d, v)
 							return
+
 						case 4:
 							fabricAction124(c, d, v)
-							fabricIngress211(c, d, v)
+							fabricIngress186(c, d, v)
 							return
+
 						case 5:
 							fabricAction125(c, d, v)
-							fabricIngress211(c, d, v)
+							fabricIngress186(c, d, v)
+							return
+
+						default:
+							fabricIngress173(c, d, v)
 							return
 						}
-						fabricIngress178(c, d, v)
-						return
 					}
 				}
-				fabricIngress169(c, d, v)
+				fabricIngress164(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3404:3412], uint64(binary.BigEndian.Uint32(d[189:193]))>>8&0xfffff)
 			binary.BigEndian.PutUint64(d[3412:3420], binary.BigEndian.Uint64(d[196:204]))
 			binary.BigEndian.PutUint64(d[3420:3428], binary.BigEndian.Uint64(d[204:212]))
 			if uint64(d[4515])&0x1 == 0x0 {
-				{
-					var hit bool
-					var place int
-					if c.Filled(597) {
-						k := (*fabricKey)(c.Key())
-						k[0] = uint64(binary.BigEndian.Uint16(d[4538:4540]))
-						k[1] = binary.BigEndian.Uint64(d[4492:4500])
-						k[2] = binary.BigEndian.Uint64(d[4500:4508])
-						hit, place = c.Find(597)
-					} else {
-						hit, place = c.Match(597)
-					}
-					_, _ = hit, place
-					switch place {
-					case 0:
-						fabricAction120(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					case 1:
-						fabricAction121(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					case 2:
-						fabricAction122(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					case 3:
-						fabricAction123(c, d, v)
-						fabricIngress212(c, d, v)
-						return
-					case 4:
-						fabricAction124(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					case 5:
-						fabricAction125(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					}
-					fabricIngress211(c, d, v)
-					return
-				}
+				fabricIngress207(c, d, v)
+				return
 			}
-			fabricIngress197(c, d, v)
+			fabricIngress183(c, d, v)
 			return
 		}
-		fabricIngress107(c, d, v)
+		fabricIngress106(c, d, v)
 		return
 	}
-	fabricIngress107(c, d, v)
-	return
+	fabricIngress106(c, d, v)
 }
 
-func fabricIngress166(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress161(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4563])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3444:3452], 0x0)
 		binary.BigEndian.PutUint64(d[3452:3460], 0x0)
-		fabricIngress168(c, d, v)
+		fabricIngress163(c, d, v)
 		return
 	}
-	fabricIngress168(c, d, v)
-	return
+	fabricIngress163(c, d, v)
 }
 
-func fabricIngress168(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress163(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[4554:4556])) == 0x0 {
-		fabricIngress169(c, d, v)
+		fabricIngress164(c, d, v)
+		return
+	}
+	fabricIngress164(c, d, v)
+}
+
+func fabricIngress164(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4155])&0x3 == 0x0 {
+		fabricIngress165(c, d, v)
+		return
+	}
+	fabricIngress106(c, d, v)
+}
+
+func fabricIngress165(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4571])&0x1 == 0x0 {
+		if uint64(d[55]) < 0x2 {
+			binary.BigEndian.PutUint64(d[4196:4204], 0xc)
+			binary.BigEndian.PutUint64(d[4844:4852], 0x1)
+			c.Mark(0, 0x8)
+			d[55] = byte((uint64(d[55]) + 0xff))
+			fabricIngress106(c, d, v)
+			return
+		}
+		c.Mark(0, 0x8)
+		d[55] = byte((uint64(d[55]) + 0xff))
+		fabricIngress106(c, d, v)
 		return
 	}
 	fabricIngress169(c, d, v)
-	return
 }
 
 func fabricIngress169(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4155])&0x3 == 0x0 {
-		if uint64(d[4571])&0x1 == 0x0 {
-			if uint64(d[55]) < 0x2 {
-				binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-				binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-				c.Mark(0, 0x8)
-				d[55] = byte((uint64(d[55]) + 0xff))
-				fabricIngress107(c, d, v)
-				return
-			}
-			c.Mark(0, 0x8)
-			d[55] = byte((uint64(d[55]) + 0xff))
-			fabricIngress107(c, d, v)
-			return
-		}
-		if v[0]&0x4000000 == 0x4000000 {
-			if uint64(d[195]) < 0x2 {
-				binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-				binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-				c.Mark(0, 0x4000000)
-				d[195] = byte((uint64(d[195]) + 0xff))
-				fabricIngress107(c, d, v)
-				return
-			}
+	if v[0]&0x4000000 == 0x4000000 {
+		if uint64(d[195]) < 0x2 {
+			binary.BigEndian.PutUint64(d[4196:4204], 0xc)
+			binary.BigEndian.PutUint64(d[4844:4852], 0x1)
 			c.Mark(0, 0x4000000)
 			d[195] = byte((uint64(d[195]) + 0xff))
-			fabricIngress107(c, d, v)
+			fabricIngress106(c, d, v)
 			return
 		}
-		fabricIngress107(c, d, v)
+		c.Mark(0, 0x4000000)
+		d[195] = byte((uint64(d[195]) + 0xff))
+		fabricIngress106(c, d, v)
 		return
 	}
-	fabricIngress107(c, d, v)
-	return
+	fabricIngress106(c, d, v)
 }
 
-func fabricIngress178(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress173(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4563])&0x1 == 0x1 {
-		fabricIngress179(c, d, v)
+		fabricIngress174(c, d, v)
 		return
 	}
-	fabricIngress180(c, d, v)
-	return
+	fabricIngress175(c, d, v)
 }
 
-func fabricIngress179(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress174(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3444:3452], 0x0)
 	binary.BigEndian.PutUint64(d[3452:3460], 0x0)
-	fabricIngress180(c, d, v)
-	return
+	fabricIngress175(c, d, v)
 }
 
-func fabricIngress180(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress175(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[4554:4556])) == 0x0 {
-		fabricIngress181(c, d, v)
+		fabricIngress164(c, d, v)
 		return
 	}
 	if uint64(d[4515])&0x1 == 0x0 {
@@ -4044,367 +2543,75 @@ func fabricIngress180(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3436:3444], uint64(d[194]))
 			c.Call(352)
 			binary.BigEndian.PutUint64(d[3396:3404], 0x0)
-			{
-				hit, place := c.Match(605)
-				_, _ = hit, place
-				switch place {
-				case 0:
-					fabricIngress195(c, d, v)
-					return
-				case 1:
-					fabricIngress195(c, d, v)
-					return
-				case 2:
-					fabricIngress195(c, d, v)
-					return
-				case 3:
-					fabricIngress195(c, d, v)
-					return
-				case 4:
-					fabricIngress195(c, d, v)
-					return
-				case 5:
-					fabricIngress195(c, d, v)
-					return
-				case 6:
-					fabricIngress195(c, d, v)
-					return
-				case 7:
-					fabricIngress195(c, d, v)
-					return
-				case 8:
-					fabricIngress195(c, d, v)
-					return
-				case 9:
-					fabricIngress195(c, d, v)
-					return
-				case 10:
-					fabricIngress195(c, d, v)
-					return
-				case 11:
-					fabricIngress195(c, d, v)
-					return
-				case 12:
-					fabricIngress195(c, d, v)
-					return
-				case 13:
-					fabricIngress195(c, d, v)
-					return
-				case 14:
-					fabricIngress195(c, d, v)
-					return
-				case 15:
-					fabricIngress195(c, d, v)
-					return
-				case 16:
-					fabricIngress195(c, d, v)
-					return
-				case 17:
-					fabricIngress195(c, d, v)
-					return
-				case 18:
-					fabricIngress195(c, d, v)
-					return
-				case 19:
-					fabricIngress195(c, d, v)
-					return
-				case 20:
-					fabricIngress195(c, d, v)
-					return
-				case 21:
-					fabricIngress195(c, d, v)
-					return
-				case 22:
-					fabricIngress195(c, d, v)
-					return
-				case 23:
-					fabricIngress195(c, d, v)
-					return
-				case 24:
-					fabricIngress195(c, d, v)
-					return
-				case 25:
-					fabricIngress195(c, d, v)
-					return
-				case 26:
-					fabricIngress195(c, d, v)
-					return
-				case 27:
-					fabricIngress195(c, d, v)
-					return
-				case 28:
-					fabricIngress195(c, d, v)
-					return
-				case 29:
-					fabricIngress195(c, d, v)
-					return
-				case 30:
-					fabricIngress195(c, d, v)
-					return
-				case 31:
-					fabricAction126(c, d, v)
-					fabricIngress195(c, d, v)
-					return
-				}
-				fabricIngress195(c, d, v)
-				return
-			}
+			fabricIngress180(c, d, v)
+			return
 		}
 		c.Call(352)
 		binary.BigEndian.PutUint64(d[3396:3404], 0x0)
-		{
-			hit, place := c.Match(605)
-			_, _ = hit, place
-			switch place {
-			case 0:
-				fabricIngress209(c, d, v)
-				return
-			case 1:
-				fabricIngress209(c, d, v)
-				return
-			case 2:
-				fabricIngress209(c, d, v)
-				return
-			case 3:
-				fabricIngress209(c, d, v)
-				return
-			case 4:
-				fabricIngress209(c, d, v)
-				return
-			case 5:
-				fabricIngress209(c, d, v)
-				return
-			case 6:
-				fabricIngress209(c, d, v)
-				return
-			case 7:
-				fabricIngress209(c, d, v)
-				return
-			case 8:
-				fabricIngress209(c, d, v)
-				return
-			case 9:
-				fabricIngress209(c, d, v)
-				return
-			case 10:
-				fabricIngress209(c, d, v)
-				return
-			case 11:
-				fabricIngress209(c, d, v)
-				return
-			case 12:
-				fabricIngress209(c, d, v)
-				return
-			case 13:
-				fabricIngress209(c, d, v)
-				return
-			case 14:
-				fabricIngress209(c, d, v)
-				return
-			case 15:
-				fabricIngress209(c, d, v)
-				return
-			case 16:
-				fabricIngress209(c, d, v)
-				return
-			case 17:
-				fabricIngress209(c, d, v)
-				return
-			case 18:
-				fabricIngress209(c, d, v)
-				return
-			case 19:
-				fabricIngress209(c, d, v)
-				return
-			case 20:
-				fabricIngress209(c, d, v)
-				return
-			case 21:
-				fabricIngress209(c, d, v)
-				return
-			case 22:
-				fabricIngress209(c, d, v)
-				return
-			case 23:
-				fabricIngress209(c, d, v)
-				return
-			case 24:
-				fabricIngress209(c, d, v)
-				return
-			case 25:
-				fabricIngress209(c, d, v)
-				return
-			case 26:
-				fabricIngress209(c, d, v)
-				return
-			case 27:
-				fabricIngress209(c, d, v)
-				return
-			case 28:
-				fabricIngress209(c, d, v)
-				return
-			case 29:
-				fabricIngress209(c, d, v)
-				return
-			case 30:
-				fabricIngress209(c, d, v)
-				return
-			case 31:
-				fabricAction126(c, d, v)
-				fabricIngress209(c, d, v)
-				return
-			}
-			fabricIngress209(c, d, v)
+		fabricIngress180(c, d, v)
+		return
+	}
+	fabricIngress164(c, d, v)
+}
+
+func fabricIngress180(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	{
+		hit, place := c.Match(605)
+		_, _ = hit, place
+		switch place {
+		case 31:
+			fabricAction126(c, d, v)
+			fabricIngress181(c, d, v)
+			return
+
+		default:
+			fabricIngress181(c, d, v)
 			return
 		}
 	}
-	fabricIngress181(c, d, v)
-	return
+
 }
 
 func fabricIngress181(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4155])&0x3 == 0x0 {
-		if uint64(d[4571])&0x1 == 0x0 {
-			if uint64(d[55]) < 0x2 {
-				binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-				binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-				c.Mark(0, 0x8)
-				d[55] = byte((uint64(d[55]) + 0xff))
-				fabricIngress107(c, d, v)
-				return
-			}
-			c.Mark(0, 0x8)
-			d[55] = byte((uint64(d[55]) + 0xff))
-			fabricIngress107(c, d, v)
-			return
-		}
-		if v[0]&0x4000000 == 0x4000000 {
-			if uint64(d[195]) < 0x2 {
-				binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-				binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-				c.Mark(0, 0x4000000)
-				d[195] = byte((uint64(d[195]) + 0xff))
-				fabricIngress107(c, d, v)
-				return
-			}
-			c.Mark(0, 0x4000000)
-			d[195] = byte((uint64(d[195]) + 0xff))
-			fabricIngress107(c, d, v)
-			return
-		}
-		fabricIngress107(c, d, v)
-		return
-	}
-	fabricIngress107(c, d, v)
-	return
-}
-
-func fabricIngress195(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3428:3436], ((uint64(binary.BigEndian.Uint32(d[3432:3436])))*((uint64(binary.BigEndian.Uint32(d[3400:3404])))|0x1))&0xffffffff)
 	binary.BigEndian.PutUint64(d[3564:3572], uint64(binary.BigEndian.Uint16(d[3432:3434])))
 	{
 		hit, place := c.Apply(607)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress197(c, d, v)
+		case 2, 3:
+			fabricIngress106(c, d, v)
 			return
-		case 1:
-			fabricIngress197(c, d, v)
-			return
-		case 2:
-			fabricIngress107(c, d, v)
-			return
-		case 3:
-			fabricIngress107(c, d, v)
+
+		default:
+			fabricIngress183(c, d, v)
 			return
 		}
-		fabricIngress197(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress197(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress183(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4155])&0x3 == 0x0 {
 		if v[0]&0x8 == 0x8 {
-			if uint64(d[4571])&0x1 == 0x0 {
-				if uint64(d[55]) < 0x2 {
-					binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-					binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-					c.Mark(0, 0x8)
-					d[55] = byte((uint64(d[55]) + 0xff))
-					fabricIngress107(c, d, v)
-					return
-				}
-				c.Mark(0, 0x8)
-				d[55] = byte((uint64(d[55]) + 0xff))
-				fabricIngress107(c, d, v)
-				return
-			}
-			fabricIngress203(c, d, v)
+			fabricIngress165(c, d, v)
 			return
 		}
-		fabricIngress203(c, d, v)
+		fabricIngress169(c, d, v)
 		return
 	}
-	fabricIngress107(c, d, v)
-	return
+	fabricIngress106(c, d, v)
 }
 
-func fabricIngress203(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x4000000 == 0x4000000 {
-		if uint64(d[195]) < 0x2 {
-			binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-			binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-			c.Mark(0, 0x4000000)
-			d[195] = byte((uint64(d[195]) + 0xff))
-			fabricIngress107(c, d, v)
-			return
-		}
-		c.Mark(0, 0x4000000)
-		d[195] = byte((uint64(d[195]) + 0xff))
-		fabricIngress107(c, d, v)
-		return
-	}
-	fabricIngress107(c, d, v)
-	return
-}
-
-func fabricIngress209(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[3428:3436], ((uint64(binary.BigEndian.Uint32(d[3432:3436])))*((uint64(binary.BigEndian.Uint32(d[3400:3404])))|0x1))&0xffffffff)
-	binary.BigEndian.PutUint64(d[3564:3572], uint64(binary.BigEndian.Uint16(d[3432:3434])))
-	{
-		hit, place := c.Apply(607)
-		_, _ = hit, place
-		switch place {
-		case 0:
-			fabricIngress197(c, d, v)
-			return
-		case 1:
-			fabricIngress197(c, d, v)
-			return
-		case 2:
-			fabricIngress107(c, d, v)
-			return
-		case 3:
-			fabricIngress107(c, d, v)
-			return
-		}
-		fabricIngress197(c, d, v)
-		return
-	}
-}
-
-func fabricIngress211(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress186(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4563])&0x1 == 0x1 {
-		fabricIngress212(c, d, v)
+		fabricIngress187(c, d, v)
 		return
 	}
-	fabricIngress216(c, d, v)
-	return
+	fabricIngress191(c, d, v)
 }
 
-func fabricIngress212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress187(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3444:3452], 0x0)
 	binary.BigEndian.PutUint64(d[3452:3460], 0x0)
 	if v[0]&0x8000000008 == 0x8000000000 {
@@ -4413,103 +2620,10 @@ func fabricIngress212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				hit, place := c.Match(599)
 				_, _ = hit, place
 				switch place {
-				case 0:
-					fabricIngress216(c, d, v)
-					return
-				case 1:
-					fabricIngress216(c, d, v)
-					return
-				case 2:
-					fabricIngress216(c, d, v)
-					return
-				case 3:
-					fabricIngress216(c, d, v)
-					return
-				case 4:
-					fabricIngress216(c, d, v)
-					return
-				case 5:
-					fabricIngress216(c, d, v)
-					return
-				case 6:
-					fabricIngress216(c, d, v)
-					return
-				case 7:
-					fabricIngress216(c, d, v)
-					return
-				case 8:
-					fabricIngress216(c, d, v)
-					return
-				case 9:
-					fabricIngress216(c, d, v)
-					return
-				case 10:
-					fabricIngress216(c, d, v)
-					return
-				case 11:
-					fabricIngress216(c, d, v)
-					return
-				case 12:
-					fabricIngress216(c, d, v)
-					return
-				case 13:
-					fabricIngress216(c, d, v)
-					return
-				case 14:
-					fabricIngress216(c, d, v)
-					return
-				case 15:
-					fabricIngress216(c, d, v)
-					return
-				case 16:
-					fabricIngress216(c, d, v)
-					return
-				case 17:
-					fabricIngress216(c, d, v)
-					return
-				case 18:
-					fabricIngress216(c, d, v)
-					return
-				case 19:
-					fabricIngress216(c, d, v)
-					return
-				case 20:
-					fabricIngress216(c, d, v)
-					return
-				case 21:
-					fabricIngress216(c, d, v)
-					return
-				case 22:
-					fabricIngress216(c, d, v)
-					return
-				case 23:
-					fabricIngress216(c, d, v)
-					return
-				case 24:
-					fabricIngress216(c, d, v)
-					return
-				case 25:
-					fabricIngress216(c, d, v)
-					return
-				case 26:
-					fabricIngress216(c, d, v)
-					return
-				case 27:
-					fabricIngress216(c, d, v)
-					return
-				case 28:
-					fabricIngress216(c, d, v)
-					return
-				case 29:
-					fabricIngress216(c, d, v)
-					return
-				case 30:
-					fabricIngress216(c, d, v)
-					return
 				case 31:
 					fabricAction117(c, d, v)
 					if uint64(binary.BigEndian.Uint32(d[3456:3460])) == 0x0 {
-						fabricIngress216(c, d, v)
+						fabricIngress191(c, d, v)
 						return
 					}
 					binary.BigEndian.PutUint64(d[3444:3452], ((uint64(binary.BigEndian.Uint32(d[3448:3452])))&(uint64(binary.BigEndian.Uint32(d[3456:3460]))))&0xffffffff)
@@ -4527,31 +2641,35 @@ func fabricIngress212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						switch place {
 						case 0:
 							fabricAction118(c, d, v)
-							fabricIngress216(c, d, v)
+							fabricIngress191(c, d, v)
 							return
+
 						case 1:
 							fabricAction119(c, d, v)
-							fabricIngress216(c, d, v)
+							fabricIngress191(c, d, v)
+							return
+
+						default:
+							fabricIngress191(c, d, v)
 							return
 						}
-						fabricIngress216(c, d, v)
-						return
 					}
+
+				default:
+					fabricIngress191(c, d, v)
+					return
 				}
-				fabricIngress216(c, d, v)
-				return
 			}
 		}
-		fabricIngress216(c, d, v)
+		fabricIngress191(c, d, v)
 		return
 	}
-	fabricIngress216(c, d, v)
-	return
+	fabricIngress191(c, d, v)
 }
 
-func fabricIngress216(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress191(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[4554:4556])) == 0x0 {
-		fabricIngress217(c, d, v)
+		fabricIngress192(c, d, v)
 		return
 	}
 	if uint64(d[4515])&0x1 == 0x0 {
@@ -4561,164 +2679,119 @@ func fabricIngress216(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3436:3444], uint64(d[194]))
 				c.Call(352)
 				binary.BigEndian.PutUint64(d[3396:3404], 0x0)
-				fabricIngress223(c, d, v)
+				fabricIngress198(c, d, v)
 				return
 			}
 			c.Call(352)
 			binary.BigEndian.PutUint64(d[3396:3404], 0x0)
-			fabricIngress223(c, d, v)
+			fabricIngress198(c, d, v)
 			return
 		}
-		fabricIngress107(c, d, v)
+		fabricIngress106(c, d, v)
 		return
 	}
-	fabricIngress217(c, d, v)
-	return
+	fabricIngress192(c, d, v)
 }
 
-func fabricIngress217(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress192(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
-		fabricIngress197(c, d, v)
+		fabricIngress183(c, d, v)
 		return
 	}
-	fabricIngress107(c, d, v)
-	return
+	fabricIngress106(c, d, v)
 }
 
-func fabricIngress223(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress198(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		hit, place := c.Match(605)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress224(c, d, v)
-			return
-		case 1:
-			fabricIngress224(c, d, v)
-			return
-		case 2:
-			fabricIngress224(c, d, v)
-			return
-		case 3:
-			fabricIngress224(c, d, v)
-			return
-		case 4:
-			fabricIngress224(c, d, v)
-			return
-		case 5:
-			fabricIngress224(c, d, v)
-			return
-		case 6:
-			fabricIngress224(c, d, v)
-			return
-		case 7:
-			fabricIngress224(c, d, v)
-			return
-		case 8:
-			fabricIngress224(c, d, v)
-			return
-		case 9:
-			fabricIngress224(c, d, v)
-			return
-		case 10:
-			fabricIngress224(c, d, v)
-			return
-		case 11:
-			fabricIngress224(c, d, v)
-			return
-		case 12:
-			fabricIngress224(c, d, v)
-			return
-		case 13:
-			fabricIngress224(c, d, v)
-			return
-		case 14:
-			fabricIngress224(c, d, v)
-			return
-		case 15:
-			fabricIngress224(c, d, v)
-			return
-		case 16:
-			fabricIngress224(c, d, v)
-			return
-		case 17:
-			fabricIngress224(c, d, v)
-			return
-		case 18:
-			fabricIngress224(c, d, v)
-			return
-		case 19:
-			fabricIngress224(c, d, v)
-			return
-		case 20:
-			fabricIngress224(c, d, v)
-			return
-		case 21:
-			fabricIngress224(c, d, v)
-			return
-		case 22:
-			fabricIngress224(c, d, v)
-			return
-		case 23:
-			fabricIngress224(c, d, v)
-			return
-		case 24:
-			fabricIngress224(c, d, v)
-			return
-		case 25:
-			fabricIngress224(c, d, v)
-			return
-		case 26:
-			fabricIngress224(c, d, v)
-			return
-		case 27:
-			fabricIngress224(c, d, v)
-			return
-		case 28:
-			fabricIngress224(c, d, v)
-			return
-		case 29:
-			fabricIngress224(c, d, v)
-			return
-		case 30:
-			fabricIngress224(c, d, v)
-			return
 		case 31:
 			fabricAction126(c, d, v)
-			fabricIngress224(c, d, v)
+			fabricIngress199(c, d, v)
+			return
+
+		default:
+			fabricIngress199(c, d, v)
 			return
 		}
-		fabricIngress224(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress199(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3428:3436], ((uint64(binary.BigEndian.Uint32(d[3432:3436])))*((uint64(binary.BigEndian.Uint32(d[3400:3404])))|0x1))&0xffffffff)
 	binary.BigEndian.PutUint64(d[3564:3572], uint64(binary.BigEndian.Uint16(d[3432:3434])))
 	{
 		hit, place := c.Apply(607)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress217(c, d, v)
+		case 2, 3:
+			fabricIngress106(c, d, v)
 			return
-		case 1:
-			fabricIngress217(c, d, v)
-			return
-		case 2:
-			fabricIngress107(c, d, v)
-			return
-		case 3:
-			fabricIngress107(c, d, v)
+
+		default:
+			fabricIngress192(c, d, v)
 			return
 		}
-		fabricIngress217(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress238(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress207(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	{
+		var hit bool
+		var place int
+		if c.Filled(597) {
+			k := (*fabricKey)(c.Key())
+			k[0] = uint64(binary.BigEndian.Uint16(d[4538:4540]))
+			k[1] = binary.BigEndian.Uint64(d[4492:4500])
+			k[2] = binary.BigEndian.Uint64(d[4500:4508])
+			hit, place = c.Find(597)
+		} else {
+			hit, place = c.Match(597)
+		}
+		_, _ = hit, place
+		switch place {
+		case 0:
+			fabricAction120(c, d, v)
+			fabricIngress186(c, d, v)
+			return
+
+		case 1:
+			fabricAction121(c, d, v)
+			fabricIngress186(c, d, v)
+			return
+
+		case 2:
+			fabricAction122(c, d, v)
+			fabricIngress186(c, d, v)
+			return
+
+		case 3:
+			fabricAction123(c, d, v)
+			fabricIngress187(c, d, v)
+			return
+
+		case 4:
+			fabricAction124(c, d, v)
+			fabricIngress186(c, d, v)
+			return
+
+		case 5:
+			fabricAction125(c, d, v)
+			fabricIngress186(c, d, v)
+			return
+
+		default:
+			fabricIngress186(c, d, v)
+			return
+		}
+	}
+
+}
+
+func fabricIngress213(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -4733,123 +2806,121 @@ func fabricIngress238(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction101(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 1:
 			fabricAction102(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 2:
 			fabricAction103(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 3:
 			fabricAction104(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 4:
 			fabricAction105(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 5:
 			fabricAction106(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 6:
 			fabricAction107(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 7:
 			fabricAction108(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 8:
 			fabricAction109(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 9:
 			fabricAction110(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 10:
 			fabricAction111(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 11:
 			fabricAction112(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 12:
 			fabricAction113(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 13:
 			fabricAction114(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 14:
 			fabricAction115(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
 			return
+
 		case 15:
 			fabricAction116(c, d, v)
-			fabricIngress151(c, d, v)
+			fabricIngress146(c, d, v)
+			return
+
+		default:
+			fabricIngress146(c, d, v)
 			return
 		}
-		fabricIngress151(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((((((uint64(binary.BigEndian.Uint32(d[3064:3068]))) << 8) | (uint64(d[3066]))) << 8) | (uint64(d[3065]))) << 8) & 0xffffffff) | (uint64(d[3064]))) != (uint64(binary.BigEndian.Uint32(d[400:404]))) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x13)
-		fabricIngress100(c, d, v)
+		fabricIngress98(c, d, v)
 		return
 	}
 	if uint64(d[4907])&0x1 == 0x0 {
 		if uint64(d[4523])&0x1 == 0x0 {
-			fabricIngress150(c, d, v)
+			fabricIngress145(c, d, v)
 			return
 		}
-		fabricIngress150(c, d, v)
+		fabricIngress145(c, d, v)
 		return
 	}
-	fabricIngress150(c, d, v)
-	return
+	fabricIngress145(c, d, v)
 }
 
-func fabricIngress259(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress233(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4923])&0x1 == 0x0 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x16)
-		if uint64(d[2443])&0x7 == 0x2 {
-			c.Mark(0, 0x8000000000)
-			binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|((uint64(binary.BigEndian.Uint32(d[361:365]))>>8)-(uint64(binary.BigEndian.Uint32(d[5025:5029]))>>8))<<40&0xffffff0000000000)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x0)
-			binary.BigEndian.PutUint64(d[3084:3092], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], 0x0)
-			binary.BigEndian.PutUint64(d[3100:3108], 0x0)
-			binary.BigEndian.PutUint64(d[3116:3124], 0x0)
-			binary.BigEndian.PutUint64(d[3132:3140], 0x0)
-			binary.BigEndian.PutUint64(d[3140:3148], 0x0)
-			binary.BigEndian.PutUint64(d[3148:3156], 0x0)
-			binary.BigEndian.PutUint64(d[3156:3164], 0x0)
-			binary.BigEndian.PutUint64(d[3164:3172], 0x0)
-			binary.BigEndian.PutUint64(d[3172:3180], 0x0)
-			binary.BigEndian.PutUint64(d[3204:3212], 0x0)
-			binary.BigEndian.PutUint64(d[3220:3228], 0x0)
-			binary.BigEndian.PutUint64(d[3228:3236], 0x0)
-			binary.BigEndian.PutUint64(d[3236:3244], 0x0)
-			binary.BigEndian.PutUint64(d[3268:3276], 0x0)
-			binary.BigEndian.PutUint64(d[3284:3292], 0x0)
-			binary.BigEndian.PutUint64(d[3292:3300], 0x0)
-			fabricIngress151(c, d, v)
-			return
-		}
-		if uint64(d[2443])&0x7 < 0x2 {
-			fabricIngress150(c, d, v)
-			return
-		}
+		fabricIngress235(c, d, v)
+		return
+	}
+	fabricIngress239(c, d, v)
+}
+
+func fabricIngress235(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2443])&0x7 == 0x2 {
+		c.Mark(0, 0x8000000000)
+		binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|((uint64(binary.BigEndian.Uint32(d[361:365]))>>8)-(uint64(binary.BigEndian.Uint32(d[5025:5029]))>>8))<<40&0xffffff0000000000)
 		binary.BigEndian.PutUint64(d[3076:3084], 0x0)
 		binary.BigEndian.PutUint64(d[3084:3092], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], 0x0)
@@ -4868,14 +2939,35 @@ func fabricIngress259(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3268:3276], 0x0)
 		binary.BigEndian.PutUint64(d[3284:3292], 0x0)
 		binary.BigEndian.PutUint64(d[3292:3300], 0x0)
-		fabricIngress151(c, d, v)
+		fabricIngress146(c, d, v)
 		return
 	}
-	fabricIngress265(c, d, v)
-	return
+	if uint64(d[2443])&0x7 < 0x2 {
+		fabricIngress145(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[3076:3084], 0x0)
+	binary.BigEndian.PutUint64(d[3084:3092], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], 0x0)
+	binary.BigEndian.PutUint64(d[3100:3108], 0x0)
+	binary.BigEndian.PutUint64(d[3116:3124], 0x0)
+	binary.BigEndian.PutUint64(d[3132:3140], 0x0)
+	binary.BigEndian.PutUint64(d[3140:3148], 0x0)
+	binary.BigEndian.PutUint64(d[3148:3156], 0x0)
+	binary.BigEndian.PutUint64(d[3156:3164], 0x0)
+	binary.BigEndian.PutUint64(d[3164:3172], 0x0)
+	binary.BigEndian.PutUint64(d[3172:3180], 0x0)
+	binary.BigEndian.PutUint64(d[3204:3212], 0x0)
+	binary.BigEndian.PutUint64(d[3220:3228], 0x0)
+	binary.BigEndian.PutUint64(d[3228:3236], 0x0)
+	binary.BigEndian.PutUint64(d[3236:3244], 0x0)
+	binary.BigEndian.PutUint64(d[3268:3276], 0x0)
+	binary.BigEndian.PutUint64(d[3284:3292], 0x0)
+	binary.BigEndian.PutUint64(d[3292:3300], 0x0)
+	fabricIngress146(c, d, v)
 }
 
-func fabricIngress265(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress239(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x1 {
 		binary.BigEndian.PutUint64(d[3012:3020], uint64(d[4907])&0x1)
 		binary.BigEndian.PutUint64(d[3036:3044], uint64(d[4531])&0x1)
@@ -4901,36 +2993,42 @@ func fabricIngress265(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					if (uint64(d[3003]) & 0x1) != (uint64(d[3019]) & 0x1) {
 						binary.BigEndian.PutUint64(d[4196:4204], 0x18)
 						if uint64(d[3019])&0x1 == 0x0 {
-							fabricIngress150(c, d, v)
+							fabricIngress145(c, d, v)
 							return
 						}
-						fabricIngress150(c, d, v)
+						fabricIngress145(c, d, v)
 						return
 					}
-					fabricIngress273(c, d, v)
+					fabricIngress247(c, d, v)
 					return
+
 				case 1:
 					fabricAction93(c, d, v)
-					fabricIngress1773(c, d, v)
+					fabricIngress1628(c, d, v)
 					return
+
 				case 2:
 					fabricAction94(c, d, v)
-					fabricIngress1789(c, d, v)
+					fabricIngress1642(c, d, v)
 					return
+
 				case 3:
 					fabricAction95(c, d, v)
-					fabricIngress1789(c, d, v)
+					fabricIngress1642(c, d, v)
 					return
+
 				case 4:
 					fabricAction96(c, d, v)
-					fabricIngress1789(c, d, v)
+					fabricIngress1642(c, d, v)
+					return
+
+				default:
+					fabricIngress1642(c, d, v)
 					return
 				}
-				fabricIngress1789(c, d, v)
-				return
 			}
 		}
-		fabricIngress1775(c, d, v)
+		fabricIngress1630(c, d, v)
 		return
 	}
 	if uint64(d[2443])&0x7 == 0x2 {
@@ -4950,19 +3048,23 @@ func fabricIngress265(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			switch place {
 			case 0:
 				fabricAction89(c, d, v)
-				fabricIngress1799(c, d, v)
+				fabricIngress1650(c, d, v)
 				return
+
 			case 1:
 				fabricAction90(c, d, v)
-				fabricIngress1799(c, d, v)
+				fabricIngress1650(c, d, v)
 				return
+
 			case 2:
 				fabricAction91(c, d, v)
-				fabricIngress304(c, d, v)
+				fabricIngress274(c, d, v)
+				return
+
+			default:
+				fabricIngress1650(c, d, v)
 				return
 			}
-			fabricIngress1799(c, d, v)
-			return
 		}
 	}
 	if uint64(d[2443])&0x7 == 0x3 {
@@ -4982,26 +3084,29 @@ func fabricIngress265(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			switch place {
 			case 0:
 				fabricAction89(c, d, v)
-				fabricIngress1810(c, d, v)
+				fabricIngress1661(c, d, v)
 				return
+
 			case 1:
 				fabricAction90(c, d, v)
-				fabricIngress1810(c, d, v)
+				fabricIngress1661(c, d, v)
 				return
+
 			case 2:
 				fabricAction91(c, d, v)
-				fabricIngress1730(c, d, v)
+				fabricIngress1605(c, d, v)
+				return
+
+			default:
+				fabricIngress1661(c, d, v)
 				return
 			}
-			fabricIngress1810(c, d, v)
-			return
 		}
 	}
-	fabricIngress1732(c, d, v)
-	return
+	fabricIngress268(c, d, v)
 }
 
-func fabricIngress273(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3019])&0x1 == 0x0 {
 		if uint64(d[4907])&0x1 == 0x1 {
 			if uint64(d[4203]) == 0x0 {
@@ -5010,14 +3115,14 @@ func fabricIngress273(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					c.Mark(0, 0x4000000)
 					d[195] = byte((uint64(d[195]) + 0xff))
 					if uint64(d[4915])&0x1 == 0x1 {
-						fabricIngress150(c, d, v)
+						fabricIngress145(c, d, v)
 						return
 					}
 					if uint64(d[3043])&0x1 == 0x1 {
-						fabricIngress150(c, d, v)
+						fabricIngress145(c, d, v)
 						return
 					}
-					fabricIngress150(c, d, v)
+					fabricIngress145(c, d, v)
 					return
 				}
 				c.Mark(0, 0x4000000)
@@ -5025,216 +3130,158 @@ func fabricIngress273(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				if uint64(d[4915])&0x1 == 0x1 {
 					if uint64(d[4347])&0x1 == 0x1 {
 						binary.BigEndian.PutUint64(d[4196:4204], 0x28)
-						fabricIngress150(c, d, v)
+						fabricIngress145(c, d, v)
 						return
 					}
 					if v[0]&0x10 == 0x10 {
 						if uint64(d[91]) == 0x0 {
 							binary.BigEndian.PutUint64(d[4196:4204], 0xf)
-							fabricIngress150(c, d, v)
+							fabricIngress145(c, d, v)
 							return
 						}
 						if v[0]&0x8000000000 == 0x8000000000 {
 							if uint64(d[2987])&0x1 == 0x0 {
-								fabricIngress289(c, d, v)
+								fabricIngress263(c, d, v)
 								return
 							}
 							if (uint64(binary.BigEndian.Uint16(d[2994:2996]))) != (uint64(binary.BigEndian.Uint16(d[4162:4164]))) {
-								fabricIngress289(c, d, v)
+								fabricIngress263(c, d, v)
 								return
 							}
 							if uint64(d[352]) < 0xc {
 								if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
 									binary.BigEndian.PutUint64(d[4196:4204], 0x17)
-									fabricIngress150(c, d, v)
+									fabricIngress145(c, d, v)
 									return
 								}
-								if v[0]&0x8000000 == 0x8000000 {
-									if v[0]&0x20000000000 == 0x20000000000 {
-										c.Call(203)
-										fabricIngress297(c, d, v)
-										return
-									}
-									if v[0]&0x40000000000 == 0x40000000000 {
-										c.Call(204)
-										fabricIngress297(c, d, v)
-										return
-									}
-									if v[0]&0x10000000000 == 0x10000000000 {
-										c.Call(205)
-										fabricIngress297(c, d, v)
-										return
-									}
-									c.Call(206)
-									fabricIngress297(c, d, v)
-									return
-								}
-								if v[0]&0x20000000000 == 0x20000000000 {
-									c.Call(207)
-									fabricIngress297(c, d, v)
-									return
-								}
-								if v[0]&0x40000000000 == 0x40000000000 {
-									c.Call(208)
-									fabricIngress297(c, d, v)
-									return
-								}
-								if v[0]&0x10000000000 == 0x10000000000 {
-									c.Call(209)
-									fabricIngress297(c, d, v)
-									return
-								}
-								c.Call(210)
-								fabricIngress297(c, d, v)
+								fabricIngress268(c, d, v)
 								return
 							}
 							binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-							fabricIngress150(c, d, v)
+							fabricIngress145(c, d, v)
 							return
 						}
-						fabricIngress1723(c, d, v)
+						fabricIngress1599(c, d, v)
 						return
 					}
-					fabricIngress1725(c, d, v)
+					fabricIngress1601(c, d, v)
 					return
 				}
 				if uint64(d[3043])&0x1 == 0x1 {
 					if uint64(d[4347])&0x1 == 0x1 {
-						binary.BigEndian.PutUint64(d[4196:4204], 0x28)
-						fabricIngress1730(c, d, v)
+						fabricIngress1604(c, d, v)
 						return
 					}
 					if v[0]&0x10 == 0x10 {
 						if uint64(d[91]) == 0x0 {
-							fabricIngress1725(c, d, v)
+							fabricIngress1601(c, d, v)
 							return
 						}
 						if v[0]&0x8000000000 == 0x8000000000 {
 							if uint64(d[2987])&0x1 == 0x0 {
-								fabricIngress1723(c, d, v)
+								fabricIngress1599(c, d, v)
 								return
 							}
 							if (uint64(binary.BigEndian.Uint16(d[2994:2996]))) != (uint64(binary.BigEndian.Uint16(d[4162:4164]))) {
-								fabricIngress1723(c, d, v)
+								fabricIngress1599(c, d, v)
 								return
 							}
-							if uint64(d[352]) < 0xc {
-								if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
-									binary.BigEndian.PutUint64(d[4196:4204], 0x17)
-									fabricIngress1730(c, d, v)
-									return
-								}
-								fabricIngress1730(c, d, v)
-								return
-							}
-							binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-							fabricIngress1730(c, d, v)
+							fabricIngress1612(c, d, v)
 							return
 						}
-						fabricIngress1723(c, d, v)
+						fabricIngress1599(c, d, v)
 						return
 					}
-					fabricIngress1725(c, d, v)
+					fabricIngress1601(c, d, v)
 					return
 				}
-				fabricIngress1730(c, d, v)
+				fabricIngress1605(c, d, v)
 				return
 			}
-			fabricIngress1756(c, d, v)
+			fabricIngress1616(c, d, v)
 			return
 		}
-		fabricIngress1756(c, d, v)
+		fabricIngress1616(c, d, v)
 		return
 	}
-	fabricIngress1756(c, d, v)
-	return
+	fabricIngress1616(c, d, v)
 }
 
-func fabricIngress289(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress263(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x14)
-	fabricIngress150(c, d, v)
-	return
+	fabricIngress145(c, d, v)
 }
 
-func fabricIngress297(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress268(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x8000000 == 0x8000000 {
+		if v[0]&0x20000000000 == 0x20000000000 {
+			c.Call(203)
+			fabricIngress271(c, d, v)
+			return
+		}
+		if v[0]&0x40000000000 == 0x40000000000 {
+			c.Call(204)
+			fabricIngress271(c, d, v)
+			return
+		}
+		if v[0]&0x10000000000 == 0x10000000000 {
+			c.Call(205)
+			fabricIngress271(c, d, v)
+			return
+		}
+		c.Call(206)
+		fabricIngress271(c, d, v)
+		return
+	}
+	if v[0]&0x20000000000 == 0x20000000000 {
+		c.Call(207)
+		fabricIngress271(c, d, v)
+		return
+	}
+	if v[0]&0x40000000000 == 0x40000000000 {
+		c.Call(208)
+		fabricIngress271(c, d, v)
+		return
+	}
+	if v[0]&0x10000000000 == 0x10000000000 {
+		c.Call(209)
+		fabricIngress271(c, d, v)
+		return
+	}
+	c.Call(210)
+	fabricIngress271(c, d, v)
+}
+
+func fabricIngress271(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((((((uint64(binary.BigEndian.Uint32(d[3064:3068]))) << 8) | (uint64(d[3066]))) << 8) | (uint64(d[3065]))) << 8) & 0xffffffff) | (uint64(d[3064]))) != (uint64(binary.BigEndian.Uint32(d[400:404]))) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x13)
-		if uint64(d[2443])&0x7 == 0x2 {
-			c.Mark(0, 0x8000000000)
-			binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|((uint64(binary.BigEndian.Uint32(d[361:365]))>>8)-(uint64(binary.BigEndian.Uint32(d[5025:5029]))>>8))<<40&0xffffff0000000000)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x0)
-			binary.BigEndian.PutUint64(d[3084:3092], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], 0x0)
-			binary.BigEndian.PutUint64(d[3100:3108], 0x0)
-			binary.BigEndian.PutUint64(d[3116:3124], 0x0)
-			binary.BigEndian.PutUint64(d[3132:3140], 0x0)
-			binary.BigEndian.PutUint64(d[3140:3148], 0x0)
-			binary.BigEndian.PutUint64(d[3148:3156], 0x0)
-			binary.BigEndian.PutUint64(d[3156:3164], 0x0)
-			binary.BigEndian.PutUint64(d[3164:3172], 0x0)
-			binary.BigEndian.PutUint64(d[3172:3180], 0x0)
-			binary.BigEndian.PutUint64(d[3204:3212], 0x0)
-			binary.BigEndian.PutUint64(d[3220:3228], 0x0)
-			binary.BigEndian.PutUint64(d[3228:3236], 0x0)
-			binary.BigEndian.PutUint64(d[3236:3244], 0x0)
-			binary.BigEndian.PutUint64(d[3268:3276], 0x0)
-			binary.BigEndian.PutUint64(d[3284:3292], 0x0)
-			binary.BigEndian.PutUint64(d[3292:3300], 0x0)
-			fabricIngress151(c, d, v)
-			return
-		}
-		if uint64(d[2443])&0x7 < 0x2 {
-			fabricIngress150(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[3076:3084], 0x0)
-		binary.BigEndian.PutUint64(d[3084:3092], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], 0x0)
-		binary.BigEndian.PutUint64(d[3100:3108], 0x0)
-		binary.BigEndian.PutUint64(d[3116:3124], 0x0)
-		binary.BigEndian.PutUint64(d[3132:3140], 0x0)
-		binary.BigEndian.PutUint64(d[3140:3148], 0x0)
-		binary.BigEndian.PutUint64(d[3148:3156], 0x0)
-		binary.BigEndian.PutUint64(d[3156:3164], 0x0)
-		binary.BigEndian.PutUint64(d[3164:3172], 0x0)
-		binary.BigEndian.PutUint64(d[3172:3180], 0x0)
-		binary.BigEndian.PutUint64(d[3204:3212], 0x0)
-		binary.BigEndian.PutUint64(d[3220:3228], 0x0)
-		binary.BigEndian.PutUint64(d[3228:3236], 0x0)
-		binary.BigEndian.PutUint64(d[3236:3244], 0x0)
-		binary.BigEndian.PutUint64(d[3268:3276], 0x0)
-		binary.BigEndian.PutUint64(d[3284:3292], 0x0)
-		binary.BigEndian.PutUint64(d[3292:3300], 0x0)
-		fabricIngress151(c, d, v)
+		fabricIngress235(c, d, v)
 		return
 	}
-	fabricIngress303(c, d, v)
-	return
+	fabricIngress273(c, d, v)
 }
 
-func fabricIngress303(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress273(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x2 {
-		fabricIngress304(c, d, v)
+		fabricIngress274(c, d, v)
 		return
 	}
-	fabricIngress305(c, d, v)
-	return
+	fabricIngress275(c, d, v)
 }
 
-func fabricIngress304(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress274(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Mark(0, 0x8000000000)
 	binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|((uint64(binary.BigEndian.Uint32(d[361:365]))>>8)-(uint64(binary.BigEndian.Uint32(d[5025:5029]))>>8))<<40&0xffffff0000000000)
-	fabricIngress305(c, d, v)
-	return
+	fabricIngress275(c, d, v)
 }
 
-func fabricIngress305(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress275(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 < 0x2 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress307(c, d, v)
+			fabricIngress277(c, d, v)
 			return
 		}
-		fabricIngress150(c, d, v)
+		fabricIngress145(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3076:3084], 0x0)
@@ -5277,15 +3324,15 @@ func fabricIngress305(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				if uint64(d[380])>>5&0x3 == 0x0 {
 					binary.BigEndian.PutUint64(d[3300:3308], uint64(binary.BigEndian.Uint32(d[361:365]))>>8)
 					binary.BigEndian.PutUint64(d[3132:3140], uint64(binary.BigEndian.Uint32(d[3305:3309]))>>8)
-					fabricIngress320(c, d, v)
+					fabricIngress290(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[3300:3308], (uint64(binary.BigEndian.Uint32(d[361:365]))>>8+0xffffff)&0xffffff)
 				binary.BigEndian.PutUint64(d[3132:3140], uint64(binary.BigEndian.Uint32(d[3305:3309]))>>8)
-				fabricIngress320(c, d, v)
+				fabricIngress290(c, d, v)
 				return
 			}
-			fabricIngress1700(c, d, v)
+			fabricIngress1576(c, d, v)
 			return
 		}
 		if uint64(d[2443])&0x7 == 0x2 {
@@ -5295,22 +3342,21 @@ func fabricIngress305(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if uint64(d[380])>>5&0x3 == 0x0 {
 				binary.BigEndian.PutUint64(d[3300:3308], uint64(binary.BigEndian.Uint32(d[361:365]))>>8)
 				binary.BigEndian.PutUint64(d[3132:3140], uint64(binary.BigEndian.Uint32(d[3305:3309]))>>8)
-				fabricIngress1705(c, d, v)
+				fabricIngress1581(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3300:3308], (uint64(binary.BigEndian.Uint32(d[361:365]))>>8+0xffffff)&0xffffff)
 			binary.BigEndian.PutUint64(d[3132:3140], uint64(binary.BigEndian.Uint32(d[3305:3309]))>>8)
-			fabricIngress1705(c, d, v)
+			fabricIngress1581(c, d, v)
 			return
 		}
-		fabricIngress1700(c, d, v)
+		fabricIngress1576(c, d, v)
 		return
 	}
-	fabricIngress151(c, d, v)
-	return
+	fabricIngress146(c, d, v)
 }
 
-func fabricIngress307(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress277(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4907])&0x1 == 0x0 {
 		if uint64(d[4523])&0x1 == 0x0 {
 			if v[0]&0x4000008 == 0x4000000 {
@@ -5328,211 +3374,121 @@ func fabricIngress307(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					_, _ = hit, place
 					switch place {
-					case 0:
-						fabricIngress150(c, d, v)
-						return
-					case 1:
-						fabricIngress150(c, d, v)
-						return
-					case 2:
-						fabricIngress150(c, d, v)
-						return
-					case 3:
-						fabricIngress150(c, d, v)
-						return
-					case 4:
-						fabricIngress150(c, d, v)
-						return
-					case 5:
-						fabricIngress150(c, d, v)
-						return
-					case 6:
-						fabricIngress150(c, d, v)
-						return
-					case 7:
-						fabricIngress150(c, d, v)
-						return
-					case 8:
-						fabricIngress150(c, d, v)
-						return
-					case 9:
-						fabricIngress150(c, d, v)
-						return
-					case 10:
-						fabricIngress150(c, d, v)
-						return
-					case 11:
-						fabricIngress150(c, d, v)
-						return
-					case 12:
-						fabricIngress150(c, d, v)
-						return
-					case 13:
-						fabricIngress150(c, d, v)
-						return
-					case 14:
-						fabricIngress150(c, d, v)
-						return
-					case 15:
-						fabricIngress150(c, d, v)
-						return
-					case 16:
-						fabricIngress150(c, d, v)
-						return
-					case 17:
-						fabricIngress150(c, d, v)
-						return
-					case 18:
-						fabricIngress150(c, d, v)
-						return
-					case 19:
-						fabricIngress150(c, d, v)
-						return
-					case 20:
-						fabricIngress150(c, d, v)
-						return
-					case 21:
-						fabricIngress150(c, d, v)
-						return
-					case 22:
-						fabricIngress150(c, d, v)
-						return
-					case 23:
-						fabricIngress150(c, d, v)
-						return
-					case 24:
-						fabricIngress150(c, d, v)
-						return
-					case 25:
-						fabricIngress150(c, d, v)
-						return
-					case 26:
-						fabricIngress150(c, d, v)
-						return
-					case 27:
-						fabricIngress150(c, d, v)
-						return
-					case 28:
-						fabricIngress150(c, d, v)
-						return
-					case 29:
-						fabricIngress150(c, d, v)
-						return
-					case 30:
-						fabricIngress150(c, d, v)
-						return
 					case 31:
 						fabricAction97(c, d, v)
-						fabricIngress150(c, d, v)
+						fabricIngress145(c, d, v)
 						return
+
 					case 32:
 						fabricAction98(c, d, v)
-						fabricIngress150(c, d, v)
+						fabricIngress145(c, d, v)
 						return
+
 					case 33:
 						fabricAction99(c, d, v)
-						fabricIngress150(c, d, v)
+						fabricIngress145(c, d, v)
 						return
+
 					case 34:
 						fabricAction100(c, d, v)
-						fabricIngress150(c, d, v)
+						fabricIngress145(c, d, v)
+						return
+
+					default:
+						fabricIngress145(c, d, v)
 						return
 					}
-					fabricIngress150(c, d, v)
-					return
 				}
 			}
-			fabricIngress150(c, d, v)
+			fabricIngress145(c, d, v)
 			return
 		}
-		fabricIngress150(c, d, v)
+		fabricIngress145(c, d, v)
 		return
 	}
-	fabricIngress150(c, d, v)
-	return
+	fabricIngress145(c, d, v)
 }
 
-func fabricIngress320(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress290(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 		binary.BigEndian.PutUint64(d[3140:3148], 0x1)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8)) << 8))
-		fabricIngress322(c, d, v)
+		fabricIngress292(c, d, v)
 		return
 	}
 	if ((((uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3140:3148], 0x1)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8)) << 8))
-		fabricIngress322(c, d, v)
+		fabricIngress292(c, d, v)
 		return
 	}
-	fabricIngress1645(c, d, v)
-	return
+	fabricIngress1538(c, d, v)
 }
 
-func fabricIngress322(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress292(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[380])>>7 == 0x1 {
-		fabricIngress323(c, d, v)
+		fabricIngress293(c, d, v)
 		return
 	}
 	if uint64(d[380])>>5&0x3 == 0x2 {
-		fabricIngress323(c, d, v)
+		fabricIngress293(c, d, v)
 		return
 	}
 	if uint64(d[380])>>5&0x3 == 0x3 {
 		if uint64(d[380])&0x1f == 0x0 {
-			fabricIngress334(c, d, v)
+			fabricIngress304(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3164:3172], 0x1)
 		c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 		c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-		fabricIngress336(c, d, v)
+		fabricIngress306(c, d, v)
 		return
 	}
-	fabricIngress334(c, d, v)
-	return
+	fabricIngress304(c, d, v)
 }
 
-func fabricIngress323(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress293(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x1c)
 	if c.Test(763) {
 		binary.BigEndian.PutUint64(d[3172:3180], 0x1)
-		fabricIngress326(c, d, v)
+		fabricIngress296(c, d, v)
 		return
 	}
-	fabricIngress326(c, d, v)
-	return
+	fabricIngress296(c, d, v)
 }
 
-func fabricIngress326(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress296(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[5035])&0x3 == 0x1 {
-		fabricIngress327(c, d, v)
+		fabricIngress297(c, d, v)
 		return
 	}
+	fabricIngress298(c, d, v)
+}
+
+func fabricIngress297(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
+	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
+	fabricIngress146(c, d, v)
+}
+
+func fabricIngress298(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[5035])&0x3 == 0x0 {
 		if uint64(d[5083]) == 0x0 {
-			fabricIngress327(c, d, v)
+			fabricIngress297(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-		fabricIngress151(c, d, v)
+		fabricIngress146(c, d, v)
 		return
 	}
-	fabricIngress327(c, d, v)
-	return
+	fabricIngress297(c, d, v)
 }
 
-func fabricIngress327(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
-	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress151(c, d, v)
-	return
-}
-
-func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress304(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[380])>>5&0x3 == 0x0 {
-		fabricIngress335(c, d, v)
+		fabricIngress305(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) == (uint64(binary.BigEndian.Uint32(d[3072:3076])) >> 8) {
@@ -5545,7 +3501,7 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 				c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 				c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-				fabricIngress336(c, d, v)
+				fabricIngress306(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3308:3316], (uint64(d[380])&0x1f)&0x3f)
@@ -5553,28 +3509,26 @@ func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 			c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 			c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-			fabricIngress336(c, d, v)
+			fabricIngress306(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 		c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 		c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-		fabricIngress336(c, d, v)
+		fabricIngress306(c, d, v)
 		return
 	}
-	fabricIngress335(c, d, v)
-	return
+	fabricIngress305(c, d, v)
 }
 
-func fabricIngress335(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress305(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
 	c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-	fabricIngress336(c, d, v)
-	return
+	fabricIngress306(c, d, v)
 }
 
-func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress306(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(763) {
 		binary.BigEndian.PutUint64(d[3172:3180], 0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], 0x0)
@@ -5584,7 +3538,7 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					if uint64(d[4944]) == 0x0 {
 						binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 						binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-						fabricIngress343(c, d, v)
+						fabricIngress313(c, d, v)
 						return
 					}
 					if uint64(d[4944])&0x1 == 0x1 {
@@ -5599,7 +3553,7 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 								}
 								if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 									binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-									fabricIngress524(c, d, v)
+									fabricIngress477(c, d, v)
 									return
 								}
 								if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
@@ -5610,24 +3564,16 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 								binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 								binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 								binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-								fabricIngress625(c, d, v)
+								fabricIngress576(c, d, v)
 								return
 							}
-							fabricIngress524(c, d, v)
+							fabricIngress477(c, d, v)
 							return
 						}
-						if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
-							binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-						}
-						binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-						binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-						binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-						binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-						binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-						fabricIngress639(c, d, v)
+						fabricIngress589(c, d, v)
 						return
 					}
-					fabricIngress652(c, d, v)
+					fabricIngress603(c, d, v)
 					return
 				}
 				if uint64(d[4945])&0x1 == 0x1 {
@@ -5642,7 +3588,7 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							}
 							if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 								binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-								fabricIngress820(c, d, v)
+								fabricIngress762(c, d, v)
 								return
 							}
 							if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
@@ -5653,24 +3599,16 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 							binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 							binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-							fabricIngress938(c, d, v)
+							fabricIngress878(c, d, v)
 							return
 						}
-						fabricIngress820(c, d, v)
+						fabricIngress762(c, d, v)
 						return
 					}
-					if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
-						binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-					}
-					binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-					binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-					binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-					binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-					binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-					fabricIngress952(c, d, v)
+					fabricIngress891(c, d, v)
 					return
 				}
-				fabricIngress965(c, d, v)
+				fabricIngress905(c, d, v)
 				return
 			}
 			if uint64(d[4946])&0x1 == 0x1 {
@@ -5685,7 +3623,7 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						}
 						if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 							binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-							fabricIngress1092(c, d, v)
+							fabricIngress1018(c, d, v)
 							return
 						}
 						if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
@@ -5696,24 +3634,16 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 						binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 						binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-						fabricIngress1210(c, d, v)
+						fabricIngress1134(c, d, v)
 						return
 					}
-					fabricIngress1092(c, d, v)
+					fabricIngress1018(c, d, v)
 					return
 				}
-				if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
-					binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-				}
-				binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1224(c, d, v)
+				fabricIngress1147(c, d, v)
 				return
 			}
-			fabricIngress1237(c, d, v)
+			fabricIngress1161(c, d, v)
 			return
 		}
 		if uint64(d[4947])&0x1 == 0x1 {
@@ -5728,7 +3658,7 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 						binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-						fabricIngress1364(c, d, v)
+						fabricIngress1274(c, d, v)
 						return
 					}
 					if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
@@ -5739,29 +3669,21 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 					binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 					binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-					fabricIngress1482(c, d, v)
+					fabricIngress1390(c, d, v)
 					return
 				}
-				fabricIngress1364(c, d, v)
+				fabricIngress1274(c, d, v)
 				return
 			}
-			if x, ok := c.Register(6, ((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5)); ok {
-				binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-			}
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1496(c, d, v)
+			fabricIngress1403(c, d, v)
 			return
 		}
-		fabricIngress1509(c, d, v)
+		fabricIngress1417(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3124:3132], 0x0)
 	if uint64(d[4947]) == 0x0 {
-		fabricIngress1388(c, d, v)
+		fabricIngress1298(c, d, v)
 		return
 	}
 	if uint64(d[4947])&0x1 == 0x1 {
@@ -5769,26 +3691,16 @@ func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1509(c, d, v)
+			fabricIngress1527(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, ((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1496(c, d, v)
+		fabricIngress1403(c, d, v)
 		return
 	}
-	fabricIngress1509(c, d, v)
-	return
+	fabricIngress1417(c, d, v)
 }
 
-func fabricIngress343(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress313(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3227])&0x1 == 0x0 {
 		binary.BigEndian.PutUint64(d[3228:3236], 0x1)
 		if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -5803,33 +3715,18 @@ func fabricIngress343(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[4196:4204], 0x1d)
 				if uint64(d[3243]) == 0x0 {
 					if uint64(d[5035])&0x3 == 0x1 {
-						fabricIngress351(c, d, v)
+						fabricIngress321(c, d, v)
 						return
 					}
 					if uint64(d[3291])&0x1 == 0x1 {
-						if uint64(d[3299])&0x1 == 0x1 {
-							binary.BigEndian.PutUint64(d[5076:5084], 0x1)
-							c.Call(346)
-							binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-							binary.BigEndian.PutUint64(d[5028:5036], 0x2)
-							binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
-							binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-							fabricIngress151(c, d, v)
-							return
-						}
-						binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-						binary.BigEndian.PutUint64(d[5028:5036], 0x2)
-						binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
-						binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-						fabricIngress151(c, d, v)
+						fabricIngress324(c, d, v)
 						return
 					}
 					if uint64(d[3299])&0x1 == 0x1 {
-						binary.BigEndian.PutUint64(d[5076:5084], 0x1)
-						fabricIngress360(c, d, v)
+						fabricIngress328(c, d, v)
 						return
 					}
-					fabricIngress360(c, d, v)
+					fabricIngress298(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[5028:5036], 0x1)
@@ -5837,93 +3734,79 @@ func fabricIngress343(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 					binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
 					c.Count(6, (uint64(d[3243])))
-					fabricIngress351(c, d, v)
+					fabricIngress321(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 				binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
 				c.Count(6, (uint64(d[3243])))
-				fabricIngress351(c, d, v)
+				fabricIngress321(c, d, v)
 				return
 			}
-			fabricIngress367(c, d, v)
+			fabricIngress333(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[3316:3324], 0x0)
-		fabricIngress408(c, d, v)
+		fabricIngress365(c, d, v)
 		return
 	}
-	if (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0xffffff) != 0x0) && (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0x800000) == 0x0) {
-		fabricIngress511(c, d, v)
-		return
-	}
-	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
-		binary.BigEndian.PutUint64(d[3188:3196], x)
-	}
-	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
-		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
-	}
-	fabricIngress512(c, d, v)
-	return
+	fabricIngress464(c, d, v)
 }
 
-func fabricIngress351(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress321(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3291])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[5036:5044], 0x2)
 		binary.BigEndian.PutUint64(d[2364:2372], uint64(binary.BigEndian.Uint16(d[4986:4988])))
 		c.Call(345)
 		binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
 		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-		fabricIngress151(c, d, v)
+		fabricIngress146(c, d, v)
 		return
 	}
-	fabricIngress353(c, d, v)
-	return
+	fabricIngress297(c, d, v)
 }
 
-func fabricIngress353(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress324(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[3299])&0x1 == 0x1 {
+		binary.BigEndian.PutUint64(d[5076:5084], 0x1)
+		c.Call(346)
+		binary.BigEndian.PutUint64(d[4196:4204], 0x0)
+		binary.BigEndian.PutUint64(d[5028:5036], 0x2)
+		binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
+		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
+		fabricIngress146(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[4196:4204], 0x0)
+	binary.BigEndian.PutUint64(d[5028:5036], 0x2)
 	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress151(c, d, v)
-	return
+	fabricIngress146(c, d, v)
 }
 
-func fabricIngress360(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[5035])&0x3 == 0x0 {
-		if uint64(d[5083]) == 0x0 {
-			fabricIngress353(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
-		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-		fabricIngress151(c, d, v)
-		return
-	}
-	fabricIngress353(c, d, v)
-	return
+func fabricIngress328(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[5076:5084], 0x1)
+	fabricIngress298(c, d, v)
 }
 
-func fabricIngress367(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress333(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3243]) == 0x0 {
-		fabricIngress368(c, d, v)
+		fabricIngress334(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress399(c, d, v)
-	return
+	fabricIngress357(c, d, v)
 }
 
-func fabricIngress368(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3244:3248]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 		binary.BigEndian.PutUint64(d[3244:3252], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 31) | (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1)) << 1))
-		fabricIngress370(c, d, v)
+		fabricIngress336(c, d, v)
 		return
 	}
-	fabricIngress370(c, d, v)
-	return
+	fabricIngress336(c, d, v)
 }
 
-func fabricIngress370(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress336(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3251])&0x1 == 0x1 {
 		if (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) - (binary.BigEndian.Uint64(d[3254:3262]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[4958:4966]) >> 16) {
 			binary.BigEndian.PutUint64(d[3284:3292], 0x1)
@@ -5934,98 +3817,59 @@ func fabricIngress370(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 			c.Count(6, 0x6)
-			fabricIngress373(c, d, v)
+			fabricIngress339(c, d, v)
 			return
 		}
-		fabricIngress392(c, d, v)
+		fabricIngress350(c, d, v)
 		return
 	}
-	fabricIngress392(c, d, v)
-	return
+	fabricIngress350(c, d, v)
 }
 
-func fabricIngress373(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress339(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[5035])&0x3 == 0x1 {
 		if uint64(d[3291])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[5036:5044], 0x2)
 			binary.BigEndian.PutUint64(d[2364:2372], uint64(binary.BigEndian.Uint16(d[4986:4988])))
 			c.Call(345)
-			fabricIngress376(c, d, v)
+			fabricIngress298(c, d, v)
 			return
 		}
-		fabricIngress376(c, d, v)
+		fabricIngress298(c, d, v)
 		return
 	}
 	if uint64(d[3291])&0x1 == 0x1 {
-		if uint64(d[3299])&0x1 == 0x1 {
-			binary.BigEndian.PutUint64(d[5076:5084], 0x1)
-			c.Call(346)
-			binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-			binary.BigEndian.PutUint64(d[5028:5036], 0x2)
-			binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
-			binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-			fabricIngress151(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-		binary.BigEndian.PutUint64(d[5028:5036], 0x2)
-		binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
-		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-		fabricIngress151(c, d, v)
+		fabricIngress324(c, d, v)
 		return
 	}
 	if uint64(d[3299])&0x1 == 0x1 {
-		binary.BigEndian.PutUint64(d[5076:5084], 0x1)
-		fabricIngress376(c, d, v)
+		fabricIngress328(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
 		if uint64(d[2443])&0x7 == 0x2 {
 			binary.BigEndian.PutUint64(d[3348:3356], 0x1e)
 			binary.BigEndian.PutUint64(d[4196:4204], uint64(d[3355]))
-			fabricIngress376(c, d, v)
+			fabricIngress298(c, d, v)
 			return
 		}
 		if uint64(d[2443])&0x7 == 0x3 {
 			binary.BigEndian.PutUint64(d[3356:3364], 0x1f)
 			binary.BigEndian.PutUint64(d[3348:3356], uint64(d[3363]))
 			binary.BigEndian.PutUint64(d[4196:4204], uint64(d[3355]))
-			fabricIngress376(c, d, v)
+			fabricIngress298(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3356:3364], 0x25)
 		binary.BigEndian.PutUint64(d[3348:3356], uint64(d[3363]))
 		binary.BigEndian.PutUint64(d[4196:4204], uint64(d[3355]))
-		fabricIngress376(c, d, v)
+		fabricIngress298(c, d, v)
 		return
 	}
-	fabricIngress376(c, d, v)
-	return
+	fabricIngress298(c, d, v)
 }
 
-func fabricIngress376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[5035])&0x3 == 0x0 {
-		if uint64(d[5083]) == 0x0 {
-			fabricIngress378(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
-		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-		fabricIngress151(c, d, v)
-		return
-	}
-	fabricIngress378(c, d, v)
-	return
-}
-
-func fabricIngress378(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[4978:4980]))&0x1ff)
-	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress151(c, d, v)
-	return
-}
-
-func fabricIngress392(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress350(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3291])&0x1 == 0x1 {
 		c.SetRegister(11, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3244:3252])))
 		if x, ok := c.Register(14, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -6033,7 +3877,7 @@ func fabricIngress392(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 		c.Count(6, 0x6)
-		fabricIngress373(c, d, v)
+		fabricIngress339(c, d, v)
 		return
 	}
 	if uint64(d[3299])&0x1 == 0x1 {
@@ -6044,75 +3888,74 @@ func fabricIngress392(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 			c.Count(6, 0x6)
-			fabricIngress373(c, d, v)
+			fabricIngress339(c, d, v)
 			return
 		}
-		fabricIngress373(c, d, v)
+		fabricIngress339(c, d, v)
 		return
 	}
-	fabricIngress373(c, d, v)
-	return
+	fabricIngress339(c, d, v)
 }
 
-func fabricIngress399(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress357(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[5059]) == 0x1f {
 		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress401(c, d, v)
+		fabricIngress359(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 	binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-	fabricIngress401(c, d, v)
-	return
+	fabricIngress359(c, d, v)
 }
 
-func fabricIngress401(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress359(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3091])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[5060:5068], uint64(binary.BigEndian.Uint32(d[3105:3109]))>>8)
-		fabricIngress403(c, d, v)
+		fabricIngress361(c, d, v)
 		return
 	}
-	fabricIngress405(c, d, v)
-	return
+	fabricIngress363(c, d, v)
 }
 
-func fabricIngress403(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress361(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3235])&0x1 == 0x1 {
 		c.SetRegister(8, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3217:3221])) >> 8)) << 8))
 		c.Count(6, (uint64(d[3243])))
-		fabricIngress368(c, d, v)
+		fabricIngress334(c, d, v)
 		return
 	}
-	fabricIngress405(c, d, v)
-	return
+	fabricIngress363(c, d, v)
 }
 
-func fabricIngress405(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress363(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Count(6, (uint64(d[3243])))
-	fabricIngress368(c, d, v)
-	return
+	fabricIngress334(c, d, v)
 }
 
-func fabricIngress408(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress365(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3316:3324], 0x0)
+	fabricIngress366(c, d, v)
+}
+
+func fabricIngress366(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3171])&0x1 == 0x1 {
 		if uint64(d[3091])&0x1 == 0x0 {
 			if uint64(d[3227])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[4196:4204], 0x1d)
-				fabricIngress412(c, d, v)
+				fabricIngress369(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3212:3220], binary.BigEndian.Uint64(d[3180:3188])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3236:3244], 0x5)
 			binary.BigEndian.PutUint64(d[5052:5060], uint64(d[380]))
 			binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-			fabricIngress399(c, d, v)
+			fabricIngress357(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3236:3244], 0x5)
 		binary.BigEndian.PutUint64(d[5052:5060], uint64(d[380]))
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-		fabricIngress399(c, d, v)
+		fabricIngress357(c, d, v)
 		return
 	}
 	if uint64(d[3091])&0x1 == 0x1 {
@@ -6123,7 +3966,7 @@ func fabricIngress408(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					if uint64(d[3323])&0x1 == 0x0 {
 						c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 						c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-						fabricIngress483(c, d, v)
+						fabricIngress438(c, d, v)
 						return
 					}
 					if c.Test(603) {
@@ -6132,61 +3975,63 @@ func fabricIngress408(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 							c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 							c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-							fabricIngress483(c, d, v)
+							fabricIngress438(c, d, v)
 							return
 						}
 						binary.BigEndian.PutUint64(d[3324:3332], (binary.BigEndian.Uint64(d[3188:3196])+0x1)&0xff)
 						binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 						c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 						c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-						fabricIngress483(c, d, v)
+						fabricIngress438(c, d, v)
 						return
 					}
-					fabricIngress490(c, d, v)
+					fabricIngress445(c, d, v)
 					return
 				}
-				fabricIngress490(c, d, v)
+				fabricIngress445(c, d, v)
 				return
 			}
-			fabricIngress492(c, d, v)
+			fabricIngress447(c, d, v)
 			return
 		}
-		fabricIngress492(c, d, v)
+		fabricIngress447(c, d, v)
 		return
 	}
-	fabricIngress367(c, d, v)
-	return
+	fabricIngress333(c, d, v)
 }
 
-func fabricIngress412(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress369(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x1d)
+	fabricIngress370(c, d, v)
+}
+
+func fabricIngress370(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3243]) == 0x0 {
-		fabricIngress413(c, d, v)
+		fabricIngress371(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress466(c, d, v)
-	return
+	fabricIngress421(c, d, v)
 }
 
-func fabricIngress413(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress371(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x5 {
-		fabricIngress414(c, d, v)
+		fabricIngress372(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
 		if (uint64(binary.BigEndian.Uint32(d[3244:3248]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3244:3252], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 31) | (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1)) << 1))
-			fabricIngress428(c, d, v)
+			fabricIngress386(c, d, v)
 			return
 		}
-		fabricIngress428(c, d, v)
+		fabricIngress386(c, d, v)
 		return
 	}
-	fabricIngress373(c, d, v)
-	return
+	fabricIngress339(c, d, v)
 }
 
-func fabricIngress414(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress372(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 		binary.BigEndian.PutUint64(d[3068:3076], x)
 	}
@@ -6199,30 +4044,28 @@ func fabricIngress414(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[5092:5100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[5100:5108], (uint64(d[3075])>>1&0x1f)&0xff)
 		binary.BigEndian.PutUint64(d[5108:5116], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		fabricIngress417(c, d, v)
+		fabricIngress375(c, d, v)
 		return
 	}
-	fabricIngress417(c, d, v)
-	return
+	fabricIngress375(c, d, v)
 }
 
-func fabricIngress417(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress375(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3227])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[5124:5132], binary.BigEndian.Uint64(d[3180:3188])>>8&0xffffff)
 		if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
-		fabricIngress419(c, d, v)
+		fabricIngress377(c, d, v)
 		return
 	}
 	if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 		binary.BigEndian.PutUint64(d[3068:3076], x)
 	}
-	fabricIngress419(c, d, v)
-	return
+	fabricIngress377(c, d, v)
 }
 
-func fabricIngress419(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress377(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3244:3248]))) == (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
 			binary.BigEndian.PutUint64(d[3340:3348], binary.BigEndian.Uint64(d[3068:3076])&0xffffff)
@@ -6233,7 +4076,7 @@ func fabricIngress419(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			binary.BigEndian.PutUint64(d[5132:5140], uint64(binary.BigEndian.Uint32(d[3280:3284]))&0xffffff)
 			binary.BigEndian.PutUint64(d[5076:5084], 0x2)
-			fabricIngress376(c, d, v)
+			fabricIngress298(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3340:3348], 0x0)
@@ -6244,7 +4087,7 @@ func fabricIngress419(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		binary.BigEndian.PutUint64(d[5132:5140], uint64(binary.BigEndian.Uint32(d[3280:3284]))&0xffffff)
 		binary.BigEndian.PutUint64(d[5076:5084], 0x2)
-		fabricIngress376(c, d, v)
+		fabricIngress298(c, d, v)
 		return
 	}
 	if x, ok := c.Register(14, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -6252,11 +4095,10 @@ func fabricIngress419(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	binary.BigEndian.PutUint64(d[5132:5140], uint64(binary.BigEndian.Uint32(d[3280:3284]))&0xffffff)
 	binary.BigEndian.PutUint64(d[5076:5084], 0x2)
-	fabricIngress376(c, d, v)
-	return
+	fabricIngress298(c, d, v)
 }
 
-func fabricIngress428(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress386(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3251])&0x1 == 0x1 {
 		if (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) - (binary.BigEndian.Uint64(d[3254:3262]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[4958:4966]) >> 16) {
 			binary.BigEndian.PutUint64(d[3284:3292], 0x1)
@@ -6273,31 +4115,27 @@ func fabricIngress428(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
 						binary.BigEndian.PutUint64(d[3268:3276], binary.BigEndian.Uint64(d[3068:3076])&0xffffffff)
-						fabricIngress436(c, d, v)
+						fabricIngress394(c, d, v)
 						return
 					}
-					fabricIngress436(c, d, v)
+					fabricIngress394(c, d, v)
 					return
 				}
-				if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
-					binary.BigEndian.PutUint64(d[3068:3076], x)
-				}
-				fabricIngress444(c, d, v)
+				fabricIngress401(c, d, v)
 				return
 			}
-			fabricIngress451(c, d, v)
+			fabricIngress409(c, d, v)
 			return
 		}
-		fabricIngress461(c, d, v)
+		fabricIngress417(c, d, v)
 		return
 	}
-	fabricIngress461(c, d, v)
-	return
+	fabricIngress417(c, d, v)
 }
 
-func fabricIngress436(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress394(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4969:4973]))>>8 == 0x0 {
-		fabricIngress437(c, d, v)
+		fabricIngress395(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) >= (uint64(binary.BigEndian.Uint32(d[4969:4973])) >> 8) {
@@ -6309,14 +4147,13 @@ func fabricIngress436(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 		c.Count(6, 0x6)
-		fabricIngress373(c, d, v)
+		fabricIngress339(c, d, v)
 		return
 	}
-	fabricIngress437(c, d, v)
-	return
+	fabricIngress395(c, d, v)
 }
 
-func fabricIngress437(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress395(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3268:3276], (uint64(binary.BigEndian.Uint32(d[3272:3276]))+0x1)&0xffffffff)
 	c.SetRegister(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) << 32) | (uint64(binary.BigEndian.Uint32(d[3272:3276])))))
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) > (uint64(binary.BigEndian.Uint32(d[3260:3264]))) {
@@ -6328,7 +4165,7 @@ func fabricIngress437(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 		c.Count(6, 0x6)
-		fabricIngress373(c, d, v)
+		fabricIngress339(c, d, v)
 		return
 	}
 	c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
@@ -6338,105 +4175,91 @@ func fabricIngress437(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 	c.Count(6, 0x6)
-	fabricIngress373(c, d, v)
-	return
+	fabricIngress339(c, d, v)
 }
 
-func fabricIngress444(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress401(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
+		binary.BigEndian.PutUint64(d[3068:3076], x)
+	}
+	fabricIngress402(c, d, v)
+}
+
+func fabricIngress402(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
 		binary.BigEndian.PutUint64(d[3268:3276], binary.BigEndian.Uint64(d[3068:3076])&0xffffffff)
-		fabricIngress446(c, d, v)
+		fabricIngress404(c, d, v)
 		return
 	}
-	fabricIngress446(c, d, v)
-	return
+	fabricIngress404(c, d, v)
 }
 
-func fabricIngress446(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress404(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4969:4973]))>>8 == 0x0 {
-		fabricIngress447(c, d, v)
+		fabricIngress405(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) >= (uint64(binary.BigEndian.Uint32(d[4969:4973])) >> 8) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x20)
 		c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-		fabricIngress459(c, d, v)
+		fabricIngress408(c, d, v)
 		return
 	}
-	fabricIngress447(c, d, v)
-	return
+	fabricIngress405(c, d, v)
 }
 
-func fabricIngress447(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress405(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3268:3276], (uint64(binary.BigEndian.Uint32(d[3272:3276]))+0x1)&0xffffffff)
 	c.SetRegister(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) << 32) | (uint64(binary.BigEndian.Uint32(d[3272:3276])))))
 	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) > (uint64(binary.BigEndian.Uint32(d[3260:3264]))) {
 		binary.BigEndian.PutUint64(d[3260:3268], ((((uint64(binary.BigEndian.Uint32(d[3272:3276]))) << 8) | (uint64(d[4995]))) << 24))
 		c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-		fabricIngress450(c, d, v)
+		fabricIngress408(c, d, v)
 		return
 	}
 	c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-	fabricIngress450(c, d, v)
-	return
+	fabricIngress408(c, d, v)
 }
 
-func fabricIngress450(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress408(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3291])&0x1 == 0x1 {
-		fabricIngress451(c, d, v)
+		fabricIngress409(c, d, v)
 		return
 	}
 	if uint64(d[3299])&0x1 == 0x1 {
-		fabricIngress451(c, d, v)
+		fabricIngress409(c, d, v)
 		return
 	}
-	fabricIngress452(c, d, v)
-	return
+	fabricIngress410(c, d, v)
 }
 
-func fabricIngress451(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress409(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(11, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3244:3252])))
-	fabricIngress452(c, d, v)
-	return
+	fabricIngress410(c, d, v)
 }
 
-func fabricIngress452(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress410(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3291])&0x1 == 0x1 {
 		if x, ok := c.Register(14, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 			binary.BigEndian.PutUint64(d[3276:3284], x&0xffffffff)
 		}
 		c.SetRegister(14, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((uint64(binary.BigEndian.Uint32(d[3280:3284]))) + 0x1) & 0xffffffff))
 		c.Count(6, 0x6)
-		fabricIngress454(c, d, v)
+		fabricIngress412(c, d, v)
 		return
 	}
-	fabricIngress454(c, d, v)
-	return
+	fabricIngress412(c, d, v)
 }
 
-func fabricIngress454(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress412(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x5 {
-		fabricIngress414(c, d, v)
+		fabricIngress372(c, d, v)
 		return
 	}
-	fabricIngress373(c, d, v)
-	return
+	fabricIngress339(c, d, v)
 }
 
-func fabricIngress459(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[3291])&0x1 == 0x1 {
-		fabricIngress451(c, d, v)
-		return
-	}
-	if uint64(d[3299])&0x1 == 0x1 {
-		fabricIngress451(c, d, v)
-		return
-	}
-	fabricIngress452(c, d, v)
-	return
-}
-
-func fabricIngress461(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress417(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x3 {
 		if uint64(d[3251])&0x1 == 0x0 {
 			binary.BigEndian.PutUint64(d[3292:3300], 0x1)
@@ -6447,55 +4270,48 @@ func fabricIngress461(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
 				binary.BigEndian.PutUint64(d[3068:3076], x)
 			}
-			fabricIngress444(c, d, v)
+			fabricIngress402(c, d, v)
 			return
 		}
-		if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		fabricIngress444(c, d, v)
+		fabricIngress401(c, d, v)
 		return
 	}
-	fabricIngress459(c, d, v)
-	return
+	fabricIngress408(c, d, v)
 }
 
-func fabricIngress466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress421(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[5059]) == 0x1f {
 		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress468(c, d, v)
+		fabricIngress423(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 	binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-	fabricIngress468(c, d, v)
-	return
+	fabricIngress423(c, d, v)
 }
 
-func fabricIngress468(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress423(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3091])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[5060:5068], uint64(binary.BigEndian.Uint32(d[3105:3109]))>>8)
 		if uint64(d[3235])&0x1 == 0x1 {
 			c.SetRegister(8, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3217:3221])) >> 8)) << 8))
 			c.Count(6, (uint64(d[3243])))
-			fabricIngress413(c, d, v)
+			fabricIngress371(c, d, v)
 			return
 		}
-		fabricIngress472(c, d, v)
+		fabricIngress427(c, d, v)
 		return
 	}
-	fabricIngress472(c, d, v)
-	return
+	fabricIngress427(c, d, v)
 }
 
-func fabricIngress472(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress427(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Count(6, (uint64(d[3243])))
-	fabricIngress413(c, d, v)
-	return
+	fabricIngress371(c, d, v)
 }
 
-func fabricIngress483(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress438(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3131])&0x3f == 0x0 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x3)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x60)
@@ -6503,17 +4319,20 @@ func fabricIngress483(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
 		binary.BigEndian.PutUint64(d[5060:5068], uint64(binary.BigEndian.Uint32(d[3105:3109]))>>8)
-		fabricIngress403(c, d, v)
+		fabricIngress361(c, d, v)
 		return
 	}
+	fabricIngress440(c, d, v)
+}
+
+func fabricIngress440(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3236:3244], 0x4)
 	binary.BigEndian.PutUint64(d[5052:5060], ((uint64(d[3131])&0x1f)|0x20)&0xff)
 	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress399(c, d, v)
-	return
+	fabricIngress357(c, d, v)
 }
 
-func fabricIngress490(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress445(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3235])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x1)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x1f)
@@ -6523,87 +4342,79 @@ func fabricIngress490(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[5060:5068], uint64(binary.BigEndian.Uint32(d[3105:3109]))>>8)
 		c.SetRegister(8, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3217:3221])) >> 8)) << 8))
 		c.Count(6, (uint64(d[3243])))
-		fabricIngress368(c, d, v)
+		fabricIngress334(c, d, v)
 		return
 	}
-	fabricIngress367(c, d, v)
-	return
+	fabricIngress333(c, d, v)
 }
 
-func fabricIngress492(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress447(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3123])&0x1 == 0x1 {
 		if uint64(d[3323])&0x1 == 0x0 {
-			fabricIngress494(c, d, v)
+			fabricIngress449(c, d, v)
 			return
 		}
 		if uint64(d[3163])&0x1 == 0x1 {
-			fabricIngress499(c, d, v)
+			fabricIngress453(c, d, v)
 			return
 		}
 		if c.Test(603) {
 			if uint64(d[3323])&0x1 == 0x1 {
-				fabricIngress499(c, d, v)
+				fabricIngress453(c, d, v)
 				return
 			}
-			fabricIngress494(c, d, v)
+			fabricIngress449(c, d, v)
 			return
 		}
-		fabricIngress504(c, d, v)
+		fabricIngress458(c, d, v)
 		return
 	}
-	fabricIngress504(c, d, v)
-	return
+	fabricIngress458(c, d, v)
 }
 
-func fabricIngress494(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress449(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 	c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-	fabricIngress495(c, d, v)
-	return
+	fabricIngress450(c, d, v)
 }
 
-func fabricIngress495(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress450(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3131])&0x3f == 0x0 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x3)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x60)
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 		binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress401(c, d, v)
+		fabricIngress359(c, d, v)
 		return
 	}
-	binary.BigEndian.PutUint64(d[3236:3244], 0x4)
-	binary.BigEndian.PutUint64(d[5052:5060], ((uint64(d[3131])&0x1f)|0x20)&0xff)
-	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress399(c, d, v)
-	return
+	fabricIngress440(c, d, v)
 }
 
-func fabricIngress499(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress453(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3195]) == 0x6 {
 		binary.BigEndian.PutUint64(d[3324:3332], 0x6)
 		binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 		c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 		c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-		fabricIngress495(c, d, v)
+		fabricIngress450(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3324:3332], (binary.BigEndian.Uint64(d[3188:3196])+0x1)&0xff)
 	binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 	c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 	c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-	fabricIngress495(c, d, v)
-	return
+	fabricIngress450(c, d, v)
 }
 
-func fabricIngress504(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress458(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3235])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x1)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x1f)
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress401(c, d, v)
+		fabricIngress359(c, d, v)
 		return
 	}
 	if uint64(d[3155])&0x1 == 0x0 {
@@ -6614,20 +4425,33 @@ func fabricIngress504(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 				binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 				binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-				fabricIngress401(c, d, v)
+				fabricIngress359(c, d, v)
 				return
 			}
-			fabricIngress367(c, d, v)
+			fabricIngress333(c, d, v)
 			return
 		}
-		fabricIngress367(c, d, v)
+		fabricIngress333(c, d, v)
 		return
 	}
-	fabricIngress367(c, d, v)
-	return
+	fabricIngress333(c, d, v)
 }
 
-func fabricIngress511(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress464(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0xffffff) != 0x0) && (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress465(c, d, v)
+		return
+	}
+	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
+		binary.BigEndian.PutUint64(d[3188:3196], x)
+	}
+	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
+		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
+	}
+	fabricIngress466(c, d, v)
+}
+
+func fabricIngress465(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3228:3236], 0x1)
 	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3188:3196], x)
@@ -6635,29 +4459,26 @@ func fabricIngress511(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
 	}
-	fabricIngress512(c, d, v)
-	return
+	fabricIngress466(c, d, v)
 }
 
-func fabricIngress512(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (binary.BigEndian.Uint64(d[3188:3196]) >> 8) == (((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) {
 		binary.BigEndian.PutUint64(d[3316:3324], 0x1)
-		fabricIngress408(c, d, v)
+		fabricIngress366(c, d, v)
 		return
 	}
-	binary.BigEndian.PutUint64(d[3316:3324], 0x0)
-	fabricIngress408(c, d, v)
-	return
+	fabricIngress365(c, d, v)
 }
 
-func fabricIngress524(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress477(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress528(c, d, v)
+			fabricIngress481(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
@@ -6668,21 +4489,20 @@ func fabricIngress524(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress611(c, d, v)
+		fabricIngress562(c, d, v)
 		return
 	}
-	fabricIngress528(c, d, v)
-	return
+	fabricIngress481(c, d, v)
 }
 
-func fabricIngress528(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress481(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress532(c, d, v)
+			fabricIngress485(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
@@ -6693,21 +4513,20 @@ func fabricIngress528(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress597(c, d, v)
+		fabricIngress548(c, d, v)
 		return
 	}
-	fabricIngress532(c, d, v)
-	return
+	fabricIngress485(c, d, v)
 }
 
-func fabricIngress532(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress485(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress536(c, d, v)
+			fabricIngress489(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
@@ -6718,21 +4537,20 @@ func fabricIngress532(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress583(c, d, v)
+		fabricIngress534(c, d, v)
 		return
 	}
-	fabricIngress536(c, d, v)
-	return
+	fabricIngress489(c, d, v)
 }
 
-func fabricIngress536(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress489(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress540(c, d, v)
+			fabricIngress493(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
@@ -6743,21 +4561,20 @@ func fabricIngress536(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress569(c, d, v)
+		fabricIngress520(c, d, v)
 		return
 	}
-	fabricIngress540(c, d, v)
-	return
+	fabricIngress493(c, d, v)
 }
 
-func fabricIngress540(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress493(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress544(c, d, v)
+			fabricIngress497(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
@@ -6768,14 +4585,13 @@ func fabricIngress540(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress554(c, d, v)
+		fabricIngress505(c, d, v)
 		return
 	}
-	fabricIngress544(c, d, v)
-	return
+	fabricIngress497(c, d, v)
 }
 
-func fabricIngress544(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress497(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
@@ -6784,7 +4600,7 @@ func fabricIngress544(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress343(c, d, v)
+			fabricIngress313(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
@@ -6796,40 +4612,27 @@ func fabricIngress544(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 		binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-		fabricIngress549(c, d, v)
+		fabricIngress502(c, d, v)
 		return
 	}
-	fabricIngress552(c, d, v)
-	return
+	fabricIngress503(c, d, v)
 }
 
-func fabricIngress549(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress502(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3227])&0x1 == 0x0 {
-		fabricIngress511(c, d, v)
+		fabricIngress465(c, d, v)
 		return
 	}
-	if (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0xffffff) != 0x0) && (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0x800000) == 0x0) {
-		fabricIngress511(c, d, v)
-		return
-	}
-	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
-		binary.BigEndian.PutUint64(d[3188:3196], x)
-	}
-	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
-		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
-	}
-	fabricIngress512(c, d, v)
-	return
+	fabricIngress464(c, d, v)
 }
 
-func fabricIngress552(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress503(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-	fabricIngress549(c, d, v)
-	return
+	fabricIngress502(c, d, v)
 }
 
-func fabricIngress554(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress505(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
@@ -6837,7 +4640,7 @@ func fabricIngress554(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress549(c, d, v)
+			fabricIngress502(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
@@ -6845,24 +4648,23 @@ func fabricIngress554(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress561(c, d, v)
+			fabricIngress512(c, d, v)
 			return
 		}
-		fabricIngress561(c, d, v)
+		fabricIngress512(c, d, v)
 		return
 	}
-	fabricIngress567(c, d, v)
-	return
+	fabricIngress518(c, d, v)
 }
 
-func fabricIngress561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress512(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 		binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-		fabricIngress549(c, d, v)
+		fabricIngress502(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
@@ -6870,30 +4672,28 @@ func fabricIngress561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress549(c, d, v)
+			fabricIngress502(c, d, v)
 			return
 		}
-		fabricIngress567(c, d, v)
+		fabricIngress518(c, d, v)
 		return
 	}
-	fabricIngress567(c, d, v)
-	return
+	fabricIngress518(c, d, v)
 }
 
-func fabricIngress567(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress518(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-	fabricIngress549(c, d, v)
-	return
+	fabricIngress502(c, d, v)
 }
 
-func fabricIngress569(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress520(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress554(c, d, v)
+			fabricIngress505(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
@@ -6901,133 +4701,347 @@ func fabricIngress569(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress527(c, d, v)
+			return
+		}
+		fabricIngress527(c, d, v)
+		return
+	}
+	fabricIngress505(c, d, v)
+}
+
+func fabricIngress527(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress505(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress505(c, d, v)
+			return
+		}
+		fabricIngress505(c, d, v)
+		return
+	}
+	fabricIngress505(c, d, v)
+}
+
+func fabricIngress534(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4944])>>5&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress520(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress541(c, d, v)
+			return
+		}
+		fabricIngress541(c, d, v)
+		return
+	}
+	fabricIngress520(c, d, v)
+}
+
+func fabricIngress541(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress520(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress520(c, d, v)
+			return
+		}
+		fabricIngress520(c, d, v)
+		return
+	}
+	fabricIngress520(c, d, v)
+}
+
+func fabricIngress548(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4944])>>4&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress534(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress555(c, d, v)
+			return
+		}
+		fabricIngress555(c, d, v)
+		return
+	}
+	fabricIngress534(c, d, v)
+}
+
+func fabricIngress555(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress534(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress534(c, d, v)
+			return
+		}
+		fabricIngress534(c, d, v)
+		return
+	}
+	fabricIngress534(c, d, v)
+}
+
+func fabricIngress562(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4944])>>3&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress548(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress569(c, d, v)
+			return
+		}
+		fabricIngress569(c, d, v)
+		return
+	}
+	fabricIngress548(c, d, v)
+}
+
+func fabricIngress569(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress548(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress548(c, d, v)
+			return
+		}
+		fabricIngress548(c, d, v)
+		return
+	}
+	fabricIngress548(c, d, v)
+}
+
+func fabricIngress576(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4944])>>2&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress562(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress583(c, d, v)
+			return
+		}
+		fabricIngress583(c, d, v)
+		return
+	}
+	fabricIngress562(c, d, v)
+}
+
+func fabricIngress583(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress562(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress562(c, d, v)
+			return
+		}
+		fabricIngress562(c, d, v)
+		return
+	}
+	fabricIngress562(c, d, v)
+}
+
+func fabricIngress589(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
+		binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+	}
+	binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	if uint64(d[4944])>>1&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress576(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress597(c, d, v)
+			return
+		}
+		fabricIngress597(c, d, v)
+		return
+	}
+	fabricIngress576(c, d, v)
+}
+
+func fabricIngress597(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress576(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 			fabricIngress576(c, d, v)
 			return
 		}
 		fabricIngress576(c, d, v)
 		return
 	}
-	fabricIngress554(c, d, v)
-	return
+	fabricIngress576(c, d, v)
 }
 
-func fabricIngress576(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress554(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress554(c, d, v)
-			return
-		}
-		fabricIngress554(c, d, v)
-		return
-	}
-	fabricIngress554(c, d, v)
-	return
-}
-
-func fabricIngress583(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4944])>>5&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
+func fabricIngress603(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4944])>>1&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress569(c, d, v)
+			fabricIngress607(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress607(c, d, v)
+			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress590(c, d, v)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress748(c, d, v)
+				return
+			}
+			fabricIngress749(c, d, v)
 			return
 		}
-		fabricIngress590(c, d, v)
+		fabricIngress749(c, d, v)
 		return
 	}
-	fabricIngress569(c, d, v)
-	return
+	fabricIngress607(c, d, v)
 }
 
-func fabricIngress590(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress569(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress569(c, d, v)
-			return
-		}
-		fabricIngress569(c, d, v)
-		return
-	}
-	fabricIngress569(c, d, v)
-	return
-}
-
-func fabricIngress597(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4944])>>4&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
+func fabricIngress607(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4944])>>2&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress583(c, d, v)
+			fabricIngress611(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress611(c, d, v)
+			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress604(c, d, v)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress736(c, d, v)
+				return
+			}
+			fabricIngress737(c, d, v)
 			return
 		}
-		fabricIngress604(c, d, v)
+		fabricIngress737(c, d, v)
 		return
 	}
-	fabricIngress583(c, d, v)
-	return
-}
-
-func fabricIngress604(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress583(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress583(c, d, v)
-			return
-		}
-		fabricIngress583(c, d, v)
-		return
-	}
-	fabricIngress583(c, d, v)
-	return
+	fabricIngress611(c, d, v)
 }
 
 func fabricIngress611(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -7037,235 +5051,7 @@ func fabricIngress611(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress597(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress618(c, d, v)
-			return
-		}
-		fabricIngress618(c, d, v)
-		return
-	}
-	fabricIngress597(c, d, v)
-	return
-}
-
-func fabricIngress618(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress597(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress597(c, d, v)
-			return
-		}
-		fabricIngress597(c, d, v)
-		return
-	}
-	fabricIngress597(c, d, v)
-	return
-}
-
-func fabricIngress625(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4944])>>2&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress611(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress632(c, d, v)
-			return
-		}
-		fabricIngress632(c, d, v)
-		return
-	}
-	fabricIngress611(c, d, v)
-	return
-}
-
-func fabricIngress632(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress611(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress611(c, d, v)
-			return
-		}
-		fabricIngress611(c, d, v)
-		return
-	}
-	fabricIngress611(c, d, v)
-	return
-}
-
-func fabricIngress639(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4944])>>1&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress625(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress646(c, d, v)
-			return
-		}
-		fabricIngress646(c, d, v)
-		return
-	}
-	fabricIngress625(c, d, v)
-	return
-}
-
-func fabricIngress646(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress625(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress625(c, d, v)
-			return
-		}
-		fabricIngress625(c, d, v)
-		return
-	}
-	fabricIngress625(c, d, v)
-	return
-}
-
-func fabricIngress652(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4944])>>1&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress656(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x19)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress656(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress656(c, d, v)
-				return
-			}
-			fabricIngress806(c, d, v)
-			return
-		}
-		fabricIngress806(c, d, v)
-		return
-	}
-	fabricIngress656(c, d, v)
-	return
-}
-
-func fabricIngress656(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4944])>>2&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress660(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1a)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress660(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress660(c, d, v)
-				return
-			}
-			fabricIngress793(c, d, v)
-			return
-		}
-		fabricIngress793(c, d, v)
-		return
-	}
-	fabricIngress660(c, d, v)
-	return
-}
-
-func fabricIngress660(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4944])>>3&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress664(c, d, v)
+			fabricIngress615(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1b)); ok {
@@ -7277,37 +5063,32 @@ func fabricIngress660(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress664(c, d, v)
+			fabricIngress615(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress664(c, d, v)
+				fabricIngress724(c, d, v)
 				return
 			}
-			fabricIngress780(c, d, v)
+			fabricIngress725(c, d, v)
 			return
 		}
-		fabricIngress780(c, d, v)
+		fabricIngress725(c, d, v)
 		return
 	}
-	fabricIngress664(c, d, v)
-	return
+	fabricIngress615(c, d, v)
 }
 
-func fabricIngress664(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress615(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress668(c, d, v)
+			fabricIngress619(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1c)); ok {
@@ -7319,37 +5100,32 @@ func fabricIngress664(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress668(c, d, v)
+			fabricIngress619(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress668(c, d, v)
+				fabricIngress712(c, d, v)
 				return
 			}
-			fabricIngress767(c, d, v)
+			fabricIngress713(c, d, v)
 			return
 		}
-		fabricIngress767(c, d, v)
+		fabricIngress713(c, d, v)
 		return
 	}
-	fabricIngress668(c, d, v)
-	return
+	fabricIngress619(c, d, v)
 }
 
-func fabricIngress668(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress619(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress672(c, d, v)
+			fabricIngress623(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1d)); ok {
@@ -7361,37 +5137,32 @@ func fabricIngress668(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress672(c, d, v)
+			fabricIngress623(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress672(c, d, v)
+				fabricIngress700(c, d, v)
 				return
 			}
-			fabricIngress754(c, d, v)
+			fabricIngress701(c, d, v)
 			return
 		}
-		fabricIngress754(c, d, v)
+		fabricIngress701(c, d, v)
 		return
 	}
-	fabricIngress672(c, d, v)
-	return
+	fabricIngress623(c, d, v)
 }
 
-func fabricIngress672(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress623(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress676(c, d, v)
+			fabricIngress627(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1e)); ok {
@@ -7403,41 +5174,32 @@ func fabricIngress672(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress676(c, d, v)
+			fabricIngress627(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress676(c, d, v)
+				fabricIngress688(c, d, v)
 				return
 			}
-			fabricIngress741(c, d, v)
+			fabricIngress689(c, d, v)
 			return
 		}
-		fabricIngress741(c, d, v)
+		fabricIngress689(c, d, v)
 		return
 	}
-	fabricIngress676(c, d, v)
-	return
+	fabricIngress627(c, d, v)
 }
 
-func fabricIngress676(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress627(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4944])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			if uint64(d[3083])&0x1 == 0x0 {
-				fabricIngress681(c, d, v)
-				return
-			}
-			fabricIngress719(c, d, v)
+			fabricIngress631(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1f)); ok {
@@ -7450,44 +5212,41 @@ func fabricIngress676(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress682(c, d, v)
+			fabricIngress633(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-				fabricIngress682(c, d, v)
+				fabricIngress676(c, d, v)
 				return
 			}
-			fabricIngress727(c, d, v)
+			fabricIngress677(c, d, v)
 			return
 		}
-		fabricIngress727(c, d, v)
+		fabricIngress677(c, d, v)
 		return
 	}
-	fabricIngress733(c, d, v)
-	return
+	fabricIngress631(c, d, v)
 }
 
-func fabricIngress681(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-	fabricIngress682(c, d, v)
-	return
+func fabricIngress631(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[3083])&0x1 == 0x0 {
+		binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+		binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
+		fabricIngress633(c, d, v)
+		return
+	}
+	fabricIngress669(c, d, v)
 }
 
-func fabricIngress682(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress633(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3227])&0x1 == 0x0 {
-		fabricIngress683(c, d, v)
+		fabricIngress634(c, d, v)
 		return
 	}
 	if (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0xffffff) != 0x0) && (((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) - (binary.BigEndian.Uint64(d[3180:3188]) >> 8)) & 0x800000) == 0x0) {
-		fabricIngress683(c, d, v)
+		fabricIngress634(c, d, v)
 		return
 	}
 	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
@@ -7496,11 +5255,10 @@ func fabricIngress682(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
 	}
-	fabricIngress684(c, d, v)
-	return
+	fabricIngress635(c, d, v)
 }
 
-func fabricIngress683(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress634(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3228:3236], 0x1)
 	if x, ok := c.Register(9, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3188:3196], x)
@@ -7508,27 +5266,24 @@ func fabricIngress683(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(10, (uint64(binary.BigEndian.Uint16(d[4162:4164])))); ok {
 		binary.BigEndian.PutUint64(d[3196:3204], x&0xffffffffffff)
 	}
-	fabricIngress684(c, d, v)
-	return
+	fabricIngress635(c, d, v)
 }
 
-func fabricIngress684(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress635(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (binary.BigEndian.Uint64(d[3188:3196]) >> 8) == (((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) {
 		binary.BigEndian.PutUint64(d[3316:3324], 0x1)
-		fabricIngress686(c, d, v)
+		fabricIngress637(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3316:3324], 0x0)
-	fabricIngress686(c, d, v)
-	return
+	fabricIngress637(c, d, v)
 }
 
-func fabricIngress686(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress637(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3171])&0x1 == 0x1 {
 		if uint64(d[3091])&0x1 == 0x0 {
 			if uint64(d[3227])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[4196:4204], 0x1d)
-				fabricIngress412(c, d, v)
+				fabricIngress369(c, d, v)
 				return
 			}
 			if uint64(d[3091])&0x1 == 0x0 {
@@ -7536,114 +5291,108 @@ func fabricIngress686(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3236:3244], 0x5)
 				binary.BigEndian.PutUint64(d[5052:5060], uint64(d[380]))
 				binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-				fabricIngress466(c, d, v)
+				fabricIngress421(c, d, v)
 				return
 			}
-			fabricIngress692(c, d, v)
+			fabricIngress642(c, d, v)
 			return
 		}
-		fabricIngress692(c, d, v)
+		fabricIngress642(c, d, v)
 		return
 	}
 	if uint64(d[3091])&0x1 == 0x1 {
 		if uint64(d[3155])&0x1 == 0x1 {
 			if (uint64(binary.BigEndian.Uint32(d[3137:3141])) >> 8) != (uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) {
 				binary.BigEndian.PutUint64(d[3156:3164], 0x0)
-				fabricIngress697(c, d, v)
+				fabricIngress647(c, d, v)
 				return
 			}
-			fabricIngress697(c, d, v)
+			fabricIngress647(c, d, v)
 			return
 		}
-		fabricIngress697(c, d, v)
+		fabricIngress647(c, d, v)
 		return
 	}
-	fabricIngress412(c, d, v)
-	return
+	fabricIngress370(c, d, v)
 }
 
-func fabricIngress692(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress642(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3236:3244], 0x5)
 	binary.BigEndian.PutUint64(d[5052:5060], uint64(d[380]))
 	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress466(c, d, v)
-	return
+	fabricIngress421(c, d, v)
 }
 
-func fabricIngress697(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress647(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3123])&0x1 == 0x1 {
 		if uint64(d[3323])&0x1 == 0x0 {
-			fabricIngress699(c, d, v)
+			fabricIngress649(c, d, v)
 			return
 		}
 		if uint64(d[3163])&0x1 == 0x1 {
-			fabricIngress704(c, d, v)
+			fabricIngress654(c, d, v)
 			return
 		}
 		if c.Test(603) {
-			fabricIngress704(c, d, v)
+			fabricIngress654(c, d, v)
 			return
 		}
-		fabricIngress709(c, d, v)
+		fabricIngress659(c, d, v)
 		return
 	}
-	fabricIngress709(c, d, v)
-	return
+	fabricIngress659(c, d, v)
 }
 
-func fabricIngress699(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress649(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 	c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-	fabricIngress700(c, d, v)
-	return
+	fabricIngress650(c, d, v)
 }
 
-func fabricIngress700(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress650(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3131])&0x3f == 0x0 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x3)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x60)
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 		binary.BigEndian.PutUint64(d[3332:3340], uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress468(c, d, v)
+		fabricIngress423(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3236:3244], 0x4)
 	binary.BigEndian.PutUint64(d[5052:5060], ((uint64(d[3131])&0x1f)|0x20)&0xff)
 	binary.BigEndian.PutUint64(d[5028:5036], 0x1)
-	fabricIngress466(c, d, v)
-	return
+	fabricIngress421(c, d, v)
 }
 
-func fabricIngress704(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress654(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3323])&0x1 == 0x1 {
 		if uint64(d[3195]) == 0x6 {
 			binary.BigEndian.PutUint64(d[3324:3332], 0x6)
 			binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 			c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 			c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-			fabricIngress700(c, d, v)
+			fabricIngress650(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3324:3332], (binary.BigEndian.Uint64(d[3188:3196])+0x1)&0xff)
 		binary.BigEndian.PutUint64(d[3204:3212], uint64(d[3331]))
 		c.SetRegister(9, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) + 0x1) & 0xffffff)) << 8) | (uint64(d[3211]))))
 		c.SetRegister(10, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-		fabricIngress700(c, d, v)
+		fabricIngress650(c, d, v)
 		return
 	}
-	fabricIngress699(c, d, v)
-	return
+	fabricIngress649(c, d, v)
 }
 
-func fabricIngress709(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress659(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3235])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3236:3244], 0x1)
 		binary.BigEndian.PutUint64(d[5052:5060], 0x1f)
 		binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 		binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 		binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-		fabricIngress468(c, d, v)
+		fabricIngress423(c, d, v)
 		return
 	}
 	if uint64(d[2443])&0x7 == 0x2 {
@@ -7655,36 +5404,38 @@ func fabricIngress709(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[5028:5036], 0x1)
 					binary.BigEndian.PutUint64(d[3332:3340], (uint64(binary.BigEndian.Uint32(d[3217:3221]))>>8+0xffffff)&0xffffff)
 					binary.BigEndian.PutUint64(d[5044:5052], uint64(binary.BigEndian.Uint32(d[3337:3341]))>>8)
-					fabricIngress468(c, d, v)
+					fabricIngress423(c, d, v)
 					return
 				}
-				fabricIngress412(c, d, v)
+				fabricIngress370(c, d, v)
 				return
 			}
-			fabricIngress412(c, d, v)
+			fabricIngress370(c, d, v)
 			return
 		}
-		fabricIngress412(c, d, v)
+		fabricIngress370(c, d, v)
 		return
 	}
-	fabricIngress412(c, d, v)
-	return
+	fabricIngress370(c, d, v)
 }
 
-func fabricIngress719(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress669(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-	fabricIngress682(c, d, v)
-	return
+	fabricIngress633(c, d, v)
 }
 
-func fabricIngress727(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress676(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
+	fabricIngress633(c, d, v)
+}
+
+func fabricIngress677(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-		fabricIngress682(c, d, v)
+		fabricIngress676(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
@@ -7692,171 +5443,179 @@ func fabricIngress727(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 			binary.BigEndian.PutUint64(d[3212:3220], (uint64(binary.BigEndian.Uint32(d[3097:3101]))>>8+0x1)&0xffffff)
-			fabricIngress682(c, d, v)
+			fabricIngress633(c, d, v)
 			return
 		}
-		fabricIngress719(c, d, v)
+		fabricIngress669(c, d, v)
 		return
 	}
-	fabricIngress719(c, d, v)
-	return
+	fabricIngress669(c, d, v)
 }
 
-func fabricIngress733(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[3083])&0x1 == 0x0 {
-		fabricIngress681(c, d, v)
-		return
-	}
-	fabricIngress719(c, d, v)
-	return
+func fabricIngress688(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress627(c, d, v)
 }
 
-func fabricIngress741(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress689(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress676(c, d, v)
+		fabricIngress688(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress676(c, d, v)
+			fabricIngress627(c, d, v)
 			return
 		}
-		fabricIngress676(c, d, v)
+		fabricIngress627(c, d, v)
 		return
 	}
-	fabricIngress676(c, d, v)
-	return
+	fabricIngress627(c, d, v)
 }
 
-func fabricIngress754(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress700(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress623(c, d, v)
+}
+
+func fabricIngress701(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress672(c, d, v)
+		fabricIngress700(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress672(c, d, v)
+			fabricIngress623(c, d, v)
 			return
 		}
-		fabricIngress672(c, d, v)
+		fabricIngress623(c, d, v)
 		return
 	}
-	fabricIngress672(c, d, v)
-	return
+	fabricIngress623(c, d, v)
 }
 
-func fabricIngress767(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress712(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress619(c, d, v)
+}
+
+func fabricIngress713(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress668(c, d, v)
+		fabricIngress712(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress668(c, d, v)
+			fabricIngress619(c, d, v)
 			return
 		}
-		fabricIngress668(c, d, v)
+		fabricIngress619(c, d, v)
 		return
 	}
-	fabricIngress668(c, d, v)
-	return
+	fabricIngress619(c, d, v)
 }
 
-func fabricIngress780(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress724(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress615(c, d, v)
+}
+
+func fabricIngress725(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress664(c, d, v)
+		fabricIngress724(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress664(c, d, v)
+			fabricIngress615(c, d, v)
 			return
 		}
-		fabricIngress664(c, d, v)
+		fabricIngress615(c, d, v)
 		return
 	}
-	fabricIngress664(c, d, v)
-	return
+	fabricIngress615(c, d, v)
 }
 
-func fabricIngress793(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress736(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress611(c, d, v)
+}
+
+func fabricIngress737(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress660(c, d, v)
+		fabricIngress736(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress660(c, d, v)
+			fabricIngress611(c, d, v)
 			return
 		}
-		fabricIngress660(c, d, v)
+		fabricIngress611(c, d, v)
 		return
 	}
-	fabricIngress660(c, d, v)
-	return
+	fabricIngress611(c, d, v)
 }
 
-func fabricIngress806(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress748(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress607(c, d, v)
+}
+
+func fabricIngress749(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress656(c, d, v)
+		fabricIngress748(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress656(c, d, v)
+			fabricIngress607(c, d, v)
 			return
 		}
-		fabricIngress656(c, d, v)
+		fabricIngress607(c, d, v)
 		return
 	}
-	fabricIngress656(c, d, v)
-	return
+	fabricIngress607(c, d, v)
 }
 
-func fabricIngress820(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress762(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress824(c, d, v)
+			fabricIngress766(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
@@ -7867,21 +5626,20 @@ func fabricIngress820(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress924(c, d, v)
+		fabricIngress864(c, d, v)
 		return
 	}
-	fabricIngress824(c, d, v)
-	return
+	fabricIngress766(c, d, v)
 }
 
-func fabricIngress824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress766(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress828(c, d, v)
+			fabricIngress770(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
@@ -7892,21 +5650,20 @@ func fabricIngress824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress910(c, d, v)
+		fabricIngress850(c, d, v)
 		return
 	}
-	fabricIngress828(c, d, v)
-	return
+	fabricIngress770(c, d, v)
 }
 
-func fabricIngress828(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress770(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress832(c, d, v)
+			fabricIngress774(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
@@ -7917,16 +5674,315 @@ func fabricIngress828(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress896(c, d, v)
+		fabricIngress836(c, d, v)
 		return
 	}
-	fabricIngress832(c, d, v)
-	return
+	fabricIngress774(c, d, v)
 }
 
-func fabricIngress832(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress774(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress778(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress822(c, d, v)
+		return
+	}
+	fabricIngress778(c, d, v)
+}
+
+func fabricIngress778(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>6&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress782(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress808(c, d, v)
+		return
+	}
+	fabricIngress782(c, d, v)
+}
+
+func fabricIngress782(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>7 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress786(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress792(c, d, v)
+		return
+	}
+	fabricIngress786(c, d, v)
+}
+
+func fabricIngress786(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4944]) == 0x0 {
+		fabricIngress503(c, d, v)
+		return
+	}
+	if uint64(d[4944])&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress790(c, d, v)
+			return
+		}
+		fabricIngress589(c, d, v)
+		return
+	}
+	fabricIngress603(c, d, v)
+}
+
+func fabricIngress790(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+	fabricIngress603(c, d, v)
+}
+
+func fabricIngress792(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4944]) == 0x0 {
+		fabricIngress631(c, d, v)
+		return
+	}
+	if uint64(d[4944])&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress790(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress603(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress801(c, d, v)
+			return
+		}
+		fabricIngress801(c, d, v)
+		return
+	}
+	fabricIngress603(c, d, v)
+}
+
+func fabricIngress801(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress603(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress603(c, d, v)
+			return
+		}
+		fabricIngress603(c, d, v)
+		return
+	}
+	fabricIngress603(c, d, v)
+}
+
+func fabricIngress808(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>7 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress811(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress815(c, d, v)
+			return
+		}
+		fabricIngress815(c, d, v)
+		return
+	}
+	fabricIngress792(c, d, v)
+}
+
+func fabricIngress811(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+	fabricIngress792(c, d, v)
+}
+
+func fabricIngress815(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress816(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress792(c, d, v)
+			return
+		}
+		fabricIngress792(c, d, v)
+		return
+	}
+	fabricIngress792(c, d, v)
+}
+
+func fabricIngress816(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress792(c, d, v)
+}
+
+func fabricIngress822(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>6&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress808(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress829(c, d, v)
+			return
+		}
+		fabricIngress829(c, d, v)
+		return
+	}
+	fabricIngress808(c, d, v)
+}
+
+func fabricIngress829(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress808(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress808(c, d, v)
+			return
+		}
+		fabricIngress808(c, d, v)
+		return
+	}
+	fabricIngress808(c, d, v)
+}
+
+func fabricIngress836(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>5&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress822(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress843(c, d, v)
+			return
+		}
+		fabricIngress843(c, d, v)
+		return
+	}
+	fabricIngress822(c, d, v)
+}
+
+func fabricIngress843(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress822(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress822(c, d, v)
+			return
+		}
+		fabricIngress822(c, d, v)
+		return
+	}
+	fabricIngress822(c, d, v)
+}
+
+func fabricIngress850(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>4&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
@@ -7934,115 +5990,199 @@ func fabricIngress832(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricIngress836(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress882(c, d, v)
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress857(c, d, v)
+			return
+		}
+		fabricIngress857(c, d, v)
 		return
 	}
 	fabricIngress836(c, d, v)
-	return
 }
 
-func fabricIngress836(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>6&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress840(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+func fabricIngress857(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress868(c, d, v)
+		fabricIngress836(c, d, v)
 		return
 	}
-	fabricIngress840(c, d, v)
-	return
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress836(c, d, v)
+			return
+		}
+		fabricIngress836(c, d, v)
+		return
+	}
+	fabricIngress836(c, d, v)
 }
 
-func fabricIngress840(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>7 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
+func fabricIngress864(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>3&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress844(c, d, v)
+			fabricIngress850(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress871(c, d, v)
+			return
+		}
+		fabricIngress871(c, d, v)
+		return
+	}
+	fabricIngress850(c, d, v)
+}
+
+func fabricIngress871(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress851(c, d, v)
+		fabricIngress850(c, d, v)
 		return
 	}
-	fabricIngress844(c, d, v)
-	return
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress850(c, d, v)
+			return
+		}
+		fabricIngress850(c, d, v)
+		return
+	}
+	fabricIngress850(c, d, v)
 }
 
-func fabricIngress844(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4944]) == 0x0 {
-		fabricIngress552(c, d, v)
-		return
-	}
-	if uint64(d[4944])&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
+func fabricIngress878(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>2&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress652(c, d, v)
+			fabricIngress864(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress885(c, d, v)
+			return
+		}
+		fabricIngress885(c, d, v)
+		return
+	}
+	fabricIngress864(c, d, v)
+}
+
+func fabricIngress885(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress639(c, d, v)
+		fabricIngress864(c, d, v)
 		return
 	}
-	fabricIngress652(c, d, v)
-	return
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress864(c, d, v)
+			return
+		}
+		fabricIngress864(c, d, v)
+		return
+	}
+	fabricIngress864(c, d, v)
 }
 
-func fabricIngress851(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4944]) == 0x0 {
-		fabricIngress733(c, d, v)
-		return
+func fabricIngress891(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
+		binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 	}
-	if uint64(d[4944])&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
+	binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	if uint64(d[4945])>>1&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress652(c, d, v)
+			fabricIngress878(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x18)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress899(c, d, v)
+			return
+		}
+		fabricIngress899(c, d, v)
+		return
+	}
+	fabricIngress878(c, d, v)
+}
+
+func fabricIngress899(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress878(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress878(c, d, v)
+			return
+		}
+		fabricIngress878(c, d, v)
+		return
+	}
+	fabricIngress878(c, d, v)
+}
+
+func fabricIngress905(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>1&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress909(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
 		if uint64(d[3083])&0x1 == 0x0 {
@@ -8051,640 +6191,216 @@ func fabricIngress851(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress652(c, d, v)
+			fabricIngress909(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress861(c, d, v)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress1004(c, d, v)
+				return
+			}
+			fabricIngress1005(c, d, v)
 			return
 		}
-		fabricIngress861(c, d, v)
+		fabricIngress1005(c, d, v)
 		return
 	}
-	fabricIngress652(c, d, v)
-	return
+	fabricIngress909(c, d, v)
 }
 
-func fabricIngress861(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress652(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress652(c, d, v)
-			return
-		}
-		fabricIngress652(c, d, v)
-		return
-	}
-	fabricIngress652(c, d, v)
-	return
-}
-
-func fabricIngress868(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>7 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress851(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress875(c, d, v)
-			return
-		}
-		fabricIngress875(c, d, v)
-		return
-	}
-	fabricIngress851(c, d, v)
-	return
-}
-
-func fabricIngress875(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress851(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress851(c, d, v)
-			return
-		}
-		fabricIngress851(c, d, v)
-		return
-	}
-	fabricIngress851(c, d, v)
-	return
-}
-
-func fabricIngress882(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>6&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress868(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress889(c, d, v)
-			return
-		}
-		fabricIngress889(c, d, v)
-		return
-	}
-	fabricIngress868(c, d, v)
-	return
-}
-
-func fabricIngress889(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress868(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress868(c, d, v)
-			return
-		}
-		fabricIngress868(c, d, v)
-		return
-	}
-	fabricIngress868(c, d, v)
-	return
-}
-
-func fabricIngress896(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>5&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress882(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress903(c, d, v)
-			return
-		}
-		fabricIngress903(c, d, v)
-		return
-	}
-	fabricIngress882(c, d, v)
-	return
-}
-
-func fabricIngress903(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress882(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress882(c, d, v)
-			return
-		}
-		fabricIngress882(c, d, v)
-		return
-	}
-	fabricIngress882(c, d, v)
-	return
-}
-
-func fabricIngress910(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>4&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress896(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress917(c, d, v)
-			return
-		}
-		fabricIngress917(c, d, v)
-		return
-	}
-	fabricIngress896(c, d, v)
-	return
-}
-
-func fabricIngress917(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress896(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress896(c, d, v)
-			return
-		}
-		fabricIngress896(c, d, v)
-		return
-	}
-	fabricIngress896(c, d, v)
-	return
-}
-
-func fabricIngress924(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>3&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress910(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress931(c, d, v)
-			return
-		}
-		fabricIngress931(c, d, v)
-		return
-	}
-	fabricIngress910(c, d, v)
-	return
-}
-
-func fabricIngress931(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress910(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress910(c, d, v)
-			return
-		}
-		fabricIngress910(c, d, v)
-		return
-	}
-	fabricIngress910(c, d, v)
-	return
-}
-
-func fabricIngress938(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress909(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress924(c, d, v)
+			fabricIngress913(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress913(c, d, v)
+			return
+		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress992(c, d, v)
+				return
+			}
+			fabricIngress993(c, d, v)
+			return
+		}
+		fabricIngress993(c, d, v)
+		return
+	}
+	fabricIngress913(c, d, v)
+}
+
+func fabricIngress913(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>3&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress917(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress917(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress980(c, d, v)
+				return
+			}
+			fabricIngress981(c, d, v)
+			return
+		}
+		fabricIngress981(c, d, v)
+		return
+	}
+	fabricIngress917(c, d, v)
+}
+
+func fabricIngress917(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>4&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress921(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress921(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress968(c, d, v)
+				return
+			}
+			fabricIngress969(c, d, v)
+			return
+		}
+		fabricIngress969(c, d, v)
+		return
+	}
+	fabricIngress921(c, d, v)
+}
+
+func fabricIngress921(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>5&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress925(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress925(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress956(c, d, v)
+				return
+			}
+			fabricIngress957(c, d, v)
+			return
+		}
+		fabricIngress957(c, d, v)
+		return
+	}
+	fabricIngress925(c, d, v)
+}
+
+func fabricIngress925(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945])>>6&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress929(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress929(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress944(c, d, v)
+				return
+			}
 			fabricIngress945(c, d, v)
 			return
 		}
 		fabricIngress945(c, d, v)
 		return
 	}
-	fabricIngress924(c, d, v)
-	return
+	fabricIngress929(c, d, v)
 }
 
-func fabricIngress945(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress924(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress924(c, d, v)
-			return
-		}
-		fabricIngress924(c, d, v)
-		return
-	}
-	fabricIngress924(c, d, v)
-	return
-}
-
-func fabricIngress952(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>1&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress938(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress959(c, d, v)
-			return
-		}
-		fabricIngress959(c, d, v)
-		return
-	}
-	fabricIngress938(c, d, v)
-	return
-}
-
-func fabricIngress959(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress938(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress938(c, d, v)
-			return
-		}
-		fabricIngress938(c, d, v)
-		return
-	}
-	fabricIngress938(c, d, v)
-	return
-}
-
-func fabricIngress965(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>1&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress969(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x11)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress969(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress969(c, d, v)
-				return
-			}
-			fabricIngress1078(c, d, v)
-			return
-		}
-		fabricIngress1078(c, d, v)
-		return
-	}
-	fabricIngress969(c, d, v)
-	return
-}
-
-func fabricIngress969(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>2&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress973(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x12)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress973(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress973(c, d, v)
-				return
-			}
-			fabricIngress1065(c, d, v)
-			return
-		}
-		fabricIngress1065(c, d, v)
-		return
-	}
-	fabricIngress973(c, d, v)
-	return
-}
-
-func fabricIngress973(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>3&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress977(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x13)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress977(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress977(c, d, v)
-				return
-			}
-			fabricIngress1052(c, d, v)
-			return
-		}
-		fabricIngress1052(c, d, v)
-		return
-	}
-	fabricIngress977(c, d, v)
-	return
-}
-
-func fabricIngress977(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>4&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress981(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x14)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress981(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress981(c, d, v)
-				return
-			}
-			fabricIngress1039(c, d, v)
-			return
-		}
-		fabricIngress1039(c, d, v)
-		return
-	}
-	fabricIngress981(c, d, v)
-	return
-}
-
-func fabricIngress981(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>5&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress985(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x15)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress985(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress985(c, d, v)
-				return
-			}
-			fabricIngress1026(c, d, v)
-			return
-		}
-		fabricIngress1026(c, d, v)
-		return
-	}
-	fabricIngress985(c, d, v)
-	return
-}
-
-func fabricIngress985(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945])>>6&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress989(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x16)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress989(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress989(c, d, v)
-				return
-			}
-			fabricIngress1013(c, d, v)
-			return
-		}
-		fabricIngress1013(c, d, v)
-		return
-	}
-	fabricIngress989(c, d, v)
-	return
-}
-
-func fabricIngress989(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress929(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4945])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress851(c, d, v)
+			fabricIngress811(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x17)); ok {
@@ -8696,774 +6412,752 @@ func fabricIngress989(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress851(c, d, v)
+			fabricIngress792(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress851(c, d, v)
+				fabricIngress816(c, d, v)
 				return
 			}
-			fabricIngress1000(c, d, v)
+			fabricIngress815(c, d, v)
 			return
 		}
-		fabricIngress1000(c, d, v)
+		fabricIngress815(c, d, v)
 		return
 	}
-	fabricIngress851(c, d, v)
-	return
+	fabricIngress792(c, d, v)
 }
 
-func fabricIngress1000(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress944(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress929(c, d, v)
+}
+
+func fabricIngress945(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress851(c, d, v)
+		fabricIngress944(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress851(c, d, v)
+			fabricIngress929(c, d, v)
 			return
 		}
-		fabricIngress851(c, d, v)
+		fabricIngress929(c, d, v)
 		return
 	}
-	fabricIngress851(c, d, v)
-	return
+	fabricIngress929(c, d, v)
 }
 
-func fabricIngress1013(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress956(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress925(c, d, v)
+}
+
+func fabricIngress957(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress989(c, d, v)
+		fabricIngress956(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress989(c, d, v)
+			fabricIngress925(c, d, v)
 			return
 		}
-		fabricIngress989(c, d, v)
+		fabricIngress925(c, d, v)
 		return
 	}
-	fabricIngress989(c, d, v)
-	return
+	fabricIngress925(c, d, v)
+}
+
+func fabricIngress968(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress921(c, d, v)
+}
+
+func fabricIngress969(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress968(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress921(c, d, v)
+			return
+		}
+		fabricIngress921(c, d, v)
+		return
+	}
+	fabricIngress921(c, d, v)
+}
+
+func fabricIngress980(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress917(c, d, v)
+}
+
+func fabricIngress981(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress980(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress917(c, d, v)
+			return
+		}
+		fabricIngress917(c, d, v)
+		return
+	}
+	fabricIngress917(c, d, v)
+}
+
+func fabricIngress992(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress913(c, d, v)
+}
+
+func fabricIngress993(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress992(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress913(c, d, v)
+			return
+		}
+		fabricIngress913(c, d, v)
+		return
+	}
+	fabricIngress913(c, d, v)
+}
+
+func fabricIngress1004(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress909(c, d, v)
+}
+
+func fabricIngress1005(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress1004(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress909(c, d, v)
+			return
+		}
+		fabricIngress909(c, d, v)
+		return
+	}
+	fabricIngress909(c, d, v)
+}
+
+func fabricIngress1018(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>2&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1022(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1120(c, d, v)
+		return
+	}
+	fabricIngress1022(c, d, v)
+}
+
+func fabricIngress1022(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>3&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1026(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1106(c, d, v)
+		return
+	}
+	fabricIngress1026(c, d, v)
 }
 
 func fabricIngress1026(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+	if uint64(d[4946])>>4&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1030(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress985(c, d, v)
+		fabricIngress1092(c, d, v)
 		return
 	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress985(c, d, v)
-			return
-		}
-		fabricIngress985(c, d, v)
-		return
-	}
-	fabricIngress985(c, d, v)
-	return
+	fabricIngress1030(c, d, v)
 }
 
-func fabricIngress1039(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+func fabricIngress1030(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>5&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1034(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress981(c, d, v)
+		fabricIngress1078(c, d, v)
 		return
 	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress981(c, d, v)
-			return
-		}
-		fabricIngress981(c, d, v)
-		return
-	}
-	fabricIngress981(c, d, v)
-	return
+	fabricIngress1034(c, d, v)
 }
 
-func fabricIngress1052(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+func fabricIngress1034(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>6&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1038(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress977(c, d, v)
+		fabricIngress1064(c, d, v)
 		return
 	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress977(c, d, v)
-			return
-		}
-		fabricIngress977(c, d, v)
-		return
-	}
-	fabricIngress977(c, d, v)
-	return
+	fabricIngress1038(c, d, v)
 }
 
-func fabricIngress1065(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1038(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>7 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1042(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1048(c, d, v)
+		return
+	}
+	fabricIngress1042(c, d, v)
+}
+
+func fabricIngress1042(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945]) == 0x0 {
+		fabricIngress786(c, d, v)
+		return
+	}
+	if uint64(d[4945])&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress1046(c, d, v)
+			return
+		}
+		fabricIngress891(c, d, v)
+		return
+	}
+	fabricIngress905(c, d, v)
+}
+
+func fabricIngress1046(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+	fabricIngress905(c, d, v)
+}
+
+func fabricIngress1048(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4945]) == 0x0 {
+		fabricIngress792(c, d, v)
+		return
+	}
+	if uint64(d[4945])&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress1046(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress905(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1057(c, d, v)
+			return
+		}
+		fabricIngress1057(c, d, v)
+		return
+	}
+	fabricIngress905(c, d, v)
+}
+
+func fabricIngress1057(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress973(c, d, v)
+		fabricIngress905(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress973(c, d, v)
+			fabricIngress905(c, d, v)
 			return
 		}
-		fabricIngress973(c, d, v)
+		fabricIngress905(c, d, v)
 		return
 	}
-	fabricIngress973(c, d, v)
-	return
+	fabricIngress905(c, d, v)
+}
+
+func fabricIngress1064(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>7 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress1067(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1071(c, d, v)
+			return
+		}
+		fabricIngress1071(c, d, v)
+		return
+	}
+	fabricIngress1048(c, d, v)
+}
+
+func fabricIngress1067(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+	fabricIngress1048(c, d, v)
+}
+
+func fabricIngress1071(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress1072(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1048(c, d, v)
+			return
+		}
+		fabricIngress1048(c, d, v)
+		return
+	}
+	fabricIngress1048(c, d, v)
+}
+
+func fabricIngress1072(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1048(c, d, v)
 }
 
 func fabricIngress1078(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>6&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1064(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1085(c, d, v)
+			return
+		}
+		fabricIngress1085(c, d, v)
+		return
+	}
+	fabricIngress1064(c, d, v)
+}
+
+func fabricIngress1085(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress969(c, d, v)
+		fabricIngress1064(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress969(c, d, v)
+			fabricIngress1064(c, d, v)
 			return
 		}
-		fabricIngress969(c, d, v)
+		fabricIngress1064(c, d, v)
 		return
 	}
-	fabricIngress969(c, d, v)
-	return
+	fabricIngress1064(c, d, v)
 }
 
 func fabricIngress1092(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>2&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1096(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1196(c, d, v)
-		return
-	}
-	fabricIngress1096(c, d, v)
-	return
-}
-
-func fabricIngress1096(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>3&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1100(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1182(c, d, v)
-		return
-	}
-	fabricIngress1100(c, d, v)
-	return
-}
-
-func fabricIngress1100(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>4&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1104(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1168(c, d, v)
-		return
-	}
-	fabricIngress1104(c, d, v)
-	return
-}
-
-func fabricIngress1104(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1108(c, d, v)
+			fabricIngress1078(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1154(c, d, v)
-		return
-	}
-	fabricIngress1108(c, d, v)
-	return
-}
-
-func fabricIngress1108(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>6&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1112(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1140(c, d, v)
-		return
-	}
-	fabricIngress1112(c, d, v)
-	return
-}
-
-func fabricIngress1112(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>7 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1116(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1123(c, d, v)
-		return
-	}
-	fabricIngress1116(c, d, v)
-	return
-}
-
-func fabricIngress1116(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945]) == 0x0 {
-		fabricIngress844(c, d, v)
-		return
-	}
-	if uint64(d[4945])&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress965(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress952(c, d, v)
-		return
-	}
-	fabricIngress965(c, d, v)
-	return
-}
-
-func fabricIngress1123(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4945]) == 0x0 {
-		fabricIngress851(c, d, v)
-		return
-	}
-	if uint64(d[4945])&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress965(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x10)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress965(c, d, v)
-			return
-		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1133(c, d, v)
+			fabricIngress1099(c, d, v)
 			return
 		}
-		fabricIngress1133(c, d, v)
+		fabricIngress1099(c, d, v)
 		return
 	}
-	fabricIngress965(c, d, v)
-	return
+	fabricIngress1078(c, d, v)
 }
 
-func fabricIngress1133(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1099(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress965(c, d, v)
+		fabricIngress1078(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress965(c, d, v)
+			fabricIngress1078(c, d, v)
 			return
 		}
-		fabricIngress965(c, d, v)
+		fabricIngress1078(c, d, v)
 		return
 	}
-	fabricIngress965(c, d, v)
-	return
+	fabricIngress1078(c, d, v)
 }
 
-func fabricIngress1140(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>7 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
+func fabricIngress1106(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>4&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1123(c, d, v)
+			fabricIngress1092(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1147(c, d, v)
+			fabricIngress1113(c, d, v)
 			return
 		}
-		fabricIngress1147(c, d, v)
+		fabricIngress1113(c, d, v)
 		return
 	}
-	fabricIngress1123(c, d, v)
-	return
+	fabricIngress1092(c, d, v)
+}
+
+func fabricIngress1113(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1092(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1092(c, d, v)
+			return
+		}
+		fabricIngress1092(c, d, v)
+		return
+	}
+	fabricIngress1092(c, d, v)
+}
+
+func fabricIngress1120(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>3&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1106(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1127(c, d, v)
+			return
+		}
+		fabricIngress1127(c, d, v)
+		return
+	}
+	fabricIngress1106(c, d, v)
+}
+
+func fabricIngress1127(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1106(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1106(c, d, v)
+			return
+		}
+		fabricIngress1106(c, d, v)
+		return
+	}
+	fabricIngress1106(c, d, v)
+}
+
+func fabricIngress1134(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946])>>2&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1120(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1141(c, d, v)
+			return
+		}
+		fabricIngress1141(c, d, v)
+		return
+	}
+	fabricIngress1120(c, d, v)
+}
+
+func fabricIngress1141(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1120(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1120(c, d, v)
+			return
+		}
+		fabricIngress1120(c, d, v)
+		return
+	}
+	fabricIngress1120(c, d, v)
 }
 
 func fabricIngress1147(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
+		binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+	}
+	binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	if uint64(d[4946])>>1&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1134(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1155(c, d, v)
+			return
+		}
+		fabricIngress1155(c, d, v)
+		return
+	}
+	fabricIngress1134(c, d, v)
+}
+
+func fabricIngress1155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1123(c, d, v)
+		fabricIngress1134(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1123(c, d, v)
+			fabricIngress1134(c, d, v)
 			return
 		}
-		fabricIngress1123(c, d, v)
+		fabricIngress1134(c, d, v)
 		return
 	}
-	fabricIngress1123(c, d, v)
-	return
-}
-
-func fabricIngress1154(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>6&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1140(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1161(c, d, v)
-			return
-		}
-		fabricIngress1161(c, d, v)
-		return
-	}
-	fabricIngress1140(c, d, v)
-	return
+	fabricIngress1134(c, d, v)
 }
 
 func fabricIngress1161(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1140(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1140(c, d, v)
-			return
-		}
-		fabricIngress1140(c, d, v)
-		return
-	}
-	fabricIngress1140(c, d, v)
-	return
-}
-
-func fabricIngress1168(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>5&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1154(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1175(c, d, v)
-			return
-		}
-		fabricIngress1175(c, d, v)
-		return
-	}
-	fabricIngress1154(c, d, v)
-	return
-}
-
-func fabricIngress1175(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1154(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1154(c, d, v)
-			return
-		}
-		fabricIngress1154(c, d, v)
-		return
-	}
-	fabricIngress1154(c, d, v)
-	return
-}
-
-func fabricIngress1182(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>4&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1168(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1189(c, d, v)
-			return
-		}
-		fabricIngress1189(c, d, v)
-		return
-	}
-	fabricIngress1168(c, d, v)
-	return
-}
-
-func fabricIngress1189(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1168(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1168(c, d, v)
-			return
-		}
-		fabricIngress1168(c, d, v)
-		return
-	}
-	fabricIngress1168(c, d, v)
-	return
-}
-
-func fabricIngress1196(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>3&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1182(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1203(c, d, v)
-			return
-		}
-		fabricIngress1203(c, d, v)
-		return
-	}
-	fabricIngress1182(c, d, v)
-	return
-}
-
-func fabricIngress1203(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1182(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1182(c, d, v)
-			return
-		}
-		fabricIngress1182(c, d, v)
-		return
-	}
-	fabricIngress1182(c, d, v)
-	return
-}
-
-func fabricIngress1210(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>2&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1196(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1217(c, d, v)
-			return
-		}
-		fabricIngress1217(c, d, v)
-		return
-	}
-	fabricIngress1196(c, d, v)
-	return
-}
-
-func fabricIngress1217(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1196(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1196(c, d, v)
-			return
-		}
-		fabricIngress1196(c, d, v)
-		return
-	}
-	fabricIngress1196(c, d, v)
-	return
-}
-
-func fabricIngress1224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>1&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1210(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1231(c, d, v)
-			return
-		}
-		fabricIngress1231(c, d, v)
-		return
-	}
-	fabricIngress1210(c, d, v)
-	return
-}
-
-func fabricIngress1231(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1210(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1210(c, d, v)
-			return
-		}
-		fabricIngress1210(c, d, v)
-		return
-	}
-	fabricIngress1210(c, d, v)
-	return
-}
-
-func fabricIngress1237(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946])>>1&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1241(c, d, v)
+			fabricIngress1165(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x9)); ok {
@@ -9475,37 +7169,32 @@ func fabricIngress1237(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1241(c, d, v)
+			fabricIngress1165(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1241(c, d, v)
+				fabricIngress1260(c, d, v)
 				return
 			}
-			fabricIngress1350(c, d, v)
+			fabricIngress1261(c, d, v)
 			return
 		}
-		fabricIngress1350(c, d, v)
+		fabricIngress1261(c, d, v)
 		return
 	}
-	fabricIngress1241(c, d, v)
-	return
+	fabricIngress1165(c, d, v)
 }
 
-func fabricIngress1241(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1165(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1245(c, d, v)
+			fabricIngress1169(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xa)); ok {
@@ -9517,37 +7206,32 @@ func fabricIngress1241(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1245(c, d, v)
+			fabricIngress1169(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1245(c, d, v)
+				fabricIngress1248(c, d, v)
 				return
 			}
-			fabricIngress1337(c, d, v)
+			fabricIngress1249(c, d, v)
 			return
 		}
-		fabricIngress1337(c, d, v)
+		fabricIngress1249(c, d, v)
 		return
 	}
-	fabricIngress1245(c, d, v)
-	return
+	fabricIngress1169(c, d, v)
 }
 
-func fabricIngress1245(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1169(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1249(c, d, v)
+			fabricIngress1173(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xb)); ok {
@@ -9559,37 +7243,32 @@ func fabricIngress1245(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1249(c, d, v)
+			fabricIngress1173(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1249(c, d, v)
+				fabricIngress1236(c, d, v)
 				return
 			}
-			fabricIngress1324(c, d, v)
+			fabricIngress1237(c, d, v)
 			return
 		}
-		fabricIngress1324(c, d, v)
+		fabricIngress1237(c, d, v)
 		return
 	}
-	fabricIngress1249(c, d, v)
-	return
+	fabricIngress1173(c, d, v)
 }
 
-func fabricIngress1249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1173(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1253(c, d, v)
+			fabricIngress1177(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xc)); ok {
@@ -9601,37 +7280,32 @@ func fabricIngress1249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1253(c, d, v)
+			fabricIngress1177(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1253(c, d, v)
+				fabricIngress1224(c, d, v)
 				return
 			}
-			fabricIngress1311(c, d, v)
+			fabricIngress1225(c, d, v)
 			return
 		}
-		fabricIngress1311(c, d, v)
+		fabricIngress1225(c, d, v)
 		return
 	}
-	fabricIngress1253(c, d, v)
-	return
+	fabricIngress1177(c, d, v)
 }
 
-func fabricIngress1253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1177(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>5&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1257(c, d, v)
+			fabricIngress1181(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xd)); ok {
@@ -9643,37 +7317,32 @@ func fabricIngress1253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1257(c, d, v)
+			fabricIngress1181(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1257(c, d, v)
+				fabricIngress1212(c, d, v)
 				return
 			}
-			fabricIngress1298(c, d, v)
+			fabricIngress1213(c, d, v)
 			return
 		}
-		fabricIngress1298(c, d, v)
+		fabricIngress1213(c, d, v)
 		return
 	}
-	fabricIngress1257(c, d, v)
-	return
+	fabricIngress1181(c, d, v)
 }
 
-func fabricIngress1257(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1181(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1261(c, d, v)
+			fabricIngress1185(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xe)); ok {
@@ -9685,37 +7354,31 @@ func fabricIngress1257(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1261(c, d, v)
+			fabricIngress1185(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1261(c, d, v)
+				fabricIngress1200(c, d, v)
 				return
 			}
-			fabricIngress1285(c, d, v)
+			fabricIngress1201(c, d, v)
 			return
 		}
-		fabricIngress1285(c, d, v)
+		fabricIngress1201(c, d, v)
 		return
 	}
-	fabricIngress1261(c, d, v)
-	return
+	fabricIngress1185(c, d, v)
 }
 
-func fabricIngress1261(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1185(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4946])>>7 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1123(c, d, v)
+			fabricIngress1067(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0xf)); ok {
@@ -9727,198 +7390,188 @@ func fabricIngress1261(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1123(c, d, v)
+			fabricIngress1048(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
 			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1123(c, d, v)
+				fabricIngress1072(c, d, v)
 				return
 			}
-			fabricIngress1272(c, d, v)
+			fabricIngress1071(c, d, v)
 			return
 		}
-		fabricIngress1272(c, d, v)
+		fabricIngress1071(c, d, v)
 		return
 	}
-	fabricIngress1123(c, d, v)
-	return
+	fabricIngress1048(c, d, v)
 }
 
-func fabricIngress1272(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1200(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1185(c, d, v)
+}
+
+func fabricIngress1201(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1123(c, d, v)
+		fabricIngress1200(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1123(c, d, v)
+			fabricIngress1185(c, d, v)
 			return
 		}
-		fabricIngress1123(c, d, v)
+		fabricIngress1185(c, d, v)
 		return
 	}
-	fabricIngress1123(c, d, v)
-	return
+	fabricIngress1185(c, d, v)
 }
 
-func fabricIngress1285(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1181(c, d, v)
+}
+
+func fabricIngress1213(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1261(c, d, v)
+		fabricIngress1212(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1261(c, d, v)
+			fabricIngress1181(c, d, v)
 			return
 		}
-		fabricIngress1261(c, d, v)
+		fabricIngress1181(c, d, v)
 		return
 	}
-	fabricIngress1261(c, d, v)
-	return
+	fabricIngress1181(c, d, v)
 }
 
-func fabricIngress1298(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1177(c, d, v)
+}
+
+func fabricIngress1225(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1257(c, d, v)
+		fabricIngress1224(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1257(c, d, v)
+			fabricIngress1177(c, d, v)
 			return
 		}
-		fabricIngress1257(c, d, v)
+		fabricIngress1177(c, d, v)
 		return
 	}
-	fabricIngress1257(c, d, v)
-	return
+	fabricIngress1177(c, d, v)
 }
 
-func fabricIngress1311(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1236(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1173(c, d, v)
+}
+
+func fabricIngress1237(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1253(c, d, v)
+		fabricIngress1236(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1253(c, d, v)
+			fabricIngress1173(c, d, v)
 			return
 		}
-		fabricIngress1253(c, d, v)
+		fabricIngress1173(c, d, v)
 		return
 	}
-	fabricIngress1253(c, d, v)
-	return
+	fabricIngress1173(c, d, v)
 }
 
-func fabricIngress1324(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1248(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1169(c, d, v)
+}
+
+func fabricIngress1249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1249(c, d, v)
+		fabricIngress1248(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1249(c, d, v)
+			fabricIngress1169(c, d, v)
 			return
 		}
-		fabricIngress1249(c, d, v)
+		fabricIngress1169(c, d, v)
 		return
 	}
-	fabricIngress1249(c, d, v)
-	return
+	fabricIngress1169(c, d, v)
 }
 
-func fabricIngress1337(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1260(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1165(c, d, v)
+}
+
+func fabricIngress1261(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1245(c, d, v)
+		fabricIngress1260(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1245(c, d, v)
+			fabricIngress1165(c, d, v)
 			return
 		}
-		fabricIngress1245(c, d, v)
+		fabricIngress1165(c, d, v)
 		return
 	}
-	fabricIngress1245(c, d, v)
-	return
+	fabricIngress1165(c, d, v)
 }
 
-func fabricIngress1350(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1241(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1241(c, d, v)
-			return
-		}
-		fabricIngress1241(c, d, v)
-		return
-	}
-	fabricIngress1241(c, d, v)
-	return
-}
-
-func fabricIngress1364(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1274(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>2&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1368(c, d, v)
+			fabricIngress1278(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
@@ -9929,21 +7582,20 @@ func fabricIngress1364(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1468(c, d, v)
+		fabricIngress1376(c, d, v)
 		return
 	}
-	fabricIngress1368(c, d, v)
-	return
+	fabricIngress1278(c, d, v)
 }
 
-func fabricIngress1368(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1278(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>3&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1372(c, d, v)
+			fabricIngress1282(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
@@ -9954,16 +7606,431 @@ func fabricIngress1368(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1454(c, d, v)
+		fabricIngress1362(c, d, v)
 		return
 	}
-	fabricIngress1372(c, d, v)
-	return
+	fabricIngress1282(c, d, v)
 }
 
-func fabricIngress1372(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1282(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>4&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1286(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1348(c, d, v)
+		return
+	}
+	fabricIngress1286(c, d, v)
+}
+
+func fabricIngress1286(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>5&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1290(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1334(c, d, v)
+		return
+	}
+	fabricIngress1290(c, d, v)
+}
+
+func fabricIngress1290(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>6&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1294(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1320(c, d, v)
+		return
+	}
+	fabricIngress1294(c, d, v)
+}
+
+func fabricIngress1294(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>7 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1298(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1304(c, d, v)
+		return
+	}
+	fabricIngress1298(c, d, v)
+}
+
+func fabricIngress1298(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946]) == 0x0 {
+		fabricIngress1042(c, d, v)
+		return
+	}
+	if uint64(d[4946])&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress1302(c, d, v)
+			return
+		}
+		fabricIngress1147(c, d, v)
+		return
+	}
+	fabricIngress1161(c, d, v)
+}
+
+func fabricIngress1302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+	fabricIngress1161(c, d, v)
+}
+
+func fabricIngress1304(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4946]) == 0x0 {
+		fabricIngress1048(c, d, v)
+		return
+	}
+	if uint64(d[4946])&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress1302(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1161(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1313(c, d, v)
+			return
+		}
+		fabricIngress1313(c, d, v)
+		return
+	}
+	fabricIngress1161(c, d, v)
+}
+
+func fabricIngress1313(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1161(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1161(c, d, v)
+			return
+		}
+		fabricIngress1161(c, d, v)
+		return
+	}
+	fabricIngress1161(c, d, v)
+}
+
+func fabricIngress1320(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>7 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress1323(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1327(c, d, v)
+			return
+		}
+		fabricIngress1327(c, d, v)
+		return
+	}
+	fabricIngress1304(c, d, v)
+}
+
+func fabricIngress1323(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+	fabricIngress1304(c, d, v)
+}
+
+func fabricIngress1327(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress1328(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1304(c, d, v)
+			return
+		}
+		fabricIngress1304(c, d, v)
+		return
+	}
+	fabricIngress1304(c, d, v)
+}
+
+func fabricIngress1328(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1304(c, d, v)
+}
+
+func fabricIngress1334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>6&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1320(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1341(c, d, v)
+			return
+		}
+		fabricIngress1341(c, d, v)
+		return
+	}
+	fabricIngress1320(c, d, v)
+}
+
+func fabricIngress1341(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1320(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1320(c, d, v)
+			return
+		}
+		fabricIngress1320(c, d, v)
+		return
+	}
+	fabricIngress1320(c, d, v)
+}
+
+func fabricIngress1348(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>5&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1334(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1355(c, d, v)
+			return
+		}
+		fabricIngress1355(c, d, v)
+		return
+	}
+	fabricIngress1334(c, d, v)
+}
+
+func fabricIngress1355(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1334(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1334(c, d, v)
+			return
+		}
+		fabricIngress1334(c, d, v)
+		return
+	}
+	fabricIngress1334(c, d, v)
+}
+
+func fabricIngress1362(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>4&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1348(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1369(c, d, v)
+			return
+		}
+		fabricIngress1369(c, d, v)
+		return
+	}
+	fabricIngress1348(c, d, v)
+}
+
+func fabricIngress1369(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1348(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1348(c, d, v)
+			return
+		}
+		fabricIngress1348(c, d, v)
+		return
+	}
+	fabricIngress1348(c, d, v)
+}
+
+func fabricIngress1376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>3&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1362(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1383(c, d, v)
+			return
+		}
+		fabricIngress1383(c, d, v)
+		return
+	}
+	fabricIngress1362(c, d, v)
+}
+
+func fabricIngress1383(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+		fabricIngress1362(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1362(c, d, v)
+			return
+		}
+		fabricIngress1362(c, d, v)
+		return
+	}
+	fabricIngress1362(c, d, v)
+}
+
+func fabricIngress1390(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>2&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
@@ -9971,140 +8038,107 @@ func fabricIngress1372(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricIngress1376(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1440(c, d, v)
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1397(c, d, v)
+			return
+		}
+		fabricIngress1397(c, d, v)
 		return
 	}
 	fabricIngress1376(c, d, v)
-	return
 }
 
-func fabricIngress1376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>5&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1380(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+func fabricIngress1397(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1426(c, d, v)
+		fabricIngress1376(c, d, v)
 		return
 	}
-	fabricIngress1380(c, d, v)
-	return
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1376(c, d, v)
+			return
+		}
+		fabricIngress1376(c, d, v)
+		return
+	}
+	fabricIngress1376(c, d, v)
 }
 
-func fabricIngress1380(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>6&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
+func fabricIngress1403(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if x, ok := c.Register(6, ((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5)); ok {
+		binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+	}
+	binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	if uint64(d[4947])>>1&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1384(c, d, v)
+			fabricIngress1390(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			fabricIngress1411(c, d, v)
+			return
+		}
+		fabricIngress1411(c, d, v)
+		return
+	}
+	fabricIngress1390(c, d, v)
+}
+
+func fabricIngress1411(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1412(c, d, v)
+		fabricIngress1390(c, d, v)
 		return
 	}
-	fabricIngress1384(c, d, v)
-	return
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1390(c, d, v)
+			return
+		}
+		fabricIngress1390(c, d, v)
+		return
+	}
+	fabricIngress1390(c, d, v)
 }
 
-func fabricIngress1384(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>7 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
+func fabricIngress1417(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>1&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1388(c, d, v)
+			fabricIngress1421(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1395(c, d, v)
-		return
-	}
-	fabricIngress1388(c, d, v)
-	return
-}
-
-func fabricIngress1388(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946]) == 0x0 {
-		fabricIngress1116(c, d, v)
-		return
-	}
-	if uint64(d[4946])&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1237(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1224(c, d, v)
-		return
-	}
-	fabricIngress1237(c, d, v)
-	return
-}
-
-func fabricIngress1395(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4946]) == 0x0 {
-		fabricIngress1123(c, d, v)
-		return
-	}
-	if uint64(d[4946])&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1237(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x8)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
 		if uint64(d[3083])&0x1 == 0x0 {
@@ -10113,897 +8147,462 @@ func fabricIngress1395(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1237(c, d, v)
+			fabricIngress1421(c, d, v)
 			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1405(c, d, v)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress1516(c, d, v)
+				return
+			}
+			fabricIngress1517(c, d, v)
 			return
 		}
-		fabricIngress1405(c, d, v)
+		fabricIngress1517(c, d, v)
 		return
 	}
-	fabricIngress1237(c, d, v)
-	return
+	fabricIngress1421(c, d, v)
 }
 
-func fabricIngress1405(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1237(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1237(c, d, v)
-			return
-		}
-		fabricIngress1237(c, d, v)
-		return
-	}
-	fabricIngress1237(c, d, v)
-	return
-}
-
-func fabricIngress1412(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>7 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
+func fabricIngress1421(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>2&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1395(c, d, v)
+			fabricIngress1425(c, d, v)
 			return
 		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1425(c, d, v)
+			return
 		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1419(c, d, v)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress1504(c, d, v)
+				return
+			}
+			fabricIngress1505(c, d, v)
 			return
 		}
-		fabricIngress1419(c, d, v)
+		fabricIngress1505(c, d, v)
 		return
 	}
-	fabricIngress1395(c, d, v)
-	return
+	fabricIngress1425(c, d, v)
 }
 
-func fabricIngress1419(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1395(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+func fabricIngress1425(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>3&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1429(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1395(c, d, v)
+			fabricIngress1429(c, d, v)
 			return
 		}
-		fabricIngress1395(c, d, v)
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress1492(c, d, v)
+				return
+			}
+			fabricIngress1493(c, d, v)
+			return
+		}
+		fabricIngress1493(c, d, v)
 		return
 	}
-	fabricIngress1395(c, d, v)
-	return
+	fabricIngress1429(c, d, v)
 }
 
-func fabricIngress1426(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1429(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>4&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1433(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1433(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress1480(c, d, v)
+				return
+			}
+			fabricIngress1481(c, d, v)
+			return
+		}
+		fabricIngress1481(c, d, v)
+		return
+	}
+	fabricIngress1433(c, d, v)
+}
+
+func fabricIngress1433(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>5&0x1 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+			fabricIngress1437(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1437(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress1468(c, d, v)
+				return
+			}
+			fabricIngress1469(c, d, v)
+			return
+		}
+		fabricIngress1469(c, d, v)
+		return
+	}
+	fabricIngress1437(c, d, v)
+}
+
+func fabricIngress1437(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4947])>>6&0x1 == 0x1 {
 		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1412(c, d, v)
+			fabricIngress1441(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
 			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
 		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1441(c, d, v)
+			return
+		}
 		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
 			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress1456(c, d, v)
+				return
+			}
+			fabricIngress1457(c, d, v)
+			return
+		}
+		fabricIngress1457(c, d, v)
+		return
+	}
+	fabricIngress1441(c, d, v)
+}
+
+func fabricIngress1441(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4947])>>7 == 0x1 {
+		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
+			binary.BigEndian.PutUint64(d[3068:3076], x)
+		}
+		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
+			fabricIngress1323(c, d, v)
+			return
+		}
+		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
+			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
+		}
+		if uint64(d[3083])&0x1 == 0x0 {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1304(c, d, v)
+			return
+		}
+		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
+			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
+			if uint64(d[3083])&0x1 == 0x0 {
+				fabricIngress1328(c, d, v)
+				return
+			}
+			fabricIngress1327(c, d, v)
+			return
+		}
+		fabricIngress1327(c, d, v)
+		return
+	}
+	fabricIngress1304(c, d, v)
+}
+
+func fabricIngress1456(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1441(c, d, v)
+}
+
+func fabricIngress1457(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress1456(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1441(c, d, v)
+			return
+		}
+		fabricIngress1441(c, d, v)
+		return
+	}
+	fabricIngress1441(c, d, v)
+}
+
+func fabricIngress1468(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1437(c, d, v)
+}
+
+func fabricIngress1469(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress1468(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+			fabricIngress1437(c, d, v)
+			return
+		}
+		fabricIngress1437(c, d, v)
+		return
+	}
+	fabricIngress1437(c, d, v)
+}
+
+func fabricIngress1480(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1433(c, d, v)
+}
+
+func fabricIngress1481(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
+		fabricIngress1480(c, d, v)
+		return
+	}
+	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
+		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
+		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
+			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 			fabricIngress1433(c, d, v)
 			return
 		}
 		fabricIngress1433(c, d, v)
 		return
 	}
-	fabricIngress1412(c, d, v)
-	return
+	fabricIngress1433(c, d, v)
 }
 
-func fabricIngress1433(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1492(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1429(c, d, v)
+}
+
+func fabricIngress1493(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1412(c, d, v)
+		fabricIngress1492(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1412(c, d, v)
+			fabricIngress1429(c, d, v)
 			return
 		}
-		fabricIngress1412(c, d, v)
+		fabricIngress1429(c, d, v)
 		return
 	}
-	fabricIngress1412(c, d, v)
-	return
+	fabricIngress1429(c, d, v)
 }
 
-func fabricIngress1440(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>5&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1426(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1447(c, d, v)
-			return
-		}
-		fabricIngress1447(c, d, v)
-		return
-	}
-	fabricIngress1426(c, d, v)
-	return
+func fabricIngress1504(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1425(c, d, v)
 }
 
-func fabricIngress1447(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1505(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1426(c, d, v)
+		fabricIngress1504(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1426(c, d, v)
+			fabricIngress1425(c, d, v)
 			return
 		}
-		fabricIngress1426(c, d, v)
+		fabricIngress1425(c, d, v)
 		return
 	}
-	fabricIngress1426(c, d, v)
-	return
+	fabricIngress1425(c, d, v)
 }
 
-func fabricIngress1454(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>4&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1440(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1461(c, d, v)
-			return
-		}
-		fabricIngress1461(c, d, v)
-		return
-	}
-	fabricIngress1440(c, d, v)
-	return
-}
-
-func fabricIngress1461(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1440(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1440(c, d, v)
-			return
-		}
-		fabricIngress1440(c, d, v)
-		return
-	}
-	fabricIngress1440(c, d, v)
-	return
-}
-
-func fabricIngress1468(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>3&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1454(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1475(c, d, v)
-			return
-		}
-		fabricIngress1475(c, d, v)
-		return
-	}
-	fabricIngress1454(c, d, v)
-	return
-}
-
-func fabricIngress1475(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1454(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1454(c, d, v)
-			return
-		}
-		fabricIngress1454(c, d, v)
-		return
-	}
-	fabricIngress1454(c, d, v)
-	return
-}
-
-func fabricIngress1482(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>2&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1468(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1489(c, d, v)
-			return
-		}
-		fabricIngress1489(c, d, v)
-		return
-	}
-	fabricIngress1468(c, d, v)
-	return
-}
-
-func fabricIngress1489(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1468(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1468(c, d, v)
-			return
-		}
-		fabricIngress1468(c, d, v)
-		return
-	}
-	fabricIngress1468(c, d, v)
-	return
-}
-
-func fabricIngress1496(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>1&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1482(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			fabricIngress1503(c, d, v)
-			return
-		}
-		fabricIngress1503(c, d, v)
-		return
-	}
-	fabricIngress1482(c, d, v)
-	return
-}
-
-func fabricIngress1503(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1482(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1482(c, d, v)
-			return
-		}
-		fabricIngress1482(c, d, v)
-		return
-	}
-	fabricIngress1482(c, d, v)
-	return
-}
-
-func fabricIngress1509(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>1&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1513(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x1)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1513(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1513(c, d, v)
-				return
-			}
-			fabricIngress1622(c, d, v)
-			return
-		}
-		fabricIngress1622(c, d, v)
-		return
-	}
-	fabricIngress1513(c, d, v)
-	return
-}
-
-func fabricIngress1513(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>2&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1517(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x2)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1517(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1517(c, d, v)
-				return
-			}
-			fabricIngress1609(c, d, v)
-			return
-		}
-		fabricIngress1609(c, d, v)
-		return
-	}
-	fabricIngress1517(c, d, v)
-	return
+func fabricIngress1516(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3076:3084], 0x1)
+	binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
+	binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
+	binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
+	fabricIngress1421(c, d, v)
 }
 
 func fabricIngress1517(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>3&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1521(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x3)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1521(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1521(c, d, v)
-				return
-			}
-			fabricIngress1596(c, d, v)
-			return
-		}
-		fabricIngress1596(c, d, v)
-		return
-	}
-	fabricIngress1521(c, d, v)
-	return
-}
-
-func fabricIngress1521(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>4&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1525(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x4)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1525(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1525(c, d, v)
-				return
-			}
-			fabricIngress1583(c, d, v)
-			return
-		}
-		fabricIngress1583(c, d, v)
-		return
-	}
-	fabricIngress1525(c, d, v)
-	return
-}
-
-func fabricIngress1525(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>5&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1529(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x5)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1529(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1529(c, d, v)
-				return
-			}
-			fabricIngress1570(c, d, v)
-			return
-		}
-		fabricIngress1570(c, d, v)
-		return
-	}
-	fabricIngress1529(c, d, v)
-	return
-}
-
-func fabricIngress1529(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>6&0x1 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1533(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x6)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1533(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1533(c, d, v)
-				return
-			}
-			fabricIngress1557(c, d, v)
-			return
-		}
-		fabricIngress1557(c, d, v)
-		return
-	}
-	fabricIngress1533(c, d, v)
-	return
-}
-
-func fabricIngress1533(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4947])>>7 == 0x1 {
-		if x, ok := c.Register(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1395(c, d, v)
-			return
-		}
-		if x, ok := c.Register(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + 0x7)); ok {
-			binary.BigEndian.PutUint64(d[3108:3116], x&0xffffffff)
-		}
-		if uint64(d[3083])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-			binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-			binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1395(c, d, v)
-			return
-		}
-		if ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3105:3109])) >> 8) - (uint64(binary.BigEndian.Uint32(d[3112:3116])))) & 0x800000) == 0x0) {
-			binary.BigEndian.PutUint64(d[3100:3108], uint64(binary.BigEndian.Uint32(d[3112:3116]))&0xffffff)
-			if uint64(d[3083])&0x1 == 0x0 {
-				binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-				binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-				binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-				binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-				fabricIngress1395(c, d, v)
-				return
-			}
-			fabricIngress1544(c, d, v)
-			return
-		}
-		fabricIngress1544(c, d, v)
-		return
-	}
-	fabricIngress1395(c, d, v)
-	return
-}
-
-func fabricIngress1544(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1395(c, d, v)
+		fabricIngress1516(c, d, v)
 		return
 	}
 	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
 		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
 		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
 			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1395(c, d, v)
+			fabricIngress1421(c, d, v)
 			return
 		}
-		fabricIngress1395(c, d, v)
+		fabricIngress1421(c, d, v)
 		return
 	}
-	fabricIngress1395(c, d, v)
-	return
+	fabricIngress1421(c, d, v)
 }
 
-func fabricIngress1557(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1533(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1533(c, d, v)
-			return
-		}
-		fabricIngress1533(c, d, v)
-		return
-	}
-	fabricIngress1533(c, d, v)
-	return
+func fabricIngress1527(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3084:3092], 0x0)
+	fabricIngress1417(c, d, v)
 }
 
-func fabricIngress1570(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1529(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1529(c, d, v)
-			return
-		}
-		fabricIngress1529(c, d, v)
-		return
-	}
-	fabricIngress1529(c, d, v)
-	return
-}
-
-func fabricIngress1583(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1525(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1525(c, d, v)
-			return
-		}
-		fabricIngress1525(c, d, v)
-		return
-	}
-	fabricIngress1525(c, d, v)
-	return
-}
-
-func fabricIngress1596(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1521(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1521(c, d, v)
-			return
-		}
-		fabricIngress1521(c, d, v)
-		return
-	}
-	fabricIngress1521(c, d, v)
-	return
-}
-
-func fabricIngress1609(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1517(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1517(c, d, v)
-			return
-		}
-		fabricIngress1517(c, d, v)
-		return
-	}
-	fabricIngress1517(c, d, v)
-	return
-}
-
-func fabricIngress1622(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
-		binary.BigEndian.PutUint64(d[3076:3084], 0x1)
-		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
-		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
-		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1513(c, d, v)
-		return
-	}
-	if (((uint64(binary.BigEndian.Uint32(d[3097:3101])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) == 0x0 {
-		binary.BigEndian.PutUint64(d[3116:3124], ((uint64(d[3123])&0x1)|(uint64(d[3075])>>7))&0x1)
-		if (uint64(d[3075]) >> 1 & 0x3f) > (uint64(d[3131]) & 0x3f) {
-			binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-			fabricIngress1513(c, d, v)
-			return
-		}
-		fabricIngress1513(c, d, v)
-		return
-	}
-	fabricIngress1513(c, d, v)
-	return
-}
-
-func fabricIngress1645(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1538(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[380])>>7 == 0x1 {
-		fabricIngress1646(c, d, v)
+		fabricIngress1539(c, d, v)
 		return
 	}
 	if uint64(d[380])>>5&0x3 == 0x2 {
-		fabricIngress1646(c, d, v)
+		fabricIngress1539(c, d, v)
 		return
 	}
 	if uint64(d[380])>>5&0x3 == 0x3 {
 		if uint64(d[380])&0x1f == 0x0 {
-			fabricIngress1687(c, d, v)
+			fabricIngress1563(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3164:3172], 0x1)
 		c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-		fabricIngress1689(c, d, v)
+		fabricIngress1565(c, d, v)
 		return
 	}
-	fabricIngress1687(c, d, v)
-	return
+	fabricIngress1563(c, d, v)
 }
 
-func fabricIngress1646(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1539(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x1c)
 	if c.Test(763) {
 		binary.BigEndian.PutUint64(d[3172:3180], 0x1)
 		if uint64(d[2443])&0x7 == 0x2 {
-			if uint64(d[4203]) == 0x0 {
-				binary.BigEndian.PutUint64(d[3124:3132], 0x0)
-				fabricIngress1652(c, d, v)
-				return
-			}
-			fabricIngress373(c, d, v)
+			fabricIngress1543(c, d, v)
 			return
 		}
-		if uint64(d[2443])&0x7 == 0x4 {
-			fabricIngress1659(c, d, v)
-			return
-		}
-		fabricIngress1661(c, d, v)
+		fabricIngress1550(c, d, v)
 		return
 	}
 	if uint64(d[2443])&0x7 == 0x2 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress1660(c, d, v)
+			fabricIngress1544(c, d, v)
 			return
 		}
-		fabricIngress413(c, d, v)
+		fabricIngress371(c, d, v)
 		return
 	}
-	if uint64(d[2443])&0x7 == 0x4 {
-		fabricIngress1659(c, d, v)
-		return
-	}
-	fabricIngress1661(c, d, v)
-	return
+	fabricIngress1550(c, d, v)
 }
 
-func fabricIngress1652(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1543(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4203]) == 0x0 {
+		fabricIngress1544(c, d, v)
+		return
+	}
+	fabricIngress339(c, d, v)
+}
+
+func fabricIngress1544(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[3124:3132], 0x0)
 	if uint64(d[4947]) == 0x0 {
-		fabricIngress1395(c, d, v)
+		fabricIngress1304(c, d, v)
 		return
 	}
 	if uint64(d[4947])&0x1 == 0x1 {
@@ -11011,8 +8610,7 @@ func fabricIngress1652(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[3068:3076], x)
 		}
 		if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			binary.BigEndian.PutUint64(d[3084:3092], 0x0)
-			fabricIngress1509(c, d, v)
+			fabricIngress1527(c, d, v)
 			return
 		}
 		if x, ok := c.Register(6, ((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5)); ok {
@@ -11023,127 +8621,50 @@ func fabricIngress1652(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3092:3100], binary.BigEndian.Uint64(d[3068:3076])>>8&0xffffff)
 		binary.BigEndian.PutUint64(d[3116:3124], binary.BigEndian.Uint64(d[3068:3076])>>7&0x1)
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
-		fabricIngress1509(c, d, v)
+		fabricIngress1417(c, d, v)
 		return
 	}
-	fabricIngress1509(c, d, v)
-	return
+	fabricIngress1417(c, d, v)
 }
 
-func fabricIngress1659(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4203]) == 0x0 {
-		fabricIngress1660(c, d, v)
+func fabricIngress1550(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[2443])&0x7 == 0x4 {
+		fabricIngress1543(c, d, v)
 		return
 	}
-	fabricIngress373(c, d, v)
-	return
-}
-
-func fabricIngress1660(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[3124:3132], 0x0)
-	fabricIngress1652(c, d, v)
-	return
-}
-
-func fabricIngress1661(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x5 {
-		fabricIngress414(c, d, v)
+		fabricIngress372(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
 		if (uint64(binary.BigEndian.Uint32(d[3244:3248]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 			binary.BigEndian.PutUint64(d[3244:3252], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 31) | (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1)) << 1))
-			fabricIngress1665(c, d, v)
+			fabricIngress1555(c, d, v)
 			return
 		}
-		fabricIngress1665(c, d, v)
+		fabricIngress1555(c, d, v)
 		return
 	}
-	fabricIngress373(c, d, v)
-	return
+	fabricIngress339(c, d, v)
 }
 
-func fabricIngress1665(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1555(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3251])&0x1 == 0x1 {
 		if (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) - (binary.BigEndian.Uint64(d[3254:3262]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[4958:4966]) >> 16) {
 			binary.BigEndian.PutUint64(d[3284:3292], 0x1)
 			binary.BigEndian.PutUint64(d[3244:3252], ((binary.BigEndian.Uint64(d[3244:3252]) >> 1) << 1))
-			fabricIngress1668(c, d, v)
+			fabricIngress417(c, d, v)
 			return
 		}
-		fabricIngress1668(c, d, v)
+		fabricIngress417(c, d, v)
 		return
 	}
-	fabricIngress1668(c, d, v)
-	return
+	fabricIngress417(c, d, v)
 }
 
-func fabricIngress1668(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[2443])&0x7 == 0x3 {
-		if uint64(d[3251])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[3292:3300], 0x1)
-			binary.BigEndian.PutUint64(d[3244:3252], (((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 31) | (((binary.BigEndian.Uint64(d[3244:3252]) >> 1) + 0x1) & 0x7fffffff)) << 1) | 0x1))
-			binary.BigEndian.PutUint64(d[3260:3268], 0x0)
-			c.SetRegister(12, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[5222:5230]) >> 16))
-			c.Count(6, 0x7)
-			if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
-				binary.BigEndian.PutUint64(d[3068:3076], x)
-			}
-			fabricIngress1671(c, d, v)
-			return
-		}
-		if x, ok := c.Register(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995])))); ok {
-			binary.BigEndian.PutUint64(d[3068:3076], x)
-		}
-		fabricIngress1671(c, d, v)
-		return
-	}
-	fabricIngress459(c, d, v)
-	return
-}
-
-func fabricIngress1671(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (uint64(binary.BigEndian.Uint32(d[3068:3072])) & 0x7fffffff) == (uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) {
-		binary.BigEndian.PutUint64(d[3268:3276], binary.BigEndian.Uint64(d[3068:3076])&0xffffffff)
-		fabricIngress1673(c, d, v)
-		return
-	}
-	fabricIngress1673(c, d, v)
-	return
-}
-
-func fabricIngress1673(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(binary.BigEndian.Uint32(d[4969:4973]))>>8 == 0x0 {
-		fabricIngress1674(c, d, v)
-		return
-	}
-	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) >= (uint64(binary.BigEndian.Uint32(d[4969:4973])) >> 8) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x20)
-		c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-		fabricIngress459(c, d, v)
-		return
-	}
-	fabricIngress1674(c, d, v)
-	return
-}
-
-func fabricIngress1674(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[3268:3276], (uint64(binary.BigEndian.Uint32(d[3272:3276]))+0x1)&0xffffffff)
-	c.SetRegister(7, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[3248:3252])) >> 1) << 32) | (uint64(binary.BigEndian.Uint32(d[3272:3276])))))
-	if (uint64(binary.BigEndian.Uint32(d[3272:3276]))) > (uint64(binary.BigEndian.Uint32(d[3260:3264]))) {
-		binary.BigEndian.PutUint64(d[3260:3268], ((((uint64(binary.BigEndian.Uint32(d[3272:3276]))) << 8) | (uint64(d[4995]))) << 24))
-		c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-		fabricIngress459(c, d, v)
-		return
-	}
-	c.SetRegister(13, (uint64(binary.BigEndian.Uint16(d[4162:4164]))), (binary.BigEndian.Uint64(d[3260:3268])))
-	fabricIngress459(c, d, v)
-	return
-}
-
-func fabricIngress1687(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1563(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[380])>>5&0x3 == 0x0 {
-		fabricIngress1688(c, d, v)
+		fabricIngress1564(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) == (uint64(binary.BigEndian.Uint32(d[3072:3076])) >> 8) {
@@ -11155,251 +8676,198 @@ func fabricIngress1687(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3124:3132], uint64(d[3315])&0x3f)
 				binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 				c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-				fabricIngress1689(c, d, v)
+				fabricIngress1565(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3308:3316], (uint64(d[380])&0x1f)&0x3f)
 			binary.BigEndian.PutUint64(d[3124:3132], uint64(d[3315])&0x3f)
 			binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 			c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-			fabricIngress1689(c, d, v)
+			fabricIngress1565(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3124:3132], binary.BigEndian.Uint64(d[3068:3076])>>1&0x3f)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((((binary.BigEndian.Uint64(d[3068:3076]) >> 8) << 1) | 0x1) << 6) | (uint64(d[3131]) & 0x3f)) << 1))
 		c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-		fabricIngress1689(c, d, v)
+		fabricIngress1565(c, d, v)
 		return
 	}
-	fabricIngress1688(c, d, v)
-	return
+	fabricIngress1564(c, d, v)
 }
 
-func fabricIngress1688(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1564(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(5, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (binary.BigEndian.Uint64(d[3068:3076])))
-	fabricIngress1689(c, d, v)
-	return
+	fabricIngress1565(c, d, v)
 }
 
-func fabricIngress1689(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1565(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3147])&0x1 == 0x1 {
 		c.SetRegister(6, (((uint64(binary.BigEndian.Uint16(d[4162:4164]))) << 5) + (uint64(d[4995]))), (((uint64(binary.BigEndian.Uint32(d[381:385])) >> 8) + (uint64(binary.BigEndian.Uint32(d[5017:5021])) >> 8)) & 0xffffff))
-		fabricIngress336(c, d, v)
+		fabricIngress306(c, d, v)
 		return
 	}
-	fabricIngress336(c, d, v)
-	return
+	fabricIngress306(c, d, v)
 }
 
-func fabricIngress1700(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1576(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x4 {
-		fabricIngress1659(c, d, v)
+		fabricIngress1543(c, d, v)
 		return
 	}
-	fabricIngress413(c, d, v)
-	return
+	fabricIngress371(c, d, v)
 }
 
-func fabricIngress1705(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1581(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3068:3072]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 		binary.BigEndian.PutUint64(d[3140:3148], 0x1)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8)) << 8))
-		fabricIngress1645(c, d, v)
+		fabricIngress1538(c, d, v)
 		return
 	}
 	if ((((uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0xffffff) != 0x0) && ((((uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8) - (binary.BigEndian.Uint64(d[3068:3076]) >> 8)) & 0x800000) == 0x0) {
 		binary.BigEndian.PutUint64(d[3140:3148], 0x1)
 		binary.BigEndian.PutUint64(d[3068:3076], ((((uint64(binary.BigEndian.Uint32(d[4928:4932]))) << 24) | (uint64(binary.BigEndian.Uint32(d[3305:3309])) >> 8)) << 8))
-		fabricIngress1645(c, d, v)
+		fabricIngress1538(c, d, v)
 		return
 	}
-	fabricIngress1645(c, d, v)
-	return
+	fabricIngress1538(c, d, v)
 }
 
-func fabricIngress1723(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1599(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x14)
-	if uint64(d[4915])&0x1 == 0x1 {
-		fabricIngress150(c, d, v)
-		return
-	}
-	fabricIngress150(c, d, v)
-	return
+	fabricIngress1600(c, d, v)
 }
 
-func fabricIngress1725(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1600(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4915])&0x1 == 0x1 {
+		fabricIngress145(c, d, v)
+		return
+	}
+	fabricIngress145(c, d, v)
+}
+
+func fabricIngress1601(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0xf)
-	if uint64(d[4915])&0x1 == 0x1 {
-		fabricIngress150(c, d, v)
-		return
-	}
-	fabricIngress150(c, d, v)
-	return
+	fabricIngress1600(c, d, v)
 }
 
-func fabricIngress1730(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4915])&0x1 == 0x1 {
-		fabricIngress1731(c, d, v)
-		return
-	}
-	fabricIngress303(c, d, v)
-	return
+func fabricIngress1604(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x28)
+	fabricIngress1605(c, d, v)
 }
 
-func fabricIngress1731(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1605(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4915])&0x1 == 0x1 {
+		fabricIngress1606(c, d, v)
+		return
+	}
+	fabricIngress273(c, d, v)
+}
+
+func fabricIngress1606(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
-		fabricIngress1732(c, d, v)
+		fabricIngress268(c, d, v)
 		return
 	}
-	fabricIngress303(c, d, v)
-	return
+	fabricIngress273(c, d, v)
 }
 
-func fabricIngress1732(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x8000000 == 0x8000000 {
-		if v[0]&0x20000000000 == 0x20000000000 {
-			c.Call(203)
-			fabricIngress297(c, d, v)
+func fabricIngress1612(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[352]) < 0xc {
+		if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
+			binary.BigEndian.PutUint64(d[4196:4204], 0x17)
+			fabricIngress1605(c, d, v)
 			return
 		}
-		if v[0]&0x40000000000 == 0x40000000000 {
-			c.Call(204)
-			fabricIngress297(c, d, v)
-			return
-		}
-		if v[0]&0x10000000000 == 0x10000000000 {
-			c.Call(205)
-			fabricIngress297(c, d, v)
-			return
-		}
-		c.Call(206)
-		fabricIngress297(c, d, v)
+		fabricIngress1605(c, d, v)
 		return
 	}
-	if v[0]&0x20000000000 == 0x20000000000 {
-		c.Call(207)
-		fabricIngress297(c, d, v)
-		return
-	}
-	if v[0]&0x40000000000 == 0x40000000000 {
-		c.Call(208)
-		fabricIngress297(c, d, v)
-		return
-	}
-	if v[0]&0x10000000000 == 0x10000000000 {
-		c.Call(209)
-		fabricIngress297(c, d, v)
-		return
-	}
-	c.Call(210)
-	fabricIngress297(c, d, v)
-	return
+	binary.BigEndian.PutUint64(d[4196:4204], 0x15)
+	fabricIngress1605(c, d, v)
 }
 
-func fabricIngress1756(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1616(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4915])&0x1 == 0x1 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress1758(c, d, v)
+			fabricIngress1618(c, d, v)
 			return
 		}
-		fabricIngress303(c, d, v)
+		fabricIngress273(c, d, v)
 		return
 	}
 	if uint64(d[3043])&0x1 == 0x1 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress1758(c, d, v)
+			fabricIngress1618(c, d, v)
 			return
 		}
-		fabricIngress1730(c, d, v)
+		fabricIngress1605(c, d, v)
 		return
 	}
-	fabricIngress1730(c, d, v)
-	return
+	fabricIngress1605(c, d, v)
 }
 
-func fabricIngress1758(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1618(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4347])&0x1 == 0x1 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x28)
-		fabricIngress1730(c, d, v)
+		fabricIngress1604(c, d, v)
 		return
 	}
 	if v[0]&0x10 == 0x10 {
 		if uint64(d[91]) == 0x0 {
-			fabricIngress1762(c, d, v)
+			fabricIngress1621(c, d, v)
 			return
 		}
 		if v[0]&0x8000000000 == 0x8000000000 {
 			if uint64(d[2987])&0x1 == 0x0 {
-				fabricIngress1765(c, d, v)
+				fabricIngress1624(c, d, v)
 				return
 			}
 			if (uint64(binary.BigEndian.Uint16(d[2994:2996]))) != (uint64(binary.BigEndian.Uint16(d[4162:4164]))) {
-				fabricIngress1765(c, d, v)
+				fabricIngress1624(c, d, v)
 				return
 			}
-			if uint64(d[352]) < 0xc {
-				if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
-					binary.BigEndian.PutUint64(d[4196:4204], 0x17)
-					fabricIngress1730(c, d, v)
-					return
-				}
-				fabricIngress1730(c, d, v)
-				return
-			}
-			binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-			fabricIngress1730(c, d, v)
+			fabricIngress1612(c, d, v)
 			return
 		}
-		fabricIngress1765(c, d, v)
+		fabricIngress1624(c, d, v)
 		return
 	}
-	fabricIngress1762(c, d, v)
-	return
+	fabricIngress1621(c, d, v)
 }
 
-func fabricIngress1762(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1621(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0xf)
-	fabricIngress1730(c, d, v)
-	return
+	fabricIngress1605(c, d, v)
 }
 
-func fabricIngress1765(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1624(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x14)
-	fabricIngress1730(c, d, v)
-	return
+	fabricIngress1605(c, d, v)
 }
 
-func fabricIngress1773(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1628(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(d[3003]) & 0x1) != (uint64(d[3019]) & 0x1) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-		fabricIngress1775(c, d, v)
+		fabricIngress1629(c, d, v)
 		return
 	}
 	if uint64(d[3003])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3020:3028], 0x0)
 		if v[0]&0x8000000 == 0x8000000 {
 			binary.BigEndian.PutUint64(d[3020:3028], uint64(binary.BigEndian.Uint32(d[240:244])))
-			if (uint64(binary.BigEndian.Uint32(d[3024:3028]))) != (uint64(binary.BigEndian.Uint32(d[3008:3012]))) {
-				binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-				fabricIngress1775(c, d, v)
-				return
-			}
-			fabricIngress273(c, d, v)
+			fabricIngress1640(c, d, v)
 			return
 		}
-		if (uint64(binary.BigEndian.Uint32(d[3024:3028]))) != (uint64(binary.BigEndian.Uint32(d[3008:3012]))) {
-			binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-			fabricIngress1775(c, d, v)
-			return
-		}
-		fabricIngress273(c, d, v)
+		fabricIngress1640(c, d, v)
 		return
 	}
-	fabricIngress273(c, d, v)
-	return
+	fabricIngress247(c, d, v)
 }
 
-func fabricIngress1775(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1629(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x18)
+	fabricIngress1630(c, d, v)
+}
+
+func fabricIngress1630(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[3019])&0x1 == 0x0 {
 		if uint64(d[4907])&0x1 == 0x1 {
 			if uint64(d[4203]) == 0x0 {
@@ -11407,55 +8875,63 @@ func fabricIngress1775(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 					c.Mark(0, 0x4000000)
 					d[195] = byte((uint64(d[195]) + 0xff))
-					fabricIngress1756(c, d, v)
+					fabricIngress1616(c, d, v)
 					return
 				}
 				c.Mark(0, 0x4000000)
 				d[195] = byte((uint64(d[195]) + 0xff))
-				fabricIngress1756(c, d, v)
+				fabricIngress1616(c, d, v)
 				return
 			}
-			fabricIngress1756(c, d, v)
+			fabricIngress1616(c, d, v)
 			return
 		}
-		fabricIngress1756(c, d, v)
+		fabricIngress1616(c, d, v)
 		return
 	}
-	fabricIngress1756(c, d, v)
-	return
+	fabricIngress1616(c, d, v)
 }
 
-func fabricIngress1789(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1640(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if (uint64(binary.BigEndian.Uint32(d[3024:3028]))) != (uint64(binary.BigEndian.Uint32(d[3008:3012]))) {
+		fabricIngress1641(c, d, v)
+		return
+	}
+	fabricIngress247(c, d, v)
+}
+
+func fabricIngress1641(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x18)
+	fabricIngress1630(c, d, v)
+}
+
+func fabricIngress1642(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(d[3003]) & 0x1) != (uint64(d[3019]) & 0x1) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-		fabricIngress1775(c, d, v)
+		fabricIngress1629(c, d, v)
 		return
 	}
 	if uint64(d[3003])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3020:3028], 0x0)
 		if v[0]&0x8000000 == 0x8000000 {
 			binary.BigEndian.PutUint64(d[3020:3028], uint64(binary.BigEndian.Uint32(d[240:244])))
-			fabricIngress1795(c, d, v)
+			fabricIngress1647(c, d, v)
 			return
 		}
-		fabricIngress1795(c, d, v)
+		fabricIngress1647(c, d, v)
 		return
 	}
-	fabricIngress1775(c, d, v)
-	return
+	fabricIngress1630(c, d, v)
 }
 
-func fabricIngress1795(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1647(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3024:3028]))) != (uint64(binary.BigEndian.Uint32(d[3008:3012]))) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-		fabricIngress1775(c, d, v)
+		fabricIngress1641(c, d, v)
 		return
 	}
-	fabricIngress1775(c, d, v)
-	return
+	fabricIngress1630(c, d, v)
 }
 
-func fabricIngress1799(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1650(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x17)
 		c.Mark(0, 0x8000000000)
@@ -11478,26 +8954,25 @@ func fabricIngress1799(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3268:3276], 0x0)
 		binary.BigEndian.PutUint64(d[3284:3292], 0x0)
 		binary.BigEndian.PutUint64(d[3292:3300], 0x0)
-		fabricIngress151(c, d, v)
+		fabricIngress146(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[5000:5004]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-		fabricIngress1802(c, d, v)
+		fabricIngress1653(c, d, v)
 		return
 	}
 	if uint64(d[5011])&0x1 == 0x0 {
 		if (uint64(binary.BigEndian.Uint16(d[190:192]))) != (uint64(binary.BigEndian.Uint16(d[4930:4932]))) {
-			fabricIngress1802(c, d, v)
+			fabricIngress1653(c, d, v)
 			return
 		}
-		fabricIngress1805(c, d, v)
+		fabricIngress1656(c, d, v)
 		return
 	}
-	fabricIngress1805(c, d, v)
-	return
+	fabricIngress1656(c, d, v)
 }
 
-func fabricIngress1802(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1653(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
 	c.Mark(0, 0x8000000000)
 	binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|((uint64(binary.BigEndian.Uint32(d[361:365]))>>8)-(uint64(binary.BigEndian.Uint32(d[5025:5029]))>>8))<<40&0xffffff0000000000)
@@ -11519,11 +8994,10 @@ func fabricIngress1802(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3268:3276], 0x0)
 	binary.BigEndian.PutUint64(d[3284:3292], 0x0)
 	binary.BigEndian.PutUint64(d[3292:3300], 0x0)
-	fabricIngress151(c, d, v)
-	return
+	fabricIngress146(c, d, v)
 }
 
-func fabricIngress1805(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1656(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(773) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x1b)
 		c.Mark(0, 0x8000000000)
@@ -11546,54 +9020,66 @@ func fabricIngress1805(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[3268:3276], 0x0)
 		binary.BigEndian.PutUint64(d[3284:3292], 0x0)
 		binary.BigEndian.PutUint64(d[3292:3300], 0x0)
-		fabricIngress151(c, d, v)
+		fabricIngress146(c, d, v)
 		return
 	}
-	binary.BigEndian.PutUint64(d[4908:4916], 0x1)
-	fabricIngress1732(c, d, v)
-	return
+	fabricIngress1658(c, d, v)
 }
 
-func fabricIngress1810(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1658(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4908:4916], 0x1)
+	fabricIngress268(c, d, v)
+}
+
+func fabricIngress1661(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x17)
-		fabricIngress1730(c, d, v)
+		fabricIngress1662(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[5000:5004]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-		fabricIngress1813(c, d, v)
+		fabricIngress1664(c, d, v)
 		return
 	}
 	if uint64(d[5011])&0x1 == 0x0 {
 		if (uint64(binary.BigEndian.Uint16(d[190:192]))) != (uint64(binary.BigEndian.Uint16(d[4930:4932]))) {
-			fabricIngress1813(c, d, v)
+			fabricIngress1664(c, d, v)
 			return
 		}
-		fabricIngress1816(c, d, v)
+		fabricIngress1667(c, d, v)
 		return
 	}
-	fabricIngress1816(c, d, v)
-	return
+	fabricIngress1667(c, d, v)
 }
 
-func fabricIngress1813(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1662(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x17)
+	fabricIngress1605(c, d, v)
+}
+
+func fabricIngress1664(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
-	fabricIngress1730(c, d, v)
-	return
+	fabricIngress1605(c, d, v)
 }
 
-func fabricIngress1816(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1667(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(773) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x1b)
-		fabricIngress1730(c, d, v)
+		fabricIngress1668(c, d, v)
 		return
 	}
-	binary.BigEndian.PutUint64(d[4908:4916], 0x1)
-	fabricIngress1732(c, d, v)
-	return
+	fabricIngress1658(c, d, v)
 }
 
-func fabricIngress1821(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1668(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x1b)
+	fabricIngress1605(c, d, v)
+}
+
+func fabricIngress1670(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2436:2444], 0x1)
+	fabricIngress1671(c, d, v)
+}
+
+func fabricIngress1671(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -11606,126 +9092,39 @@ func fabricIngress1821(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress1822(c, d, v)
-			return
-		case 1:
-			fabricIngress1822(c, d, v)
-			return
-		case 2:
-			fabricIngress1822(c, d, v)
-			return
-		case 3:
-			fabricIngress1822(c, d, v)
-			return
-		case 4:
-			fabricIngress1822(c, d, v)
-			return
-		case 5:
-			fabricIngress1822(c, d, v)
-			return
-		case 6:
-			fabricIngress1822(c, d, v)
-			return
-		case 7:
-			fabricIngress1822(c, d, v)
-			return
-		case 8:
-			fabricIngress1822(c, d, v)
-			return
-		case 9:
-			fabricIngress1822(c, d, v)
-			return
-		case 10:
-			fabricIngress1822(c, d, v)
-			return
-		case 11:
-			fabricIngress1822(c, d, v)
-			return
-		case 12:
-			fabricIngress1822(c, d, v)
-			return
-		case 13:
-			fabricIngress1822(c, d, v)
-			return
-		case 14:
-			fabricIngress1822(c, d, v)
-			return
-		case 15:
-			fabricIngress1822(c, d, v)
-			return
-		case 16:
-			fabricIngress1822(c, d, v)
-			return
-		case 17:
-			fabricIngress1822(c, d, v)
-			return
-		case 18:
-			fabricIngress1822(c, d, v)
-			return
-		case 19:
-			fabricIngress1822(c, d, v)
-			return
-		case 20:
-			fabricIngress1822(c, d, v)
-			return
-		case 21:
-			fabricIngress1822(c, d, v)
-			return
-		case 22:
-			fabricIngress1822(c, d, v)
-			return
-		case 23:
-			fabricIngress1822(c, d, v)
-			return
-		case 24:
-			fabricIngress1822(c, d, v)
-			return
-		case 25:
-			fabricIngress1822(c, d, v)
-			return
-		case 26:
-			fabricIngress1822(c, d, v)
-			return
-		case 27:
-			fabricIngress1822(c, d, v)
-			return
-		case 28:
-			fabricIngress1822(c, d, v)
-			return
-		case 29:
-			fabricIngress1822(c, d, v)
-			return
-		case 30:
-			fabricIngress1822(c, d, v)
-			return
 		case 31:
 			fabricAction88(c, d, v)
-			fabricIngress1824(c, d, v)
+			fabricIngress1674(c, d, v)
+			return
+
+		default:
+			fabricIngress1672(c, d, v)
 			return
 		}
-		fabricIngress1822(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress1822(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1672(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4923])&0x1 == 0x0 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x16)
-		fabricIngress1730(c, d, v)
+		fabricIngress1673(c, d, v)
 		return
 	}
-	fabricIngress1824(c, d, v)
-	return
+	fabricIngress1674(c, d, v)
 }
 
-func fabricIngress1824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1673(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x16)
+	fabricIngress1605(c, d, v)
+}
+
+func fabricIngress1674(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3012:3020], uint64(d[4907])&0x1)
 	if uint64(d[4907])&0x1 == 0x0 {
 		binary.BigEndian.PutUint64(d[3036:3044], 0x1)
 		binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[196:204]))
 		binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress1827(c, d, v)
+		fabricIngress1677(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3036:3044], uint64(d[4531])&0x1)
@@ -11733,19 +9132,18 @@ func fabricIngress1824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if uint64(d[4907])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[56:64]))
 			binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[64:72]))
-			fabricIngress1827(c, d, v)
+			fabricIngress1677(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[196:204]))
 		binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress1827(c, d, v)
+		fabricIngress1677(c, d, v)
 		return
 	}
-	fabricIngress1775(c, d, v)
-	return
+	fabricIngress1630(c, d, v)
 }
 
-func fabricIngress1827(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1677(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -11762,95 +9160,92 @@ func fabricIngress1827(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction92(c, d, v)
-			fabricIngress1773(c, d, v)
+			fabricIngress1628(c, d, v)
 			return
+
 		case 1:
 			fabricAction93(c, d, v)
-			fabricIngress1773(c, d, v)
+			fabricIngress1628(c, d, v)
 			return
+
 		case 2:
 			fabricAction94(c, d, v)
-			fabricIngress1789(c, d, v)
+			fabricIngress1642(c, d, v)
 			return
+
 		case 3:
 			fabricAction95(c, d, v)
-			fabricIngress1789(c, d, v)
+			fabricIngress1642(c, d, v)
 			return
+
 		case 4:
 			fabricAction96(c, d, v)
-			fabricIngress1789(c, d, v)
+			fabricIngress1642(c, d, v)
+			return
+
+		default:
+			fabricIngress1642(c, d, v)
 			return
 		}
-		fabricIngress1789(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress1833(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1683(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x2 == 0x2 {
 		binary.BigEndian.PutUint64(d[4156:4164], uint64(binary.BigEndian.Uint16(d[31:33])))
 		binary.BigEndian.PutUint64(d[4988:4996], uint64(d[33]))
 		if uint64(d[28]) == 0x1 {
 			binary.BigEndian.PutUint64(d[3028:3036], 0x4)
 			binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-			fabricIngress1837(c, d, v)
+			fabricIngress1687(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3028:3036], 0x5)
 		binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-		fabricIngress1837(c, d, v)
+		fabricIngress1687(c, d, v)
 		return
 	}
 	if uint64(d[4907])&0x1 == 0x1 {
-		binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-		fabricIngress1821(c, d, v)
+		fabricIngress1670(c, d, v)
 		return
 	}
 	if uint64(d[2987])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[4156:4164], uint64(binary.BigEndian.Uint16(d[2994:2996])))
 		if uint64(d[4347])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x28)
-			fabricIngress1730(c, d, v)
+			fabricIngress1605(c, d, v)
 			return
 		}
-		if v[0]&0x8000000000 == 0x8000000000 {
-			if v[0]&0x100000000000 == 0x100000000000 {
-				if v[0]&0x20000000000 == 0x20000000000 {
-					binary.BigEndian.PutUint64(d[2436:2444], 0x2)
-					fabricIngress1838(c, d, v)
-					return
-				}
-				if v[0]&0x40000000000 == 0x40000000000 {
-					binary.BigEndian.PutUint64(d[2436:2444], 0x3)
-					fabricIngress1838(c, d, v)
-					return
-				}
-				binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-				fabricIngress1821(c, d, v)
+		if v[0]&0x108000000000 == 0x108000000000 {
+			if v[0]&0x20000000000 == 0x20000000000 {
+				fabricIngress1719(c, d, v)
 				return
 			}
-			binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-			fabricIngress1730(c, d, v)
+			if v[0]&0x40000000000 == 0x40000000000 {
+				fabricIngress1721(c, d, v)
+				return
+			}
+			binary.BigEndian.PutUint64(d[2436:2444], 0x1)
+			fabricIngress1671(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-		fabricIngress1730(c, d, v)
+		fabricIngress1605(c, d, v)
 		return
 	}
-	fabricIngress1730(c, d, v)
-	return
+	fabricIngress1605(c, d, v)
 }
 
-func fabricIngress1837(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1687(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x0 {
-		fabricIngress1730(c, d, v)
+		fabricIngress1605(c, d, v)
 		return
 	}
-	fabricIngress1838(c, d, v)
-	return
+	fabricIngress1688(c, d, v)
 }
 
-func fabricIngress1838(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1688(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -11863,165 +9258,71 @@ func fabricIngress1838(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress1839(c, d, v)
-			return
-		case 1:
-			fabricIngress1839(c, d, v)
-			return
-		case 2:
-			fabricIngress1839(c, d, v)
-			return
-		case 3:
-			fabricIngress1839(c, d, v)
-			return
-		case 4:
-			fabricIngress1839(c, d, v)
-			return
-		case 5:
-			fabricIngress1839(c, d, v)
-			return
-		case 6:
-			fabricIngress1839(c, d, v)
-			return
-		case 7:
-			fabricIngress1839(c, d, v)
-			return
-		case 8:
-			fabricIngress1839(c, d, v)
-			return
-		case 9:
-			fabricIngress1839(c, d, v)
-			return
-		case 10:
-			fabricIngress1839(c, d, v)
-			return
-		case 11:
-			fabricIngress1839(c, d, v)
-			return
-		case 12:
-			fabricIngress1839(c, d, v)
-			return
-		case 13:
-			fabricIngress1839(c, d, v)
-			return
-		case 14:
-			fabricIngress1839(c, d, v)
-			return
-		case 15:
-			fabricIngress1839(c, d, v)
-			return
-		case 16:
-			fabricIngress1839(c, d, v)
-			return
-		case 17:
-			fabricIngress1839(c, d, v)
-			return
-		case 18:
-			fabricIngress1839(c, d, v)
-			return
-		case 19:
-			fabricIngress1839(c, d, v)
-			return
-		case 20:
-			fabricIngress1839(c, d, v)
-			return
-		case 21:
-			fabricIngress1839(c, d, v)
-			return
-		case 22:
-			fabricIngress1839(c, d, v)
-			return
-		case 23:
-			fabricIngress1839(c, d, v)
-			return
-		case 24:
-			fabricIngress1839(c, d, v)
-			return
-		case 25:
-			fabricIngress1839(c, d, v)
-			return
-		case 26:
-			fabricIngress1839(c, d, v)
-			return
-		case 27:
-			fabricIngress1839(c, d, v)
-			return
-		case 28:
-			fabricIngress1839(c, d, v)
-			return
-		case 29:
-			fabricIngress1839(c, d, v)
-			return
-		case 30:
-			fabricIngress1839(c, d, v)
-			return
 		case 31:
 			fabricAction88(c, d, v)
-			fabricIngress1841(c, d, v)
+			fabricIngress1690(c, d, v)
+			return
+
+		default:
+			fabricIngress1689(c, d, v)
 			return
 		}
-		fabricIngress1839(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress1839(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1689(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4923])&0x1 == 0x0 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x16)
-		fabricIngress1730(c, d, v)
+		fabricIngress1673(c, d, v)
 		return
 	}
-	fabricIngress1841(c, d, v)
-	return
+	fabricIngress1690(c, d, v)
 }
 
-func fabricIngress1841(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1690(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		if uint64(d[2443])&0x7 == 0x1 {
 			binary.BigEndian.PutUint64(d[3012:3020], uint64(d[4907])&0x1)
 			if uint64(d[4907])&0x1 == 0x0 {
 				binary.BigEndian.PutUint64(d[3036:3044], 0x1)
-				fabricIngress1846(c, d, v)
+				fabricIngress1695(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[3036:3044], uint64(d[4531])&0x1)
 			if uint64(d[3043])&0x1 == 0x1 {
-				fabricIngress1846(c, d, v)
+				fabricIngress1695(c, d, v)
 				return
 			}
-			fabricIngress1775(c, d, v)
+			fabricIngress1630(c, d, v)
 			return
 		}
 		if uint64(d[2443])&0x7 == 0x2 {
-			fabricIngress1853(c, d, v)
+			fabricIngress1702(c, d, v)
 			return
 		}
 		if uint64(d[2443])&0x7 == 0x3 {
-			fabricIngress1853(c, d, v)
+			fabricIngress1702(c, d, v)
 			return
 		}
-		fabricIngress1730(c, d, v)
+		fabricIngress1605(c, d, v)
 		return
 	}
-	fabricIngress1730(c, d, v)
-	return
+	fabricIngress1605(c, d, v)
 }
 
-func fabricIngress1846(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1695(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4907])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[56:64]))
 		binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[64:72]))
-		fabricIngress1848(c, d, v)
+		fabricIngress1697(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[3044:3052], binary.BigEndian.Uint64(d[196:204]))
 	binary.BigEndian.PutUint64(d[3052:3060], binary.BigEndian.Uint64(d[204:212]))
-	fabricIngress1848(c, d, v)
-	return
+	fabricIngress1697(c, d, v)
 }
 
-func fabricIngress1848(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1697(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -12038,31 +9339,38 @@ func fabricIngress1848(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction92(c, d, v)
-			fabricIngress1789(c, d, v)
+			fabricIngress1642(c, d, v)
 			return
+
 		case 1:
 			fabricAction93(c, d, v)
-			fabricIngress1789(c, d, v)
+			fabricIngress1642(c, d, v)
 			return
+
 		case 2:
 			fabricAction94(c, d, v)
-			fabricIngress1789(c, d, v)
+			fabricIngress1642(c, d, v)
 			return
+
 		case 3:
 			fabricAction95(c, d, v)
-			fabricIngress1789(c, d, v)
+			fabricIngress1642(c, d, v)
 			return
+
 		case 4:
 			fabricAction96(c, d, v)
-			fabricIngress1789(c, d, v)
+			fabricIngress1642(c, d, v)
+			return
+
+		default:
+			fabricIngress1642(c, d, v)
 			return
 		}
-		fabricIngress1789(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress1853(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1702(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -12079,139 +9387,139 @@ func fabricIngress1853(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction89(c, d, v)
-			fabricIngress1854(c, d, v)
+			fabricIngress1703(c, d, v)
 			return
+
 		case 1:
 			fabricAction90(c, d, v)
-			fabricIngress1854(c, d, v)
+			fabricIngress1703(c, d, v)
 			return
+
 		case 2:
 			fabricAction91(c, d, v)
-			fabricIngress1730(c, d, v)
+			fabricIngress1605(c, d, v)
+			return
+
+		default:
+			fabricIngress1703(c, d, v)
 			return
 		}
-		fabricIngress1854(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress1854(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1703(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		if (uint64(binary.BigEndian.Uint32(d[357:361])) >> 8) != (uint64(binary.BigEndian.Uint32(d[4937:4941])) >> 8) {
-			binary.BigEndian.PutUint64(d[4196:4204], 0x17)
-			fabricIngress1730(c, d, v)
+			fabricIngress1662(c, d, v)
 			return
 		}
 		if (uint64(binary.BigEndian.Uint32(d[5000:5004]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
-			fabricIngress1858(c, d, v)
+			fabricIngress1664(c, d, v)
 			return
 		}
 		if uint64(d[5011])&0x1 == 0x0 {
 			if (uint64(binary.BigEndian.Uint16(d[190:192]))) != (uint64(binary.BigEndian.Uint16(d[4930:4932]))) {
-				fabricIngress1858(c, d, v)
+				fabricIngress1664(c, d, v)
 				return
 			}
-			fabricIngress1861(c, d, v)
+			fabricIngress1708(c, d, v)
 			return
 		}
-		fabricIngress1861(c, d, v)
+		fabricIngress1708(c, d, v)
 		return
 	}
-	fabricIngress1730(c, d, v)
-	return
+	fabricIngress1605(c, d, v)
 }
 
-func fabricIngress1858(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
-	fabricIngress1730(c, d, v)
-	return
-}
-
-func fabricIngress1861(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1708(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(773) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x1b)
-		fabricIngress1730(c, d, v)
+		fabricIngress1668(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4908:4916], 0x1)
-	fabricIngress1731(c, d, v)
-	return
+	fabricIngress1606(c, d, v)
 }
 
-func fabricIngress1884(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1719(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2436:2444], 0x2)
+	fabricIngress1688(c, d, v)
+}
+
+func fabricIngress1721(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2436:2444], 0x3)
+	fabricIngress1688(c, d, v)
+}
+
+func fabricIngress1727(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x2 == 0x2 {
 		binary.BigEndian.PutUint64(d[4156:4164], uint64(binary.BigEndian.Uint16(d[31:33])))
 		binary.BigEndian.PutUint64(d[4988:4996], uint64(d[33]))
 		if uint64(d[28]) == 0x1 {
 			binary.BigEndian.PutUint64(d[3028:3036], 0x4)
 			binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-			fabricIngress1888(c, d, v)
+			fabricIngress1731(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[3028:3036], 0x5)
 		binary.BigEndian.PutUint64(d[2436:2444], uint64(d[3035])&0x7)
-		fabricIngress1888(c, d, v)
+		fabricIngress1731(c, d, v)
 		return
 	}
 	if uint64(d[4907])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-		fabricIngress1838(c, d, v)
+		fabricIngress1688(c, d, v)
 		return
 	}
 	if uint64(d[2987])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[4156:4164], uint64(binary.BigEndian.Uint16(d[2994:2996])))
 		if uint64(d[4347])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x28)
-			fabricIngress1888(c, d, v)
+			fabricIngress1731(c, d, v)
 			return
 		}
 		if v[0]&0x108000000000 == 0x108000000000 {
 			if v[0]&0x20000000000 == 0x20000000000 {
-				binary.BigEndian.PutUint64(d[2436:2444], 0x2)
-				fabricIngress1838(c, d, v)
+				fabricIngress1719(c, d, v)
 				return
 			}
 			if v[0]&0x40000000000 == 0x40000000000 {
-				binary.BigEndian.PutUint64(d[2436:2444], 0x3)
-				fabricIngress1838(c, d, v)
+				fabricIngress1721(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2436:2444], 0x1)
-			fabricIngress1838(c, d, v)
+			fabricIngress1688(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0x15)
-		fabricIngress1888(c, d, v)
+		fabricIngress1731(c, d, v)
 		return
 	}
-	fabricIngress1888(c, d, v)
-	return
+	fabricIngress1731(c, d, v)
 }
 
-func fabricIngress1888(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1731(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2443])&0x7 == 0x0 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress1730(c, d, v)
+			fabricIngress1605(c, d, v)
 			return
 		}
-		fabricIngress1730(c, d, v)
+		fabricIngress1605(c, d, v)
 		return
 	}
-	fabricIngress1838(c, d, v)
-	return
+	fabricIngress1688(c, d, v)
 }
 
-func fabricIngress1904(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1745(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x8)
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
 	c.Count(10, (uint64(d[4203])))
 	c.Call(374)
-	return
 }
 
-func fabricIngress1910(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1751(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -12224,99 +9532,6 @@ func fabricIngress1910(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress1911(c, d, v)
-			return
-		case 1:
-			fabricIngress1911(c, d, v)
-			return
-		case 2:
-			fabricIngress1911(c, d, v)
-			return
-		case 3:
-			fabricIngress1911(c, d, v)
-			return
-		case 4:
-			fabricIngress1911(c, d, v)
-			return
-		case 5:
-			fabricIngress1911(c, d, v)
-			return
-		case 6:
-			fabricIngress1911(c, d, v)
-			return
-		case 7:
-			fabricIngress1911(c, d, v)
-			return
-		case 8:
-			fabricIngress1911(c, d, v)
-			return
-		case 9:
-			fabricIngress1911(c, d, v)
-			return
-		case 10:
-			fabricIngress1911(c, d, v)
-			return
-		case 11:
-			fabricIngress1911(c, d, v)
-			return
-		case 12:
-			fabricIngress1911(c, d, v)
-			return
-		case 13:
-			fabricIngress1911(c, d, v)
-			return
-		case 14:
-			fabricIngress1911(c, d, v)
-			return
-		case 15:
-			fabricIngress1911(c, d, v)
-			return
-		case 16:
-			fabricIngress1911(c, d, v)
-			return
-		case 17:
-			fabricIngress1911(c, d, v)
-			return
-		case 18:
-			fabricIngress1911(c, d, v)
-			return
-		case 19:
-			fabricIngress1911(c, d, v)
-			return
-		case 20:
-			fabricIngress1911(c, d, v)
-			return
-		case 21:
-			fabricIngress1911(c, d, v)
-			return
-		case 22:
-			fabricIngress1911(c, d, v)
-			return
-		case 23:
-			fabricIngress1911(c, d, v)
-			return
-		case 24:
-			fabricIngress1911(c, d, v)
-			return
-		case 25:
-			fabricIngress1911(c, d, v)
-			return
-		case 26:
-			fabricIngress1911(c, d, v)
-			return
-		case 27:
-			fabricIngress1911(c, d, v)
-			return
-		case 28:
-			fabricIngress1911(c, d, v)
-			return
-		case 29:
-			fabricIngress1911(c, d, v)
-			return
-		case 30:
-			fabricIngress1911(c, d, v)
-			return
 		case 31:
 			fabricAction36(c, d, v)
 			{
@@ -12349,7 +9564,7 @@ func fabricIngress1910(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						d[121] = byte(c.Get(140))
 						c.Mark(0, 0x1000000)
 						binary.BigEndian.PutUint16(d[122:124], 0x0)
-						fabricIngress1915(c, d, v)
+						fabricIngress1756(c, d, v)
 						return
 					}
 					c.Count(2, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
@@ -12368,142 +9583,141 @@ func fabricIngress1910(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					d[121] = byte(c.Get(140))
 					c.Mark(0, 0x1000000)
 					binary.BigEndian.PutUint16(d[122:124], 0x0)
-					fabricIngress1915(c, d, v)
+					fabricIngress1756(c, d, v)
 					return
+
 				case 1:
 					fabricAction38(c, d, v)
-					fabricIngress1940(c, d, v)
+					fabricIngress1781(c, d, v)
 					return
+
 				case 2:
 					fabricAction39(c, d, v)
-					fabricIngress2007(c, d, v)
+					fabricIngress1848(c, d, v)
+					return
+
+				default:
+					fabricIngress1781(c, d, v)
 					return
 				}
-				fabricIngress1940(c, d, v)
-				return
 			}
+
+		default:
+			fabricIngress1752(c, d, v)
+			return
 		}
-		fabricIngress1911(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress1911(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1752(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x31)
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
 	c.Count(10, (uint64(d[4203])))
 	c.Call(374)
-	return
 }
 
-func fabricIngress1915(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1756(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x0 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[122:124], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[124:126], 0x0)
-		fabricIngress1917(c, d, v)
+		fabricIngress1758(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[124:126], 0x0)
-	fabricIngress1917(c, d, v)
-	return
+	fabricIngress1758(c, d, v)
 }
 
-func fabricIngress1917(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1758(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x1 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[124:126], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[126:128], 0x0)
-		fabricIngress1919(c, d, v)
+		fabricIngress1760(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[126:128], 0x0)
-	fabricIngress1919(c, d, v)
-	return
+	fabricIngress1760(c, d, v)
 }
 
-func fabricIngress1919(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1760(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x2 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[126:128], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[128:130], 0x0)
-		fabricIngress1921(c, d, v)
+		fabricIngress1762(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[128:130], 0x0)
-	fabricIngress1921(c, d, v)
-	return
+	fabricIngress1762(c, d, v)
 }
 
-func fabricIngress1921(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1762(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x3 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[128:130], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[130:132], 0x0)
-		fabricIngress1923(c, d, v)
+		fabricIngress1764(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[130:132], 0x0)
-	fabricIngress1923(c, d, v)
-	return
+	fabricIngress1764(c, d, v)
 }
 
-func fabricIngress1923(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1764(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x4 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[130:132], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[132:134], 0x0)
-		fabricIngress1925(c, d, v)
+		fabricIngress1766(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[132:134], 0x0)
-	fabricIngress1925(c, d, v)
-	return
+	fabricIngress1766(c, d, v)
 }
 
-func fabricIngress1925(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1766(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x5 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[132:134], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[134:136], 0x0)
-		fabricIngress1927(c, d, v)
+		fabricIngress1768(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[134:136], 0x0)
-	fabricIngress1927(c, d, v)
-	return
+	fabricIngress1768(c, d, v)
 }
 
-func fabricIngress1927(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1768(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x6 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[134:136], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[136:138], 0x0)
-		fabricIngress1929(c, d, v)
+		fabricIngress1770(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[136:138], 0x0)
-	fabricIngress1929(c, d, v)
-	return
+	fabricIngress1770(c, d, v)
 }
 
-func fabricIngress1929(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1770(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x7 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[136:138], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
@@ -12525,7 +9739,7 @@ func fabricIngress1929(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[2988:2996], 0x0)
 		binary.BigEndian.PutUint64(d[2996:3004], 0x0)
 		binary.BigEndian.PutUint64(d[3004:3012], 0x0)
-		fabricIngress150(c, d, v)
+		fabricIngress145(c, d, v)
 		return
 	}
 	if v[0]&0x2000000 == 0 {
@@ -12546,11 +9760,10 @@ func fabricIngress1929(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2988:2996], 0x0)
 	binary.BigEndian.PutUint64(d[2996:3004], 0x0)
 	binary.BigEndian.PutUint64(d[3004:3012], 0x0)
-	fabricIngress150(c, d, v)
-	return
+	fabricIngress145(c, d, v)
 }
 
-func fabricIngress1940(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1781(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[110]) == 0x3 {
 		c.Count(1, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
 		if v[0]&0x1000000 == 0 {
@@ -12567,7 +9780,7 @@ func fabricIngress1940(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		d[121] = byte(c.Get(140))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[122:124], 0x0)
-		fabricIngress1942(c, d, v)
+		fabricIngress1783(c, d, v)
 		return
 	}
 	c.Count(2, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
@@ -12586,116 +9799,108 @@ func fabricIngress1940(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	d[121] = byte(c.Get(140))
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[122:124], 0x0)
-	fabricIngress1942(c, d, v)
-	return
+	fabricIngress1783(c, d, v)
 }
 
-func fabricIngress1942(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1783(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x0 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[122:124], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[124:126], 0x0)
-		fabricIngress1944(c, d, v)
+		fabricIngress1785(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[124:126], 0x0)
-	fabricIngress1944(c, d, v)
-	return
+	fabricIngress1785(c, d, v)
 }
 
-func fabricIngress1944(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1785(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x1 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[124:126], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[126:128], 0x0)
-		fabricIngress1946(c, d, v)
+		fabricIngress1787(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[126:128], 0x0)
-	fabricIngress1946(c, d, v)
-	return
+	fabricIngress1787(c, d, v)
 }
 
-func fabricIngress1946(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1787(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x2 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[126:128], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[128:130], 0x0)
-		fabricIngress1948(c, d, v)
+		fabricIngress1789(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[128:130], 0x0)
-	fabricIngress1948(c, d, v)
-	return
+	fabricIngress1789(c, d, v)
 }
 
-func fabricIngress1948(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1789(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x3 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[128:130], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[130:132], 0x0)
-		fabricIngress1950(c, d, v)
+		fabricIngress1791(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[130:132], 0x0)
-	fabricIngress1950(c, d, v)
-	return
+	fabricIngress1791(c, d, v)
 }
 
-func fabricIngress1950(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1791(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x4 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[130:132], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[132:134], 0x0)
-		fabricIngress1952(c, d, v)
+		fabricIngress1793(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[132:134], 0x0)
-	fabricIngress1952(c, d, v)
-	return
+	fabricIngress1793(c, d, v)
 }
 
-func fabricIngress1952(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1793(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x5 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[132:134], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[134:136], 0x0)
-		fabricIngress1954(c, d, v)
+		fabricIngress1795(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[134:136], 0x0)
-	fabricIngress1954(c, d, v)
-	return
+	fabricIngress1795(c, d, v)
 }
 
-func fabricIngress1954(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1795(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x6 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[134:136], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[136:138], 0x0)
-		fabricIngress1956(c, d, v)
+		fabricIngress1797(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[136:138], 0x0)
-	fabricIngress1956(c, d, v)
-	return
+	fabricIngress1797(c, d, v)
 }
 
-func fabricIngress1956(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1797(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x7 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[136:138], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
@@ -12710,7 +9915,7 @@ func fabricIngress1956(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			v[0] &^= 0x800000
 			c.Grow(-8)
 		}
-		fabricIngress1958(c, d, v)
+		fabricIngress1799(c, d, v)
 		return
 	}
 	if v[0]&0x2000000 == 0 {
@@ -12724,147 +9929,146 @@ func fabricIngress1956(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		v[0] &^= 0x800000
 		c.Grow(-8)
 	}
-	fabricIngress1958(c, d, v)
-	return
+	fabricIngress1799(c, d, v)
 }
 
-func fabricIngress1958(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1799(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4667])&0x1 == 0x1 {
-		c.Mark(0, 0x1000000)
-		d[121] = byte(((uint64(d[121])) & (uint64(d[4659]))))
-		if uint64(d[121]) == 0x0 {
-			binary.BigEndian.PutUint64(d[4196:4204], 0x30)
-			binary.BigEndian.PutUint64(d[2956:2964], 0x0)
-			binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-			binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-			fabricIngress150(c, d, v)
-			return
-		}
-		if uint64(d[121])&0x1 == 0x1 {
-			if uint64(binary.BigEndian.Uint16(d[122:124])) == 0x0 {
-				c.Count(5, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-				fabricIngress1965(c, d, v)
-				return
-			}
-			c.Count(4, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-			fabricIngress1965(c, d, v)
-			return
-		}
-		fabricIngress1965(c, d, v)
+		fabricIngress1800(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-	fabricIngress78(c, d, v)
-	return
+	fabricIngress77(c, d, v)
 }
 
-func fabricIngress1965(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1800(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	c.Mark(0, 0x1000000)
+	d[121] = byte(((uint64(d[121])) & (uint64(d[4659]))))
+	if uint64(d[121]) == 0x0 {
+		fabricIngress1802(c, d, v)
+		return
+	}
+	if uint64(d[121])&0x1 == 0x1 {
+		if uint64(binary.BigEndian.Uint16(d[122:124])) == 0x0 {
+			c.Count(5, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
+			fabricIngress1806(c, d, v)
+			return
+		}
+		c.Count(4, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
+		fabricIngress1806(c, d, v)
+		return
+	}
+	fabricIngress1806(c, d, v)
+}
+
+func fabricIngress1802(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x30)
+	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
+	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
+	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
+	fabricIngress145(c, d, v)
+}
+
+func fabricIngress1806(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>1&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[124:126])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-			fabricIngress1968(c, d, v)
+			fabricIngress1809(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-		fabricIngress1968(c, d, v)
+		fabricIngress1809(c, d, v)
 		return
 	}
-	fabricIngress1968(c, d, v)
-	return
+	fabricIngress1809(c, d, v)
 }
 
-func fabricIngress1968(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1809(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>2&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[126:128])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-			fabricIngress1971(c, d, v)
+			fabricIngress1812(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-		fabricIngress1971(c, d, v)
+		fabricIngress1812(c, d, v)
 		return
 	}
-	fabricIngress1971(c, d, v)
-	return
+	fabricIngress1812(c, d, v)
 }
 
-func fabricIngress1971(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1812(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>3&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[128:130])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-			fabricIngress1974(c, d, v)
+			fabricIngress1815(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-		fabricIngress1974(c, d, v)
+		fabricIngress1815(c, d, v)
 		return
 	}
-	fabricIngress1974(c, d, v)
-	return
+	fabricIngress1815(c, d, v)
 }
 
-func fabricIngress1974(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1815(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>4&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[130:132])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-			fabricIngress1977(c, d, v)
+			fabricIngress1818(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-		fabricIngress1977(c, d, v)
+		fabricIngress1818(c, d, v)
 		return
 	}
-	fabricIngress1977(c, d, v)
-	return
+	fabricIngress1818(c, d, v)
 }
 
-func fabricIngress1977(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1818(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>5&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[132:134])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-			fabricIngress1980(c, d, v)
+			fabricIngress1821(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-		fabricIngress1980(c, d, v)
+		fabricIngress1821(c, d, v)
 		return
 	}
-	fabricIngress1980(c, d, v)
-	return
+	fabricIngress1821(c, d, v)
 }
 
-func fabricIngress1980(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1821(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>6&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[134:136])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-			fabricIngress1983(c, d, v)
+			fabricIngress1824(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-		fabricIngress1983(c, d, v)
+		fabricIngress1824(c, d, v)
 		return
 	}
-	fabricIngress1983(c, d, v)
-	return
+	fabricIngress1824(c, d, v)
 }
 
-func fabricIngress1983(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>7 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[136:138])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-			fabricIngress1986(c, d, v)
+			fabricIngress1827(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-		fabricIngress1986(c, d, v)
+		fabricIngress1827(c, d, v)
 		return
 	}
-	fabricIngress1986(c, d, v)
-	return
+	fabricIngress1827(c, d, v)
 }
 
-func fabricIngress1986(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1827(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x400000 == 0x400000 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint32(d[40:44], uint32((binary.BigEndian.Uint64(d[102:110])>>16)>>16))
@@ -12919,7 +10123,7 @@ func fabricIngress1986(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 		binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 		binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-		fabricIngress307(c, d, v)
+		fabricIngress277(c, d, v)
 		return
 	}
 	if v[0]&0x8 != 0 {
@@ -12971,18 +10175,16 @@ func fabricIngress1986(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-	fabricIngress307(c, d, v)
-	return
+	fabricIngress277(c, d, v)
 }
 
-func fabricIngress2007(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1848(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-	fabricIngress2008(c, d, v)
-	return
+	fabricIngress1849(c, d, v)
 }
 
-func fabricIngress2008(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1849(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		if uint64(d[4523])&0x1 == 0x0 {
 			if uint64(d[4531])&0x1 == 0x1 {
@@ -13005,133 +10207,41 @@ func fabricIngress2008(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 									}
 									_, _ = hit, place
 									switch place {
-									case 0:
-										fabricIngress2016(c, d, v)
-										return
-									case 1:
-										fabricIngress2016(c, d, v)
-										return
-									case 2:
-										fabricIngress2016(c, d, v)
-										return
-									case 3:
-										fabricIngress2016(c, d, v)
-										return
-									case 4:
-										fabricIngress2016(c, d, v)
-										return
-									case 5:
-										fabricIngress2016(c, d, v)
-										return
-									case 6:
-										fabricIngress2016(c, d, v)
-										return
-									case 7:
-										fabricIngress2016(c, d, v)
-										return
-									case 8:
-										fabricIngress2016(c, d, v)
-										return
-									case 9:
-										fabricIngress2016(c, d, v)
-										return
-									case 10:
-										fabricIngress2016(c, d, v)
-										return
-									case 11:
-										fabricIngress2016(c, d, v)
-										return
-									case 12:
-										fabricIngress2016(c, d, v)
-										return
-									case 13:
-										fabricIngress2016(c, d, v)
-										return
-									case 14:
-										fabricIngress2016(c, d, v)
-										return
-									case 15:
-										fabricIngress2016(c, d, v)
-										return
-									case 16:
-										fabricIngress2016(c, d, v)
-										return
-									case 17:
-										fabricIngress2016(c, d, v)
-										return
-									case 18:
-										fabricIngress2016(c, d, v)
-										return
-									case 19:
-										fabricIngress2016(c, d, v)
-										return
-									case 20:
-										fabricIngress2016(c, d, v)
-										return
-									case 21:
-										fabricIngress2016(c, d, v)
-										return
-									case 22:
-										fabricIngress2016(c, d, v)
-										return
-									case 23:
-										fabricIngress2016(c, d, v)
-										return
-									case 24:
-										fabricIngress2016(c, d, v)
-										return
-									case 25:
-										fabricIngress2016(c, d, v)
-										return
-									case 26:
-										fabricIngress2016(c, d, v)
-										return
-									case 27:
-										fabricIngress2016(c, d, v)
-										return
-									case 28:
-										fabricIngress2016(c, d, v)
-										return
-									case 29:
-										fabricIngress2016(c, d, v)
-										return
-									case 30:
-										fabricIngress2016(c, d, v)
-										return
 									case 31:
 										fabricAction86(c, d, v)
-										fabricIngress2016(c, d, v)
+										fabricIngress1857(c, d, v)
+										return
+
+									default:
+										fabricIngress1857(c, d, v)
 										return
 									}
-									fabricIngress2016(c, d, v)
-									return
 								}
 							}
-							fabricIngress81(c, d, v)
+							fabricIngress80(c, d, v)
 							return
 						}
-						fabricIngress81(c, d, v)
+						fabricIngress80(c, d, v)
 						return
 					}
-					fabricIngress81(c, d, v)
+					fabricIngress80(c, d, v)
 					return
 				}
-				fabricIngress81(c, d, v)
+				fabricIngress80(c, d, v)
 				return
 			}
-			fabricIngress81(c, d, v)
+			fabricIngress80(c, d, v)
 			return
 		}
-		fabricIngress81(c, d, v)
+		fabricIngress80(c, d, v)
 		return
 	}
-	fabricIngress81(c, d, v)
-	return
+	fabricIngress80(c, d, v)
 }
 
-func fabricIngress2016(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1857(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[2958:2966])>>16 == 0x0 {
-		fabricIngress81(c, d, v)
+		fabricIngress80(c, d, v)
 		return
 	}
 	if x, ok := c.Register(4, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
@@ -13139,18 +10249,17 @@ func fabricIngress2016(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	if (binary.BigEndian.Uint64(d[2974:2982]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
 		binary.BigEndian.PutUint64(d[2972:2980], binary.BigEndian.Uint64(d[5222:5230])>>16)
-		fabricIngress2020(c, d, v)
+		fabricIngress1861(c, d, v)
 		return
 	}
-	fabricIngress2020(c, d, v)
-	return
+	fabricIngress1861(c, d, v)
 }
 
-func fabricIngress2020(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1861(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2974:2982]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[2966:2974]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x3b)
 		binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-		fabricIngress150(c, d, v)
+		fabricIngress145(c, d, v)
 		return
 	}
 	c.SetRegister(4, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff), (((binary.BigEndian.Uint64(d[2974:2982]) >> 16) + (binary.BigEndian.Uint64(d[2958:2966]) >> 16)) & 0xffffffffffff))
@@ -13158,158 +10267,19 @@ func fabricIngress2020(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
 	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-	if uint64(d[4907])&0x1 == 0x0 {
-		if uint64(d[4523])&0x1 == 0x0 {
-			if v[0]&0x4000008 == 0x4000000 {
-				{
-					var hit bool
-					var place int
-					if c.Filled(580) {
-						k := (*fabricKey)(c.Key())
-						k[0] = uint64(binary.BigEndian.Uint16(d[4538:4540]))
-						k[1] = binary.BigEndian.Uint64(d[4492:4500])
-						k[2] = binary.BigEndian.Uint64(d[4500:4508])
-						hit, place = c.Find(580)
-					} else {
-						hit, place = c.Match(580)
-					}
-					_, _ = hit, place
-					switch place {
-					case 0:
-						fabricIngress150(c, d, v)
-						return
-					case 1:
-						fabricIngress150(c, d, v)
-						return
-					case 2:
-						fabricIngress150(c, d, v)
-						return
-					case 3:
-						fabricIngress150(c, d, v)
-						return
-					case 4:
-						fabricIngress150(c, d, v)
-						return
-					case 5:
-						fabricIngress150(c, d, v)
-						return
-					case 6:
-						fabricIngress150(c, d, v)
-						return
-					case 7:
-						fabricIngress150(c, d, v)
-						return
-					case 8:
-						fabricIngress150(c, d, v)
-						return
-					case 9:
-						fabricIngress150(c, d, v)
-						return
-					case 10:
-						fabricIngress150(c, d, v)
-						return
-					case 11:
-						fabricIngress150(c, d, v)
-						return
-					case 12:
-						fabricIngress150(c, d, v)
-						return
-					case 13:
-						fabricIngress150(c, d, v)
-						return
-					case 14:
-						fabricIngress150(c, d, v)
-						return
-					case 15:
-						fabricIngress150(c, d, v)
-						return
-					case 16:
-						fabricIngress150(c, d, v)
-						return
-					case 17:
-						fabricIngress150(c, d, v)
-						return
-					case 18:
-						fabricIngress150(c, d, v)
-						return
-					case 19:
-						fabricIngress150(c, d, v)
-						return
-					case 20:
-						fabricIngress150(c, d, v)
-						return
-					case 21:
-						fabricIngress150(c, d, v)
-						return
-					case 22:
-						fabricIngress150(c, d, v)
-						return
-					case 23:
-						fabricIngress150(c, d, v)
-						return
-					case 24:
-						fabricIngress150(c, d, v)
-						return
-					case 25:
-						fabricIngress150(c, d, v)
-						return
-					case 26:
-						fabricIngress150(c, d, v)
-						return
-					case 27:
-						fabricIngress150(c, d, v)
-						return
-					case 28:
-						fabricIngress150(c, d, v)
-						return
-					case 29:
-						fabricIngress150(c, d, v)
-						return
-					case 30:
-						fabricIngress150(c, d, v)
-						return
-					case 31:
-						fabricAction97(c, d, v)
-						fabricIngress150(c, d, v)
-						return
-					case 32:
-						fabricAction98(c, d, v)
-						fabricIngress150(c, d, v)
-						return
-					case 33:
-						fabricAction99(c, d, v)
-						fabricIngress150(c, d, v)
-						return
-					case 34:
-						fabricAction100(c, d, v)
-						fabricIngress150(c, d, v)
-						return
-					}
-					fabricIngress150(c, d, v)
-					return
-				}
-			}
-			fabricIngress150(c, d, v)
-			return
-		}
-		fabricIngress150(c, d, v)
-		return
-	}
-	fabricIngress150(c, d, v)
-	return
+	fabricIngress277(c, d, v)
 }
 
-func fabricIngress2029(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1866(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x3)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
 	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-	return
 }
 
-func fabricIngress2041(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1878(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -13322,9 +10292,10 @@ func fabricIngress2041(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
 		case 1:
 			fabricAction48(c, d, v)
+
+		default:
 		}
 		if hit {
 			{
@@ -13357,44 +10328,46 @@ func fabricIngress2041(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							}
 							_, _ = hit, place
 							switch place {
-							case 0:
-								fabricIngress2046(c, d, v)
-								return
 							case 1:
 								fabricAction50(c, d, v)
-								fabricIngress2046(c, d, v)
+								fabricIngress1883(c, d, v)
 								return
+
 							case 2:
 								fabricAction51(c, d, v)
-								fabricIngress2486(c, d, v)
+								fabricIngress2215(c, d, v)
+								return
+
+							default:
+								fabricIngress1883(c, d, v)
 								return
 							}
-							fabricIngress2046(c, d, v)
-							return
 						}
 					}
-					fabricIngress2440(c, d, v)
+					fabricIngress2193(c, d, v)
+					return
+
+				default:
+					fabricIngress2237(c, d, v)
 					return
 				}
-				fabricIngress2514(c, d, v)
-				return
 			}
 		}
-		fabricIngress2440(c, d, v)
+		fabricIngress2193(c, d, v)
 		return
 	}
+
 }
 
-func fabricIngress2046(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1883(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(792) {
-		fabricIngress2047(c, d, v)
+		fabricIngress1884(c, d, v)
 		return
 	}
-	fabricIngress2047(c, d, v)
-	return
+	fabricIngress1884(c, d, v)
 }
 
-func fabricIngress2047(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1884(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[4538:4540])) == 0x0 {
 		if uint64(d[4203]) == 0x0 {
 			{
@@ -13411,102 +10384,6 @@ func fabricIngress2047(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				_, _ = hit, place
 				switch place {
-				case 0:
-					fabricIngress2050(c, d, v)
-					return
-				case 1:
-					fabricIngress2050(c, d, v)
-					return
-				case 2:
-					fabricIngress2050(c, d, v)
-					return
-				case 3:
-					fabricIngress2050(c, d, v)
-					return
-				case 4:
-					fabricIngress2050(c, d, v)
-					return
-				case 5:
-					fabricIngress2050(c, d, v)
-					return
-				case 6:
-					fabricIngress2050(c, d, v)
-					return
-				case 7:
-					fabricIngress2050(c, d, v)
-					return
-				case 8:
-					fabricIngress2050(c, d, v)
-					return
-				case 9:
-					fabricIngress2050(c, d, v)
-					return
-				case 10:
-					fabricIngress2050(c, d, v)
-					return
-				case 11:
-					fabricIngress2050(c, d, v)
-					return
-				case 12:
-					fabricIngress2050(c, d, v)
-					return
-				case 13:
-					fabricIngress2050(c, d, v)
-					return
-				case 14:
-					fabricIngress2050(c, d, v)
-					return
-				case 15:
-					fabricIngress2050(c, d, v)
-					return
-				case 16:
-					fabricIngress2050(c, d, v)
-					return
-				case 17:
-					fabricIngress2050(c, d, v)
-					return
-				case 18:
-					fabricIngress2050(c, d, v)
-					return
-				case 19:
-					fabricIngress2050(c, d, v)
-					return
-				case 20:
-					fabricIngress2050(c, d, v)
-					return
-				case 21:
-					fabricIngress2050(c, d, v)
-					return
-				case 22:
-					fabricIngress2050(c, d, v)
-					return
-				case 23:
-					fabricIngress2050(c, d, v)
-					return
-				case 24:
-					fabricIngress2050(c, d, v)
-					return
-				case 25:
-					fabricIngress2050(c, d, v)
-					return
-				case 26:
-					fabricIngress2050(c, d, v)
-					return
-				case 27:
-					fabricIngress2050(c, d, v)
-					return
-				case 28:
-					fabricIngress2050(c, d, v)
-					return
-				case 29:
-					fabricIngress2050(c, d, v)
-					return
-				case 30:
-					fabricIngress2050(c, d, v)
-					return
-				case 31:
-					fabricIngress2050(c, d, v)
-					return
 				case 32:
 					fabricAction53(c, d, v)
 					binary.BigEndian.PutUint64(d[2724:2732], 0x0)
@@ -13523,21 +10400,22 @@ func fabricIngress2047(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[2812:2820], 0x0)
 					binary.BigEndian.PutUint64(d[2820:2828], 0x0)
 					binary.BigEndian.PutUint64(d[2828:2836], 0x0)
-					fabricIngress2087(c, d, v)
+					fabricIngress1923(c, d, v)
+					return
+
+				default:
+					fabricIngress1887(c, d, v)
 					return
 				}
-				fabricIngress2050(c, d, v)
-				return
 			}
 		}
-		fabricIngress2440(c, d, v)
+		fabricIngress2193(c, d, v)
 		return
 	}
-	fabricIngress2440(c, d, v)
-	return
+	fabricIngress2193(c, d, v)
 }
 
-func fabricIngress2050(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1887(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[2732:2740], 0x0)
 	binary.BigEndian.PutUint64(d[2740:2748], 0x0)
@@ -13565,77 +10443,62 @@ func fabricIngress2050(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-		case 1:
-		case 2:
-		case 3:
-		case 4:
-		case 5:
-		case 6:
-		case 7:
-		case 8:
-		case 9:
-		case 10:
-		case 11:
-		case 12:
-		case 13:
-		case 14:
-		case 15:
-		case 16:
-		case 17:
-		case 18:
-		case 19:
-		case 20:
-		case 21:
-		case 22:
-		case 23:
-		case 24:
-		case 25:
-		case 26:
-		case 27:
-		case 28:
-		case 29:
-		case 30:
 		case 31:
 			fabricAction69(c, d, v)
+
 		case 32:
 			fabricAction70(c, d, v)
+
 		case 33:
 			fabricAction71(c, d, v)
+
 		case 34:
 			fabricAction72(c, d, v)
+
 		case 35:
 			fabricAction73(c, d, v)
+
 		case 36:
 			fabricAction74(c, d, v)
+
 		case 37:
 			fabricAction75(c, d, v)
+
 		case 38:
 			fabricAction76(c, d, v)
+
 		case 39:
 			fabricAction77(c, d, v)
+
 		case 40:
 			fabricAction78(c, d, v)
+
 		case 41:
 			fabricAction79(c, d, v)
+
 		case 42:
 			fabricAction80(c, d, v)
+
 		case 43:
 			fabricAction81(c, d, v)
+
 		case 44:
 			fabricAction82(c, d, v)
+
+		default:
 		}
 		if hit {
 			binary.BigEndian.PutUint64(d[2772:2780], 0x1)
-			fabricIngress2053(c, d, v)
+			fabricIngress1890(c, d, v)
 			return
 		}
-		fabricIngress2053(c, d, v)
+		fabricIngress1890(c, d, v)
 		return
 	}
+
 }
 
-func fabricIngress2053(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1890(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4531])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2940:2948], 0x0)
 		binary.BigEndian.PutUint64(d[2948:2956], 0x0)
@@ -13682,112 +10545,18 @@ func fabricIngress2053(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						}
 						_, _ = hit, place
 						switch place {
-						case 0:
-							fabricIngress2063(c, d, v)
-							return
-						case 1:
-							fabricIngress2063(c, d, v)
-							return
-						case 2:
-							fabricIngress2063(c, d, v)
-							return
-						case 3:
-							fabricIngress2063(c, d, v)
-							return
-						case 4:
-							fabricIngress2063(c, d, v)
-							return
-						case 5:
-							fabricIngress2063(c, d, v)
-							return
-						case 6:
-							fabricIngress2063(c, d, v)
-							return
-						case 7:
-							fabricIngress2063(c, d, v)
-							return
-						case 8:
-							fabricIngress2063(c, d, v)
-							return
-						case 9:
-							fabricIngress2063(c, d, v)
-							return
-						case 10:
-							fabricIngress2063(c, d, v)
-							return
-						case 11:
-							fabricIngress2063(c, d, v)
-							return
-						case 12:
-							fabricIngress2063(c, d, v)
-							return
-						case 13:
-							fabricIngress2063(c, d, v)
-							return
-						case 14:
-							fabricIngress2063(c, d, v)
-							return
-						case 15:
-							fabricIngress2063(c, d, v)
-							return
-						case 16:
-							fabricIngress2063(c, d, v)
-							return
-						case 17:
-							fabricIngress2063(c, d, v)
-							return
-						case 18:
-							fabricIngress2063(c, d, v)
-							return
-						case 19:
-							fabricIngress2063(c, d, v)
-							return
-						case 20:
-							fabricIngress2063(c, d, v)
-							return
-						case 21:
-							fabricIngress2063(c, d, v)
-							return
-						case 22:
-							fabricIngress2063(c, d, v)
-							return
-						case 23:
-							fabricIngress2063(c, d, v)
-							return
-						case 24:
-							fabricIngress2063(c, d, v)
-							return
-						case 25:
-							fabricIngress2063(c, d, v)
-							return
-						case 26:
-							fabricIngress2063(c, d, v)
-							return
-						case 27:
-							fabricIngress2063(c, d, v)
-							return
-						case 28:
-							fabricIngress2063(c, d, v)
-							return
-						case 29:
-							fabricIngress2063(c, d, v)
-							return
-						case 30:
-							fabricIngress2063(c, d, v)
-							return
 						case 31:
 							fabricAction66(c, d, v)
-							fabricIngress2295(c, d, v)
+							fabricIngress2066(c, d, v)
 							return
-						case 32:
-							fabricIngress2063(c, d, v)
+
+						default:
+							fabricIngress1900(c, d, v)
 							return
 						}
-						fabricIngress2063(c, d, v)
-						return
 					}
 				}
-				fabricIngress2295(c, d, v)
+				fabricIngress2066(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2932:2940], 0x1)
@@ -13795,33 +10564,31 @@ func fabricIngress2053(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 			binary.BigEndian.PutUint64(d[4900:4908], 0x0)
 			binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
-			fabricIngress2173(c, d, v)
+			fabricIngress1950(c, d, v)
 			return
 		}
 		if uint64(d[4283]) == 0x2b {
-			fabricIngress2298(c, d, v)
+			fabricIngress2069(c, d, v)
 			return
 		}
 		if uint64(d[4283]) == 0x8f {
-			fabricIngress2298(c, d, v)
+			fabricIngress2069(c, d, v)
 			return
 		}
 		if uint64(d[4907])&0x1 == 0x1 {
-			binary.BigEndian.PutUint64(d[2932:2940], 0x0)
-			fabricIngress2298(c, d, v)
+			fabricIngress2191(c, d, v)
 			return
 		}
-		fabricIngress2298(c, d, v)
+		fabricIngress2069(c, d, v)
 		return
 	}
-	fabricIngress2063(c, d, v)
-	return
+	fabricIngress1900(c, d, v)
 }
 
-func fabricIngress2063(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1900(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
 	if uint64(d[2731])&0x3 == 0x0 {
-		fabricIngress2065(c, d, v)
+		fabricIngress1902(c, d, v)
 		return
 	}
 	if v[0]&0x10 == 0x10 {
@@ -13832,159 +10599,65 @@ func fabricIngress2063(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				hit, place := c.Match(157)
 				_, _ = hit, place
 				switch place {
-				case 0:
-					fabricIngress2157(c, d, v)
-					return
-				case 1:
-					fabricIngress2157(c, d, v)
-					return
-				case 2:
-					fabricIngress2157(c, d, v)
-					return
-				case 3:
-					fabricIngress2157(c, d, v)
-					return
-				case 4:
-					fabricIngress2157(c, d, v)
-					return
-				case 5:
-					fabricIngress2157(c, d, v)
-					return
-				case 6:
-					fabricIngress2157(c, d, v)
-					return
-				case 7:
-					fabricIngress2157(c, d, v)
-					return
-				case 8:
-					fabricIngress2157(c, d, v)
-					return
-				case 9:
-					fabricIngress2157(c, d, v)
-					return
-				case 10:
-					fabricIngress2157(c, d, v)
-					return
-				case 11:
-					fabricIngress2157(c, d, v)
-					return
-				case 12:
-					fabricIngress2157(c, d, v)
-					return
-				case 13:
-					fabricIngress2157(c, d, v)
-					return
-				case 14:
-					fabricIngress2157(c, d, v)
-					return
-				case 15:
-					fabricIngress2157(c, d, v)
-					return
-				case 16:
-					fabricIngress2157(c, d, v)
-					return
-				case 17:
-					fabricIngress2157(c, d, v)
-					return
-				case 18:
-					fabricIngress2157(c, d, v)
-					return
-				case 19:
-					fabricIngress2157(c, d, v)
-					return
-				case 20:
-					fabricIngress2157(c, d, v)
-					return
-				case 21:
-					fabricIngress2157(c, d, v)
-					return
-				case 22:
-					fabricIngress2157(c, d, v)
-					return
-				case 23:
-					fabricIngress2157(c, d, v)
-					return
-				case 24:
-					fabricIngress2157(c, d, v)
-					return
-				case 25:
-					fabricIngress2157(c, d, v)
-					return
-				case 26:
-					fabricIngress2157(c, d, v)
-					return
-				case 27:
-					fabricIngress2157(c, d, v)
-					return
-				case 28:
-					fabricIngress2157(c, d, v)
-					return
-				case 29:
-					fabricIngress2157(c, d, v)
-					return
-				case 30:
-					fabricIngress2157(c, d, v)
-					return
 				case 31:
 					fabricAction58(c, d, v)
 					if binary.BigEndian.Uint64(d[2878:2886])>>16 == 0x0 {
-						fabricIngress2157(c, d, v)
+						fabricIngress1941(c, d, v)
 						return
 					}
 					if v[0]&0x20 == 0x20 {
 						binary.BigEndian.PutUint64(d[4716:4724], binary.BigEndian.Uint64(d[404:412]))
 						binary.BigEndian.PutUint64(d[4724:4732], binary.BigEndian.Uint64(d[412:420]))
-						fabricIngress2241(c, d, v)
+						fabricIngress2012(c, d, v)
 						return
 					}
-					fabricIngress2241(c, d, v)
+					fabricIngress2012(c, d, v)
+					return
+
+				default:
+					fabricIngress1941(c, d, v)
 					return
 				}
-				fabricIngress2157(c, d, v)
-				return
 			}
 		}
-		fabricIngress2157(c, d, v)
+		fabricIngress1941(c, d, v)
 		return
 	}
 	if uint64(d[2731])&0x3 == 0x1 {
 		if uint64(d[2763])&0x1 == 0x0 {
 			if v[0]&0x10 == 0x10 {
 				if uint64(d[91]) == 0x0 {
-					fabricIngress2287(c, d, v)
+					fabricIngress2058(c, d, v)
 					return
 				}
-				fabricIngress2228(c, d, v)
+				fabricIngress2001(c, d, v)
 				return
 			}
-			fabricIngress2287(c, d, v)
+			fabricIngress2058(c, d, v)
 			return
 		}
-		fabricIngress2228(c, d, v)
+		fabricIngress2001(c, d, v)
 		return
 	}
-	fabricIngress2222(c, d, v)
-	return
+	fabricIngress1995(c, d, v)
 }
 
-func fabricIngress2065(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1902(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2739])&0x1 == 0x1 {
-		fabricIngress2066(c, d, v)
+		fabricIngress1903(c, d, v)
 		return
 	}
-	fabricIngress2082(c, d, v)
-	return
+	fabricIngress1918(c, d, v)
 }
 
-func fabricIngress2066(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1903(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 	binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 	binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-	fabricIngress2067(c, d, v)
-	return
+	fabricIngress1904(c, d, v)
 }
 
-func fabricIngress2067(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1904(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000 == 0x8000000 {
 		c.Call(171)
 		if uint64(binary.BigEndian.Uint16(d[2874:2876])) == 0x0 {
@@ -14006,11 +10679,7 @@ func fabricIngress2067(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						}
 						c.Call(174)
 						c.Call(175)
-						if uint64(d[4907])&0x1 == 0x1 {
-							fabricIngress2076(c, d, v)
-							return
-						}
-						fabricIngress2076(c, d, v)
+						fabricIngress1912(c, d, v)
 						return
 					}
 					if v[0]&0x8 != 0 {
@@ -14023,49 +10692,44 @@ func fabricIngress2067(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					c.Call(174)
 					c.Call(175)
-					if uint64(d[4907])&0x1 == 0x1 {
-						fabricIngress2076(c, d, v)
-						return
-					}
-					fabricIngress2076(c, d, v)
+					fabricIngress1912(c, d, v)
 					return
 				}
-				c.Mark(0, 0x4000000)
-				binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-				fabricIngress2080(c, d, v)
+				fabricIngress1915(c, d, v)
 				return
 			}
-			if uint64(d[49])>>4&0x3 == 0x1 {
-				if uint64(d[189])>>4&0x3 == 0x2 {
-					c.Mark(0, 0x4000000)
-					binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
-					fabricIngress2080(c, d, v)
-					return
-				}
-				fabricIngress2080(c, d, v)
-				return
-			}
-			fabricIngress2080(c, d, v)
+			fabricIngress1930(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-		fabricIngress2136(c, d, v)
+		fabricIngress1933(c, d, v)
 		return
 	}
-	fabricIngress2146(c, d, v)
-	return
+	fabricIngress1934(c, d, v)
 }
 
-func fabricIngress2076(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1912(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4907])&0x1 == 0x1 {
+		fabricIngress1913(c, d, v)
+		return
+	}
+	fabricIngress1913(c, d, v)
+}
+
+func fabricIngress1913(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4667])&0x1 == 0x1 {
-		fabricIngress2007(c, d, v)
+		fabricIngress1848(c, d, v)
 		return
 	}
-	fabricIngress2007(c, d, v)
-	return
+	fabricIngress1848(c, d, v)
 }
 
-func fabricIngress2080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1915(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	c.Mark(0, 0x4000000)
+	binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
+	fabricIngress1916(c, d, v)
+}
+
+func fabricIngress1916(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4347])&0x1 == 0x1 {
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[188:196], binary.BigEndian.Uint64(d[188:196])&^0xfc0000000000000|uint64(binary.BigEndian.Uint16(d[48:50]))>>6&0x3f<<54&0xfc0000000000000)
@@ -14079,7 +10743,7 @@ func fabricIngress2080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		c.Call(174)
 		c.Call(175)
-		fabricIngress2082(c, d, v)
+		fabricIngress1918(c, d, v)
 		return
 	}
 	if v[0]&0x8 != 0 {
@@ -14092,377 +10756,85 @@ func fabricIngress2080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	c.Call(174)
 	c.Call(175)
-	fabricIngress2082(c, d, v)
-	return
+	fabricIngress1918(c, d, v)
 }
 
-func fabricIngress2082(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1918(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4907])&0x1 == 0x1 {
 		if uint64(d[4203]) == 0x0 {
 			if v[0]&0x8 == 0x8 {
 				if !(binary.BigEndian.Uint64(d[64:72]) == binary.BigEndian.Uint64(d[2788:2796]) && binary.BigEndian.Uint64(d[56:64]) == binary.BigEndian.Uint64(d[2780:2788])) {
 					binary.BigEndian.PutUint64(d[4196:4204], 0x18)
-					fabricIngress2087(c, d, v)
+					fabricIngress1923(c, d, v)
 					return
 				}
 				if uint64(d[55]) < 0x2 {
 					binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-					fabricIngress2087(c, d, v)
+					fabricIngress1923(c, d, v)
 					return
 				}
 				c.Mark(0, 0x8)
 				d[55] = byte((uint64(d[55]) + 0xff))
-				fabricIngress2087(c, d, v)
+				fabricIngress1923(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[4196:4204], 0x10)
-			fabricIngress2087(c, d, v)
+			fabricIngress1923(c, d, v)
 			return
 		}
-		fabricIngress2087(c, d, v)
+		fabricIngress1923(c, d, v)
 		return
 	}
-	fabricIngress2087(c, d, v)
-	return
+	fabricIngress1923(c, d, v)
 }
 
-func fabricIngress2087(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1923(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4667])&0x1 == 0x1 {
 		if uint64(d[4203]) == 0x0 {
-			c.Mark(0, 0x1000000)
-			d[121] = byte(((uint64(d[121])) & (uint64(d[4659]))))
-			if uint64(d[121]) == 0x0 {
-				binary.BigEndian.PutUint64(d[4196:4204], 0x30)
-				binary.BigEndian.PutUint64(d[2956:2964], 0x0)
-				binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-				binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-				fabricIngress150(c, d, v)
-				return
-			}
-			if uint64(d[121])&0x1 == 0x1 {
-				if uint64(binary.BigEndian.Uint16(d[122:124])) == 0x0 {
-					c.Count(5, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-					fabricIngress2095(c, d, v)
-					return
-				}
-				c.Count(4, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-				fabricIngress2095(c, d, v)
-				return
-			}
-			fabricIngress2095(c, d, v)
+			fabricIngress1800(c, d, v)
 			return
 		}
-		fabricIngress2007(c, d, v)
+		fabricIngress1848(c, d, v)
 		return
 	}
-	fabricIngress2007(c, d, v)
-	return
+	fabricIngress1848(c, d, v)
 }
 
-func fabricIngress2095(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[121])>>1&0x1 == 0x1 {
-		if uint64(binary.BigEndian.Uint16(d[124:126])) == 0x0 {
-			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-			fabricIngress2098(c, d, v)
+func fabricIngress1930(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[49])>>4&0x3 == 0x1 {
+		if uint64(d[189])>>4&0x3 == 0x2 {
+			c.Mark(0, 0x4000000)
+			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
+			fabricIngress1916(c, d, v)
 			return
 		}
-		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-		fabricIngress2098(c, d, v)
+		fabricIngress1916(c, d, v)
 		return
 	}
-	fabricIngress2098(c, d, v)
-	return
+	fabricIngress1916(c, d, v)
 }
 
-func fabricIngress2098(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[121])>>2&0x1 == 0x1 {
-		if uint64(binary.BigEndian.Uint16(d[126:128])) == 0x0 {
-			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-			fabricIngress2101(c, d, v)
-			return
-		}
-		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-		fabricIngress2101(c, d, v)
-		return
-	}
-	fabricIngress2101(c, d, v)
-	return
+func fabricIngress1933(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
+	fabricIngress1934(c, d, v)
 }
 
-func fabricIngress2101(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[121])>>3&0x1 == 0x1 {
-		if uint64(binary.BigEndian.Uint16(d[128:130])) == 0x0 {
-			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-			fabricIngress2104(c, d, v)
-			return
-		}
-		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-		fabricIngress2104(c, d, v)
-		return
-	}
-	fabricIngress2104(c, d, v)
-	return
-}
-
-func fabricIngress2104(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[121])>>4&0x1 == 0x1 {
-		if uint64(binary.BigEndian.Uint16(d[130:132])) == 0x0 {
-			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-			fabricIngress2107(c, d, v)
-			return
-		}
-		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-		fabricIngress2107(c, d, v)
-		return
-	}
-	fabricIngress2107(c, d, v)
-	return
-}
-
-func fabricIngress2107(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[121])>>5&0x1 == 0x1 {
-		if uint64(binary.BigEndian.Uint16(d[132:134])) == 0x0 {
-			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-			fabricIngress2110(c, d, v)
-			return
-		}
-		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-		fabricIngress2110(c, d, v)
-		return
-	}
-	fabricIngress2110(c, d, v)
-	return
-}
-
-func fabricIngress2110(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[121])>>6&0x1 == 0x1 {
-		if uint64(binary.BigEndian.Uint16(d[134:136])) == 0x0 {
-			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-			fabricIngress2113(c, d, v)
-			return
-		}
-		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-		fabricIngress2113(c, d, v)
-		return
-	}
-	fabricIngress2113(c, d, v)
-	return
-}
-
-func fabricIngress2113(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[121])>>7 == 0x1 {
-		if uint64(binary.BigEndian.Uint16(d[136:138])) == 0x0 {
-			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-			fabricIngress2116(c, d, v)
-			return
-		}
-		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-		fabricIngress2116(c, d, v)
-		return
-	}
-	fabricIngress2116(c, d, v)
-	return
-}
-
-func fabricIngress2116(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x400000 == 0x400000 {
-		c.Mark(0, 0x4)
-		binary.BigEndian.PutUint32(d[40:44], uint32((binary.BigEndian.Uint64(d[102:110])>>16)>>16))
-		c.Mark(0, 0x4)
-		binary.BigEndian.PutUint16(d[44:46], uint16(binary.BigEndian.Uint64(d[102:110])>>16))
-		if v[0]&0x8 != 0 {
-			v[0] &^= 0x8
-			c.Grow(-40)
-		}
-		if v[0]&0x10 != 0 {
-			v[0] &^= 0x10
-			c.Grow(-8)
-		}
-		c.Call(194)
-		c.Call(195)
-		if v[0]&0x400000 != 0 {
-			v[0] &^= 0x400000
-			c.Grow(-14)
-		}
-		c.Mark(0, 0x4)
-		binary.BigEndian.PutUint32(d[34:38], 0x180c200)
-		c.Mark(0, 0x4)
-		binary.BigEndian.PutUint16(d[38:40], 0x1)
-		c.Mark(0, 0x4)
-		binary.BigEndian.PutUint16(d[46:48], 0x88b6)
-		c.Mark(0, 0x1000000)
-		d[120] = 0x0
-		if v[0]&0x800000 == 0 {
-			clear(d[110:118])
-			v[0] |= 0x800000
-			c.Mark(0, 0x800000)
-			c.Grow(8)
-		}
-		c.Mark(0, 0x800000)
-		d[110] = 0x1
-		c.Mark(0, 0x800000)
-		d[111] = 0x0
-		c.Mark(0, 0x800000)
-		binary.BigEndian.PutUint16(d[112:114], uint16((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff)))
-		c.Mark(0, 0x800000)
-		d[114] = 0x0
-		c.Mark(0, 0x800000)
-		d[115] = 0x0
-		c.Mark(0, 0x800000)
-		binary.BigEndian.PutUint16(d[116:118], 0x0)
-		c.Call(199)
-		binary.BigEndian.PutUint64(d[5156:5164], 0x1fc)
-		binary.BigEndian.PutUint64(d[5268:5276], 0x0)
-		binary.BigEndian.PutUint64(d[4316:4324], 0x0)
-		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-		binary.BigEndian.PutUint64(d[4580:4588], 0x1)
-		binary.BigEndian.PutUint64(d[2956:2964], 0x0)
-		binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-		binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-		fabricIngress307(c, d, v)
-		return
-	}
-	if v[0]&0x8 != 0 {
-		v[0] &^= 0x8
-		c.Grow(-40)
-	}
-	if v[0]&0x10 != 0 {
-		v[0] &^= 0x10
-		c.Grow(-8)
-	}
-	c.Call(194)
-	c.Call(195)
-	if v[0]&0x400000 != 0 {
-		v[0] &^= 0x400000
-		c.Grow(-14)
-	}
-	c.Mark(0, 0x4)
-	binary.BigEndian.PutUint32(d[34:38], 0x180c200)
-	c.Mark(0, 0x4)
-	binary.BigEndian.PutUint16(d[38:40], 0x1)
-	c.Mark(0, 0x4)
-	binary.BigEndian.PutUint16(d[46:48], 0x88b6)
-	c.Mark(0, 0x1000000)
-	d[120] = 0x0
-	if v[0]&0x800000 == 0 {
-		clear(d[110:118])
-		v[0] |= 0x800000
-		c.Mark(0, 0x800000)
-		c.Grow(8)
-	}
-	c.Mark(0, 0x800000)
-	d[110] = 0x1
-	c.Mark(0, 0x800000)
-	d[111] = 0x0
-	c.Mark(0, 0x800000)
-	binary.BigEndian.PutUint16(d[112:114], uint16((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff)))
-	c.Mark(0, 0x800000)
-	d[114] = 0x0
-	c.Mark(0, 0x800000)
-	d[115] = 0x0
-	c.Mark(0, 0x800000)
-	binary.BigEndian.PutUint16(d[116:118], 0x0)
-	c.Call(199)
-	binary.BigEndian.PutUint64(d[5156:5164], 0x1fc)
-	binary.BigEndian.PutUint64(d[5268:5276], 0x0)
-	binary.BigEndian.PutUint64(d[4316:4324], 0x0)
-	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	binary.BigEndian.PutUint64(d[4580:4588], 0x1)
-	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
-	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-	binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-	fabricIngress307(c, d, v)
-	return
-}
-
-func fabricIngress2136(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1934(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[49])>>4&0x3 == 0x3 {
 		if uint64(d[189])>>4&0x3 == 0x0 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x12)
 			c.Mark(0, 0x4000000)
 			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-			fabricIngress2139(c, d, v)
+			fabricIngress1916(c, d, v)
 			return
 		}
-		c.Mark(0, 0x4000000)
-		binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-		fabricIngress2139(c, d, v)
+		fabricIngress1915(c, d, v)
 		return
 	}
-	if uint64(d[49])>>4&0x3 == 0x1 {
-		if uint64(d[189])>>4&0x3 == 0x2 {
-			c.Mark(0, 0x4000000)
-			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
-			fabricIngress2139(c, d, v)
-			return
-		}
-		fabricIngress2139(c, d, v)
-		return
-	}
-	fabricIngress2139(c, d, v)
-	return
+	fabricIngress1930(c, d, v)
 }
 
-func fabricIngress2139(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4347])&0x1 == 0x1 {
-		c.Mark(0, 0x4000000)
-		binary.BigEndian.PutUint64(d[188:196], binary.BigEndian.Uint64(d[188:196])&^0xfc0000000000000|uint64(binary.BigEndian.Uint16(d[48:50]))>>6&0x3f<<54&0xfc0000000000000)
-		if v[0]&0x8 != 0 {
-			v[0] &^= 0x8
-			c.Grow(-40)
-		}
-		if v[0]&0x10 != 0 {
-			v[0] &^= 0x10
-			c.Grow(-8)
-		}
-		c.Call(174)
-		c.Call(175)
-		fabricIngress2082(c, d, v)
-		return
-	}
-	if v[0]&0x8 != 0 {
-		v[0] &^= 0x8
-		c.Grow(-40)
-	}
-	if v[0]&0x10 != 0 {
-		v[0] &^= 0x10
-		c.Grow(-8)
-	}
-	c.Call(174)
-	c.Call(175)
-	fabricIngress2082(c, d, v)
-	return
-}
-
-func fabricIngress2146(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[49])>>4&0x3 == 0x3 {
-		if uint64(d[189])>>4&0x3 == 0x0 {
-			binary.BigEndian.PutUint64(d[4196:4204], 0x12)
-			c.Mark(0, 0x4000000)
-			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-			fabricIngress2139(c, d, v)
-			return
-		}
-		c.Mark(0, 0x4000000)
-		binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-		fabricIngress2139(c, d, v)
-		return
-	}
-	if uint64(d[49])>>4&0x3 == 0x1 {
-		if uint64(d[189])>>4&0x3 == 0x2 {
-			c.Mark(0, 0x4000000)
-			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
-			fabricIngress2139(c, d, v)
-			return
-		}
-		fabricIngress2139(c, d, v)
-		return
-	}
-	fabricIngress2139(c, d, v)
-	return
-}
-
-func fabricIngress2157(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1941(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x1 {
 		if uint64(d[2763])&0x1 == 0x0 {
 			if uint64(d[91]) == 0x0 {
@@ -14489,46 +10861,33 @@ func fabricIngress2157(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 										switch place {
 										case 0:
 											fabricAction55(c, d, v)
-											fabricIngress2065(c, d, v)
+											fabricIngress1902(c, d, v)
 											return
+
 										case 1:
 											fabricAction56(c, d, v)
-											fabricIngress2065(c, d, v)
+											fabricIngress1902(c, d, v)
 											return
+
 										case 2:
 											fabricAction57(c, d, v)
-											if uint64(d[2739])&0x1 == 0x1 {
-												binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
-												binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
-												binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-												if v[0]&0x8000000 == 0x8000000 {
-													c.Call(171)
-													if uint64(binary.BigEndian.Uint16(d[2874:2876])) == 0x0 {
-														fabricIngress2146(c, d, v)
-														return
-													}
-													binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-													fabricIngress2136(c, d, v)
-													return
-												}
-												fabricIngress2146(c, d, v)
-												return
-											}
-											fabricIngress2082(c, d, v)
+											fabricIngress1950(c, d, v)
+											return
+
+										default:
+											fabricIngress1902(c, d, v)
 											return
 										}
-										fabricIngress2065(c, d, v)
-										return
 									}
 								}
-								fabricIngress2172(c, d, v)
+								fabricIngress1955(c, d, v)
 								return
 							}
-							fabricIngress2172(c, d, v)
+							fabricIngress1955(c, d, v)
 							return
 						}
 						binary.BigEndian.PutUint64(d[4196:4204], 0x2b)
-						fabricIngress2173(c, d, v)
+						fabricIngress1950(c, d, v)
 						return
 					}
 					if uint64(d[2755])&0x1 == 0x1 {
@@ -14536,22 +10895,22 @@ func fabricIngress2157(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 						binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 						binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-						fabricIngress2175(c, d, v)
+						fabricIngress1952(c, d, v)
 						return
 					}
 					binary.BigEndian.PutUint64(d[2860:2868], 0xf)
 					binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
 					binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-					fabricIngress2173(c, d, v)
+					fabricIngress1950(c, d, v)
 					return
 				}
-				fabricIngress2183(c, d, v)
+				fabricIngress1960(c, d, v)
 				return
 			}
 			if uint64(d[2859]) < 0x2 {
 				binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 				binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-				fabricIngress2173(c, d, v)
+				fabricIngress1950(c, d, v)
 				return
 			}
 			c.Mark(0, 0x10)
@@ -14588,171 +10947,76 @@ func fabricIngress2157(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							}
 							_, _ = hit, place
 							switch place {
-							case 0:
-								fabricIngress2211(c, d, v)
-								return
-							case 1:
-								fabricIngress2211(c, d, v)
-								return
-							case 2:
-								fabricIngress2211(c, d, v)
-								return
-							case 3:
-								fabricIngress2211(c, d, v)
-								return
-							case 4:
-								fabricIngress2211(c, d, v)
-								return
-							case 5:
-								fabricIngress2211(c, d, v)
-								return
-							case 6:
-								fabricIngress2211(c, d, v)
-								return
-							case 7:
-								fabricIngress2211(c, d, v)
-								return
-							case 8:
-								fabricIngress2211(c, d, v)
-								return
-							case 9:
-								fabricIngress2211(c, d, v)
-								return
-							case 10:
-								fabricIngress2211(c, d, v)
-								return
-							case 11:
-								fabricIngress2211(c, d, v)
-								return
-							case 12:
-								fabricIngress2211(c, d, v)
-								return
-							case 13:
-								fabricIngress2211(c, d, v)
-								return
-							case 14:
-								fabricIngress2211(c, d, v)
-								return
-							case 15:
-								fabricIngress2211(c, d, v)
-								return
-							case 16:
-								fabricIngress2211(c, d, v)
-								return
-							case 17:
-								fabricIngress2211(c, d, v)
-								return
-							case 18:
-								fabricIngress2211(c, d, v)
-								return
-							case 19:
-								fabricIngress2211(c, d, v)
-								return
-							case 20:
-								fabricIngress2211(c, d, v)
-								return
-							case 21:
-								fabricIngress2211(c, d, v)
-								return
-							case 22:
-								fabricIngress2211(c, d, v)
-								return
-							case 23:
-								fabricIngress2211(c, d, v)
-								return
-							case 24:
-								fabricIngress2211(c, d, v)
-								return
-							case 25:
-								fabricIngress2211(c, d, v)
-								return
-							case 26:
-								fabricIngress2211(c, d, v)
-								return
-							case 27:
-								fabricIngress2211(c, d, v)
-								return
-							case 28:
-								fabricIngress2211(c, d, v)
-								return
-							case 29:
-								fabricIngress2211(c, d, v)
-								return
-							case 30:
-								fabricIngress2211(c, d, v)
-								return
 							case 31:
 								fabricAction83(c, d, v)
-								fabricIngress2212(c, d, v)
+								fabricIngress1989(c, d, v)
 								return
+
 							case 32:
 								fabricAction84(c, d, v)
-								fabricIngress2212(c, d, v)
+								fabricIngress1989(c, d, v)
 								return
+
 							case 33:
 								fabricAction85(c, d, v)
-								fabricIngress2212(c, d, v)
+								fabricIngress1989(c, d, v)
+								return
+
+							default:
+								fabricIngress1988(c, d, v)
 								return
 							}
-							fabricIngress2211(c, d, v)
-							return
 						}
 					}
 					if uint64(d[2803])&0x1 == 0x1 {
-						binary.BigEndian.PutUint64(d[2724:2732], 0x2)
-						fabricIngress2213(c, d, v)
+						fabricIngress1989(c, d, v)
 						return
 					}
-					fabricIngress2222(c, d, v)
+					fabricIngress1995(c, d, v)
 					return
 				}
-				fabricIngress2224(c, d, v)
+				fabricIngress1997(c, d, v)
 				return
 			}
-			fabricIngress2224(c, d, v)
+			fabricIngress1997(c, d, v)
 			return
 		}
-		fabricIngress2228(c, d, v)
+		fabricIngress2001(c, d, v)
 		return
 	}
-	fabricIngress2222(c, d, v)
-	return
+	fabricIngress1995(c, d, v)
 }
 
-func fabricIngress2172(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
-	fabricIngress2173(c, d, v)
-	return
-}
-
-func fabricIngress2173(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1950(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2739])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 		binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-		fabricIngress2175(c, d, v)
+		fabricIngress1952(c, d, v)
 		return
 	}
-	fabricIngress2082(c, d, v)
-	return
+	fabricIngress1918(c, d, v)
 }
 
-func fabricIngress2175(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1952(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000 == 0x8000000 {
 		c.Call(171)
 		if uint64(binary.BigEndian.Uint16(d[2874:2876])) == 0x0 {
-			fabricIngress2146(c, d, v)
+			fabricIngress1934(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-		fabricIngress2146(c, d, v)
+		fabricIngress1933(c, d, v)
 		return
 	}
-	fabricIngress2146(c, d, v)
-	return
+	fabricIngress1934(c, d, v)
 }
 
-func fabricIngress2183(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1955(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
+	fabricIngress1950(c, d, v)
+}
+
+func fabricIngress1960(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2755])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2732:2740], 0x1)
 		if uint64(d[2731])&0x3 == 0x2 {
@@ -14764,14 +11028,10 @@ func fabricIngress2183(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 						binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 						binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-						fabricIngress2175(c, d, v)
+						fabricIngress1952(c, d, v)
 						return
 					}
-					binary.BigEndian.PutUint64(d[2732:2740], 0x1)
-					binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
-					binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
-					binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-					fabricIngress2175(c, d, v)
+					fabricIngress1967(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[4196:4204], 0xf)
@@ -14779,140 +11039,134 @@ func fabricIngress2183(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 				binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 				binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-				fabricIngress2175(c, d, v)
+				fabricIngress1952(c, d, v)
 				return
 			}
-			fabricIngress2192(c, d, v)
+			fabricIngress1969(c, d, v)
 			return
 		}
-		fabricIngress2066(c, d, v)
+		fabricIngress1903(c, d, v)
 		return
 	}
 	if v[0]&0x10 == 0x10 {
 		binary.BigEndian.PutUint64(d[2860:2868], 0xf)
 		binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
 		binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-		fabricIngress2197(c, d, v)
+		fabricIngress1974(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2860:2868], 0x10)
 	binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
 	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-	fabricIngress2197(c, d, v)
-	return
+	fabricIngress1974(c, d, v)
 }
 
-func fabricIngress2192(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1967(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2732:2740], 0x1)
+	binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
+	binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
+	binary.BigEndian.PutUint64(d[4572:4580], 0x1)
+	fabricIngress1952(c, d, v)
+}
+
+func fabricIngress1969(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if engine.Either((v[0]&0x8000000 != 0), (uint64(d[2819])&0x1), (uint64(d[2811])&0x1)) == 0x0 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x10)
-		binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-		fabricIngress2173(c, d, v)
+		fabricIngress1970(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2732:2740], 0x1)
 	binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 	binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 	binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-	fabricIngress2067(c, d, v)
-	return
+	fabricIngress1904(c, d, v)
 }
 
-func fabricIngress2197(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1970(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x10)
+	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
+	fabricIngress1950(c, d, v)
+}
+
+func fabricIngress1974(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x2 {
 		if uint64(d[4203]) == 0x0 {
 			if v[0]&0x10 == 0x10 {
 				if uint64(d[91]) == 0x0 {
-					fabricIngress2192(c, d, v)
+					fabricIngress1969(c, d, v)
 					return
 				}
-				binary.BigEndian.PutUint64(d[4196:4204], 0xf)
-				binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-				fabricIngress2173(c, d, v)
+				fabricIngress1978(c, d, v)
 				return
 			}
-			fabricIngress2192(c, d, v)
+			fabricIngress1969(c, d, v)
 			return
 		}
-		fabricIngress2173(c, d, v)
+		fabricIngress1950(c, d, v)
 		return
 	}
-	fabricIngress2173(c, d, v)
-	return
+	fabricIngress1950(c, d, v)
 }
 
-func fabricIngress2211(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1978(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0xf)
+	binary.BigEndian.PutUint64(d[4844:4852], 0x2)
+	fabricIngress1950(c, d, v)
+}
+
+func fabricIngress1988(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2803])&0x1 == 0x1 {
-		fabricIngress2212(c, d, v)
+		fabricIngress1989(c, d, v)
 		return
 	}
-	fabricIngress2173(c, d, v)
-	return
+	fabricIngress1950(c, d, v)
 }
 
-func fabricIngress2212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1989(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2724:2732], 0x2)
-	fabricIngress2213(c, d, v)
-	return
+	fabricIngress1990(c, d, v)
 }
 
-func fabricIngress2213(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1990(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x10 == 0x10 {
 		if uint64(d[91]) == 0x0 {
-			fabricIngress2215(c, d, v)
+			fabricIngress1992(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0xf)
-		binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-		fabricIngress2173(c, d, v)
+		fabricIngress1978(c, d, v)
 		return
 	}
-	fabricIngress2215(c, d, v)
-	return
+	fabricIngress1992(c, d, v)
 }
 
-func fabricIngress2215(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1992(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x4000008 == 0x4000008 {
 		if engine.Either((v[0]&0x8000000 != 0), (uint64(d[2819])&0x1), (uint64(d[2811])&0x1)) == 0x0 {
-			fabricIngress2217(c, d, v)
+			fabricIngress1970(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[2732:2740], 0x1)
-		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
-		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
-		binary.BigEndian.PutUint64(d[4572:4580], 0x1)
-		fabricIngress2175(c, d, v)
+		fabricIngress1967(c, d, v)
 		return
 	}
-	fabricIngress2217(c, d, v)
-	return
+	fabricIngress1970(c, d, v)
 }
 
-func fabricIngress2217(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x10)
-	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-	fabricIngress2173(c, d, v)
-	return
-}
-
-func fabricIngress2222(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1995(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x2 {
-		fabricIngress2223(c, d, v)
+		fabricIngress1996(c, d, v)
 		return
 	}
-	fabricIngress2173(c, d, v)
-	return
+	fabricIngress1950(c, d, v)
 }
 
-func fabricIngress2223(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1996(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
-		fabricIngress2213(c, d, v)
+		fabricIngress1990(c, d, v)
 		return
 	}
-	fabricIngress2173(c, d, v)
-	return
+	fabricIngress1950(c, d, v)
 }
 
-func fabricIngress2224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1997(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4515])&0x1 == 0x0 {
 		{
 			var hit bool
@@ -14927,140 +11181,46 @@ func fabricIngress2224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2226(c, d, v)
-				return
-			case 1:
-				fabricIngress2226(c, d, v)
-				return
-			case 2:
-				fabricIngress2226(c, d, v)
-				return
-			case 3:
-				fabricIngress2226(c, d, v)
-				return
-			case 4:
-				fabricIngress2226(c, d, v)
-				return
-			case 5:
-				fabricIngress2226(c, d, v)
-				return
-			case 6:
-				fabricIngress2226(c, d, v)
-				return
-			case 7:
-				fabricIngress2226(c, d, v)
-				return
-			case 8:
-				fabricIngress2226(c, d, v)
-				return
-			case 9:
-				fabricIngress2226(c, d, v)
-				return
-			case 10:
-				fabricIngress2226(c, d, v)
-				return
-			case 11:
-				fabricIngress2226(c, d, v)
-				return
-			case 12:
-				fabricIngress2226(c, d, v)
-				return
-			case 13:
-				fabricIngress2226(c, d, v)
-				return
-			case 14:
-				fabricIngress2226(c, d, v)
-				return
-			case 15:
-				fabricIngress2226(c, d, v)
-				return
-			case 16:
-				fabricIngress2226(c, d, v)
-				return
-			case 17:
-				fabricIngress2226(c, d, v)
-				return
-			case 18:
-				fabricIngress2226(c, d, v)
-				return
-			case 19:
-				fabricIngress2226(c, d, v)
-				return
-			case 20:
-				fabricIngress2226(c, d, v)
-				return
-			case 21:
-				fabricIngress2226(c, d, v)
-				return
-			case 22:
-				fabricIngress2226(c, d, v)
-				return
-			case 23:
-				fabricIngress2226(c, d, v)
-				return
-			case 24:
-				fabricIngress2226(c, d, v)
-				return
-			case 25:
-				fabricIngress2226(c, d, v)
-				return
-			case 26:
-				fabricIngress2226(c, d, v)
-				return
-			case 27:
-				fabricIngress2226(c, d, v)
-				return
-			case 28:
-				fabricIngress2226(c, d, v)
-				return
-			case 29:
-				fabricIngress2226(c, d, v)
-				return
-			case 30:
-				fabricIngress2226(c, d, v)
-				return
 			case 31:
 				fabricAction83(c, d, v)
-				fabricIngress2227(c, d, v)
+				fabricIngress2000(c, d, v)
 				return
+
 			case 32:
 				fabricAction84(c, d, v)
-				fabricIngress2227(c, d, v)
+				fabricIngress2000(c, d, v)
 				return
+
 			case 33:
 				fabricAction85(c, d, v)
-				fabricIngress2227(c, d, v)
+				fabricIngress2000(c, d, v)
+				return
+
+			default:
+				fabricIngress1999(c, d, v)
 				return
 			}
-			fabricIngress2226(c, d, v)
-			return
 		}
 	}
-	fabricIngress2226(c, d, v)
-	return
+	fabricIngress1999(c, d, v)
 }
 
-func fabricIngress2226(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress1999(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2803])&0x1 == 0x1 {
-		fabricIngress2227(c, d, v)
+		fabricIngress2000(c, d, v)
 		return
 	}
-	fabricIngress2222(c, d, v)
-	return
+	fabricIngress1995(c, d, v)
 }
 
-func fabricIngress2227(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2000(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2724:2732], 0x2)
-	fabricIngress2223(c, d, v)
-	return
+	fabricIngress1996(c, d, v)
 }
 
-func fabricIngress2228(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2001(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2859]) < 0x2 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-		binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-		fabricIngress2222(c, d, v)
+		fabricIngress2002(c, d, v)
 		return
 	}
 	if uint64(d[2763])&0x1 == 0x1 {
@@ -15070,9 +11230,19 @@ func fabricIngress2228(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[72:80], binary.BigEndian.Uint64(d[2820:2828]))
 		c.Mark(0, 0x8)
 		binary.BigEndian.PutUint64(d[80:88], binary.BigEndian.Uint64(d[2828:2836]))
-		fabricIngress2222(c, d, v)
+		fabricIngress1995(c, d, v)
 		return
 	}
+	fabricIngress2005(c, d, v)
+}
+
+func fabricIngress2002(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0xc)
+	binary.BigEndian.PutUint64(d[4844:4852], 0x1)
+	fabricIngress1995(c, d, v)
+}
+
+func fabricIngress2005(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Mark(0, 0x10)
 	d[91] = byte((uint64(d[91]) + 0xff))
 	c.Mark(0, 0x8)
@@ -15093,212 +11263,76 @@ func fabricIngress2228(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			c.Call(169)
 			c.Call(170)
-			fabricIngress2236(c, d, v)
+			fabricIngress1997(c, d, v)
 			return
 		}
-		fabricIngress2224(c, d, v)
+		fabricIngress1997(c, d, v)
 		return
 	}
-	fabricIngress2224(c, d, v)
-	return
+	fabricIngress1997(c, d, v)
 }
 
-func fabricIngress2236(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4515])&0x1 == 0x0 {
-		{
-			var hit bool
-			var place int
-			if c.Filled(192) {
-				k := (*fabricKey)(c.Key())
-				k[0] = binary.BigEndian.Uint64(d[4228:4236])
-				k[1] = binary.BigEndian.Uint64(d[4220:4228])
-				hit, place = c.Find(192)
-			} else {
-				hit, place = c.Match(192)
-			}
-			_, _ = hit, place
-			switch place {
-			case 0:
-				fabricIngress2226(c, d, v)
-				return
-			case 1:
-				fabricIngress2226(c, d, v)
-				return
-			case 2:
-				fabricIngress2226(c, d, v)
-				return
-			case 3:
-				fabricIngress2226(c, d, v)
-				return
-			case 4:
-				fabricIngress2226(c, d, v)
-				return
-			case 5:
-				fabricIngress2226(c, d, v)
-				return
-			case 6:
-				fabricIngress2226(c, d, v)
-				return
-			case 7:
-				fabricIngress2226(c, d, v)
-				return
-			case 8:
-				fabricIngress2226(c, d, v)
-				return
-			case 9:
-				fabricIngress2226(c, d, v)
-				return
-			case 10:
-				fabricIngress2226(c, d, v)
-				return
-			case 11:
-				fabricIngress2226(c, d, v)
-				return
-			case 12:
-				fabricIngress2226(c, d, v)
-				return
-			case 13:
-				fabricIngress2226(c, d, v)
-				return
-			case 14:
-				fabricIngress2226(c, d, v)
-				return
-			case 15:
-				fabricIngress2226(c, d, v)
-				return
-			case 16:
-				fabricIngress2226(c, d, v)
-				return
-			case 17:
-				fabricIngress2226(c, d, v)
-				return
-			case 18:
-				fabricIngress2226(c, d, v)
-				return
-			case 19:
-				fabricIngress2226(c, d, v)
-				return
-			case 20:
-				fabricIngress2226(c, d, v)
-				return
-			case 21:
-				fabricIngress2226(c, d, v)
-				return
-			case 22:
-				fabricIngress2226(c, d, v)
-				return
-			case 23:
-				fabricIngress2226(c, d, v)
-				return
-			case 24:
-				fabricIngress2226(c, d, v)
-				return
-			case 25:
-				fabricIngress2226(c, d, v)
-				return
-			case 26:
-				fabricIngress2226(c, d, v)
-				return
-			case 27:
-				fabricIngress2226(c, d, v)
-				return
-			case 28:
-				fabricIngress2226(c, d, v)
-				return
-			case 29:
-				fabricIngress2226(c, d, v)
-				return
-			case 30:
-				fabricIngress2226(c, d, v)
-				return
-			case 31:
-				fabricAction83(c, d, v)
-				fabricIngress2227(c, d, v)
-				return
-			case 32:
-				fabricAction84(c, d, v)
-				fabricIngress2227(c, d, v)
-				return
-			case 33:
-				fabricAction85(c, d, v)
-				fabricIngress2227(c, d, v)
-				return
-			}
-			fabricIngress2226(c, d, v)
-			return
-		}
-	}
-	fabricIngress2226(c, d, v)
-	return
-}
-
-func fabricIngress2241(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2012(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x40 == 0x40 {
 		binary.BigEndian.PutUint64(d[4732:4740], binary.BigEndian.Uint64(d[420:428]))
 		binary.BigEndian.PutUint64(d[4740:4748], binary.BigEndian.Uint64(d[428:436]))
-		fabricIngress2243(c, d, v)
+		fabricIngress2014(c, d, v)
 		return
 	}
-	fabricIngress2243(c, d, v)
-	return
+	fabricIngress2014(c, d, v)
 }
 
-func fabricIngress2243(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2014(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x80 == 0x80 {
 		binary.BigEndian.PutUint64(d[4748:4756], binary.BigEndian.Uint64(d[436:444]))
 		binary.BigEndian.PutUint64(d[4756:4764], binary.BigEndian.Uint64(d[444:452]))
-		fabricIngress2245(c, d, v)
+		fabricIngress2016(c, d, v)
 		return
 	}
-	fabricIngress2245(c, d, v)
-	return
+	fabricIngress2016(c, d, v)
 }
 
-func fabricIngress2245(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2016(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x100 == 0x100 {
 		binary.BigEndian.PutUint64(d[4764:4772], binary.BigEndian.Uint64(d[452:460]))
 		binary.BigEndian.PutUint64(d[4772:4780], binary.BigEndian.Uint64(d[460:468]))
-		fabricIngress2247(c, d, v)
+		fabricIngress2018(c, d, v)
 		return
 	}
-	fabricIngress2247(c, d, v)
-	return
+	fabricIngress2018(c, d, v)
 }
 
-func fabricIngress2247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2018(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x200 == 0x200 {
 		binary.BigEndian.PutUint64(d[4780:4788], binary.BigEndian.Uint64(d[468:476]))
 		binary.BigEndian.PutUint64(d[4788:4796], binary.BigEndian.Uint64(d[476:484]))
-		fabricIngress2249(c, d, v)
+		fabricIngress2020(c, d, v)
 		return
 	}
-	fabricIngress2249(c, d, v)
-	return
+	fabricIngress2020(c, d, v)
 }
 
-func fabricIngress2249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2020(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x400 == 0x400 {
 		binary.BigEndian.PutUint64(d[4796:4804], binary.BigEndian.Uint64(d[484:492]))
 		binary.BigEndian.PutUint64(d[4804:4812], binary.BigEndian.Uint64(d[492:500]))
-		fabricIngress2251(c, d, v)
+		fabricIngress2022(c, d, v)
 		return
 	}
-	fabricIngress2251(c, d, v)
-	return
+	fabricIngress2022(c, d, v)
 }
 
-func fabricIngress2251(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2022(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x800 == 0x800 {
 		binary.BigEndian.PutUint64(d[4812:4820], binary.BigEndian.Uint64(d[500:508]))
 		binary.BigEndian.PutUint64(d[4820:4828], binary.BigEndian.Uint64(d[508:516]))
-		fabricIngress2253(c, d, v)
+		fabricIngress2024(c, d, v)
 		return
 	}
-	fabricIngress2253(c, d, v)
-	return
+	fabricIngress2024(c, d, v)
 }
 
-func fabricIngress2253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2024(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x1000 == 0x1000 {
 		binary.BigEndian.PutUint64(d[4828:4836], binary.BigEndian.Uint64(d[516:524]))
 		binary.BigEndian.PutUint64(d[4836:4844], binary.BigEndian.Uint64(d[524:532]))
@@ -15310,7 +11344,7 @@ func fabricIngress2253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if x, ok := c.Register(3, (uint64(binary.BigEndian.Uint16(d[2914:2916])))); ok {
 			binary.BigEndian.PutUint64(d[2916:2924], x&0xffffffffffff)
 		}
-		fabricIngress2255(c, d, v)
+		fabricIngress2026(c, d, v)
 		return
 	}
 	c.Call(160)
@@ -15321,38 +11355,35 @@ func fabricIngress2253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(3, (uint64(binary.BigEndian.Uint16(d[2914:2916])))); ok {
 		binary.BigEndian.PutUint64(d[2916:2924], x&0xffffffffffff)
 	}
-	fabricIngress2255(c, d, v)
-	return
+	fabricIngress2026(c, d, v)
 }
 
-func fabricIngress2255(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2026(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[2904:2908]))) == (uint64(binary.BigEndian.Uint32(d[2896:2900]))) {
 		binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>16)
-		fabricIngress2257(c, d, v)
+		fabricIngress2028(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>20)
-	fabricIngress2257(c, d, v)
-	return
+	fabricIngress2028(c, d, v)
 }
 
-func fabricIngress2257(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2028(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[2918:2926])>>16 == 0x0 {
-		fabricIngress2258(c, d, v)
+		fabricIngress2029(c, d, v)
 		return
 	}
 	if ((((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) - (binary.BigEndian.Uint64(d[2918:2926]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[2926:2934]) >> 16) {
-		fabricIngress2258(c, d, v)
+		fabricIngress2029(c, d, v)
 		return
 	}
-	fabricIngress2157(c, d, v)
-	return
+	fabricIngress1941(c, d, v)
 }
 
-func fabricIngress2258(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2029(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) == 0x0 {
 		if uint64(d[92]) == 0x0 {
-			fabricIngress2260(c, d, v)
+			fabricIngress2031(c, d, v)
 			return
 		}
 		{
@@ -15368,140 +11399,54 @@ func fabricIngress2258(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2260(c, d, v)
-				return
-			case 1:
-				fabricIngress2260(c, d, v)
-				return
-			case 2:
-				fabricIngress2260(c, d, v)
-				return
-			case 3:
-				fabricIngress2260(c, d, v)
-				return
-			case 4:
-				fabricIngress2260(c, d, v)
-				return
-			case 5:
-				fabricIngress2260(c, d, v)
-				return
-			case 6:
-				fabricIngress2260(c, d, v)
-				return
-			case 7:
-				fabricIngress2260(c, d, v)
-				return
-			case 8:
-				fabricIngress2260(c, d, v)
-				return
-			case 9:
-				fabricIngress2260(c, d, v)
-				return
-			case 10:
-				fabricIngress2260(c, d, v)
-				return
-			case 11:
-				fabricIngress2260(c, d, v)
-				return
-			case 12:
-				fabricIngress2260(c, d, v)
-				return
-			case 13:
-				fabricIngress2260(c, d, v)
-				return
-			case 14:
-				fabricIngress2260(c, d, v)
-				return
-			case 15:
-				fabricIngress2260(c, d, v)
-				return
-			case 16:
-				fabricIngress2260(c, d, v)
-				return
-			case 17:
-				fabricIngress2260(c, d, v)
-				return
-			case 18:
-				fabricIngress2260(c, d, v)
-				return
-			case 19:
-				fabricIngress2260(c, d, v)
-				return
-			case 20:
-				fabricIngress2260(c, d, v)
-				return
-			case 21:
-				fabricIngress2260(c, d, v)
-				return
-			case 22:
-				fabricIngress2260(c, d, v)
-				return
-			case 23:
-				fabricIngress2260(c, d, v)
-				return
-			case 24:
-				fabricIngress2260(c, d, v)
-				return
-			case 25:
-				fabricIngress2260(c, d, v)
-				return
-			case 26:
-				fabricIngress2260(c, d, v)
-				return
-			case 27:
-				fabricIngress2260(c, d, v)
-				return
-			case 28:
-				fabricIngress2260(c, d, v)
-				return
-			case 29:
-				fabricIngress2260(c, d, v)
-				return
-			case 30:
-				fabricIngress2260(c, d, v)
-				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
+				return
+
+			default:
+				fabricIngress2031(c, d, v)
 				return
 			}
-			fabricIngress2260(c, d, v)
-			return
 		}
 	}
-	fabricIngress2260(c, d, v)
-	return
+	fabricIngress2031(c, d, v)
 }
 
-func fabricIngress2260(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2031(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x2 {
 		if uint64(d[92]) < 0x2 {
-			fabricIngress2262(c, d, v)
+			fabricIngress2033(c, d, v)
 			return
 		}
 		{
@@ -15517,140 +11462,54 @@ func fabricIngress2260(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2262(c, d, v)
-				return
-			case 1:
-				fabricIngress2262(c, d, v)
-				return
-			case 2:
-				fabricIngress2262(c, d, v)
-				return
-			case 3:
-				fabricIngress2262(c, d, v)
-				return
-			case 4:
-				fabricIngress2262(c, d, v)
-				return
-			case 5:
-				fabricIngress2262(c, d, v)
-				return
-			case 6:
-				fabricIngress2262(c, d, v)
-				return
-			case 7:
-				fabricIngress2262(c, d, v)
-				return
-			case 8:
-				fabricIngress2262(c, d, v)
-				return
-			case 9:
-				fabricIngress2262(c, d, v)
-				return
-			case 10:
-				fabricIngress2262(c, d, v)
-				return
-			case 11:
-				fabricIngress2262(c, d, v)
-				return
-			case 12:
-				fabricIngress2262(c, d, v)
-				return
-			case 13:
-				fabricIngress2262(c, d, v)
-				return
-			case 14:
-				fabricIngress2262(c, d, v)
-				return
-			case 15:
-				fabricIngress2262(c, d, v)
-				return
-			case 16:
-				fabricIngress2262(c, d, v)
-				return
-			case 17:
-				fabricIngress2262(c, d, v)
-				return
-			case 18:
-				fabricIngress2262(c, d, v)
-				return
-			case 19:
-				fabricIngress2262(c, d, v)
-				return
-			case 20:
-				fabricIngress2262(c, d, v)
-				return
-			case 21:
-				fabricIngress2262(c, d, v)
-				return
-			case 22:
-				fabricIngress2262(c, d, v)
-				return
-			case 23:
-				fabricIngress2262(c, d, v)
-				return
-			case 24:
-				fabricIngress2262(c, d, v)
-				return
-			case 25:
-				fabricIngress2262(c, d, v)
-				return
-			case 26:
-				fabricIngress2262(c, d, v)
-				return
-			case 27:
-				fabricIngress2262(c, d, v)
-				return
-			case 28:
-				fabricIngress2262(c, d, v)
-				return
-			case 29:
-				fabricIngress2262(c, d, v)
-				return
-			case 30:
-				fabricIngress2262(c, d, v)
-				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
+				return
+
+			default:
+				fabricIngress2033(c, d, v)
 				return
 			}
-			fabricIngress2262(c, d, v)
-			return
 		}
 	}
-	fabricIngress2262(c, d, v)
-	return
+	fabricIngress2033(c, d, v)
 }
 
-func fabricIngress2262(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2033(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x3 {
 		if uint64(d[92]) < 0x3 {
-			fabricIngress2264(c, d, v)
+			fabricIngress2035(c, d, v)
 			return
 		}
 		{
@@ -15666,140 +11525,54 @@ func fabricIngress2262(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2264(c, d, v)
-				return
-			case 1:
-				fabricIngress2264(c, d, v)
-				return
-			case 2:
-				fabricIngress2264(c, d, v)
-				return
-			case 3:
-				fabricIngress2264(c, d, v)
-				return
-			case 4:
-				fabricIngress2264(c, d, v)
-				return
-			case 5:
-				fabricIngress2264(c, d, v)
-				return
-			case 6:
-				fabricIngress2264(c, d, v)
-				return
-			case 7:
-				fabricIngress2264(c, d, v)
-				return
-			case 8:
-				fabricIngress2264(c, d, v)
-				return
-			case 9:
-				fabricIngress2264(c, d, v)
-				return
-			case 10:
-				fabricIngress2264(c, d, v)
-				return
-			case 11:
-				fabricIngress2264(c, d, v)
-				return
-			case 12:
-				fabricIngress2264(c, d, v)
-				return
-			case 13:
-				fabricIngress2264(c, d, v)
-				return
-			case 14:
-				fabricIngress2264(c, d, v)
-				return
-			case 15:
-				fabricIngress2264(c, d, v)
-				return
-			case 16:
-				fabricIngress2264(c, d, v)
-				return
-			case 17:
-				fabricIngress2264(c, d, v)
-				return
-			case 18:
-				fabricIngress2264(c, d, v)
-				return
-			case 19:
-				fabricIngress2264(c, d, v)
-				return
-			case 20:
-				fabricIngress2264(c, d, v)
-				return
-			case 21:
-				fabricIngress2264(c, d, v)
-				return
-			case 22:
-				fabricIngress2264(c, d, v)
-				return
-			case 23:
-				fabricIngress2264(c, d, v)
-				return
-			case 24:
-				fabricIngress2264(c, d, v)
-				return
-			case 25:
-				fabricIngress2264(c, d, v)
-				return
-			case 26:
-				fabricIngress2264(c, d, v)
-				return
-			case 27:
-				fabricIngress2264(c, d, v)
-				return
-			case 28:
-				fabricIngress2264(c, d, v)
-				return
-			case 29:
-				fabricIngress2264(c, d, v)
-				return
-			case 30:
-				fabricIngress2264(c, d, v)
-				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
+				return
+
+			default:
+				fabricIngress2035(c, d, v)
 				return
 			}
-			fabricIngress2264(c, d, v)
-			return
 		}
 	}
-	fabricIngress2264(c, d, v)
-	return
+	fabricIngress2035(c, d, v)
 }
 
-func fabricIngress2264(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2035(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x4 {
 		if uint64(d[92]) < 0x4 {
-			fabricIngress2266(c, d, v)
+			fabricIngress2037(c, d, v)
 			return
 		}
 		{
@@ -15815,140 +11588,54 @@ func fabricIngress2264(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2266(c, d, v)
-				return
-			case 1:
-				fabricIngress2266(c, d, v)
-				return
-			case 2:
-				fabricIngress2266(c, d, v)
-				return
-			case 3:
-				fabricIngress2266(c, d, v)
-				return
-			case 4:
-				fabricIngress2266(c, d, v)
-				return
-			case 5:
-				fabricIngress2266(c, d, v)
-				return
-			case 6:
-				fabricIngress2266(c, d, v)
-				return
-			case 7:
-				fabricIngress2266(c, d, v)
-				return
-			case 8:
-				fabricIngress2266(c, d, v)
-				return
-			case 9:
-				fabricIngress2266(c, d, v)
-				return
-			case 10:
-				fabricIngress2266(c, d, v)
-				return
-			case 11:
-				fabricIngress2266(c, d, v)
-				return
-			case 12:
-				fabricIngress2266(c, d, v)
-				return
-			case 13:
-				fabricIngress2266(c, d, v)
-				return
-			case 14:
-				fabricIngress2266(c, d, v)
-				return
-			case 15:
-				fabricIngress2266(c, d, v)
-				return
-			case 16:
-				fabricIngress2266(c, d, v)
-				return
-			case 17:
-				fabricIngress2266(c, d, v)
-				return
-			case 18:
-				fabricIngress2266(c, d, v)
-				return
-			case 19:
-				fabricIngress2266(c, d, v)
-				return
-			case 20:
-				fabricIngress2266(c, d, v)
-				return
-			case 21:
-				fabricIngress2266(c, d, v)
-				return
-			case 22:
-				fabricIngress2266(c, d, v)
-				return
-			case 23:
-				fabricIngress2266(c, d, v)
-				return
-			case 24:
-				fabricIngress2266(c, d, v)
-				return
-			case 25:
-				fabricIngress2266(c, d, v)
-				return
-			case 26:
-				fabricIngress2266(c, d, v)
-				return
-			case 27:
-				fabricIngress2266(c, d, v)
-				return
-			case 28:
-				fabricIngress2266(c, d, v)
-				return
-			case 29:
-				fabricIngress2266(c, d, v)
-				return
-			case 30:
-				fabricIngress2266(c, d, v)
-				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
+				return
+
+			default:
+				fabricIngress2037(c, d, v)
 				return
 			}
-			fabricIngress2266(c, d, v)
-			return
 		}
 	}
-	fabricIngress2266(c, d, v)
-	return
+	fabricIngress2037(c, d, v)
 }
 
-func fabricIngress2266(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2037(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x5 {
 		if uint64(d[92]) < 0x5 {
-			fabricIngress2268(c, d, v)
+			fabricIngress2039(c, d, v)
 			return
 		}
 		{
@@ -15964,140 +11651,54 @@ func fabricIngress2266(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2268(c, d, v)
-				return
-			case 1:
-				fabricIngress2268(c, d, v)
-				return
-			case 2:
-				fabricIngress2268(c, d, v)
-				return
-			case 3:
-				fabricIngress2268(c, d, v)
-				return
-			case 4:
-				fabricIngress2268(c, d, v)
-				return
-			case 5:
-				fabricIngress2268(c, d, v)
-				return
-			case 6:
-				fabricIngress2268(c, d, v)
-				return
-			case 7:
-				fabricIngress2268(c, d, v)
-				return
-			case 8:
-				fabricIngress2268(c, d, v)
-				return
-			case 9:
-				fabricIngress2268(c, d, v)
-				return
-			case 10:
-				fabricIngress2268(c, d, v)
-				return
-			case 11:
-				fabricIngress2268(c, d, v)
-				return
-			case 12:
-				fabricIngress2268(c, d, v)
-				return
-			case 13:
-				fabricIngress2268(c, d, v)
-				return
-			case 14:
-				fabricIngress2268(c, d, v)
-				return
-			case 15:
-				fabricIngress2268(c, d, v)
-				return
-			case 16:
-				fabricIngress2268(c, d, v)
-				return
-			case 17:
-				fabricIngress2268(c, d, v)
-				return
-			case 18:
-				fabricIngress2268(c, d, v)
-				return
-			case 19:
-				fabricIngress2268(c, d, v)
-				return
-			case 20:
-				fabricIngress2268(c, d, v)
-				return
-			case 21:
-				fabricIngress2268(c, d, v)
-				return
-			case 22:
-				fabricIngress2268(c, d, v)
-				return
-			case 23:
-				fabricIngress2268(c, d, v)
-				return
-			case 24:
-				fabricIngress2268(c, d, v)
-				return
-			case 25:
-				fabricIngress2268(c, d, v)
-				return
-			case 26:
-				fabricIngress2268(c, d, v)
-				return
-			case 27:
-				fabricIngress2268(c, d, v)
-				return
-			case 28:
-				fabricIngress2268(c, d, v)
-				return
-			case 29:
-				fabricIngress2268(c, d, v)
-				return
-			case 30:
-				fabricIngress2268(c, d, v)
-				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
+				return
+
+			default:
+				fabricIngress2039(c, d, v)
 				return
 			}
-			fabricIngress2268(c, d, v)
-			return
 		}
 	}
-	fabricIngress2268(c, d, v)
-	return
+	fabricIngress2039(c, d, v)
 }
 
-func fabricIngress2268(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2039(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x6 {
 		if uint64(d[92]) < 0x6 {
-			fabricIngress2270(c, d, v)
+			fabricIngress2041(c, d, v)
 			return
 		}
 		{
@@ -16113,140 +11714,54 @@ func fabricIngress2268(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2270(c, d, v)
-				return
-			case 1:
-				fabricIngress2270(c, d, v)
-				return
-			case 2:
-				fabricIngress2270(c, d, v)
-				return
-			case 3:
-				fabricIngress2270(c, d, v)
-				return
-			case 4:
-				fabricIngress2270(c, d, v)
-				return
-			case 5:
-				fabricIngress2270(c, d, v)
-				return
-			case 6:
-				fabricIngress2270(c, d, v)
-				return
-			case 7:
-				fabricIngress2270(c, d, v)
-				return
-			case 8:
-				fabricIngress2270(c, d, v)
-				return
-			case 9:
-				fabricIngress2270(c, d, v)
-				return
-			case 10:
-				fabricIngress2270(c, d, v)
-				return
-			case 11:
-				fabricIngress2270(c, d, v)
-				return
-			case 12:
-				fabricIngress2270(c, d, v)
-				return
-			case 13:
-				fabricIngress2270(c, d, v)
-				return
-			case 14:
-				fabricIngress2270(c, d, v)
-				return
-			case 15:
-				fabricIngress2270(c, d, v)
-				return
-			case 16:
-				fabricIngress2270(c, d, v)
-				return
-			case 17:
-				fabricIngress2270(c, d, v)
-				return
-			case 18:
-				fabricIngress2270(c, d, v)
-				return
-			case 19:
-				fabricIngress2270(c, d, v)
-				return
-			case 20:
-				fabricIngress2270(c, d, v)
-				return
-			case 21:
-				fabricIngress2270(c, d, v)
-				return
-			case 22:
-				fabricIngress2270(c, d, v)
-				return
-			case 23:
-				fabricIngress2270(c, d, v)
-				return
-			case 24:
-				fabricIngress2270(c, d, v)
-				return
-			case 25:
-				fabricIngress2270(c, d, v)
-				return
-			case 26:
-				fabricIngress2270(c, d, v)
-				return
-			case 27:
-				fabricIngress2270(c, d, v)
-				return
-			case 28:
-				fabricIngress2270(c, d, v)
-				return
-			case 29:
-				fabricIngress2270(c, d, v)
-				return
-			case 30:
-				fabricIngress2270(c, d, v)
-				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
+				return
+
+			default:
+				fabricIngress2041(c, d, v)
 				return
 			}
-			fabricIngress2270(c, d, v)
-			return
 		}
 	}
-	fabricIngress2270(c, d, v)
-	return
+	fabricIngress2041(c, d, v)
 }
 
-func fabricIngress2270(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2041(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) < 0x7 {
 		if uint64(d[92]) < 0x7 {
-			fabricIngress2157(c, d, v)
+			fabricIngress1941(c, d, v)
 			return
 		}
 		{
@@ -16262,137 +11777,51 @@ func fabricIngress2270(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2157(c, d, v)
-				return
-			case 1:
-				fabricIngress2157(c, d, v)
-				return
-			case 2:
-				fabricIngress2157(c, d, v)
-				return
-			case 3:
-				fabricIngress2157(c, d, v)
-				return
-			case 4:
-				fabricIngress2157(c, d, v)
-				return
-			case 5:
-				fabricIngress2157(c, d, v)
-				return
-			case 6:
-				fabricIngress2157(c, d, v)
-				return
-			case 7:
-				fabricIngress2157(c, d, v)
-				return
-			case 8:
-				fabricIngress2157(c, d, v)
-				return
-			case 9:
-				fabricIngress2157(c, d, v)
-				return
-			case 10:
-				fabricIngress2157(c, d, v)
-				return
-			case 11:
-				fabricIngress2157(c, d, v)
-				return
-			case 12:
-				fabricIngress2157(c, d, v)
-				return
-			case 13:
-				fabricIngress2157(c, d, v)
-				return
-			case 14:
-				fabricIngress2157(c, d, v)
-				return
-			case 15:
-				fabricIngress2157(c, d, v)
-				return
-			case 16:
-				fabricIngress2157(c, d, v)
-				return
-			case 17:
-				fabricIngress2157(c, d, v)
-				return
-			case 18:
-				fabricIngress2157(c, d, v)
-				return
-			case 19:
-				fabricIngress2157(c, d, v)
-				return
-			case 20:
-				fabricIngress2157(c, d, v)
-				return
-			case 21:
-				fabricIngress2157(c, d, v)
-				return
-			case 22:
-				fabricIngress2157(c, d, v)
-				return
-			case 23:
-				fabricIngress2157(c, d, v)
-				return
-			case 24:
-				fabricIngress2157(c, d, v)
-				return
-			case 25:
-				fabricIngress2157(c, d, v)
-				return
-			case 26:
-				fabricIngress2157(c, d, v)
-				return
-			case 27:
-				fabricIngress2157(c, d, v)
-				return
-			case 28:
-				fabricIngress2157(c, d, v)
-				return
-			case 29:
-				fabricIngress2157(c, d, v)
-				return
-			case 30:
-				fabricIngress2157(c, d, v)
-				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
 				return
+
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2273(c, d, v)
+				fabricIngress2044(c, d, v)
+				return
+
+			default:
+				fabricIngress1941(c, d, v)
 				return
 			}
-			fabricIngress2157(c, d, v)
-			return
 		}
 	}
-	fabricIngress2157(c, d, v)
-	return
+	fabricIngress1941(c, d, v)
 }
 
-func fabricIngress2273(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2044(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(2, (uint64(binary.BigEndian.Uint16(d[2914:2916]))), (uint64(binary.BigEndian.Uint32(d[2896:2900]))))
 	c.SetRegister(3, (uint64(binary.BigEndian.Uint16(d[2914:2916]))), (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) & 0xffffffffffff))
 	binary.BigEndian.PutUint64(d[4668:4676], binary.BigEndian.Uint64(d[56:64]))
@@ -16426,107 +11855,110 @@ func fabricIngress2273(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2188:2196], binary.BigEndian.Uint64(d[4828:4836]))
 	binary.BigEndian.PutUint64(d[2196:2204], binary.BigEndian.Uint64(d[4836:4844]))
 	c.Call(166)
-	fabricIngress2157(c, d, v)
-	return
+	fabricIngress1941(c, d, v)
 }
 
-func fabricIngress2287(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2058(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2771])&0x1 == 0x1 {
 		if v[0]&0x400000 == 0x400000 {
-			if binary.BigEndian.Uint64(d[96:104])>>16 == 0x180c2000001 {
-				if v[0]&0x1000000 == 0x1000000 {
-					if uint64(binary.BigEndian.Uint16(d[118:120])) == 0x101 {
-						{
-							var hit bool
-							var place int
-							if c.Filled(181) {
-								k := (*fabricKey)(c.Key())
-								k[0] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[80:88]), 0)
-								k[1] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[72:80]), 0)
-								k[2] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[64:72]), 0)
-								k[3] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[56:64]), 0)
-								k[4] = uint64(binary.BigEndian.Uint32(d[4601:4605])) >> 8 & 0xfffff
-								hit, place = c.Find(181)
-							} else {
-								hit, place = c.Match(181)
-							}
-							_, _ = hit, place
-							switch place {
-							case 0:
-								fabricAction55(c, d, v)
-								fabricIngress2222(c, d, v)
-								return
-							case 1:
-								fabricAction56(c, d, v)
-								fabricIngress2222(c, d, v)
-								return
-							case 2:
-								fabricAction57(c, d, v)
-								fabricIngress2222(c, d, v)
-								return
-							}
-							fabricIngress2222(c, d, v)
-							return
-						}
-					}
-					fabricIngress2293(c, d, v)
-					return
-				}
-				fabricIngress2293(c, d, v)
-				return
-			}
-			binary.BigEndian.PutUint64(d[4196:4204], 0x2b)
-			fabricIngress2222(c, d, v)
+			fabricIngress2060(c, d, v)
 			return
 		}
-		fabricIngress2183(c, d, v)
+		fabricIngress1960(c, d, v)
 		return
 	}
-	fabricIngress2183(c, d, v)
-	return
+	fabricIngress1960(c, d, v)
 }
 
-func fabricIngress2293(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2060(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if binary.BigEndian.Uint64(d[96:104])>>16 == 0x180c2000001 {
+		if v[0]&0x1000000 == 0x1000000 {
+			if uint64(binary.BigEndian.Uint16(d[118:120])) == 0x101 {
+				{
+					var hit bool
+					var place int
+					if c.Filled(181) {
+						k := (*fabricKey)(c.Key())
+						k[0] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[80:88]), 0)
+						k[1] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[72:80]), 0)
+						k[2] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[64:72]), 0)
+						k[3] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[56:64]), 0)
+						k[4] = uint64(binary.BigEndian.Uint32(d[4601:4605])) >> 8 & 0xfffff
+						hit, place = c.Find(181)
+					} else {
+						hit, place = c.Match(181)
+					}
+					_, _ = hit, place
+					switch place {
+					case 0:
+						fabricAction55(c, d, v)
+						fabricIngress1995(c, d, v)
+						return
+
+					case 1:
+						fabricAction56(c, d, v)
+						fabricIngress1995(c, d, v)
+						return
+
+					case 2:
+						fabricAction57(c, d, v)
+						fabricIngress1995(c, d, v)
+						return
+
+					default:
+						fabricIngress1995(c, d, v)
+						return
+					}
+				}
+			}
+			fabricIngress2064(c, d, v)
+			return
+		}
+		fabricIngress2064(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[4196:4204], 0x2b)
+	fabricIngress1995(c, d, v)
+}
+
+func fabricIngress2064(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
-	fabricIngress2222(c, d, v)
-	return
+	fabricIngress1995(c, d, v)
 }
 
-func fabricIngress2295(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2066(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x2a)
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
 	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
-	fabricIngress2173(c, d, v)
-	return
+	fabricIngress1950(c, d, v)
 }
 
-func fabricIngress2298(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2069(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4291]) == 0x0 {
-		fabricIngress2299(c, d, v)
+		fabricIngress2070(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x4 {
-		fabricIngress2432(c, d, v)
+		fabricIngress2185(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x29 {
-		fabricIngress2432(c, d, v)
+		fabricIngress2185(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x2b {
-		fabricIngress2432(c, d, v)
+		fabricIngress2185(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x8f {
-		fabricIngress2432(c, d, v)
+		fabricIngress2185(c, d, v)
 		return
 	}
-	fabricIngress2299(c, d, v)
-	return
+	fabricIngress2070(c, d, v)
 }
 
-func fabricIngress2299(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2070(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2939])&0x1 == 0x0 {
 		{
 			var hit bool
@@ -16541,248 +11973,146 @@ func fabricIngress2299(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2301(c, d, v)
-				return
-			case 1:
-				fabricIngress2301(c, d, v)
-				return
-			case 2:
-				fabricIngress2301(c, d, v)
-				return
-			case 3:
-				fabricIngress2301(c, d, v)
-				return
-			case 4:
-				fabricIngress2301(c, d, v)
-				return
-			case 5:
-				fabricIngress2301(c, d, v)
-				return
-			case 6:
-				fabricIngress2301(c, d, v)
-				return
-			case 7:
-				fabricIngress2301(c, d, v)
-				return
-			case 8:
-				fabricIngress2301(c, d, v)
-				return
-			case 9:
-				fabricIngress2301(c, d, v)
-				return
-			case 10:
-				fabricIngress2301(c, d, v)
-				return
-			case 11:
-				fabricIngress2301(c, d, v)
-				return
-			case 12:
-				fabricIngress2301(c, d, v)
-				return
-			case 13:
-				fabricIngress2301(c, d, v)
-				return
-			case 14:
-				fabricIngress2301(c, d, v)
-				return
-			case 15:
-				fabricIngress2301(c, d, v)
-				return
-			case 16:
-				fabricIngress2301(c, d, v)
-				return
-			case 17:
-				fabricIngress2301(c, d, v)
-				return
-			case 18:
-				fabricIngress2301(c, d, v)
-				return
-			case 19:
-				fabricIngress2301(c, d, v)
-				return
-			case 20:
-				fabricIngress2301(c, d, v)
-				return
-			case 21:
-				fabricIngress2301(c, d, v)
-				return
-			case 22:
-				fabricIngress2301(c, d, v)
-				return
-			case 23:
-				fabricIngress2301(c, d, v)
-				return
-			case 24:
-				fabricIngress2301(c, d, v)
-				return
-			case 25:
-				fabricIngress2301(c, d, v)
-				return
-			case 26:
-				fabricIngress2301(c, d, v)
-				return
-			case 27:
-				fabricIngress2301(c, d, v)
-				return
-			case 28:
-				fabricIngress2301(c, d, v)
-				return
-			case 29:
-				fabricIngress2301(c, d, v)
-				return
-			case 30:
-				fabricIngress2301(c, d, v)
-				return
 			case 31:
 				fabricAction66(c, d, v)
-				fabricIngress2302(c, d, v)
+				fabricIngress2073(c, d, v)
 				return
-			case 32:
-				fabricIngress2301(c, d, v)
+
+			default:
+				fabricIngress2072(c, d, v)
 				return
 			}
-			fabricIngress2301(c, d, v)
-			return
 		}
 	}
-	fabricIngress2302(c, d, v)
-	return
+	fabricIngress2073(c, d, v)
 }
 
-func fabricIngress2301(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2072(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2939])&0x1 == 0x1 {
-		fabricIngress2302(c, d, v)
+		fabricIngress2073(c, d, v)
 		return
 	}
 	if uint64(d[4291]) == 0x0 {
-		fabricIngress2316(c, d, v)
+		fabricIngress2087(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x0 {
-		fabricIngress2424(c, d, v)
+		fabricIngress2177(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x2c {
-		fabricIngress2424(c, d, v)
+		fabricIngress2177(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x33 {
-		fabricIngress2424(c, d, v)
+		fabricIngress2177(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x3c {
-		fabricIngress2424(c, d, v)
+		fabricIngress2177(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x87 {
-		fabricIngress2424(c, d, v)
+		fabricIngress2177(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x8b {
-		fabricIngress2424(c, d, v)
+		fabricIngress2177(c, d, v)
 		return
 	}
 	if uint64(d[4283]) == 0x8c {
-		fabricIngress2424(c, d, v)
+		fabricIngress2177(c, d, v)
 		return
 	}
-	fabricIngress2316(c, d, v)
-	return
+	fabricIngress2087(c, d, v)
 }
 
-func fabricIngress2302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2073(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x2a)
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-	fabricIngress2303(c, d, v)
-	return
+	fabricIngress2074(c, d, v)
 }
 
-func fabricIngress2303(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2074(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8 == 0x8 {
 		binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
 		if uint64(d[2731])&0x3 == 0x0 {
-			fabricIngress2173(c, d, v)
+			fabricIngress1950(c, d, v)
 			return
 		}
 		if uint64(d[2731])&0x3 == 0x1 {
 			if uint64(d[91]) == 0x0 {
-				fabricIngress2308(c, d, v)
+				fabricIngress2079(c, d, v)
 				return
 			}
 			if uint64(d[2859]) < 0x2 {
 				binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 				binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-				fabricIngress2173(c, d, v)
+				fabricIngress1950(c, d, v)
 				return
 			}
-			fabricIngress2308(c, d, v)
+			fabricIngress2079(c, d, v)
 			return
 		}
-		if uint64(d[91]) == 0x0 {
-			fabricIngress2222(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-		fabricIngress2222(c, d, v)
+		fabricIngress2083(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[195]))
-	fabricIngress2173(c, d, v)
-	return
+	fabricIngress1950(c, d, v)
 }
 
-func fabricIngress2308(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2079(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) == 0x0 {
-		fabricIngress2173(c, d, v)
+		fabricIngress1950(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-	fabricIngress2173(c, d, v)
-	return
+	fabricIngress1950(c, d, v)
 }
 
-func fabricIngress2316(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2083(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[91]) == 0x0 {
+		fabricIngress1995(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[4844:4852], 0x2)
+	fabricIngress1995(c, d, v)
+}
+
+func fabricIngress2087(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x2a {
 		binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 		binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-		fabricIngress2303(c, d, v)
+		fabricIngress2074(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x34 {
 		binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 		binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-		fabricIngress2320(c, d, v)
+		fabricIngress2091(c, d, v)
 		return
 	}
-	fabricIngress2421(c, d, v)
-	return
+	fabricIngress2091(c, d, v)
 }
 
-func fabricIngress2320(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2091(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8 == 0x8 {
-		fabricIngress2321(c, d, v)
+		binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
+		fabricIngress2093(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[195]))
-	fabricIngress2322(c, d, v)
-	return
+	fabricIngress2093(c, d, v)
 }
 
-func fabricIngress2321(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[55]))
-	fabricIngress2322(c, d, v)
-	return
-}
-
-func fabricIngress2322(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2093(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x0 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress2173(c, d, v)
+			fabricIngress1950(c, d, v)
 			return
 		}
-		fabricIngress2173(c, d, v)
+		fabricIngress1950(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
@@ -16794,280 +12124,116 @@ func fabricIngress2322(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					hit, place := c.Match(157)
 					_, _ = hit, place
 					switch place {
-					case 0:
-						fabricIngress2329(c, d, v)
-						return
-					case 1:
-						fabricIngress2329(c, d, v)
-						return
-					case 2:
-						fabricIngress2329(c, d, v)
-						return
-					case 3:
-						fabricIngress2329(c, d, v)
-						return
-					case 4:
-						fabricIngress2329(c, d, v)
-						return
-					case 5:
-						fabricIngress2329(c, d, v)
-						return
-					case 6:
-						fabricIngress2329(c, d, v)
-						return
-					case 7:
-						fabricIngress2329(c, d, v)
-						return
-					case 8:
-						fabricIngress2329(c, d, v)
-						return
-					case 9:
-						fabricIngress2329(c, d, v)
-						return
-					case 10:
-						fabricIngress2329(c, d, v)
-						return
-					case 11:
-						fabricIngress2329(c, d, v)
-						return
-					case 12:
-						fabricIngress2329(c, d, v)
-						return
-					case 13:
-						fabricIngress2329(c, d, v)
-						return
-					case 14:
-						fabricIngress2329(c, d, v)
-						return
-					case 15:
-						fabricIngress2329(c, d, v)
-						return
-					case 16:
-						fabricIngress2329(c, d, v)
-						return
-					case 17:
-						fabricIngress2329(c, d, v)
-						return
-					case 18:
-						fabricIngress2329(c, d, v)
-						return
-					case 19:
-						fabricIngress2329(c, d, v)
-						return
-					case 20:
-						fabricIngress2329(c, d, v)
-						return
-					case 21:
-						fabricIngress2329(c, d, v)
-						return
-					case 22:
-						fabricIngress2329(c, d, v)
-						return
-					case 23:
-						fabricIngress2329(c, d, v)
-						return
-					case 24:
-						fabricIngress2329(c, d, v)
-						return
-					case 25:
-						fabricIngress2329(c, d, v)
-						return
-					case 26:
-						fabricIngress2329(c, d, v)
-						return
-					case 27:
-						fabricIngress2329(c, d, v)
-						return
-					case 28:
-						fabricIngress2329(c, d, v)
-						return
-					case 29:
-						fabricIngress2329(c, d, v)
-						return
-					case 30:
-						fabricIngress2329(c, d, v)
-						return
 					case 31:
 						fabricAction58(c, d, v)
-						fabricIngress2329(c, d, v)
+						fabricIngress2100(c, d, v)
+						return
+
+					default:
+						fabricIngress2100(c, d, v)
 						return
 					}
-					fabricIngress2329(c, d, v)
-					return
 				}
 			}
-			fabricIngress2330(c, d, v)
+			fabricIngress2101(c, d, v)
 			return
 		}
-		fabricIngress2330(c, d, v)
+		fabricIngress2101(c, d, v)
 		return
 	}
 	if uint64(d[2731])&0x3 == 0x1 {
 		if uint64(d[91]) == 0x0 {
-			fabricIngress2415(c, d, v)
+			fabricIngress2172(c, d, v)
 			return
 		}
 		if uint64(d[2859]) < 0x2 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0xc)
 			binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-			fabricIngress2222(c, d, v)
+			fabricIngress1995(c, d, v)
 			return
 		}
-		fabricIngress2415(c, d, v)
+		fabricIngress2172(c, d, v)
 		return
 	}
-	fabricIngress2415(c, d, v)
-	return
+	fabricIngress2172(c, d, v)
 }
 
-func fabricIngress2329(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2100(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[2878:2886])>>16 == 0x0 {
-		fabricIngress2330(c, d, v)
+		fabricIngress2101(c, d, v)
 		return
 	}
 	if v[0]&0x20 == 0x20 {
 		binary.BigEndian.PutUint64(d[4716:4724], binary.BigEndian.Uint64(d[404:412]))
 		binary.BigEndian.PutUint64(d[4724:4732], binary.BigEndian.Uint64(d[412:420]))
-		fabricIngress2364(c, d, v)
+		fabricIngress2121(c, d, v)
 		return
 	}
-	fabricIngress2364(c, d, v)
-	return
+	fabricIngress2121(c, d, v)
 }
 
-func fabricIngress2330(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2101(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x1 {
 		if uint64(d[2763])&0x1 == 0x0 {
 			if v[0]&0x10 == 0x10 {
 				if uint64(d[91]) == 0x0 {
-					fabricIngress2334(c, d, v)
+					fabricIngress2105(c, d, v)
 					return
 				}
-				fabricIngress2351(c, d, v)
+				fabricIngress2113(c, d, v)
 				return
 			}
-			fabricIngress2334(c, d, v)
+			fabricIngress2105(c, d, v)
 			return
 		}
-		fabricIngress2351(c, d, v)
+		fabricIngress2113(c, d, v)
 		return
 	}
-	fabricIngress2222(c, d, v)
-	return
+	fabricIngress1995(c, d, v)
 }
 
-func fabricIngress2334(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2105(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2771])&0x1 == 0x1 {
 		if v[0]&0x400000 == 0x400000 {
-			if binary.BigEndian.Uint64(d[96:104])>>16 == 0x180c2000001 {
-				if v[0]&0x1000000 == 0x1000000 {
-					if uint64(binary.BigEndian.Uint16(d[118:120])) == 0x101 {
-						{
-							var hit bool
-							var place int
-							if c.Filled(181) {
-								k := (*fabricKey)(c.Key())
-								k[0] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[80:88]), 0)
-								k[1] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[72:80]), 0)
-								k[2] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[64:72]), 0)
-								k[3] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[56:64]), 0)
-								k[4] = uint64(binary.BigEndian.Uint32(d[4601:4605])) >> 8 & 0xfffff
-								hit, place = c.Find(181)
-							} else {
-								hit, place = c.Match(181)
-							}
-							_, _ = hit, place
-							switch place {
-							case 0:
-								fabricAction55(c, d, v)
-								fabricIngress2222(c, d, v)
-								return
-							case 1:
-								fabricAction56(c, d, v)
-								fabricIngress2222(c, d, v)
-								return
-							case 2:
-								fabricAction57(c, d, v)
-								fabricIngress2222(c, d, v)
-								return
-							}
-							fabricIngress2222(c, d, v)
-							return
-						}
-					}
-					fabricIngress2340(c, d, v)
-					return
-				}
-				fabricIngress2340(c, d, v)
-				return
-			}
-			binary.BigEndian.PutUint64(d[4196:4204], 0x2b)
-			fabricIngress2222(c, d, v)
+			fabricIngress2060(c, d, v)
 			return
 		}
-		fabricIngress2342(c, d, v)
+		fabricIngress2107(c, d, v)
 		return
 	}
-	fabricIngress2342(c, d, v)
-	return
+	fabricIngress2107(c, d, v)
 }
 
-func fabricIngress2340(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
-	fabricIngress2222(c, d, v)
-	return
-}
-
-func fabricIngress2342(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2107(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2755])&0x1 == 0x1 {
-		if v[0]&0x8 == 0x8 {
-			if v[0]&0x4000000 == 0x4000000 {
-				binary.BigEndian.PutUint64(d[2732:2740], 0x1)
-				fabricIngress2222(c, d, v)
-				return
-			}
-			if v[0]&0x10 == 0x10 {
-				fabricIngress2347(c, d, v)
-				return
-			}
-			binary.BigEndian.PutUint64(d[2860:2868], 0x10)
-			binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
-			binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-			fabricIngress2222(c, d, v)
+		if v[0]&0x4000008 == 0x4000008 {
+			binary.BigEndian.PutUint64(d[2732:2740], 0x1)
+			fabricIngress1995(c, d, v)
 			return
 		}
-		fabricIngress2349(c, d, v)
+		fabricIngress2110(c, d, v)
 		return
 	}
-	fabricIngress2349(c, d, v)
-	return
+	fabricIngress2110(c, d, v)
 }
 
-func fabricIngress2347(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2860:2868], 0xf)
-	binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
-	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-	fabricIngress2222(c, d, v)
-	return
-}
-
-func fabricIngress2349(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2110(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x10 == 0x10 {
-		fabricIngress2347(c, d, v)
+		binary.BigEndian.PutUint64(d[2860:2868], 0xf)
+		binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
+		binary.BigEndian.PutUint64(d[4844:4852], 0x3)
+		fabricIngress1995(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2860:2868], 0x10)
 	binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2867]))
 	binary.BigEndian.PutUint64(d[4844:4852], 0x3)
-	fabricIngress2222(c, d, v)
-	return
+	fabricIngress1995(c, d, v)
 }
 
-func fabricIngress2351(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2113(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2859]) < 0x2 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0xc)
-		binary.BigEndian.PutUint64(d[4844:4852], 0x1)
-		fabricIngress2222(c, d, v)
+		fabricIngress2002(c, d, v)
 		return
 	}
 	if uint64(d[2763])&0x1 == 0x1 {
@@ -17078,113 +12244,80 @@ func fabricIngress2351(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[72:80], binary.BigEndian.Uint64(d[2820:2828]))
 			c.Mark(0, 0x8)
 			binary.BigEndian.PutUint64(d[80:88], binary.BigEndian.Uint64(d[2828:2836]))
-			fabricIngress2222(c, d, v)
+			fabricIngress1995(c, d, v)
 			return
 		}
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[2820:2828]))
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[2828:2836]))
-		fabricIngress2222(c, d, v)
+		fabricIngress1995(c, d, v)
 		return
 	}
-	c.Mark(0, 0x10)
-	d[91] = byte((uint64(d[91]) + 0xff))
-	c.Mark(0, 0x8)
-	binary.BigEndian.PutUint64(d[72:80], binary.BigEndian.Uint64(d[4220:4228]))
-	c.Mark(0, 0x8)
-	binary.BigEndian.PutUint64(d[80:88], binary.BigEndian.Uint64(d[4228:4236]))
-	binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[4220:4228]))
-	binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[4228:4236]))
-	if uint64(d[2747])&0x1 == 0x1 {
-		if uint64(d[91]) == 0x0 {
-			c.Mark(0, 0x8)
-			d[54] = byte(uint64(d[88]))
-			c.Mark(0, 0x8)
-			binary.BigEndian.PutUint16(d[52:54], uint16((((uint64(binary.BigEndian.Uint16(d[52:54]))) + 0xfff8) - ((uint64(d[89])) << 3))))
-			if v[0]&0x10 != 0 {
-				v[0] &^= 0x10
-				c.Grow(-8)
-			}
-			c.Call(169)
-			c.Call(170)
-			fabricIngress2236(c, d, v)
-			return
-		}
-		fabricIngress2236(c, d, v)
-		return
-	}
-	fabricIngress2236(c, d, v)
-	return
+	fabricIngress2005(c, d, v)
 }
 
-func fabricIngress2364(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2121(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x40 == 0x40 {
 		binary.BigEndian.PutUint64(d[4732:4740], binary.BigEndian.Uint64(d[420:428]))
 		binary.BigEndian.PutUint64(d[4740:4748], binary.BigEndian.Uint64(d[428:436]))
-		fabricIngress2366(c, d, v)
+		fabricIngress2123(c, d, v)
 		return
 	}
-	fabricIngress2366(c, d, v)
-	return
+	fabricIngress2123(c, d, v)
 }
 
-func fabricIngress2366(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2123(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x80 == 0x80 {
 		binary.BigEndian.PutUint64(d[4748:4756], binary.BigEndian.Uint64(d[436:444]))
 		binary.BigEndian.PutUint64(d[4756:4764], binary.BigEndian.Uint64(d[444:452]))
-		fabricIngress2368(c, d, v)
+		fabricIngress2125(c, d, v)
 		return
 	}
-	fabricIngress2368(c, d, v)
-	return
+	fabricIngress2125(c, d, v)
 }
 
-func fabricIngress2368(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2125(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x100 == 0x100 {
 		binary.BigEndian.PutUint64(d[4764:4772], binary.BigEndian.Uint64(d[452:460]))
 		binary.BigEndian.PutUint64(d[4772:4780], binary.BigEndian.Uint64(d[460:468]))
-		fabricIngress2370(c, d, v)
+		fabricIngress2127(c, d, v)
 		return
 	}
-	fabricIngress2370(c, d, v)
-	return
+	fabricIngress2127(c, d, v)
 }
 
-func fabricIngress2370(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2127(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x200 == 0x200 {
 		binary.BigEndian.PutUint64(d[4780:4788], binary.BigEndian.Uint64(d[468:476]))
 		binary.BigEndian.PutUint64(d[4788:4796], binary.BigEndian.Uint64(d[476:484]))
-		fabricIngress2372(c, d, v)
+		fabricIngress2129(c, d, v)
 		return
 	}
-	fabricIngress2372(c, d, v)
-	return
+	fabricIngress2129(c, d, v)
 }
 
-func fabricIngress2372(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2129(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x400 == 0x400 {
 		binary.BigEndian.PutUint64(d[4796:4804], binary.BigEndian.Uint64(d[484:492]))
 		binary.BigEndian.PutUint64(d[4804:4812], binary.BigEndian.Uint64(d[492:500]))
-		fabricIngress2374(c, d, v)
+		fabricIngress2131(c, d, v)
 		return
 	}
-	fabricIngress2374(c, d, v)
-	return
+	fabricIngress2131(c, d, v)
 }
 
-func fabricIngress2374(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2131(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x800 == 0x800 {
 		binary.BigEndian.PutUint64(d[4812:4820], binary.BigEndian.Uint64(d[500:508]))
 		binary.BigEndian.PutUint64(d[4820:4828], binary.BigEndian.Uint64(d[508:516]))
-		fabricIngress2376(c, d, v)
+		fabricIngress2133(c, d, v)
 		return
 	}
-	fabricIngress2376(c, d, v)
-	return
+	fabricIngress2133(c, d, v)
 }
 
-func fabricIngress2376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2133(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x1000 == 0x1000 {
 		binary.BigEndian.PutUint64(d[4828:4836], binary.BigEndian.Uint64(d[516:524]))
 		binary.BigEndian.PutUint64(d[4836:4844], binary.BigEndian.Uint64(d[524:532]))
@@ -17196,7 +12329,7 @@ func fabricIngress2376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if x, ok := c.Register(3, (uint64(binary.BigEndian.Uint16(d[2914:2916])))); ok {
 			binary.BigEndian.PutUint64(d[2916:2924], x&0xffffffffffff)
 		}
-		fabricIngress2378(c, d, v)
+		fabricIngress2135(c, d, v)
 		return
 	}
 	c.Call(160)
@@ -17207,38 +12340,35 @@ func fabricIngress2376(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if x, ok := c.Register(3, (uint64(binary.BigEndian.Uint16(d[2914:2916])))); ok {
 		binary.BigEndian.PutUint64(d[2916:2924], x&0xffffffffffff)
 	}
-	fabricIngress2378(c, d, v)
-	return
+	fabricIngress2135(c, d, v)
 }
 
-func fabricIngress2378(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2135(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[2904:2908]))) == (uint64(binary.BigEndian.Uint32(d[2896:2900]))) {
 		binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>16)
-		fabricIngress2380(c, d, v)
+		fabricIngress2137(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2924:2932], binary.BigEndian.Uint64(d[2878:2886])>>20)
-	fabricIngress2380(c, d, v)
-	return
+	fabricIngress2137(c, d, v)
 }
 
-func fabricIngress2380(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2137(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[2918:2926])>>16 == 0x0 {
-		fabricIngress2381(c, d, v)
+		fabricIngress2138(c, d, v)
 		return
 	}
 	if ((((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) - (binary.BigEndian.Uint64(d[2918:2926]) >> 16)) & 0xffffffffffff) >= (binary.BigEndian.Uint64(d[2926:2934]) >> 16) {
-		fabricIngress2381(c, d, v)
+		fabricIngress2138(c, d, v)
 		return
 	}
-	fabricIngress2330(c, d, v)
-	return
+	fabricIngress2101(c, d, v)
 }
 
-func fabricIngress2381(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2138(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[91]) == 0x0 {
 		if uint64(d[92]) == 0x0 {
-			fabricIngress2383(c, d, v)
+			fabricIngress2140(c, d, v)
 			return
 		}
 		{
@@ -17254,141 +12384,55 @@ func fabricIngress2381(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2383(c, d, v)
-				return
-			case 1:
-				fabricIngress2383(c, d, v)
-				return
-			case 2:
-				fabricIngress2383(c, d, v)
-				return
-			case 3:
-				fabricIngress2383(c, d, v)
-				return
-			case 4:
-				fabricIngress2383(c, d, v)
-				return
-			case 5:
-				fabricIngress2383(c, d, v)
-				return
-			case 6:
-				fabricIngress2383(c, d, v)
-				return
-			case 7:
-				fabricIngress2383(c, d, v)
-				return
-			case 8:
-				fabricIngress2383(c, d, v)
-				return
-			case 9:
-				fabricIngress2383(c, d, v)
-				return
-			case 10:
-				fabricIngress2383(c, d, v)
-				return
-			case 11:
-				fabricIngress2383(c, d, v)
-				return
-			case 12:
-				fabricIngress2383(c, d, v)
-				return
-			case 13:
-				fabricIngress2383(c, d, v)
-				return
-			case 14:
-				fabricIngress2383(c, d, v)
-				return
-			case 15:
-				fabricIngress2383(c, d, v)
-				return
-			case 16:
-				fabricIngress2383(c, d, v)
-				return
-			case 17:
-				fabricIngress2383(c, d, v)
-				return
-			case 18:
-				fabricIngress2383(c, d, v)
-				return
-			case 19:
-				fabricIngress2383(c, d, v)
-				return
-			case 20:
-				fabricIngress2383(c, d, v)
-				return
-			case 21:
-				fabricIngress2383(c, d, v)
-				return
-			case 22:
-				fabricIngress2383(c, d, v)
-				return
-			case 23:
-				fabricIngress2383(c, d, v)
-				return
-			case 24:
-				fabricIngress2383(c, d, v)
-				return
-			case 25:
-				fabricIngress2383(c, d, v)
-				return
-			case 26:
-				fabricIngress2383(c, d, v)
-				return
-			case 27:
-				fabricIngress2383(c, d, v)
-				return
-			case 28:
-				fabricIngress2383(c, d, v)
-				return
-			case 29:
-				fabricIngress2383(c, d, v)
-				return
-			case 30:
-				fabricIngress2383(c, d, v)
-				return
 			case 31:
 				fabricAction59(c, d, v)
-				fabricIngress2402(c, d, v)
+				fabricIngress2159(c, d, v)
 				return
+
 			case 32:
 				fabricAction60(c, d, v)
-				fabricIngress2402(c, d, v)
+				fabricIngress2159(c, d, v)
 				return
+
 			case 33:
 				fabricAction61(c, d, v)
-				fabricIngress2402(c, d, v)
+				fabricIngress2159(c, d, v)
 				return
+
 			case 34:
 				fabricAction62(c, d, v)
-				fabricIngress2402(c, d, v)
+				fabricIngress2159(c, d, v)
 				return
+
 			case 35:
 				fabricAction63(c, d, v)
-				fabricIngress2402(c, d, v)
+				fabricIngress2159(c, d, v)
 				return
+
 			case 36:
 				fabricAction64(c, d, v)
-				fabricIngress2402(c, d, v)
+				fabricIngress2159(c, d, v)
 				return
+
 			case 37:
 				fabricAction65(c, d, v)
-				fabricIngress2402(c, d, v)
+				fabricIngress2159(c, d, v)
+				return
+
+			default:
+				fabricIngress2140(c, d, v)
 				return
 			}
-			fabricIngress2383(c, d, v)
-			return
 		}
 	}
-	fabricIngress2383(c, d, v)
-	return
+	fabricIngress2140(c, d, v)
 }
 
-func fabricIngress2383(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2140(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x2 {
 			if uint64(d[92]) < 0x2 {
-				fabricIngress2386(c, d, v)
+				fabricIngress2143(c, d, v)
 				return
 			}
 			{
@@ -17404,144 +12448,58 @@ func fabricIngress2383(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				_, _ = hit, place
 				switch place {
-				case 0:
-					fabricIngress2386(c, d, v)
-					return
-				case 1:
-					fabricIngress2386(c, d, v)
-					return
-				case 2:
-					fabricIngress2386(c, d, v)
-					return
-				case 3:
-					fabricIngress2386(c, d, v)
-					return
-				case 4:
-					fabricIngress2386(c, d, v)
-					return
-				case 5:
-					fabricIngress2386(c, d, v)
-					return
-				case 6:
-					fabricIngress2386(c, d, v)
-					return
-				case 7:
-					fabricIngress2386(c, d, v)
-					return
-				case 8:
-					fabricIngress2386(c, d, v)
-					return
-				case 9:
-					fabricIngress2386(c, d, v)
-					return
-				case 10:
-					fabricIngress2386(c, d, v)
-					return
-				case 11:
-					fabricIngress2386(c, d, v)
-					return
-				case 12:
-					fabricIngress2386(c, d, v)
-					return
-				case 13:
-					fabricIngress2386(c, d, v)
-					return
-				case 14:
-					fabricIngress2386(c, d, v)
-					return
-				case 15:
-					fabricIngress2386(c, d, v)
-					return
-				case 16:
-					fabricIngress2386(c, d, v)
-					return
-				case 17:
-					fabricIngress2386(c, d, v)
-					return
-				case 18:
-					fabricIngress2386(c, d, v)
-					return
-				case 19:
-					fabricIngress2386(c, d, v)
-					return
-				case 20:
-					fabricIngress2386(c, d, v)
-					return
-				case 21:
-					fabricIngress2386(c, d, v)
-					return
-				case 22:
-					fabricIngress2386(c, d, v)
-					return
-				case 23:
-					fabricIngress2386(c, d, v)
-					return
-				case 24:
-					fabricIngress2386(c, d, v)
-					return
-				case 25:
-					fabricIngress2386(c, d, v)
-					return
-				case 26:
-					fabricIngress2386(c, d, v)
-					return
-				case 27:
-					fabricIngress2386(c, d, v)
-					return
-				case 28:
-					fabricIngress2386(c, d, v)
-					return
-				case 29:
-					fabricIngress2386(c, d, v)
-					return
-				case 30:
-					fabricIngress2386(c, d, v)
-					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
+					return
+
+				default:
+					fabricIngress2143(c, d, v)
 					return
 				}
-				fabricIngress2386(c, d, v)
-				return
 			}
 		}
-		fabricIngress2386(c, d, v)
+		fabricIngress2143(c, d, v)
 		return
 	}
-	fabricIngress2402(c, d, v)
-	return
+	fabricIngress2159(c, d, v)
 }
 
-func fabricIngress2386(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2143(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x3 {
 			if uint64(d[92]) < 0x3 {
-				fabricIngress2389(c, d, v)
+				fabricIngress2146(c, d, v)
 				return
 			}
 			{
@@ -17557,144 +12515,58 @@ func fabricIngress2386(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				_, _ = hit, place
 				switch place {
-				case 0:
-					fabricIngress2389(c, d, v)
-					return
-				case 1:
-					fabricIngress2389(c, d, v)
-					return
-				case 2:
-					fabricIngress2389(c, d, v)
-					return
-				case 3:
-					fabricIngress2389(c, d, v)
-					return
-				case 4:
-					fabricIngress2389(c, d, v)
-					return
-				case 5:
-					fabricIngress2389(c, d, v)
-					return
-				case 6:
-					fabricIngress2389(c, d, v)
-					return
-				case 7:
-					fabricIngress2389(c, d, v)
-					return
-				case 8:
-					fabricIngress2389(c, d, v)
-					return
-				case 9:
-					fabricIngress2389(c, d, v)
-					return
-				case 10:
-					fabricIngress2389(c, d, v)
-					return
-				case 11:
-					fabricIngress2389(c, d, v)
-					return
-				case 12:
-					fabricIngress2389(c, d, v)
-					return
-				case 13:
-					fabricIngress2389(c, d, v)
-					return
-				case 14:
-					fabricIngress2389(c, d, v)
-					return
-				case 15:
-					fabricIngress2389(c, d, v)
-					return
-				case 16:
-					fabricIngress2389(c, d, v)
-					return
-				case 17:
-					fabricIngress2389(c, d, v)
-					return
-				case 18:
-					fabricIngress2389(c, d, v)
-					return
-				case 19:
-					fabricIngress2389(c, d, v)
-					return
-				case 20:
-					fabricIngress2389(c, d, v)
-					return
-				case 21:
-					fabricIngress2389(c, d, v)
-					return
-				case 22:
-					fabricIngress2389(c, d, v)
-					return
-				case 23:
-					fabricIngress2389(c, d, v)
-					return
-				case 24:
-					fabricIngress2389(c, d, v)
-					return
-				case 25:
-					fabricIngress2389(c, d, v)
-					return
-				case 26:
-					fabricIngress2389(c, d, v)
-					return
-				case 27:
-					fabricIngress2389(c, d, v)
-					return
-				case 28:
-					fabricIngress2389(c, d, v)
-					return
-				case 29:
-					fabricIngress2389(c, d, v)
-					return
-				case 30:
-					fabricIngress2389(c, d, v)
-					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
+					return
+
+				default:
+					fabricIngress2146(c, d, v)
 					return
 				}
-				fabricIngress2389(c, d, v)
-				return
 			}
 		}
-		fabricIngress2389(c, d, v)
+		fabricIngress2146(c, d, v)
 		return
 	}
-	fabricIngress2402(c, d, v)
-	return
+	fabricIngress2159(c, d, v)
 }
 
-func fabricIngress2389(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2146(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x4 {
 			if uint64(d[92]) < 0x4 {
-				fabricIngress2392(c, d, v)
+				fabricIngress2149(c, d, v)
 				return
 			}
 			{
@@ -17710,144 +12582,58 @@ func fabricIngress2389(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				_, _ = hit, place
 				switch place {
-				case 0:
-					fabricIngress2392(c, d, v)
-					return
-				case 1:
-					fabricIngress2392(c, d, v)
-					return
-				case 2:
-					fabricIngress2392(c, d, v)
-					return
-				case 3:
-					fabricIngress2392(c, d, v)
-					return
-				case 4:
-					fabricIngress2392(c, d, v)
-					return
-				case 5:
-					fabricIngress2392(c, d, v)
-					return
-				case 6:
-					fabricIngress2392(c, d, v)
-					return
-				case 7:
-					fabricIngress2392(c, d, v)
-					return
-				case 8:
-					fabricIngress2392(c, d, v)
-					return
-				case 9:
-					fabricIngress2392(c, d, v)
-					return
-				case 10:
-					fabricIngress2392(c, d, v)
-					return
-				case 11:
-					fabricIngress2392(c, d, v)
-					return
-				case 12:
-					fabricIngress2392(c, d, v)
-					return
-				case 13:
-					fabricIngress2392(c, d, v)
-					return
-				case 14:
-					fabricIngress2392(c, d, v)
-					return
-				case 15:
-					fabricIngress2392(c, d, v)
-					return
-				case 16:
-					fabricIngress2392(c, d, v)
-					return
-				case 17:
-					fabricIngress2392(c, d, v)
-					return
-				case 18:
-					fabricIngress2392(c, d, v)
-					return
-				case 19:
-					fabricIngress2392(c, d, v)
-					return
-				case 20:
-					fabricIngress2392(c, d, v)
-					return
-				case 21:
-					fabricIngress2392(c, d, v)
-					return
-				case 22:
-					fabricIngress2392(c, d, v)
-					return
-				case 23:
-					fabricIngress2392(c, d, v)
-					return
-				case 24:
-					fabricIngress2392(c, d, v)
-					return
-				case 25:
-					fabricIngress2392(c, d, v)
-					return
-				case 26:
-					fabricIngress2392(c, d, v)
-					return
-				case 27:
-					fabricIngress2392(c, d, v)
-					return
-				case 28:
-					fabricIngress2392(c, d, v)
-					return
-				case 29:
-					fabricIngress2392(c, d, v)
-					return
-				case 30:
-					fabricIngress2392(c, d, v)
-					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
+					return
+
+				default:
+					fabricIngress2149(c, d, v)
 					return
 				}
-				fabricIngress2392(c, d, v)
-				return
 			}
 		}
-		fabricIngress2392(c, d, v)
+		fabricIngress2149(c, d, v)
 		return
 	}
-	fabricIngress2402(c, d, v)
-	return
+	fabricIngress2159(c, d, v)
 }
 
-func fabricIngress2392(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2149(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x5 {
 			if uint64(d[92]) < 0x5 {
-				fabricIngress2395(c, d, v)
+				fabricIngress2152(c, d, v)
 				return
 			}
 			{
@@ -17863,144 +12649,58 @@ func fabricIngress2392(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				_, _ = hit, place
 				switch place {
-				case 0:
-					fabricIngress2395(c, d, v)
-					return
-				case 1:
-					fabricIngress2395(c, d, v)
-					return
-				case 2:
-					fabricIngress2395(c, d, v)
-					return
-				case 3:
-					fabricIngress2395(c, d, v)
-					return
-				case 4:
-					fabricIngress2395(c, d, v)
-					return
-				case 5:
-					fabricIngress2395(c, d, v)
-					return
-				case 6:
-					fabricIngress2395(c, d, v)
-					return
-				case 7:
-					fabricIngress2395(c, d, v)
-					return
-				case 8:
-					fabricIngress2395(c, d, v)
-					return
-				case 9:
-					fabricIngress2395(c, d, v)
-					return
-				case 10:
-					fabricIngress2395(c, d, v)
-					return
-				case 11:
-					fabricIngress2395(c, d, v)
-					return
-				case 12:
-					fabricIngress2395(c, d, v)
-					return
-				case 13:
-					fabricIngress2395(c, d, v)
-					return
-				case 14:
-					fabricIngress2395(c, d, v)
-					return
-				case 15:
-					fabricIngress2395(c, d, v)
-					return
-				case 16:
-					fabricIngress2395(c, d, v)
-					return
-				case 17:
-					fabricIngress2395(c, d, v)
-					return
-				case 18:
-					fabricIngress2395(c, d, v)
-					return
-				case 19:
-					fabricIngress2395(c, d, v)
-					return
-				case 20:
-					fabricIngress2395(c, d, v)
-					return
-				case 21:
-					fabricIngress2395(c, d, v)
-					return
-				case 22:
-					fabricIngress2395(c, d, v)
-					return
-				case 23:
-					fabricIngress2395(c, d, v)
-					return
-				case 24:
-					fabricIngress2395(c, d, v)
-					return
-				case 25:
-					fabricIngress2395(c, d, v)
-					return
-				case 26:
-					fabricIngress2395(c, d, v)
-					return
-				case 27:
-					fabricIngress2395(c, d, v)
-					return
-				case 28:
-					fabricIngress2395(c, d, v)
-					return
-				case 29:
-					fabricIngress2395(c, d, v)
-					return
-				case 30:
-					fabricIngress2395(c, d, v)
-					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
+					return
+
+				default:
+					fabricIngress2152(c, d, v)
 					return
 				}
-				fabricIngress2395(c, d, v)
-				return
 			}
 		}
-		fabricIngress2395(c, d, v)
+		fabricIngress2152(c, d, v)
 		return
 	}
-	fabricIngress2402(c, d, v)
-	return
+	fabricIngress2159(c, d, v)
 }
 
-func fabricIngress2395(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2152(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x6 {
 			if uint64(d[92]) < 0x6 {
-				fabricIngress2398(c, d, v)
+				fabricIngress2155(c, d, v)
 				return
 			}
 			{
@@ -18016,144 +12716,58 @@ func fabricIngress2395(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				_, _ = hit, place
 				switch place {
-				case 0:
-					fabricIngress2398(c, d, v)
-					return
-				case 1:
-					fabricIngress2398(c, d, v)
-					return
-				case 2:
-					fabricIngress2398(c, d, v)
-					return
-				case 3:
-					fabricIngress2398(c, d, v)
-					return
-				case 4:
-					fabricIngress2398(c, d, v)
-					return
-				case 5:
-					fabricIngress2398(c, d, v)
-					return
-				case 6:
-					fabricIngress2398(c, d, v)
-					return
-				case 7:
-					fabricIngress2398(c, d, v)
-					return
-				case 8:
-					fabricIngress2398(c, d, v)
-					return
-				case 9:
-					fabricIngress2398(c, d, v)
-					return
-				case 10:
-					fabricIngress2398(c, d, v)
-					return
-				case 11:
-					fabricIngress2398(c, d, v)
-					return
-				case 12:
-					fabricIngress2398(c, d, v)
-					return
-				case 13:
-					fabricIngress2398(c, d, v)
-					return
-				case 14:
-					fabricIngress2398(c, d, v)
-					return
-				case 15:
-					fabricIngress2398(c, d, v)
-					return
-				case 16:
-					fabricIngress2398(c, d, v)
-					return
-				case 17:
-					fabricIngress2398(c, d, v)
-					return
-				case 18:
-					fabricIngress2398(c, d, v)
-					return
-				case 19:
-					fabricIngress2398(c, d, v)
-					return
-				case 20:
-					fabricIngress2398(c, d, v)
-					return
-				case 21:
-					fabricIngress2398(c, d, v)
-					return
-				case 22:
-					fabricIngress2398(c, d, v)
-					return
-				case 23:
-					fabricIngress2398(c, d, v)
-					return
-				case 24:
-					fabricIngress2398(c, d, v)
-					return
-				case 25:
-					fabricIngress2398(c, d, v)
-					return
-				case 26:
-					fabricIngress2398(c, d, v)
-					return
-				case 27:
-					fabricIngress2398(c, d, v)
-					return
-				case 28:
-					fabricIngress2398(c, d, v)
-					return
-				case 29:
-					fabricIngress2398(c, d, v)
-					return
-				case 30:
-					fabricIngress2398(c, d, v)
-					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
+					return
+
+				default:
+					fabricIngress2155(c, d, v)
 					return
 				}
-				fabricIngress2398(c, d, v)
-				return
 			}
 		}
-		fabricIngress2398(c, d, v)
+		fabricIngress2155(c, d, v)
 		return
 	}
-	fabricIngress2402(c, d, v)
-	return
+	fabricIngress2159(c, d, v)
 }
 
-func fabricIngress2398(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2155(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x0 {
 		if uint64(d[91]) < 0x7 {
 			if uint64(d[92]) < 0x7 {
-				fabricIngress2401(c, d, v)
+				fabricIngress2158(c, d, v)
 				return
 			}
 			{
@@ -18169,149 +12783,62 @@ func fabricIngress2398(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				_, _ = hit, place
 				switch place {
-				case 0:
-					fabricIngress2401(c, d, v)
-					return
-				case 1:
-					fabricIngress2401(c, d, v)
-					return
-				case 2:
-					fabricIngress2401(c, d, v)
-					return
-				case 3:
-					fabricIngress2401(c, d, v)
-					return
-				case 4:
-					fabricIngress2401(c, d, v)
-					return
-				case 5:
-					fabricIngress2401(c, d, v)
-					return
-				case 6:
-					fabricIngress2401(c, d, v)
-					return
-				case 7:
-					fabricIngress2401(c, d, v)
-					return
-				case 8:
-					fabricIngress2401(c, d, v)
-					return
-				case 9:
-					fabricIngress2401(c, d, v)
-					return
-				case 10:
-					fabricIngress2401(c, d, v)
-					return
-				case 11:
-					fabricIngress2401(c, d, v)
-					return
-				case 12:
-					fabricIngress2401(c, d, v)
-					return
-				case 13:
-					fabricIngress2401(c, d, v)
-					return
-				case 14:
-					fabricIngress2401(c, d, v)
-					return
-				case 15:
-					fabricIngress2401(c, d, v)
-					return
-				case 16:
-					fabricIngress2401(c, d, v)
-					return
-				case 17:
-					fabricIngress2401(c, d, v)
-					return
-				case 18:
-					fabricIngress2401(c, d, v)
-					return
-				case 19:
-					fabricIngress2401(c, d, v)
-					return
-				case 20:
-					fabricIngress2401(c, d, v)
-					return
-				case 21:
-					fabricIngress2401(c, d, v)
-					return
-				case 22:
-					fabricIngress2401(c, d, v)
-					return
-				case 23:
-					fabricIngress2401(c, d, v)
-					return
-				case 24:
-					fabricIngress2401(c, d, v)
-					return
-				case 25:
-					fabricIngress2401(c, d, v)
-					return
-				case 26:
-					fabricIngress2401(c, d, v)
-					return
-				case 27:
-					fabricIngress2401(c, d, v)
-					return
-				case 28:
-					fabricIngress2401(c, d, v)
-					return
-				case 29:
-					fabricIngress2401(c, d, v)
-					return
-				case 30:
-					fabricIngress2401(c, d, v)
-					return
 				case 31:
 					fabricAction59(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 32:
 					fabricAction60(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 33:
 					fabricAction61(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 34:
 					fabricAction62(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 35:
 					fabricAction63(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 36:
 					fabricAction64(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
 					return
+
 				case 37:
 					fabricAction65(c, d, v)
-					fabricIngress2402(c, d, v)
+					fabricIngress2159(c, d, v)
+					return
+
+				default:
+					fabricIngress2158(c, d, v)
 					return
 				}
-				fabricIngress2401(c, d, v)
-				return
 			}
 		}
-		fabricIngress2401(c, d, v)
+		fabricIngress2158(c, d, v)
 		return
 	}
-	fabricIngress2402(c, d, v)
-	return
+	fabricIngress2159(c, d, v)
 }
 
-func fabricIngress2401(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2158(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2891])&0x1 == 0x1 {
-		fabricIngress2402(c, d, v)
+		fabricIngress2159(c, d, v)
 		return
 	}
-	fabricIngress2330(c, d, v)
-	return
+	fabricIngress2101(c, d, v)
 }
 
-func fabricIngress2402(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2159(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.SetRegister(2, (uint64(binary.BigEndian.Uint16(d[2914:2916]))), (uint64(binary.BigEndian.Uint32(d[2896:2900]))))
 	c.SetRegister(3, (uint64(binary.BigEndian.Uint16(d[2914:2916]))), (((binary.BigEndian.Uint64(d[5222:5230]) >> 16) + 0x1) & 0xffffffffffff))
 	binary.BigEndian.PutUint64(d[4668:4676], binary.BigEndian.Uint64(d[56:64]))
@@ -18345,52 +12872,38 @@ func fabricIngress2402(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2188:2196], binary.BigEndian.Uint64(d[4828:4836]))
 	binary.BigEndian.PutUint64(d[2196:2204], binary.BigEndian.Uint64(d[4836:4844]))
 	c.Call(166)
-	fabricIngress2330(c, d, v)
-	return
+	fabricIngress2101(c, d, v)
 }
 
-func fabricIngress2415(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2172(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2731])&0x3 == 0x0 {
-		fabricIngress2173(c, d, v)
+		fabricIngress1950(c, d, v)
 		return
 	}
-	if uint64(d[91]) == 0x0 {
-		fabricIngress2222(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[4844:4852], 0x2)
-	fabricIngress2222(c, d, v)
-	return
+	fabricIngress2083(c, d, v)
 }
 
-func fabricIngress2421(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x8 == 0x8 {
-		fabricIngress2321(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2852:2860], uint64(d[195]))
-	fabricIngress2322(c, d, v)
-	return
-}
-
-func fabricIngress2424(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2177(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x34)
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-	fabricIngress2320(c, d, v)
-	return
+	fabricIngress2091(c, d, v)
 }
 
-func fabricIngress2432(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2185(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x2a)
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[4900:4908], 0x0)
-	fabricIngress2303(c, d, v)
-	return
+	fabricIngress2074(c, d, v)
 }
 
-func fabricIngress2440(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2191(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2932:2940], 0x0)
+	fabricIngress2069(c, d, v)
+}
+
+func fabricIngress2193(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2724:2732], 0x0)
 	binary.BigEndian.PutUint64(d[2732:2740], 0x0)
 	binary.BigEndian.PutUint64(d[2740:2748], 0x0)
@@ -18406,303 +12919,21 @@ func fabricIngress2440(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2820:2828], 0x0)
 	binary.BigEndian.PutUint64(d[2828:2836], 0x0)
 	if uint64(d[4203]) == 0x0 {
-		{
-			var hit bool
-			var place int
-			if c.Filled(142) {
-				k := (*fabricKey)(c.Key())
-				k[0] = binary.BigEndian.Uint64(d[4492:4500])
-				k[1] = binary.BigEndian.Uint64(d[4500:4508])
-				hit, place = c.Find(142)
-			} else {
-				hit, place = c.Match(142)
-			}
-			_, _ = hit, place
-			switch place {
-			case 0:
-			case 1:
-			case 2:
-			case 3:
-			case 4:
-			case 5:
-			case 6:
-			case 7:
-			case 8:
-			case 9:
-			case 10:
-			case 11:
-			case 12:
-			case 13:
-			case 14:
-			case 15:
-			case 16:
-			case 17:
-			case 18:
-			case 19:
-			case 20:
-			case 21:
-			case 22:
-			case 23:
-			case 24:
-			case 25:
-			case 26:
-			case 27:
-			case 28:
-			case 29:
-			case 30:
-			case 31:
-				fabricAction69(c, d, v)
-			case 32:
-				fabricAction70(c, d, v)
-			case 33:
-				fabricAction71(c, d, v)
-			case 34:
-				fabricAction72(c, d, v)
-			case 35:
-				fabricAction73(c, d, v)
-			case 36:
-				fabricAction74(c, d, v)
-			case 37:
-				fabricAction75(c, d, v)
-			case 38:
-				fabricAction76(c, d, v)
-			case 39:
-				fabricAction77(c, d, v)
-			case 40:
-				fabricAction78(c, d, v)
-			case 41:
-				fabricAction79(c, d, v)
-			case 42:
-				fabricAction80(c, d, v)
-			case 43:
-				fabricAction81(c, d, v)
-			case 44:
-				fabricAction82(c, d, v)
-			}
-			if hit {
-				binary.BigEndian.PutUint64(d[2772:2780], 0x1)
-				fabricIngress2444(c, d, v)
-				return
-			}
-			fabricIngress2444(c, d, v)
-			return
-		}
+		fabricIngress2195(c, d, v)
+		return
 	}
 	if uint64(d[4203]) == 0x2 {
-		fabricIngress2466(c, d, v)
+		fabricIngress2195(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x3 {
-		fabricIngress2466(c, d, v)
+		fabricIngress2195(c, d, v)
 		return
 	}
-	fabricIngress2087(c, d, v)
-	return
+	fabricIngress1923(c, d, v)
 }
 
-func fabricIngress2444(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4531])&0x1 == 0x1 {
-		binary.BigEndian.PutUint64(d[2940:2948], 0x0)
-		binary.BigEndian.PutUint64(d[2948:2956], 0x0)
-		binary.BigEndian.PutUint64(d[2932:2940], uint64(d[2779])&0x1)
-		if v[0]&0x8 == 0x8 {
-			binary.BigEndian.PutUint64(d[2932:2940], 0x1)
-			if v[0]&0x4000000 == 0x4000000 {
-				if uint64(d[4283]) == 0x4 {
-					fabricIngress2298(c, d, v)
-					return
-				}
-				if uint64(d[4283]) == 0x29 {
-					fabricIngress2298(c, d, v)
-					return
-				}
-				if uint64(d[4283]) == 0x2b {
-					fabricIngress2298(c, d, v)
-					return
-				}
-				if uint64(d[4283]) == 0x8f {
-					fabricIngress2298(c, d, v)
-					return
-				}
-				if uint64(d[4907])&0x1 == 0x1 {
-					binary.BigEndian.PutUint64(d[2932:2940], 0x0)
-					fabricIngress2298(c, d, v)
-					return
-				}
-				if v[0]&0x8000000 == 0x8000000 {
-					fabricIngress2298(c, d, v)
-					return
-				}
-				{
-					var hit bool
-					var place int
-					if c.Filled(147) {
-						k := (*fabricKey)(c.Key())
-						k[0] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[64:72]), 0)
-						k[1] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[56:64]), 0)
-						k[2] = uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff
-						k[3] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[72:80]), 0)
-						k[4] = engine.Either(v[0]&0x8 != 0, binary.BigEndian.Uint64(d[80:88]), 0)
-						hit, place = c.Find(147)
-					} else {
-						hit, place = c.Match(147)
-					}
-					_, _ = hit, place
-					switch place {
-					case 0:
-						fabricIngress2457(c, d, v)
-						return
-					case 1:
-						fabricIngress2457(c, d, v)
-						return
-					case 2:
-						fabricIngress2457(c, d, v)
-						return
-					case 3:
-						fabricIngress2457(c, d, v)
-						return
-					case 4:
-						fabricIngress2457(c, d, v)
-						return
-					case 5:
-						fabricIngress2457(c, d, v)
-						return
-					case 6:
-						fabricIngress2457(c, d, v)
-						return
-					case 7:
-						fabricIngress2457(c, d, v)
-						return
-					case 8:
-						fabricIngress2457(c, d, v)
-						return
-					case 9:
-						fabricIngress2457(c, d, v)
-						return
-					case 10:
-						fabricIngress2457(c, d, v)
-						return
-					case 11:
-						fabricIngress2457(c, d, v)
-						return
-					case 12:
-						fabricIngress2457(c, d, v)
-						return
-					case 13:
-						fabricIngress2457(c, d, v)
-						return
-					case 14:
-						fabricIngress2457(c, d, v)
-						return
-					case 15:
-						fabricIngress2457(c, d, v)
-						return
-					case 16:
-						fabricIngress2457(c, d, v)
-						return
-					case 17:
-						fabricIngress2457(c, d, v)
-						return
-					case 18:
-						fabricIngress2457(c, d, v)
-						return
-					case 19:
-						fabricIngress2457(c, d, v)
-						return
-					case 20:
-						fabricIngress2457(c, d, v)
-						return
-					case 21:
-						fabricIngress2457(c, d, v)
-						return
-					case 22:
-						fabricIngress2457(c, d, v)
-						return
-					case 23:
-						fabricIngress2457(c, d, v)
-						return
-					case 24:
-						fabricIngress2457(c, d, v)
-						return
-					case 25:
-						fabricIngress2457(c, d, v)
-						return
-					case 26:
-						fabricIngress2457(c, d, v)
-						return
-					case 27:
-						fabricIngress2457(c, d, v)
-						return
-					case 28:
-						fabricIngress2457(c, d, v)
-						return
-					case 29:
-						fabricIngress2457(c, d, v)
-						return
-					case 30:
-						fabricIngress2457(c, d, v)
-						return
-					case 31:
-						fabricAction68(c, d, v)
-						if v[0]&0x10 == 0x10 {
-							if uint64(d[92]) == 0x0 {
-								if c.Test(784) {
-									fabricIngress2464(c, d, v)
-									return
-								}
-								fabricIngress2298(c, d, v)
-								return
-							}
-							fabricIngress2464(c, d, v)
-							return
-						}
-						fabricIngress2298(c, d, v)
-						return
-					}
-					fabricIngress2457(c, d, v)
-					return
-				}
-			}
-			fabricIngress2298(c, d, v)
-			return
-		}
-		fabricIngress2298(c, d, v)
-		return
-	}
-	fabricIngress2421(c, d, v)
-	return
-}
-
-func fabricIngress2457(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if v[0]&0x10 == 0x10 {
-		if uint64(d[92]) == 0x0 {
-			if c.Test(784) {
-				fabricIngress2460(c, d, v)
-				return
-			}
-			fabricIngress2298(c, d, v)
-			return
-		}
-		fabricIngress2460(c, d, v)
-		return
-	}
-	fabricIngress2298(c, d, v)
-	return
-}
-
-func fabricIngress2460(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
-	fabricIngress2298(c, d, v)
-	return
-}
-
-func fabricIngress2464(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
-	fabricIngress2298(c, d, v)
-	return
-}
-
-func fabricIngress2466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2195(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -18716,77 +12947,62 @@ func fabricIngress2466(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-		case 1:
-		case 2:
-		case 3:
-		case 4:
-		case 5:
-		case 6:
-		case 7:
-		case 8:
-		case 9:
-		case 10:
-		case 11:
-		case 12:
-		case 13:
-		case 14:
-		case 15:
-		case 16:
-		case 17:
-		case 18:
-		case 19:
-		case 20:
-		case 21:
-		case 22:
-		case 23:
-		case 24:
-		case 25:
-		case 26:
-		case 27:
-		case 28:
-		case 29:
-		case 30:
 		case 31:
 			fabricAction69(c, d, v)
+
 		case 32:
 			fabricAction70(c, d, v)
+
 		case 33:
 			fabricAction71(c, d, v)
+
 		case 34:
 			fabricAction72(c, d, v)
+
 		case 35:
 			fabricAction73(c, d, v)
+
 		case 36:
 			fabricAction74(c, d, v)
+
 		case 37:
 			fabricAction75(c, d, v)
+
 		case 38:
 			fabricAction76(c, d, v)
+
 		case 39:
 			fabricAction77(c, d, v)
+
 		case 40:
 			fabricAction78(c, d, v)
+
 		case 41:
 			fabricAction79(c, d, v)
+
 		case 42:
 			fabricAction80(c, d, v)
+
 		case 43:
 			fabricAction81(c, d, v)
+
 		case 44:
 			fabricAction82(c, d, v)
+
+		default:
 		}
 		if hit {
 			binary.BigEndian.PutUint64(d[2772:2780], 0x1)
-			fabricIngress2468(c, d, v)
+			fabricIngress2197(c, d, v)
 			return
 		}
-		fabricIngress2468(c, d, v)
+		fabricIngress2197(c, d, v)
 		return
 	}
+
 }
 
-func fabricIngress2468(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2197(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4531])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[2940:2948], 0x0)
 		binary.BigEndian.PutUint64(d[2948:2956], 0x0)
@@ -18795,28 +13011,27 @@ func fabricIngress2468(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[2932:2940], 0x1)
 			if v[0]&0x4000000 == 0x4000000 {
 				if uint64(d[4283]) == 0x4 {
-					fabricIngress2298(c, d, v)
+					fabricIngress2069(c, d, v)
 					return
 				}
 				if uint64(d[4283]) == 0x29 {
-					fabricIngress2298(c, d, v)
+					fabricIngress2069(c, d, v)
 					return
 				}
 				if uint64(d[4283]) == 0x2b {
-					fabricIngress2298(c, d, v)
+					fabricIngress2069(c, d, v)
 					return
 				}
 				if uint64(d[4283]) == 0x8f {
-					fabricIngress2298(c, d, v)
+					fabricIngress2069(c, d, v)
 					return
 				}
 				if uint64(d[4907])&0x1 == 0x1 {
-					binary.BigEndian.PutUint64(d[2932:2940], 0x0)
-					fabricIngress2298(c, d, v)
+					fabricIngress2191(c, d, v)
 					return
 				}
 				if v[0]&0x8000000 == 0x8000000 {
-					fabricIngress2298(c, d, v)
+					fabricIngress2069(c, d, v)
 					return
 				}
 				{
@@ -18835,178 +13050,85 @@ func fabricIngress2468(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					_, _ = hit, place
 					switch place {
-					case 0:
-						fabricIngress2481(c, d, v)
-						return
-					case 1:
-						fabricIngress2481(c, d, v)
-						return
-					case 2:
-						fabricIngress2481(c, d, v)
-						return
-					case 3:
-						fabricIngress2481(c, d, v)
-						return
-					case 4:
-						fabricIngress2481(c, d, v)
-						return
-					case 5:
-						fabricIngress2481(c, d, v)
-						return
-					case 6:
-						fabricIngress2481(c, d, v)
-						return
-					case 7:
-						fabricIngress2481(c, d, v)
-						return
-					case 8:
-						fabricIngress2481(c, d, v)
-						return
-					case 9:
-						fabricIngress2481(c, d, v)
-						return
-					case 10:
-						fabricIngress2481(c, d, v)
-						return
-					case 11:
-						fabricIngress2481(c, d, v)
-						return
-					case 12:
-						fabricIngress2481(c, d, v)
-						return
-					case 13:
-						fabricIngress2481(c, d, v)
-						return
-					case 14:
-						fabricIngress2481(c, d, v)
-						return
-					case 15:
-						fabricIngress2481(c, d, v)
-						return
-					case 16:
-						fabricIngress2481(c, d, v)
-						return
-					case 17:
-						fabricIngress2481(c, d, v)
-						return
-					case 18:
-						fabricIngress2481(c, d, v)
-						return
-					case 19:
-						fabricIngress2481(c, d, v)
-						return
-					case 20:
-						fabricIngress2481(c, d, v)
-						return
-					case 21:
-						fabricIngress2481(c, d, v)
-						return
-					case 22:
-						fabricIngress2481(c, d, v)
-						return
-					case 23:
-						fabricIngress2481(c, d, v)
-						return
-					case 24:
-						fabricIngress2481(c, d, v)
-						return
-					case 25:
-						fabricIngress2481(c, d, v)
-						return
-					case 26:
-						fabricIngress2481(c, d, v)
-						return
-					case 27:
-						fabricIngress2481(c, d, v)
-						return
-					case 28:
-						fabricIngress2481(c, d, v)
-						return
-					case 29:
-						fabricIngress2481(c, d, v)
-						return
-					case 30:
-						fabricIngress2481(c, d, v)
-						return
 					case 31:
 						fabricAction68(c, d, v)
-						fabricIngress2481(c, d, v)
+						fabricIngress2209(c, d, v)
+						return
+
+					default:
+						fabricIngress2209(c, d, v)
 						return
 					}
-					fabricIngress2481(c, d, v)
-					return
 				}
 			}
-			fabricIngress2298(c, d, v)
+			fabricIngress2069(c, d, v)
 			return
 		}
-		fabricIngress2298(c, d, v)
+		fabricIngress2069(c, d, v)
 		return
 	}
-	fabricIngress2421(c, d, v)
-	return
+	fabricIngress2091(c, d, v)
 }
 
-func fabricIngress2481(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2209(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x10 == 0x10 {
 		if uint64(d[92]) == 0x0 {
 			if c.Test(784) {
-				fabricIngress2484(c, d, v)
+				fabricIngress2212(c, d, v)
 				return
 			}
-			fabricIngress2298(c, d, v)
+			fabricIngress2069(c, d, v)
 			return
 		}
-		fabricIngress2484(c, d, v)
+		fabricIngress2212(c, d, v)
 		return
 	}
-	fabricIngress2298(c, d, v)
-	return
+	fabricIngress2069(c, d, v)
 }
 
-func fabricIngress2484(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2932:2940], 0x1)
-	fabricIngress2298(c, d, v)
-	return
+	fabricIngress2069(c, d, v)
 }
 
-func fabricIngress2486(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2215(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(792) {
 		if v[0]&0x8000000 == 0x8000000 {
-			fabricIngress2488(c, d, v)
+			fabricIngress2217(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x3d)
-		fabricIngress2492(c, d, v)
+		fabricIngress2220(c, d, v)
 		return
 	}
-	fabricIngress2488(c, d, v)
-	return
+	fabricIngress2217(c, d, v)
 }
 
-func fabricIngress2488(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2217(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[4538:4540])) == 0x0 {
-		fabricIngress2489(c, d, v)
+		fabricIngress2218(c, d, v)
 		return
 	}
-	fabricIngress2489(c, d, v)
-	return
+	fabricIngress2218(c, d, v)
 }
 
-func fabricIngress2489(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2218(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff == 0x0 {
-		fabricIngress2440(c, d, v)
+		fabricIngress2193(c, d, v)
 		return
 	}
 	if uint64(d[4531])&0x1 == 0x0 {
-		fabricIngress2440(c, d, v)
+		fabricIngress2193(c, d, v)
 		return
 	}
-	fabricIngress2440(c, d, v)
-	return
+	fabricIngress2193(c, d, v)
 }
 
-func fabricIngress2492(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2220(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x3d)
+	fabricIngress2221(c, d, v)
+}
+
+func fabricIngress2221(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[4538:4540])) == 0x0 {
 		if v[0]&0x4000000 == 0x4000000 {
 			if uint64(d[4203]) == 0x0 {
@@ -19024,403 +13146,46 @@ func fabricIngress2492(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					}
 					_, _ = hit, place
 					switch place {
-					case 0:
-						fabricIngress2496(c, d, v)
-						return
-					case 1:
-						fabricIngress2496(c, d, v)
-						return
-					case 2:
-						fabricIngress2496(c, d, v)
-						return
-					case 3:
-						fabricIngress2496(c, d, v)
-						return
-					case 4:
-						fabricIngress2496(c, d, v)
-						return
-					case 5:
-						fabricIngress2496(c, d, v)
-						return
-					case 6:
-						fabricIngress2496(c, d, v)
-						return
-					case 7:
-						fabricIngress2496(c, d, v)
-						return
-					case 8:
-						fabricIngress2496(c, d, v)
-						return
-					case 9:
-						fabricIngress2496(c, d, v)
-						return
-					case 10:
-						fabricIngress2496(c, d, v)
-						return
-					case 11:
-						fabricIngress2496(c, d, v)
-						return
-					case 12:
-						fabricIngress2496(c, d, v)
-						return
-					case 13:
-						fabricIngress2496(c, d, v)
-						return
-					case 14:
-						fabricIngress2496(c, d, v)
-						return
-					case 15:
-						fabricIngress2496(c, d, v)
-						return
-					case 16:
-						fabricIngress2496(c, d, v)
-						return
-					case 17:
-						fabricIngress2496(c, d, v)
-						return
-					case 18:
-						fabricIngress2496(c, d, v)
-						return
-					case 19:
-						fabricIngress2496(c, d, v)
-						return
-					case 20:
-						fabricIngress2496(c, d, v)
-						return
-					case 21:
-						fabricIngress2496(c, d, v)
-						return
-					case 22:
-						fabricIngress2496(c, d, v)
-						return
-					case 23:
-						fabricIngress2496(c, d, v)
-						return
-					case 24:
-						fabricIngress2496(c, d, v)
-						return
-					case 25:
-						fabricIngress2496(c, d, v)
-						return
-					case 26:
-						fabricIngress2496(c, d, v)
-						return
-					case 27:
-						fabricIngress2496(c, d, v)
-						return
-					case 28:
-						fabricIngress2496(c, d, v)
-						return
-					case 29:
-						fabricIngress2496(c, d, v)
-						return
-					case 30:
-						fabricIngress2496(c, d, v)
-						return
-					case 31:
-						fabricIngress2496(c, d, v)
-						return
 					case 32:
 						fabricAction53(c, d, v)
-						fabricIngress2502(c, d, v)
+						fabricIngress2231(c, d, v)
+						return
+
+					default:
+						fabricIngress2225(c, d, v)
 						return
 					}
-					fabricIngress2496(c, d, v)
-					return
 				}
 			}
-			fabricIngress2502(c, d, v)
+			fabricIngress2231(c, d, v)
 			return
 		}
-		fabricIngress2502(c, d, v)
+		fabricIngress2231(c, d, v)
 		return
 	}
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2496(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2225(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff == 0x0 {
-		fabricIngress2440(c, d, v)
+		fabricIngress2193(c, d, v)
 		return
 	}
 	if v[0]&0x8 == 0x8 {
 		if uint64(d[4531])&0x1 == 0x0 {
-			binary.BigEndian.PutUint64(d[4596:4604], ((uint64(binary.BigEndian.Uint32(d[49:53]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff)
-			if v[0]&0x1000000 == 0x1000000 {
-				fabricIngress2440(c, d, v)
-				return
-			}
-			{
-				var hit bool
-				var place int
-				if c.Filled(140) {
-					k := (*fabricKey)(c.Key())
-					k[0] = uint64(binary.BigEndian.Uint32(d[4601:4605])) >> 8 & 0xfffff
-					hit, place = c.Find(140)
-				} else {
-					hit, place = c.Match(140)
-				}
-				_, _ = hit, place
-				switch place {
-				case 0:
-					fabricIngress2440(c, d, v)
-					return
-				case 1:
-					fabricIngress2440(c, d, v)
-					return
-				case 2:
-					fabricIngress2440(c, d, v)
-					return
-				case 3:
-					fabricIngress2440(c, d, v)
-					return
-				case 4:
-					fabricIngress2440(c, d, v)
-					return
-				case 5:
-					fabricIngress2440(c, d, v)
-					return
-				case 6:
-					fabricIngress2440(c, d, v)
-					return
-				case 7:
-					fabricIngress2440(c, d, v)
-					return
-				case 8:
-					fabricIngress2440(c, d, v)
-					return
-				case 9:
-					fabricIngress2440(c, d, v)
-					return
-				case 10:
-					fabricIngress2440(c, d, v)
-					return
-				case 11:
-					fabricIngress2440(c, d, v)
-					return
-				case 12:
-					fabricIngress2440(c, d, v)
-					return
-				case 13:
-					fabricIngress2440(c, d, v)
-					return
-				case 14:
-					fabricIngress2440(c, d, v)
-					return
-				case 15:
-					fabricIngress2440(c, d, v)
-					return
-				case 16:
-					fabricIngress2440(c, d, v)
-					return
-				case 17:
-					fabricIngress2440(c, d, v)
-					return
-				case 18:
-					fabricIngress2440(c, d, v)
-					return
-				case 19:
-					fabricIngress2440(c, d, v)
-					return
-				case 20:
-					fabricIngress2440(c, d, v)
-					return
-				case 21:
-					fabricIngress2440(c, d, v)
-					return
-				case 22:
-					fabricIngress2440(c, d, v)
-					return
-				case 23:
-					fabricIngress2440(c, d, v)
-					return
-				case 24:
-					fabricIngress2440(c, d, v)
-					return
-				case 25:
-					fabricIngress2440(c, d, v)
-					return
-				case 26:
-					fabricIngress2440(c, d, v)
-					return
-				case 27:
-					fabricIngress2440(c, d, v)
-					return
-				case 28:
-					fabricIngress2440(c, d, v)
-					return
-				case 29:
-					fabricIngress2440(c, d, v)
-					return
-				case 30:
-					fabricIngress2440(c, d, v)
-					return
-				case 31:
-					fabricAction54(c, d, v)
-					fabricIngress2440(c, d, v)
-					return
-				}
-				fabricIngress2440(c, d, v)
-				return
-			}
-		}
-		fabricIngress2440(c, d, v)
-		return
-	}
-	fabricIngress2440(c, d, v)
-	return
-}
-
-func fabricIngress2502(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff == 0x0 {
-		fabricIngress2440(c, d, v)
-		return
-	}
-	if v[0]&0x8 == 0x8 {
-		if uint64(d[4531])&0x1 == 0x0 {
-			if uint64(d[4203]) == 0x0 {
-				binary.BigEndian.PutUint64(d[4596:4604], ((uint64(binary.BigEndian.Uint32(d[49:53]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff)
-				if v[0]&0x1000000 == 0x1000000 {
-					fabricIngress2440(c, d, v)
-					return
-				}
-				{
-					var hit bool
-					var place int
-					if c.Filled(140) {
-						k := (*fabricKey)(c.Key())
-						k[0] = uint64(binary.BigEndian.Uint32(d[4601:4605])) >> 8 & 0xfffff
-						hit, place = c.Find(140)
-					} else {
-						hit, place = c.Match(140)
-					}
-					_, _ = hit, place
-					switch place {
-					case 0:
-						fabricIngress2440(c, d, v)
-						return
-					case 1:
-						fabricIngress2440(c, d, v)
-						return
-					case 2:
-						fabricIngress2440(c, d, v)
-						return
-					case 3:
-						fabricIngress2440(c, d, v)
-						return
-					case 4:
-						fabricIngress2440(c, d, v)
-						return
-					case 5:
-						fabricIngress2440(c, d, v)
-						return
-					case 6:
-						fabricIngress2440(c, d, v)
-						return
-					case 7:
-						fabricIngress2440(c, d, v)
-						return
-					case 8:
-						fabricIngress2440(c, d, v)
-						return
-					case 9:
-						fabricIngress2440(c, d, v)
-						return
-					case 10:
-						fabricIngress2440(c, d, v)
-						return
-					case 11:
-						fabricIngress2440(c, d, v)
-						return
-					case 12:
-						fabricIngress2440(c, d, v)
-						return
-					case 13:
-						fabricIngress2440(c, d, v)
-						return
-					case 14:
-						fabricIngress2440(c, d, v)
-						return
-					case 15:
-						fabricIngress2440(c, d, v)
-						return
-					case 16:
-						fabricIngress2440(c, d, v)
-						return
-					case 17:
-						fabricIngress2440(c, d, v)
-						return
-					case 18:
-						fabricIngress2440(c, d, v)
-						return
-					case 19:
-						fabricIngress2440(c, d, v)
-						return
-					case 20:
-						fabricIngress2440(c, d, v)
-						return
-					case 21:
-						fabricIngress2440(c, d, v)
-						return
-					case 22:
-						fabricIngress2440(c, d, v)
-						return
-					case 23:
-						fabricIngress2440(c, d, v)
-						return
-					case 24:
-						fabricIngress2440(c, d, v)
-						return
-					case 25:
-						fabricIngress2440(c, d, v)
-						return
-					case 26:
-						fabricIngress2440(c, d, v)
-						return
-					case 27:
-						fabricIngress2440(c, d, v)
-						return
-					case 28:
-						fabricIngress2440(c, d, v)
-						return
-					case 29:
-						fabricIngress2440(c, d, v)
-						return
-					case 30:
-						fabricIngress2440(c, d, v)
-						return
-					case 31:
-						fabricAction54(c, d, v)
-						fabricIngress2440(c, d, v)
-						return
-					}
-					fabricIngress2440(c, d, v)
-					return
-				}
-			}
-			if uint64(d[4203]) == 0x2 {
-				fabricIngress2510(c, d, v)
-				return
-			}
-			if uint64(d[4203]) == 0x3 {
-				fabricIngress2510(c, d, v)
-				return
-			}
-			fabricIngress2440(c, d, v)
+			fabricIngress2228(c, d, v)
 			return
 		}
-		fabricIngress2440(c, d, v)
+		fabricIngress2193(c, d, v)
 		return
 	}
-	fabricIngress2440(c, d, v)
-	return
+	fabricIngress2193(c, d, v)
 }
 
-func fabricIngress2510(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2228(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4596:4604], ((uint64(binary.BigEndian.Uint32(d[49:53]))>>8&0xfffff)&(uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff))&0xfffff)
 	if v[0]&0x1000000 == 0x1000000 {
-		fabricIngress2440(c, d, v)
+		fabricIngress2193(c, d, v)
 		return
 	}
 	{
@@ -19435,116 +13200,53 @@ func fabricIngress2510(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress2440(c, d, v)
-			return
-		case 1:
-			fabricIngress2440(c, d, v)
-			return
-		case 2:
-			fabricIngress2440(c, d, v)
-			return
-		case 3:
-			fabricIngress2440(c, d, v)
-			return
-		case 4:
-			fabricIngress2440(c, d, v)
-			return
-		case 5:
-			fabricIngress2440(c, d, v)
-			return
-		case 6:
-			fabricIngress2440(c, d, v)
-			return
-		case 7:
-			fabricIngress2440(c, d, v)
-			return
-		case 8:
-			fabricIngress2440(c, d, v)
-			return
-		case 9:
-			fabricIngress2440(c, d, v)
-			return
-		case 10:
-			fabricIngress2440(c, d, v)
-			return
-		case 11:
-			fabricIngress2440(c, d, v)
-			return
-		case 12:
-			fabricIngress2440(c, d, v)
-			return
-		case 13:
-			fabricIngress2440(c, d, v)
-			return
-		case 14:
-			fabricIngress2440(c, d, v)
-			return
-		case 15:
-			fabricIngress2440(c, d, v)
-			return
-		case 16:
-			fabricIngress2440(c, d, v)
-			return
-		case 17:
-			fabricIngress2440(c, d, v)
-			return
-		case 18:
-			fabricIngress2440(c, d, v)
-			return
-		case 19:
-			fabricIngress2440(c, d, v)
-			return
-		case 20:
-			fabricIngress2440(c, d, v)
-			return
-		case 21:
-			fabricIngress2440(c, d, v)
-			return
-		case 22:
-			fabricIngress2440(c, d, v)
-			return
-		case 23:
-			fabricIngress2440(c, d, v)
-			return
-		case 24:
-			fabricIngress2440(c, d, v)
-			return
-		case 25:
-			fabricIngress2440(c, d, v)
-			return
-		case 26:
-			fabricIngress2440(c, d, v)
-			return
-		case 27:
-			fabricIngress2440(c, d, v)
-			return
-		case 28:
-			fabricIngress2440(c, d, v)
-			return
-		case 29:
-			fabricIngress2440(c, d, v)
-			return
-		case 30:
-			fabricIngress2440(c, d, v)
-			return
 		case 31:
 			fabricAction54(c, d, v)
-			fabricIngress2440(c, d, v)
+			fabricIngress2193(c, d, v)
+			return
+
+		default:
+			fabricIngress2193(c, d, v)
 			return
 		}
-		fabricIngress2440(c, d, v)
+	}
+
+}
+
+func fabricIngress2231(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(binary.BigEndian.Uint32(d[4593:4597]))>>8&0xfffff == 0x0 {
+		fabricIngress2193(c, d, v)
 		return
 	}
+	if v[0]&0x8 == 0x8 {
+		if uint64(d[4531])&0x1 == 0x0 {
+			if uint64(d[4203]) == 0x0 {
+				fabricIngress2228(c, d, v)
+				return
+			}
+			if uint64(d[4203]) == 0x2 {
+				fabricIngress2228(c, d, v)
+				return
+			}
+			if uint64(d[4203]) == 0x3 {
+				fabricIngress2228(c, d, v)
+				return
+			}
+			fabricIngress2193(c, d, v)
+			return
+		}
+		fabricIngress2193(c, d, v)
+		return
+	}
+	fabricIngress2193(c, d, v)
 }
 
-func fabricIngress2514(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2237(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[4531])&0x1)
-	fabricIngress2515(c, d, v)
-	return
+	fabricIngress2238(c, d, v)
 }
 
-func fabricIngress2515(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2238(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2507])&0x1 == 0x1 {
 		{
 			var hit bool
@@ -19560,26 +13262,23 @@ func fabricIngress2515(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2517(c, d, v)
-				return
 			case 1:
 				fabricAction50(c, d, v)
-				fabricIngress2517(c, d, v)
+				fabricIngress2240(c, d, v)
 				return
+
 			case 2:
 				fabricAction51(c, d, v)
 				if uint64(d[4435])&0x7 == 0x0 {
 					if v[0]&0x8000000 == 0x8000000 {
-						fabricIngress2486(c, d, v)
+						fabricIngress2215(c, d, v)
 						return
 					}
 					if !(binary.BigEndian.Uint64(d[204:212]) == binary.BigEndian.Uint64(d[2524:2532]) && binary.BigEndian.Uint64(d[196:204]) == binary.BigEndian.Uint64(d[2516:2524])) {
-						binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-						fabricIngress2486(c, d, v)
+						fabricIngress2245(c, d, v)
 						return
 					}
-					fabricIngress2486(c, d, v)
+					fabricIngress2215(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2612:2620], 0x0)
@@ -19587,33 +13286,33 @@ func fabricIngress2515(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[2628:2636], 0x0)
 				if uint64(binary.BigEndian.Uint16(d[196:198]))>>6 == 0x3fa {
 					binary.BigEndian.PutUint64(d[2636:2644], 0x1)
-					fabricIngress2678(c, d, v)
+					fabricIngress2390(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2636:2644], 0x0)
-				fabricIngress2678(c, d, v)
+				fabricIngress2390(c, d, v)
+				return
+
+			default:
+				fabricIngress2240(c, d, v)
 				return
 			}
-			fabricIngress2517(c, d, v)
-			return
 		}
 	}
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2517(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2240(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x0 {
 		if v[0]&0x8000000 == 0x8000000 {
-			fabricIngress2519(c, d, v)
+			fabricIngress2242(c, d, v)
 			return
 		}
 		if !(binary.BigEndian.Uint64(d[204:212]) == binary.BigEndian.Uint64(d[2524:2532]) && binary.BigEndian.Uint64(d[196:204]) == binary.BigEndian.Uint64(d[2516:2524])) {
-			binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-			fabricIngress2486(c, d, v)
+			fabricIngress2245(c, d, v)
 			return
 		}
-		fabricIngress2519(c, d, v)
+		fabricIngress2242(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2612:2620], 0x0)
@@ -19621,42 +13320,43 @@ func fabricIngress2517(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2628:2636], 0x0)
 	if uint64(binary.BigEndian.Uint16(d[196:198]))>>6 == 0x3fa {
 		binary.BigEndian.PutUint64(d[2636:2644], 0x1)
-		fabricIngress2527(c, d, v)
+		fabricIngress2249(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2636:2644], 0x0)
-	fabricIngress2527(c, d, v)
-	return
+	fabricIngress2249(c, d, v)
 }
 
-func fabricIngress2519(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2242(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(792) {
 		if v[0]&0x8000000 == 0x8000000 {
-			fabricIngress2492(c, d, v)
+			fabricIngress2221(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x3d)
-		fabricIngress2492(c, d, v)
+		fabricIngress2220(c, d, v)
 		return
 	}
-	fabricIngress2492(c, d, v)
-	return
+	fabricIngress2221(c, d, v)
 }
 
-func fabricIngress2527(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2245(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0xb)
+	fabricIngress2215(c, d, v)
+}
+
+func fabricIngress2249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[196:204]) == 0x0 && binary.BigEndian.Uint64(d[204:212]) == 0x0 {
 		binary.BigEndian.PutUint64(d[2644:2652], 0x1)
 		binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
-		fabricIngress2529(c, d, v)
+		fabricIngress2251(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2644:2652], 0x0)
 	binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
-	fabricIngress2529(c, d, v)
-	return
+	fabricIngress2251(c, d, v)
 }
 
-func fabricIngress2529(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2251(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		binary.BigEndian.PutUint64(d[2652:2660], 0x1)
 		binary.BigEndian.PutUint64(d[4196:4204], 0x0)
@@ -19665,93 +13365,86 @@ func fabricIngress2529(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				if uint64(binary.BigEndian.Uint32(d[262:266])) == 0x0 {
 					binary.BigEndian.PutUint64(d[2660:2668], 0x1)
 					binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-					fabricIngress2535(c, d, v)
+					fabricIngress2257(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2660:2668], 0x0)
 				binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-				fabricIngress2535(c, d, v)
+				fabricIngress2257(c, d, v)
 				return
 			}
 			c.Call(147)
 			if uint64(binary.BigEndian.Uint16(d[2594:2596])) == 0x0 {
 				if uint64(d[285]) == 0x0 {
 					if uint64(d[292]) == 0xff {
-						fabricIngress2622(c, d, v)
+						fabricIngress2337(c, d, v)
 						return
 					}
 					if uint64(d[196]) == 0xff {
-						fabricIngress2622(c, d, v)
+						fabricIngress2337(c, d, v)
 						return
 					}
 					if uint64(d[193])&0x7 == 0x0 {
-						fabricIngress2625(c, d, v)
+						fabricIngress2340(c, d, v)
 						return
 					}
-					fabricIngress2622(c, d, v)
+					fabricIngress2337(c, d, v)
 					return
 				}
-				fabricIngress2622(c, d, v)
+				fabricIngress2337(c, d, v)
 				return
 			}
-			fabricIngress2622(c, d, v)
+			fabricIngress2337(c, d, v)
 			return
 		}
 		if uint64(d[4435])&0x7 == 0x3 {
-			binary.BigEndian.PutUint64(d[2628:2636], 0x4)
-			c.Mark(0, 0x1000000000)
-			binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-			fabricIngress2561(c, d, v)
+			fabricIngress2352(c, d, v)
 			return
 		}
-		fabricIngress2564(c, d, v)
+		fabricIngress2286(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2652:2660], uint64(d[2643])&0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-	fabricIngress2640(c, d, v)
-	return
+	fabricIngress2354(c, d, v)
 }
 
-func fabricIngress2535(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2257(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[262:266]))) == (uint64(binary.BigEndian.Uint32(d[272:276]))) {
 		binary.BigEndian.PutUint64(d[2668:2676], 0x1)
 		binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-		fabricIngress2537(c, d, v)
+		fabricIngress2259(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2668:2676], 0x0)
 	binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-	fabricIngress2537(c, d, v)
-	return
+	fabricIngress2259(c, d, v)
 }
 
-func fabricIngress2537(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2259(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[262])>>5 == 0x7 {
-		fabricIngress2538(c, d, v)
+		fabricIngress2260(c, d, v)
 		return
 	}
 	if uint64(d[272])>>5 == 0x7 {
-		fabricIngress2538(c, d, v)
+		fabricIngress2260(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2676:2684], 0x0)
 	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
-	fabricIngress2539(c, d, v)
-	return
+	fabricIngress2261(c, d, v)
 }
 
-func fabricIngress2538(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2260(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2676:2684], 0x1)
 	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
-	fabricIngress2539(c, d, v)
-	return
+	fabricIngress2261(c, d, v)
 }
 
-func fabricIngress2539(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2261(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2619])&0x1 == 0x1 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x36)
-		fabricIngress2502(c, d, v)
+		fabricIngress2231(c, d, v)
 		return
 	}
 	if uint64(d[2627])&0x1 == 0x1 {
@@ -19759,7 +13452,7 @@ func fabricIngress2539(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if x, ok := c.Register(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
 			binary.BigEndian.PutUint64(d[2596:2604], x&0xffffffffffff)
 		}
-		fabricIngress2543(c, d, v)
+		fabricIngress2265(c, d, v)
 		return
 	}
 	if uint64(d[4443])&0x3 == 0x1 {
@@ -19795,7 +13488,7 @@ func fabricIngress2539(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 					binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 					binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-					fabricIngress2502(c, d, v)
+					fabricIngress2231(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2692:2700], 0x81)
@@ -19823,11 +13516,11 @@ func fabricIngress2539(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 				binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 				binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-				fabricIngress2502(c, d, v)
+				fabricIngress2231(c, d, v)
 				return
 			}
 			if uint64(d[2635]) == 0x0 {
-				fabricIngress2502(c, d, v)
+				fabricIngress2231(c, d, v)
 				return
 			}
 			c.Mark(0, 0x10000000)
@@ -19856,12 +13549,10 @@ func fabricIngress2539(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 			binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 			binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-			fabricIngress2502(c, d, v)
+			fabricIngress2231(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[2684:2692], 0x1)
-		binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-		fabricIngress2559(c, d, v)
+		fabricIngress2280(c, d, v)
 		return
 	}
 	if uint64(d[2611])&0x1 == 0x1 {
@@ -19869,7 +13560,7 @@ func fabricIngress2539(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		if x, ok := c.Register(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
 			binary.BigEndian.PutUint64(d[2596:2604], x&0xffffffffffff)
 		}
-		fabricIngress2543(c, d, v)
+		fabricIngress2265(c, d, v)
 		return
 	}
 	if uint64(d[4443])&0x3 == 0x2 {
@@ -19901,31 +13592,29 @@ func fabricIngress2539(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 			binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 			binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-			fabricIngress2502(c, d, v)
+			fabricIngress2231(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0x39)
-		fabricIngress2502(c, d, v)
+		fabricIngress2231(c, d, v)
 		return
 	}
-	fabricIngress2584(c, d, v)
-	return
+	fabricIngress2306(c, d, v)
 }
 
-func fabricIngress2543(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2265(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (binary.BigEndian.Uint64(d[2598:2606]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
 		binary.BigEndian.PutUint64(d[2596:2604], binary.BigEndian.Uint64(d[5222:5230])>>16)
-		fabricIngress2545(c, d, v)
+		fabricIngress2267(c, d, v)
 		return
 	}
-	fabricIngress2545(c, d, v)
-	return
+	fabricIngress2267(c, d, v)
 }
 
-func fabricIngress2545(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2267(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2598:2606]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[4486:4494]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x37)
-		fabricIngress2502(c, d, v)
+		fabricIngress2231(c, d, v)
 		return
 	}
 	c.SetRegister(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff), (((binary.BigEndian.Uint64(d[2598:2606]) >> 16) + (binary.BigEndian.Uint64(d[4478:4486]) >> 16)) & 0xffffffffffff))
@@ -19933,19 +13622,24 @@ func fabricIngress2545(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x5)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2280(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2684:2692], 0x1)
+	binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
+	fabricIngress2281(c, d, v)
+}
+
+func fabricIngress2281(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2635]) == 0x4 {
 		c.Mark(0, 0x1000000000)
 		binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-		fabricIngress2561(c, d, v)
+		fabricIngress2283(c, d, v)
 		return
 	}
 	if uint64(d[2635]) == 0x0 {
-		fabricIngress2564(c, d, v)
+		fabricIngress2286(c, d, v)
 		return
 	}
 	if v[0]&0x10000000 == 0x10000000 {
@@ -19967,7 +13661,7 @@ func fabricIngress2559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-		fabricIngress2563(c, d, v)
+		fabricIngress2285(c, d, v)
 		return
 	}
 	c.Call(150)
@@ -20012,7 +13706,7 @@ func fabricIngress2559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[196:204]))
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress2574(c, d, v)
+		fabricIngress2296(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2700:2708], 0x0)
@@ -20045,11 +13739,10 @@ func fabricIngress2559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[196:204]))
 	c.Mark(0, 0x4000000)
 	binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[204:212]))
-	fabricIngress2574(c, d, v)
-	return
+	fabricIngress2296(c, d, v)
 }
 
-func fabricIngress2561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2283(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000 == 0x8000000 {
 		binary.BigEndian.PutUint64(d[2692:2700], 0x0)
 		c.Mark(0, 0x1000000000)
@@ -20068,7 +13761,7 @@ func fabricIngress2561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-		fabricIngress2563(c, d, v)
+		fabricIngress2285(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2692:2700], 0x81)
@@ -20088,15 +13781,33 @@ func fabricIngress2561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 	c.Mark(0, 0x4)
 	binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-	fabricIngress2563(c, d, v)
-	return
+	fabricIngress2285(c, d, v)
 }
 
-func fabricIngress2563(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2285(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2635]) == 0x0 {
-		fabricIngress2564(c, d, v)
+		fabricIngress2286(c, d, v)
 		return
 	}
+	fabricIngress2288(c, d, v)
+}
+
+func fabricIngress2286(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4435])&0x7 == 0x4 {
+		fabricIngress2287(c, d, v)
+		return
+	}
+	fabricIngress2231(c, d, v)
+}
+
+func fabricIngress2287(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if x, ok := c.Register(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
+		binary.BigEndian.PutUint64(d[2596:2604], x&0xffffffffffff)
+	}
+	fabricIngress2265(c, d, v)
+}
+
+func fabricIngress2288(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Count(3, (uint64(d[2635])))
 	c.Mark(0, 0x4)
 	binary.BigEndian.PutUint32(d[40:44], uint32((binary.BigEndian.Uint64(d[4462:4470])>>16)>>16))
@@ -20105,23 +13816,10 @@ func fabricIngress2563(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 	binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2564(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4435])&0x7 == 0x4 {
-		if x, ok := c.Register(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
-			binary.BigEndian.PutUint64(d[2596:2604], x&0xffffffffffff)
-		}
-		fabricIngress2543(c, d, v)
-		return
-	}
-	fabricIngress2502(c, d, v)
-	return
-}
-
-func fabricIngress2574(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2296(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2611])&0x1 == 0x1 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint32(d[34:38], 0x33330000)
@@ -20153,7 +13851,7 @@ func fabricIngress2574(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 		binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-		fabricIngress2502(c, d, v)
+		fabricIngress2231(c, d, v)
 		return
 	}
 	c.Mark(0, 0x4000000)
@@ -20178,32 +13876,29 @@ func fabricIngress2574(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 	binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2584(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2306(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x39)
-	fabricIngress2585(c, d, v)
-	return
+	fabricIngress2307(c, d, v)
 }
 
-func fabricIngress2585(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2307(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2635]) == 0x4 {
 		c.Mark(0, 0x1000000000)
 		binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-		fabricIngress2587(c, d, v)
+		fabricIngress2309(c, d, v)
 		return
 	}
 	if uint64(d[2635]) == 0x0 {
-		fabricIngress2590(c, d, v)
+		fabricIngress2312(c, d, v)
 		return
 	}
-	fabricIngress2601(c, d, v)
-	return
+	fabricIngress2316(c, d, v)
 }
 
-func fabricIngress2587(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2309(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000000 == 0x8000000 {
 		binary.BigEndian.PutUint64(d[2692:2700], 0x0)
 		c.Mark(0, 0x1000000000)
@@ -20222,7 +13917,7 @@ func fabricIngress2587(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-		fabricIngress2589(c, d, v)
+		fabricIngress2311(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2692:2700], 0x81)
@@ -20242,64 +13937,30 @@ func fabricIngress2587(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 	c.Mark(0, 0x4)
 	binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-	fabricIngress2589(c, d, v)
-	return
+	fabricIngress2311(c, d, v)
 }
 
-func fabricIngress2589(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2311(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2635]) == 0x0 {
-		fabricIngress2590(c, d, v)
+		fabricIngress2312(c, d, v)
 		return
 	}
-	c.Count(3, (uint64(d[2635])))
-	c.Mark(0, 0x4)
-	binary.BigEndian.PutUint32(d[40:44], uint32((binary.BigEndian.Uint64(d[4462:4470])>>16)>>16))
-	c.Mark(0, 0x4)
-	binary.BigEndian.PutUint16(d[44:46], uint16(binary.BigEndian.Uint64(d[4462:4470])>>16))
-	binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
-	binary.BigEndian.PutUint64(d[4580:4588], 0x1)
-	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2288(c, d, v)
 }
 
-func fabricIngress2590(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2312(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x4 {
 		if uint64(d[4203]) == 0x0 {
-			if x, ok := c.Register(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
-				binary.BigEndian.PutUint64(d[2596:2604], x&0xffffffffffff)
-			}
-			if (binary.BigEndian.Uint64(d[2598:2606]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
-				binary.BigEndian.PutUint64(d[2596:2604], binary.BigEndian.Uint64(d[5222:5230])>>16)
-				fabricIngress2595(c, d, v)
-				return
-			}
-			fabricIngress2595(c, d, v)
+			fabricIngress2287(c, d, v)
 			return
 		}
-		fabricIngress2502(c, d, v)
+		fabricIngress2231(c, d, v)
 		return
 	}
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2595(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (((binary.BigEndian.Uint64(d[2598:2606]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[4486:4494]) >> 16) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x37)
-		fabricIngress2502(c, d, v)
-		return
-	}
-	c.SetRegister(1, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff), (((binary.BigEndian.Uint64(d[2598:2606]) >> 16) + (binary.BigEndian.Uint64(d[4478:4486]) >> 16)) & 0xffffffffffff))
-	c.Count(3, 0x5)
-	binary.BigEndian.PutUint64(d[5076:5084], 0x5)
-	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
-	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2502(c, d, v)
-	return
-}
-
-func fabricIngress2601(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2316(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x10000000 == 0x10000000 {
 		c.Mark(0, 0x10000000)
 		binary.BigEndian.PutUint16(d[254:256], 0x2)
@@ -20319,11 +13980,11 @@ func fabricIngress2601(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint32(d[34:38], uint32((binary.BigEndian.Uint64(d[40:48])>>16)>>16))
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[38:40], uint16(binary.BigEndian.Uint64(d[40:48])>>16))
-		fabricIngress2589(c, d, v)
+		fabricIngress2311(c, d, v)
 		return
 	}
 	if uint64(d[2635]) == 0x0 {
-		fabricIngress2590(c, d, v)
+		fabricIngress2312(c, d, v)
 		return
 	}
 	c.Call(150)
@@ -20343,7 +14004,7 @@ func fabricIngress2601(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[312:320], binary.BigEndian.Uint64(d[312:320])&^0x8000000000000000|uint64(d[2707])&0x1<<63&0x8000000000000000)
 		c.Mark(0, 0x800000000)
 		binary.BigEndian.PutUint64(d[312:320], binary.BigEndian.Uint64(d[312:320])&^0x4000000000000000|(^(uint64(d[2611])&0x1))<<62&0x4000000000000000)
-		fabricIngress2607(c, d, v)
+		fabricIngress2322(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2700:2708], 0x0)
@@ -20351,11 +14012,10 @@ func fabricIngress2601(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[312:320], binary.BigEndian.Uint64(d[312:320])&^0x8000000000000000|uint64(d[2707])&0x1<<63&0x8000000000000000)
 	c.Mark(0, 0x800000000)
 	binary.BigEndian.PutUint64(d[312:320], binary.BigEndian.Uint64(d[312:320])&^0x4000000000000000|(^(uint64(d[2611])&0x1))<<62&0x4000000000000000)
-	fabricIngress2607(c, d, v)
-	return
+	fabricIngress2322(c, d, v)
 }
 
-func fabricIngress2607(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2322(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4443])&0x3 == 0x1 {
 		binary.BigEndian.PutUint64(d[2708:2716], 0x1)
 		c.Mark(0, 0x800000000)
@@ -20382,7 +14042,7 @@ func fabricIngress2607(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[196:204]))
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress2609(c, d, v)
+		fabricIngress2324(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2708:2716], 0x0)
@@ -20410,11 +14070,10 @@ func fabricIngress2607(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[196:204]))
 	c.Mark(0, 0x4000000)
 	binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[204:212]))
-	fabricIngress2609(c, d, v)
-	return
+	fabricIngress2324(c, d, v)
 }
 
-func fabricIngress2609(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2324(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2611])&0x1 == 0x1 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint32(d[34:38], 0x33330000)
@@ -20438,7 +14097,7 @@ func fabricIngress2609(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Mark(0, 0x800000000)
 		binary.BigEndian.PutUint16(d[310:312], uint16(uint64(binary.BigEndian.Uint16(d[2594:2596]))))
 		c.Call(154)
-		fabricIngress2589(c, d, v)
+		fabricIngress2311(c, d, v)
 		return
 	}
 	c.Mark(0, 0x4000000)
@@ -20455,82 +14114,86 @@ func fabricIngress2609(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Mark(0, 0x800000000)
 	binary.BigEndian.PutUint16(d[310:312], uint16(uint64(binary.BigEndian.Uint16(d[2594:2596]))))
 	c.Call(154)
-	fabricIngress2589(c, d, v)
-	return
+	fabricIngress2311(c, d, v)
 }
 
-func fabricIngress2622(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2337(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2612:2620], 0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x36)
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2625(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2340(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4443])&0x3 == 0x1 {
 		if uint64(d[2659])&0x1 == 0x1 {
 			if uint64(d[2611])&0x1 == 0x1 {
-				fabricIngress2628(c, d, v)
+				fabricIngress2343(c, d, v)
 				return
 			}
-			binary.BigEndian.PutUint64(d[2684:2692], 0x1)
-			binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-			fabricIngress2559(c, d, v)
+			fabricIngress2280(c, d, v)
 			return
 		}
 		if uint64(d[2611])&0x1 == 0x1 {
-			fabricIngress2628(c, d, v)
+			fabricIngress2343(c, d, v)
 			return
 		}
-		fabricIngress2631(c, d, v)
+		fabricIngress2345(c, d, v)
 		return
 	}
 	if uint64(d[2659])&0x1 == 0x0 {
-		fabricIngress2631(c, d, v)
+		fabricIngress2345(c, d, v)
 		return
 	}
 	if uint64(d[2611])&0x1 == 0x1 {
-		fabricIngress2631(c, d, v)
+		fabricIngress2345(c, d, v)
 		return
 	}
+	fabricIngress2348(c, d, v)
+}
+
+func fabricIngress2343(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2684:2692], 0x3)
+	binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
+	fabricIngress2281(c, d, v)
+}
+
+func fabricIngress2345(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4428:4436], 0x4)
+	fabricIngress2281(c, d, v)
+}
+
+func fabricIngress2348(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4443])&0x3 == 0x2 {
 		if (uint64(binary.BigEndian.Uint16(d[4474:4476])) & 0x1ff) != (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff) {
 			binary.BigEndian.PutUint64(d[2628:2636], 0x2)
-			fabricIngress2601(c, d, v)
+			fabricIngress2316(c, d, v)
 			return
 		}
-		fabricIngress2584(c, d, v)
+		fabricIngress2306(c, d, v)
 		return
 	}
-	fabricIngress2584(c, d, v)
-	return
+	fabricIngress2306(c, d, v)
 }
 
-func fabricIngress2628(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[2684:2692], 0x3)
-	binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-	fabricIngress2559(c, d, v)
-	return
+func fabricIngress2352(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[2628:2636], 0x4)
+	c.Mark(0, 0x1000000000)
+	binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
+	fabricIngress2283(c, d, v)
 }
 
-func fabricIngress2631(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4428:4436], 0x4)
-	fabricIngress2559(c, d, v)
-	return
-}
-
-func fabricIngress2640(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2354(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x2 {
 		if v[0]&0x10000000 == 0x10000000 {
 			if uint64(binary.BigEndian.Uint32(d[262:266])) == 0x0 {
 				binary.BigEndian.PutUint64(d[2660:2668], 0x1)
 				binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-				fabricIngress2644(c, d, v)
+				fabricIngress2358(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2660:2668], 0x0)
 			binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-			fabricIngress2644(c, d, v)
+			fabricIngress2358(c, d, v)
 			return
 		}
 		if uint64(d[4435])&0x7 == 0x2 {
@@ -20538,128 +14201,125 @@ func fabricIngress2640(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if uint64(binary.BigEndian.Uint16(d[2594:2596])) == 0x0 {
 				if uint64(d[285]) == 0x0 {
 					if uint64(d[292]) == 0xff {
-						fabricIngress2666(c, d, v)
+						fabricIngress2379(c, d, v)
 						return
 					}
 					if uint64(d[196]) == 0xff {
-						fabricIngress2666(c, d, v)
+						fabricIngress2379(c, d, v)
 						return
 					}
 					if uint64(d[193])&0x7 == 0x0 {
-						fabricIngress2648(c, d, v)
+						fabricIngress2362(c, d, v)
 						return
 					}
-					fabricIngress2666(c, d, v)
+					fabricIngress2379(c, d, v)
 					return
 				}
-				fabricIngress2666(c, d, v)
+				fabricIngress2379(c, d, v)
 				return
 			}
-			fabricIngress2666(c, d, v)
+			fabricIngress2379(c, d, v)
 			return
 		}
-		fabricIngress2653(c, d, v)
+		fabricIngress2367(c, d, v)
 		return
 	}
-	fabricIngress2653(c, d, v)
-	return
+	fabricIngress2367(c, d, v)
 }
 
-func fabricIngress2644(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2358(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[262:266]))) == (uint64(binary.BigEndian.Uint32(d[272:276]))) {
 		binary.BigEndian.PutUint64(d[2668:2676], 0x1)
 		binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-		fabricIngress2646(c, d, v)
+		fabricIngress2360(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2668:2676], 0x0)
 	binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-	fabricIngress2646(c, d, v)
-	return
+	fabricIngress2360(c, d, v)
 }
 
-func fabricIngress2646(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2360(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[262])>>5 == 0x7 {
-		fabricIngress2647(c, d, v)
+		fabricIngress2361(c, d, v)
 		return
 	}
 	if uint64(d[272])>>5 == 0x7 {
-		fabricIngress2647(c, d, v)
+		fabricIngress2361(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2676:2684], 0x0)
 	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
-	fabricIngress2648(c, d, v)
-	return
+	fabricIngress2362(c, d, v)
 }
 
-func fabricIngress2647(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2361(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2676:2684], 0x1)
 	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
-	fabricIngress2648(c, d, v)
-	return
+	fabricIngress2362(c, d, v)
 }
 
-func fabricIngress2648(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2362(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x2 {
 		if uint64(d[2619])&0x1 == 0x1 {
-			binary.BigEndian.PutUint64(d[4196:4204], 0x36)
-			fabricIngress2585(c, d, v)
+			fabricIngress2364(c, d, v)
 			return
 		}
 		if uint64(d[2627])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4428:4436], 0x4)
-			fabricIngress2559(c, d, v)
+			fabricIngress2281(c, d, v)
 			return
 		}
-		fabricIngress2625(c, d, v)
+		fabricIngress2340(c, d, v)
 		return
 	}
-	fabricIngress2653(c, d, v)
-	return
+	fabricIngress2367(c, d, v)
 }
 
-func fabricIngress2653(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2364(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x36)
+	fabricIngress2307(c, d, v)
+}
+
+func fabricIngress2367(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x3 {
 		if uint64(d[2659])&0x1 == 0x1 {
-			binary.BigEndian.PutUint64(d[2628:2636], 0x4)
-			c.Mark(0, 0x1000000000)
-			binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-			fabricIngress2561(c, d, v)
+			fabricIngress2352(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-		fabricIngress2585(c, d, v)
+		fabricIngress2369(c, d, v)
 		return
 	}
-	fabricIngress2559(c, d, v)
-	return
+	fabricIngress2281(c, d, v)
 }
 
-func fabricIngress2666(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2369(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0xb)
+	fabricIngress2307(c, d, v)
+}
+
+func fabricIngress2379(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2612:2620], 0x1)
-	fabricIngress2648(c, d, v)
-	return
+	fabricIngress2362(c, d, v)
 }
 
-func fabricIngress2678(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2390(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[196:204]) == 0x0 && binary.BigEndian.Uint64(d[204:212]) == 0x0 {
 		binary.BigEndian.PutUint64(d[2644:2652], 0x1)
 		binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
 		binary.BigEndian.PutUint64(d[2652:2660], uint64(d[2643])&0x1)
 		binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-		fabricIngress2640(c, d, v)
+		fabricIngress2354(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2644:2652], 0x0)
 	binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
 	binary.BigEndian.PutUint64(d[2652:2660], uint64(d[2643])&0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-	fabricIngress2640(c, d, v)
-	return
+	fabricIngress2354(c, d, v)
 }
 
-func fabricIngress2683(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2395(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x0 {
 		{
 			var hit bool
@@ -20673,9 +14333,10 @@ func fabricIngress2683(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
 			case 1:
 				fabricAction48(c, d, v)
+
+			default:
 			}
 			if hit {
 				{
@@ -20692,30 +14353,35 @@ func fabricIngress2683(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					switch place {
 					case 0:
 						fabricAction46(c, d, v)
-						fabricIngress2514(c, d, v)
+						fabricIngress2237(c, d, v)
+						return
+
+					default:
+						fabricIngress2237(c, d, v)
 						return
 					}
-					fabricIngress2514(c, d, v)
-					return
 				}
 			}
-			fabricIngress2515(c, d, v)
+			fabricIngress2238(c, d, v)
 			return
 		}
 	}
+	fabricIngress2398(c, d, v)
+}
+
+func fabricIngress2398(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x1 {
 		binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 		binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-		fabricIngress2688(c, d, v)
+		fabricIngress2400(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2532:2540], 0x1)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2688(c, d, v)
-	return
+	fabricIngress2400(c, d, v)
 }
 
-func fabricIngress2688(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2400(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2507])&0x1 == 0x1 {
 		{
 			var hit bool
@@ -20731,38 +14397,37 @@ func fabricIngress2688(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2690(c, d, v)
-				return
 			case 1:
 				fabricAction50(c, d, v)
-				fabricIngress2690(c, d, v)
+				fabricIngress2402(c, d, v)
 				return
+
 			case 2:
 				fabricAction51(c, d, v)
-				fabricIngress2690(c, d, v)
+				fabricIngress2402(c, d, v)
+				return
+
+			default:
+				fabricIngress2402(c, d, v)
 				return
 			}
-			fabricIngress2690(c, d, v)
-			return
 		}
 	}
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2690(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2402(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x0 {
 		if v[0]&0xc000008 == 0x4000008 {
 			if !(binary.BigEndian.Uint64(d[204:212]) == binary.BigEndian.Uint64(d[2524:2532]) && binary.BigEndian.Uint64(d[196:204]) == binary.BigEndian.Uint64(d[2516:2524])) {
 				binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-				fabricIngress2519(c, d, v)
+				fabricIngress2242(c, d, v)
 				return
 			}
-			fabricIngress2519(c, d, v)
+			fabricIngress2242(c, d, v)
 			return
 		}
-		fabricIngress2519(c, d, v)
+		fabricIngress2242(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2612:2620], 0x0)
@@ -20770,52 +14435,49 @@ func fabricIngress2690(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2628:2636], 0x0)
 	if uint64(binary.BigEndian.Uint16(d[196:198]))>>6 == 0x3fa {
 		binary.BigEndian.PutUint64(d[2636:2644], 0x1)
-		fabricIngress2697(c, d, v)
+		fabricIngress2409(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2636:2644], 0x0)
-	fabricIngress2697(c, d, v)
-	return
+	fabricIngress2409(c, d, v)
 }
 
-func fabricIngress2697(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2409(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[196:204]) == 0x0 && binary.BigEndian.Uint64(d[204:212]) == 0x0 {
 		binary.BigEndian.PutUint64(d[2644:2652], 0x1)
 		binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
-		fabricIngress2699(c, d, v)
+		fabricIngress2411(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2644:2652], 0x0)
 	binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2651])&0x1)
-	fabricIngress2699(c, d, v)
-	return
+	fabricIngress2411(c, d, v)
 }
 
-func fabricIngress2699(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2411(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		binary.BigEndian.PutUint64(d[2652:2660], 0x1)
 		binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-		fabricIngress2701(c, d, v)
+		fabricIngress2413(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2652:2660], uint64(d[2643])&0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-	fabricIngress2701(c, d, v)
-	return
+	fabricIngress2413(c, d, v)
 }
 
-func fabricIngress2701(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2413(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x2 {
 		if v[0]&0x10000000 == 0x10000000 {
 			if uint64(binary.BigEndian.Uint32(d[262:266])) == 0x0 {
 				binary.BigEndian.PutUint64(d[2660:2668], 0x1)
 				binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-				fabricIngress2705(c, d, v)
+				fabricIngress2417(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2660:2668], 0x0)
 			binary.BigEndian.PutUint64(d[2604:2612], uint64(d[2667])&0x1)
-			fabricIngress2705(c, d, v)
+			fabricIngress2417(c, d, v)
 			return
 		}
 		if uint64(d[4435])&0x7 == 0x2 {
@@ -20823,170 +14485,143 @@ func fabricIngress2701(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			if uint64(binary.BigEndian.Uint16(d[2594:2596])) == 0x0 {
 				if uint64(d[285]) == 0x0 {
 					if uint64(d[292]) == 0xff {
-						fabricIngress2740(c, d, v)
+						fabricIngress2446(c, d, v)
 						return
 					}
 					if uint64(d[196]) == 0xff {
-						fabricIngress2740(c, d, v)
+						fabricIngress2446(c, d, v)
 						return
 					}
 					if uint64(d[193])&0x7 == 0x0 {
-						fabricIngress2709(c, d, v)
+						fabricIngress2421(c, d, v)
 						return
 					}
-					fabricIngress2740(c, d, v)
+					fabricIngress2446(c, d, v)
 					return
 				}
-				fabricIngress2740(c, d, v)
+				fabricIngress2446(c, d, v)
 				return
 			}
-			fabricIngress2740(c, d, v)
+			fabricIngress2446(c, d, v)
 			return
 		}
-		fabricIngress2727(c, d, v)
+		fabricIngress2434(c, d, v)
 		return
 	}
-	fabricIngress2727(c, d, v)
-	return
+	fabricIngress2434(c, d, v)
 }
 
-func fabricIngress2705(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2417(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[262:266]))) == (uint64(binary.BigEndian.Uint32(d[272:276]))) {
 		binary.BigEndian.PutUint64(d[2668:2676], 0x1)
 		binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-		fabricIngress2707(c, d, v)
+		fabricIngress2419(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2668:2676], 0x0)
 	binary.BigEndian.PutUint64(d[2620:2628], uint64(d[2675])&0x1)
-	fabricIngress2707(c, d, v)
-	return
+	fabricIngress2419(c, d, v)
 }
 
-func fabricIngress2707(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2419(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[262])>>5 == 0x7 {
-		fabricIngress2708(c, d, v)
+		fabricIngress2420(c, d, v)
 		return
 	}
 	if uint64(d[272])>>5 == 0x7 {
-		fabricIngress2708(c, d, v)
+		fabricIngress2420(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2676:2684], 0x0)
 	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
-	fabricIngress2709(c, d, v)
-	return
+	fabricIngress2421(c, d, v)
 }
 
-func fabricIngress2708(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2420(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2676:2684], 0x1)
 	binary.BigEndian.PutUint64(d[2612:2620], uint64(d[2683])&0x1)
-	fabricIngress2709(c, d, v)
-	return
+	fabricIngress2421(c, d, v)
 }
 
-func fabricIngress2709(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2421(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x2 {
 		if uint64(d[2619])&0x1 == 0x1 {
-			binary.BigEndian.PutUint64(d[4196:4204], 0x36)
-			fabricIngress2585(c, d, v)
+			fabricIngress2364(c, d, v)
 			return
 		}
 		if uint64(d[2627])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4428:4436], 0x4)
-			fabricIngress2585(c, d, v)
+			fabricIngress2307(c, d, v)
 			return
 		}
 		if uint64(d[4443])&0x3 == 0x1 {
 			if uint64(d[2659])&0x1 == 0x1 {
 				if uint64(d[2611])&0x1 == 0x1 {
-					fabricIngress2717(c, d, v)
+					fabricIngress2428(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2684:2692], 0x1)
 				binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-				fabricIngress2585(c, d, v)
+				fabricIngress2307(c, d, v)
 				return
 			}
 			if uint64(d[2611])&0x1 == 0x1 {
-				fabricIngress2717(c, d, v)
+				fabricIngress2428(c, d, v)
 				return
 			}
-			fabricIngress2720(c, d, v)
+			fabricIngress2431(c, d, v)
 			return
 		}
-		fabricIngress2720(c, d, v)
+		fabricIngress2431(c, d, v)
 		return
 	}
-	fabricIngress2727(c, d, v)
-	return
+	fabricIngress2434(c, d, v)
 }
 
-func fabricIngress2717(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2428(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2684:2692], 0x3)
 	binary.BigEndian.PutUint64(d[2628:2636], uint64(d[2691]))
-	fabricIngress2585(c, d, v)
-	return
+	fabricIngress2307(c, d, v)
 }
 
-func fabricIngress2720(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2431(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2659])&0x1 == 0x0 {
-		fabricIngress2721(c, d, v)
+		fabricIngress2432(c, d, v)
 		return
 	}
 	if uint64(d[2611])&0x1 == 0x1 {
-		fabricIngress2721(c, d, v)
+		fabricIngress2432(c, d, v)
 		return
 	}
-	if uint64(d[4443])&0x3 == 0x2 {
-		if (uint64(binary.BigEndian.Uint16(d[4474:4476])) & 0x1ff) != (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff) {
-			binary.BigEndian.PutUint64(d[2628:2636], 0x2)
-			fabricIngress2601(c, d, v)
-			return
-		}
-		fabricIngress2726(c, d, v)
-		return
-	}
-	fabricIngress2726(c, d, v)
-	return
+	fabricIngress2348(c, d, v)
 }
 
-func fabricIngress2721(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2432(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4428:4436], 0x4)
-	fabricIngress2585(c, d, v)
-	return
+	fabricIngress2307(c, d, v)
 }
 
-func fabricIngress2726(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x39)
-	fabricIngress2585(c, d, v)
-	return
-}
-
-func fabricIngress2727(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2434(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x3 {
 		if uint64(d[2659])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[2628:2636], 0x4)
 			c.Mark(0, 0x1000000000)
 			binary.BigEndian.PutUint16(d[342:344], uint16((((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) + (((uint64(binary.BigEndian.Uint16(d[342:344]))) + engine.Either((v[0]&0x8000000 != 0), 0x800, 0xfeff)) >> 16))))
-			fabricIngress2587(c, d, v)
+			fabricIngress2309(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0xb)
-		fabricIngress2585(c, d, v)
+		fabricIngress2369(c, d, v)
 		return
 	}
-	fabricIngress2585(c, d, v)
-	return
+	fabricIngress2307(c, d, v)
 }
 
-func fabricIngress2740(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2446(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2612:2620], 0x1)
-	fabricIngress2709(c, d, v)
-	return
+	fabricIngress2421(c, d, v)
 }
 
-func fabricIngress2747(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2453(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x9)
 	if uint64(binary.BigEndian.Uint16(d[46:48])) == 0x88cc {
 		binary.BigEndian.PutUint64(d[2540:2548], 0x0)
@@ -21003,103 +14638,10 @@ func fabricIngress2747(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2440(c, d, v)
-				return
-			case 1:
-				fabricIngress2440(c, d, v)
-				return
-			case 2:
-				fabricIngress2440(c, d, v)
-				return
-			case 3:
-				fabricIngress2440(c, d, v)
-				return
-			case 4:
-				fabricIngress2440(c, d, v)
-				return
-			case 5:
-				fabricIngress2440(c, d, v)
-				return
-			case 6:
-				fabricIngress2440(c, d, v)
-				return
-			case 7:
-				fabricIngress2440(c, d, v)
-				return
-			case 8:
-				fabricIngress2440(c, d, v)
-				return
-			case 9:
-				fabricIngress2440(c, d, v)
-				return
-			case 10:
-				fabricIngress2440(c, d, v)
-				return
-			case 11:
-				fabricIngress2440(c, d, v)
-				return
-			case 12:
-				fabricIngress2440(c, d, v)
-				return
-			case 13:
-				fabricIngress2440(c, d, v)
-				return
-			case 14:
-				fabricIngress2440(c, d, v)
-				return
-			case 15:
-				fabricIngress2440(c, d, v)
-				return
-			case 16:
-				fabricIngress2440(c, d, v)
-				return
-			case 17:
-				fabricIngress2440(c, d, v)
-				return
-			case 18:
-				fabricIngress2440(c, d, v)
-				return
-			case 19:
-				fabricIngress2440(c, d, v)
-				return
-			case 20:
-				fabricIngress2440(c, d, v)
-				return
-			case 21:
-				fabricIngress2440(c, d, v)
-				return
-			case 22:
-				fabricIngress2440(c, d, v)
-				return
-			case 23:
-				fabricIngress2440(c, d, v)
-				return
-			case 24:
-				fabricIngress2440(c, d, v)
-				return
-			case 25:
-				fabricIngress2440(c, d, v)
-				return
-			case 26:
-				fabricIngress2440(c, d, v)
-				return
-			case 27:
-				fabricIngress2440(c, d, v)
-				return
-			case 28:
-				fabricIngress2440(c, d, v)
-				return
-			case 29:
-				fabricIngress2440(c, d, v)
-				return
-			case 30:
-				fabricIngress2440(c, d, v)
-				return
 			case 31:
 				fabricAction42(c, d, v)
 				if binary.BigEndian.Uint64(d[2542:2550])>>16 == 0x0 {
-					fabricIngress2440(c, d, v)
+					fabricIngress2193(c, d, v)
 					return
 				}
 				if x, ok := c.Register(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
@@ -21107,21 +14649,22 @@ func fabricIngress2747(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				if (binary.BigEndian.Uint64(d[2558:2566]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
 					binary.BigEndian.PutUint64(d[2556:2564], binary.BigEndian.Uint64(d[5222:5230])>>16)
-					fabricIngress2755(c, d, v)
+					fabricIngress2461(c, d, v)
 					return
 				}
-				fabricIngress2755(c, d, v)
+				fabricIngress2461(c, d, v)
+				return
+
+			default:
+				fabricIngress2193(c, d, v)
 				return
 			}
-			fabricIngress2440(c, d, v)
-			return
 		}
 	}
-	fabricIngress2440(c, d, v)
-	return
+	fabricIngress2193(c, d, v)
 }
 
-func fabricIngress2755(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2461(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[2550:2558]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x33)
 		binary.BigEndian.PutUint64(d[2724:2732], 0x0)
@@ -21164,45 +14707,31 @@ func fabricIngress2755(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2812:2820], 0x0)
 	binary.BigEndian.PutUint64(d[2820:2828], 0x0)
 	binary.BigEndian.PutUint64(d[2828:2836], 0x0)
-	fabricIngress2466(c, d, v)
-	return
+	fabricIngress2195(c, d, v)
 }
 
-func fabricIngress2759(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2465(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[56:64]))
 	binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[64:72]))
 	if uint64(d[48])>>4 == 0x6 {
 		if uint64(d[188])>>4 == 0x6 {
 			if v[0]&0x8000000 == 0x8000000 {
-				fabricIngress2763(c, d, v)
+				fabricIngress2469(c, d, v)
 				return
 			}
-			fabricIngress2763(c, d, v)
+			fabricIngress2469(c, d, v)
 			return
 		}
-		fabricIngress2824(c, d, v)
+		fabricIngress2519(c, d, v)
 		return
 	}
-	fabricIngress2824(c, d, v)
-	return
+	fabricIngress2519(c, d, v)
 }
 
-func fabricIngress2763(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2469(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4891])>>7 == 0x1 {
 		if v[0]&0x8 == 0x8 {
-			if uint64(d[4435])&0x7 == 0x0 {
-				fabricIngress2766(c, d, v)
-				return
-			}
-			if uint64(d[4435])&0x7 == 0x1 {
-				binary.BigEndian.PutUint64(d[2532:2540], 0x0)
-				binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-				fabricIngress2688(c, d, v)
-				return
-			}
-			binary.BigEndian.PutUint64(d[2532:2540], 0x1)
-			binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-			fabricIngress2688(c, d, v)
+			fabricIngress2471(c, d, v)
 			return
 		}
 		if uint64(d[4203]) == 0x0 {
@@ -21218,39 +14747,10 @@ func fabricIngress2763(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				}
 				_, _ = hit, place
 				switch place {
-				case 0:
-				case 1:
-				case 2:
-				case 3:
-				case 4:
-				case 5:
-				case 6:
-				case 7:
-				case 8:
-				case 9:
-				case 10:
-				case 11:
-				case 12:
-				case 13:
-				case 14:
-				case 15:
-				case 16:
-				case 17:
-				case 18:
-				case 19:
-				case 20:
-				case 21:
-				case 22:
-				case 23:
-				case 24:
-				case 25:
-				case 26:
-				case 27:
-				case 28:
-				case 29:
-				case 30:
 				case 31:
 					fabricAction43(c, d, v)
+
+				default:
 				}
 				if hit {
 					if v[0]&0x400000000 == 0x400000000 {
@@ -21271,110 +14771,20 @@ func fabricIngress2763(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							}
 							_, _ = hit, place
 							switch place {
-							case 0:
-								fabricIngress2777(c, d, v)
-								return
-							case 1:
-								fabricIngress2777(c, d, v)
-								return
-							case 2:
-								fabricIngress2777(c, d, v)
-								return
-							case 3:
-								fabricIngress2777(c, d, v)
-								return
-							case 4:
-								fabricIngress2777(c, d, v)
-								return
-							case 5:
-								fabricIngress2777(c, d, v)
-								return
-							case 6:
-								fabricIngress2777(c, d, v)
-								return
-							case 7:
-								fabricIngress2777(c, d, v)
-								return
-							case 8:
-								fabricIngress2777(c, d, v)
-								return
-							case 9:
-								fabricIngress2777(c, d, v)
-								return
-							case 10:
-								fabricIngress2777(c, d, v)
-								return
-							case 11:
-								fabricIngress2777(c, d, v)
-								return
-							case 12:
-								fabricIngress2777(c, d, v)
-								return
-							case 13:
-								fabricIngress2777(c, d, v)
-								return
-							case 14:
-								fabricIngress2777(c, d, v)
-								return
-							case 15:
-								fabricIngress2777(c, d, v)
-								return
-							case 16:
-								fabricIngress2777(c, d, v)
-								return
-							case 17:
-								fabricIngress2777(c, d, v)
-								return
-							case 18:
-								fabricIngress2777(c, d, v)
-								return
-							case 19:
-								fabricIngress2777(c, d, v)
-								return
-							case 20:
-								fabricIngress2777(c, d, v)
-								return
-							case 21:
-								fabricIngress2777(c, d, v)
-								return
-							case 22:
-								fabricIngress2777(c, d, v)
-								return
-							case 23:
-								fabricIngress2777(c, d, v)
-								return
-							case 24:
-								fabricIngress2777(c, d, v)
-								return
-							case 25:
-								fabricIngress2777(c, d, v)
-								return
-							case 26:
-								fabricIngress2777(c, d, v)
-								return
-							case 27:
-								fabricIngress2777(c, d, v)
-								return
-							case 28:
-								fabricIngress2777(c, d, v)
-								return
-							case 29:
-								fabricIngress2777(c, d, v)
-								return
-							case 30:
-								fabricIngress2777(c, d, v)
-								return
 							case 31:
 								fabricAction44(c, d, v)
-								fabricIngress2811(c, d, v)
+								fabricIngress2508(c, d, v)
 								return
+
 							case 32:
 								fabricAction45(c, d, v)
-								fabricIngress2811(c, d, v)
+								fabricIngress2508(c, d, v)
+								return
+
+							default:
+								fabricIngress2480(c, d, v)
 								return
 							}
-							fabricIngress2777(c, d, v)
-							return
 						}
 					}
 					binary.BigEndian.PutUint64(d[2564:2572], binary.BigEndian.Uint64(d[212:220]))
@@ -21394,124 +14804,41 @@ func fabricIngress2763(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						}
 						_, _ = hit, place
 						switch place {
-						case 0:
-							fabricIngress2811(c, d, v)
-							return
-						case 1:
-							fabricIngress2811(c, d, v)
-							return
-						case 2:
-							fabricIngress2811(c, d, v)
-							return
-						case 3:
-							fabricIngress2811(c, d, v)
-							return
-						case 4:
-							fabricIngress2811(c, d, v)
-							return
-						case 5:
-							fabricIngress2811(c, d, v)
-							return
-						case 6:
-							fabricIngress2811(c, d, v)
-							return
-						case 7:
-							fabricIngress2811(c, d, v)
-							return
-						case 8:
-							fabricIngress2811(c, d, v)
-							return
-						case 9:
-							fabricIngress2811(c, d, v)
-							return
-						case 10:
-							fabricIngress2811(c, d, v)
-							return
-						case 11:
-							fabricIngress2811(c, d, v)
-							return
-						case 12:
-							fabricIngress2811(c, d, v)
-							return
-						case 13:
-							fabricIngress2811(c, d, v)
-							return
-						case 14:
-							fabricIngress2811(c, d, v)
-							return
-						case 15:
-							fabricIngress2811(c, d, v)
-							return
-						case 16:
-							fabricIngress2811(c, d, v)
-							return
-						case 17:
-							fabricIngress2811(c, d, v)
-							return
-						case 18:
-							fabricIngress2811(c, d, v)
-							return
-						case 19:
-							fabricIngress2811(c, d, v)
-							return
-						case 20:
-							fabricIngress2811(c, d, v)
-							return
-						case 21:
-							fabricIngress2811(c, d, v)
-							return
-						case 22:
-							fabricIngress2811(c, d, v)
-							return
-						case 23:
-							fabricIngress2811(c, d, v)
-							return
-						case 24:
-							fabricIngress2811(c, d, v)
-							return
-						case 25:
-							fabricIngress2811(c, d, v)
-							return
-						case 26:
-							fabricIngress2811(c, d, v)
-							return
-						case 27:
-							fabricIngress2811(c, d, v)
-							return
-						case 28:
-							fabricIngress2811(c, d, v)
-							return
-						case 29:
-							fabricIngress2811(c, d, v)
-							return
-						case 30:
-							fabricIngress2811(c, d, v)
-							return
 						case 31:
 							fabricAction44(c, d, v)
-							fabricIngress2811(c, d, v)
+							fabricIngress2508(c, d, v)
 							return
+
 						case 32:
 							fabricAction45(c, d, v)
-							fabricIngress2811(c, d, v)
+							fabricIngress2508(c, d, v)
+							return
+
+						default:
+							fabricIngress2508(c, d, v)
 							return
 						}
-						fabricIngress2811(c, d, v)
-						return
 					}
 				}
-				fabricIngress2787(c, d, v)
+				fabricIngress2487(c, d, v)
 				return
 			}
 		}
-		fabricIngress2790(c, d, v)
+		fabricIngress2471(c, d, v)
 		return
 	}
-	fabricIngress2790(c, d, v)
-	return
+	fabricIngress2471(c, d, v)
 }
 
-func fabricIngress2766(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2471(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4435])&0x7 == 0x0 {
+		fabricIngress2472(c, d, v)
+		return
+	}
+	fabricIngress2398(c, d, v)
+}
+
+func fabricIngress2472(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -21524,9 +14851,10 @@ func fabricIngress2766(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
 		case 1:
 			fabricAction48(c, d, v)
+
+		default:
 		}
 		if hit {
 			{
@@ -21543,267 +14871,224 @@ func fabricIngress2766(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				switch place {
 				case 0:
 					fabricAction46(c, d, v)
-					fabricIngress2768(c, d, v)
+					fabricIngress2474(c, d, v)
+					return
+
+				default:
+					fabricIngress2474(c, d, v)
 					return
 				}
-				fabricIngress2768(c, d, v)
-				return
 			}
 		}
-		fabricIngress2688(c, d, v)
+		fabricIngress2400(c, d, v)
 		return
 	}
+
 }
 
-func fabricIngress2768(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2474(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[4531])&0x1)
-	fabricIngress2688(c, d, v)
-	return
+	fabricIngress2400(c, d, v)
 }
 
-func fabricIngress2777(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2480(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4891]) == 0x80 {
-		fabricIngress2778(c, d, v)
+		fabricIngress2481(c, d, v)
 		return
 	}
 	if uint64(d[4891]) < 0x82 {
-		fabricIngress2792(c, d, v)
+		fabricIngress2490(c, d, v)
 		return
 	}
 	if uint64(d[4891]) < 0x85 {
-		fabricIngress2793(c, d, v)
+		fabricIngress2491(c, d, v)
 		return
 	}
-	fabricIngress2792(c, d, v)
-	return
+	fabricIngress2490(c, d, v)
 }
 
-func fabricIngress2778(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2481(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x1000000000 == 0x1000000000 {
 		if uint64(d[4443])&0x3 == 0x1 {
 			binary.BigEndian.PutUint64(d[4428:4436], 0x3)
 			binary.BigEndian.PutUint64(d[2532:2540], 0x1)
 			binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-			fabricIngress2688(c, d, v)
+			fabricIngress2400(c, d, v)
 			return
 		}
 		if uint64(d[4435])&0x7 == 0x0 {
 			if v[0]&0x10000000 == 0x10000000 {
-				binary.BigEndian.PutUint64(d[4428:4436], 0x1)
-				binary.BigEndian.PutUint64(d[4196:4204], 0x9)
-				binary.BigEndian.PutUint64(d[2532:2540], 0x0)
-				binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-				fabricIngress2688(c, d, v)
+				fabricIngress2486(c, d, v)
 				return
 			}
-			fabricIngress2766(c, d, v)
+			fabricIngress2472(c, d, v)
 			return
 		}
-		fabricIngress2784(c, d, v)
+		fabricIngress2398(c, d, v)
 		return
 	}
-	fabricIngress2787(c, d, v)
-	return
+	fabricIngress2487(c, d, v)
 }
 
-func fabricIngress2784(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4435])&0x7 == 0x1 {
-		binary.BigEndian.PutUint64(d[2532:2540], 0x0)
-		binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-		fabricIngress2688(c, d, v)
-		return
-	}
-	binary.BigEndian.PutUint64(d[2532:2540], 0x1)
+func fabricIngress2486(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
+	binary.BigEndian.PutUint64(d[4196:4204], 0x9)
+	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2688(c, d, v)
-	return
+	fabricIngress2400(c, d, v)
 }
 
-func fabricIngress2787(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2487(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4435])&0x7 == 0x0 {
 		if v[0]&0x10000000 == 0x10000000 {
-			binary.BigEndian.PutUint64(d[4428:4436], 0x1)
-			binary.BigEndian.PutUint64(d[4196:4204], 0x9)
-			binary.BigEndian.PutUint64(d[2532:2540], 0x0)
-			binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-			fabricIngress2688(c, d, v)
+			fabricIngress2486(c, d, v)
 			return
 		}
-		fabricIngress2790(c, d, v)
+		fabricIngress2471(c, d, v)
 		return
 	}
-	fabricIngress2784(c, d, v)
-	return
+	fabricIngress2398(c, d, v)
 }
 
-func fabricIngress2790(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4435])&0x7 == 0x0 {
-		fabricIngress2766(c, d, v)
-		return
-	}
-	fabricIngress2784(c, d, v)
-	return
-}
-
-func fabricIngress2792(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2490(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4891]) == 0x8f {
-		fabricIngress2793(c, d, v)
+		fabricIngress2491(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x86 {
-		fabricIngress2795(c, d, v)
+		fabricIngress2493(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x89 {
-		fabricIngress2795(c, d, v)
+		fabricIngress2493(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x85 {
-		fabricIngress2798(c, d, v)
+		fabricIngress2496(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x88 {
-		fabricIngress2798(c, d, v)
+		fabricIngress2496(c, d, v)
 		return
 	}
-	if uint64(d[4891]) == 0x87 {
-		binary.BigEndian.PutUint64(d[2580:2588], 0x2)
-		binary.BigEndian.PutUint64(d[4428:4436], uint64(d[2587])&0x7)
-		fabricIngress2806(c, d, v)
-		return
-	}
-	fabricIngress2787(c, d, v)
-	return
+	fabricIngress2501(c, d, v)
 }
 
-func fabricIngress2793(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2491(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x3a)
 	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2688(c, d, v)
-	return
+	fabricIngress2400(c, d, v)
 }
 
-func fabricIngress2795(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2493(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x38)
 	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2688(c, d, v)
-	return
+	fabricIngress2400(c, d, v)
 }
 
-func fabricIngress2798(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2496(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2580:2588], 0x4)
 	binary.BigEndian.PutUint64(d[4428:4436], uint64(d[2587])&0x7)
 	if uint64(d[195]) == 0xff {
 		if uint64(d[4291]) == 0x0 {
-			fabricIngress2787(c, d, v)
+			fabricIngress2487(c, d, v)
 			return
 		}
-		fabricIngress2801(c, d, v)
+		fabricIngress2499(c, d, v)
 		return
 	}
-	fabricIngress2802(c, d, v)
-	return
+	fabricIngress2499(c, d, v)
 }
 
-func fabricIngress2801(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2499(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
 	binary.BigEndian.PutUint64(d[4196:4204], 0x36)
 	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
 	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2688(c, d, v)
-	return
+	fabricIngress2400(c, d, v)
 }
 
-func fabricIngress2802(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4428:4436], 0x1)
-	binary.BigEndian.PutUint64(d[4196:4204], 0x36)
-	binary.BigEndian.PutUint64(d[2532:2540], 0x0)
-	binary.BigEndian.PutUint64(d[2500:2508], uint64(d[2539])&0x1)
-	fabricIngress2688(c, d, v)
-	return
+func fabricIngress2501(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4891]) == 0x87 {
+		binary.BigEndian.PutUint64(d[2580:2588], 0x2)
+		binary.BigEndian.PutUint64(d[4428:4436], uint64(d[2587])&0x7)
+		fabricIngress2503(c, d, v)
+		return
+	}
+	fabricIngress2487(c, d, v)
 }
 
-func fabricIngress2806(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2503(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[195]) == 0xff {
 		if uint64(d[4291]) == 0x0 {
 			if uint64(d[2587])&0x7 == 0x2 {
 				if v[0]&0x410000000 == 0x0 {
-					fabricIngress2802(c, d, v)
+					fabricIngress2499(c, d, v)
 					return
 				}
-				fabricIngress2787(c, d, v)
+				fabricIngress2487(c, d, v)
 				return
 			}
-			fabricIngress2787(c, d, v)
+			fabricIngress2487(c, d, v)
 			return
 		}
-		fabricIngress2801(c, d, v)
+		fabricIngress2499(c, d, v)
 		return
 	}
-	fabricIngress2802(c, d, v)
-	return
+	fabricIngress2499(c, d, v)
 }
 
-func fabricIngress2811(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2508(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4891]) == 0x80 {
-		fabricIngress2778(c, d, v)
+		fabricIngress2481(c, d, v)
 		return
 	}
 	if uint64(d[4891]) < 0x82 {
-		fabricIngress2813(c, d, v)
+		fabricIngress2510(c, d, v)
 		return
 	}
 	if uint64(d[4891]) < 0x85 {
-		fabricIngress2793(c, d, v)
+		fabricIngress2491(c, d, v)
 		return
 	}
-	fabricIngress2813(c, d, v)
-	return
+	fabricIngress2510(c, d, v)
 }
 
-func fabricIngress2813(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2510(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4891]) == 0x8f {
-		fabricIngress2793(c, d, v)
+		fabricIngress2491(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x86 {
-		fabricIngress2795(c, d, v)
+		fabricIngress2493(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x89 {
-		fabricIngress2795(c, d, v)
+		fabricIngress2493(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x85 {
-		fabricIngress2817(c, d, v)
+		fabricIngress2514(c, d, v)
 		return
 	}
 	if uint64(d[4891]) == 0x88 {
-		fabricIngress2817(c, d, v)
+		fabricIngress2514(c, d, v)
 		return
 	}
-	if uint64(d[4891]) == 0x87 {
-		binary.BigEndian.PutUint64(d[2580:2588], 0x2)
-		binary.BigEndian.PutUint64(d[4428:4436], uint64(d[2587])&0x7)
-		fabricIngress2806(c, d, v)
-		return
-	}
-	fabricIngress2787(c, d, v)
-	return
+	fabricIngress2501(c, d, v)
 }
 
-func fabricIngress2817(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2514(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2580:2588], 0x4)
 	binary.BigEndian.PutUint64(d[4428:4436], uint64(d[2587])&0x7)
-	fabricIngress2806(c, d, v)
-	return
+	fabricIngress2503(c, d, v)
 }
 
-func fabricIngress2824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2519(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x9)
 	if uint64(binary.BigEndian.Uint16(d[46:48])) == 0x88cc {
 		binary.BigEndian.PutUint64(d[2540:2548], 0x0)
@@ -21820,115 +15105,23 @@ func fabricIngress2824(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				fabricIngress2828(c, d, v)
-				return
-			case 1:
-				fabricIngress2828(c, d, v)
-				return
-			case 2:
-				fabricIngress2828(c, d, v)
-				return
-			case 3:
-				fabricIngress2828(c, d, v)
-				return
-			case 4:
-				fabricIngress2828(c, d, v)
-				return
-			case 5:
-				fabricIngress2828(c, d, v)
-				return
-			case 6:
-				fabricIngress2828(c, d, v)
-				return
-			case 7:
-				fabricIngress2828(c, d, v)
-				return
-			case 8:
-				fabricIngress2828(c, d, v)
-				return
-			case 9:
-				fabricIngress2828(c, d, v)
-				return
-			case 10:
-				fabricIngress2828(c, d, v)
-				return
-			case 11:
-				fabricIngress2828(c, d, v)
-				return
-			case 12:
-				fabricIngress2828(c, d, v)
-				return
-			case 13:
-				fabricIngress2828(c, d, v)
-				return
-			case 14:
-				fabricIngress2828(c, d, v)
-				return
-			case 15:
-				fabricIngress2828(c, d, v)
-				return
-			case 16:
-				fabricIngress2828(c, d, v)
-				return
-			case 17:
-				fabricIngress2828(c, d, v)
-				return
-			case 18:
-				fabricIngress2828(c, d, v)
-				return
-			case 19:
-				fabricIngress2828(c, d, v)
-				return
-			case 20:
-				fabricIngress2828(c, d, v)
-				return
-			case 21:
-				fabricIngress2828(c, d, v)
-				return
-			case 22:
-				fabricIngress2828(c, d, v)
-				return
-			case 23:
-				fabricIngress2828(c, d, v)
-				return
-			case 24:
-				fabricIngress2828(c, d, v)
-				return
-			case 25:
-				fabricIngress2828(c, d, v)
-				return
-			case 26:
-				fabricIngress2828(c, d, v)
-				return
-			case 27:
-				fabricIngress2828(c, d, v)
-				return
-			case 28:
-				fabricIngress2828(c, d, v)
-				return
-			case 29:
-				fabricIngress2828(c, d, v)
-				return
-			case 30:
-				fabricIngress2828(c, d, v)
-				return
 			case 31:
 				fabricAction42(c, d, v)
-				fabricIngress2828(c, d, v)
+				fabricIngress2523(c, d, v)
+				return
+
+			default:
+				fabricIngress2523(c, d, v)
 				return
 			}
-			fabricIngress2828(c, d, v)
-			return
 		}
 	}
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2828(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2523(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if binary.BigEndian.Uint64(d[2542:2550])>>16 == 0x0 {
-		fabricIngress2502(c, d, v)
+		fabricIngress2231(c, d, v)
 		return
 	}
 	if x, ok := c.Register(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
@@ -21936,17 +15129,16 @@ func fabricIngress2828(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	if (binary.BigEndian.Uint64(d[2558:2566]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
 		binary.BigEndian.PutUint64(d[2556:2564], binary.BigEndian.Uint64(d[5222:5230])>>16)
-		fabricIngress2832(c, d, v)
+		fabricIngress2527(c, d, v)
 		return
 	}
-	fabricIngress2832(c, d, v)
-	return
+	fabricIngress2527(c, d, v)
 }
 
-func fabricIngress2832(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2527(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[2550:2558]) >> 16) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x33)
-		fabricIngress2502(c, d, v)
+		fabricIngress2231(c, d, v)
 		return
 	}
 	c.SetRegister(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff), (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) + (binary.BigEndian.Uint64(d[2542:2550]) >> 16)) & 0xffffffffffff))
@@ -21954,265 +15146,119 @@ func fabricIngress2832(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x4)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2836(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2531(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[56:64]))
 	binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[64:72]))
-	fabricIngress2837(c, d, v)
-	return
+	fabricIngress2532(c, d, v)
 }
 
-func fabricIngress2837(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2532(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x4000000 == 0x4000000 {
 		if v[0]&0x8 == 0x8 {
-			fabricIngress2839(c, d, v)
+			fabricIngress2534(c, d, v)
 			return
 		}
-		fabricIngress2841(c, d, v)
+		fabricIngress2536(c, d, v)
 		return
 	}
 	if v[0]&0x8 == 0x8 {
-		fabricIngress2839(c, d, v)
+		fabricIngress2534(c, d, v)
 		return
 	}
-	fabricIngress2846(c, d, v)
-	return
+	fabricIngress2519(c, d, v)
 }
 
-func fabricIngress2839(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2534(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[48])>>4 == 0x6 {
 		if v[0]&0x4000000 == 0x4000000 {
-			fabricIngress2841(c, d, v)
+			fabricIngress2536(c, d, v)
 			return
 		}
-		fabricIngress2842(c, d, v)
+		fabricIngress2537(c, d, v)
 		return
 	}
-	fabricIngress2846(c, d, v)
-	return
+	fabricIngress2519(c, d, v)
 }
 
-func fabricIngress2841(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2536(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[188])>>4 == 0x6 {
-		fabricIngress2842(c, d, v)
+		fabricIngress2537(c, d, v)
 		return
 	}
-	fabricIngress2846(c, d, v)
-	return
+	fabricIngress2519(c, d, v)
 }
 
-func fabricIngress2842(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2537(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8000008 == 0x8000000 {
 		c.Call(146)
 		if uint64(binary.BigEndian.Uint16(d[2722:2724])) == 0x0 {
-			fabricIngress2763(c, d, v)
+			fabricIngress2469(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-		fabricIngress2763(c, d, v)
+		fabricIngress2469(c, d, v)
 		return
 	}
-	fabricIngress2763(c, d, v)
-	return
+	fabricIngress2469(c, d, v)
 }
 
-func fabricIngress2846(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x9)
-	if uint64(binary.BigEndian.Uint16(d[46:48])) == 0x88cc {
-		binary.BigEndian.PutUint64(d[2540:2548], 0x0)
-		binary.BigEndian.PutUint64(d[2548:2556], 0x0)
-		{
-			var hit bool
-			var place int
-			if c.Filled(60) {
-				k := (*fabricKey)(c.Key())
-				k[0] = engine.Either(v[0]&0x4 != 0, binary.BigEndian.Uint64(d[34:42])>>16, 0)
-				hit, place = c.Find(60)
-			} else {
-				hit, place = c.Match(60)
-			}
-			_, _ = hit, place
-			switch place {
-			case 0:
-				fabricIngress2850(c, d, v)
-				return
-			case 1:
-				fabricIngress2850(c, d, v)
-				return
-			case 2:
-				fabricIngress2850(c, d, v)
-				return
-			case 3:
-				fabricIngress2850(c, d, v)
-				return
-			case 4:
-				fabricIngress2850(c, d, v)
-				return
-			case 5:
-				fabricIngress2850(c, d, v)
-				return
-			case 6:
-				fabricIngress2850(c, d, v)
-				return
-			case 7:
-				fabricIngress2850(c, d, v)
-				return
-			case 8:
-				fabricIngress2850(c, d, v)
-				return
-			case 9:
-				fabricIngress2850(c, d, v)
-				return
-			case 10:
-				fabricIngress2850(c, d, v)
-				return
-			case 11:
-				fabricIngress2850(c, d, v)
-				return
-			case 12:
-				fabricIngress2850(c, d, v)
-				return
-			case 13:
-				fabricIngress2850(c, d, v)
-				return
-			case 14:
-				fabricIngress2850(c, d, v)
-				return
-			case 15:
-				fabricIngress2850(c, d, v)
-				return
-			case 16:
-				fabricIngress2850(c, d, v)
-				return
-			case 17:
-				fabricIngress2850(c, d, v)
-				return
-			case 18:
-				fabricIngress2850(c, d, v)
-				return
-			case 19:
-				fabricIngress2850(c, d, v)
-				return
-			case 20:
-				fabricIngress2850(c, d, v)
-				return
-			case 21:
-				fabricIngress2850(c, d, v)
-				return
-			case 22:
-				fabricIngress2850(c, d, v)
-				return
-			case 23:
-				fabricIngress2850(c, d, v)
-				return
-			case 24:
-				fabricIngress2850(c, d, v)
-				return
-			case 25:
-				fabricIngress2850(c, d, v)
-				return
-			case 26:
-				fabricIngress2850(c, d, v)
-				return
-			case 27:
-				fabricIngress2850(c, d, v)
-				return
-			case 28:
-				fabricIngress2850(c, d, v)
-				return
-			case 29:
-				fabricIngress2850(c, d, v)
-				return
-			case 30:
-				fabricIngress2850(c, d, v)
-				return
-			case 31:
-				fabricAction42(c, d, v)
-				fabricIngress2850(c, d, v)
-				return
-			}
-			fabricIngress2850(c, d, v)
-			return
-		}
-	}
-	fabricIngress2502(c, d, v)
-	return
-}
-
-func fabricIngress2850(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if binary.BigEndian.Uint64(d[2542:2550])>>16 == 0x0 {
-		fabricIngress2502(c, d, v)
-		return
-	}
-	if x, ok := c.Register(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff)); ok {
-		binary.BigEndian.PutUint64(d[2556:2564], x&0xffffffffffff)
-	}
-	if (binary.BigEndian.Uint64(d[2558:2566]) >> 16) < (binary.BigEndian.Uint64(d[5222:5230]) >> 16) {
-		binary.BigEndian.PutUint64(d[2556:2564], binary.BigEndian.Uint64(d[5222:5230])>>16)
-		fabricIngress2854(c, d, v)
-		return
-	}
-	fabricIngress2854(c, d, v)
-	return
-}
-
-func fabricIngress2854(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) - (binary.BigEndian.Uint64(d[5222:5230]) >> 16)) & 0xffffffffffff) > (binary.BigEndian.Uint64(d[2550:2558]) >> 16) {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x33)
-		fabricIngress2502(c, d, v)
-		return
-	}
-	c.SetRegister(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff), (((binary.BigEndian.Uint64(d[2558:2566]) >> 16) + (binary.BigEndian.Uint64(d[2542:2550]) >> 16)) & 0xffffffffffff))
-	binary.BigEndian.PutUint64(d[4196:4204], 0x0)
-	binary.BigEndian.PutUint64(d[5076:5084], 0x4)
-	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
-	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2502(c, d, v)
-	return
-}
-
-func fabricIngress2858(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2542(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[2500:2508], 0x0)
 	binary.BigEndian.PutUint64(d[2508:2516], 0x0)
 	if uint64(d[4203]) == 0x0 {
-		fabricIngress2836(c, d, v)
+		fabricIngress2531(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x2 {
-		fabricIngress2759(c, d, v)
+		fabricIngress2465(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x3 {
-		fabricIngress2836(c, d, v)
+		fabricIngress2531(c, d, v)
 		return
 	}
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2866(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2547(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[28]) == 0x0 {
+		binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[29:31]))&0x1ff)
+		binary.BigEndian.PutUint64(d[4516:4524], 0x1)
+		fabricIngress1923(c, d, v)
+		return
+	}
+	if uint64(d[28]) == 0x1 {
+		fabricIngress2550(c, d, v)
+		return
+	}
+	if uint64(d[28]) == 0x2 {
+		fabricIngress2550(c, d, v)
+		return
+	}
+	fabricIngress2552(c, d, v)
+}
+
+func fabricIngress2550(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[33]) < 0x20 {
 		if uint64(binary.BigEndian.Uint32(d[5184:5188])) == 0x6 {
-			fabricIngress2087(c, d, v)
+			fabricIngress1923(c, d, v)
 			return
 		}
-		fabricIngress2868(c, d, v)
+		fabricIngress2552(c, d, v)
 		return
 	}
-	fabricIngress2868(c, d, v)
-	return
+	fabricIngress2552(c, d, v)
 }
 
-func fabricIngress2868(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2552(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x8)
-	fabricIngress2087(c, d, v)
-	return
+	fabricIngress1923(c, d, v)
 }
 
-func fabricIngress2874(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2558(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -22225,120 +15271,33 @@ func fabricIngress2874(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress2875(c, d, v)
-			return
-		case 1:
-			fabricIngress2875(c, d, v)
-			return
-		case 2:
-			fabricIngress2875(c, d, v)
-			return
-		case 3:
-			fabricIngress2875(c, d, v)
-			return
-		case 4:
-			fabricIngress2875(c, d, v)
-			return
-		case 5:
-			fabricIngress2875(c, d, v)
-			return
-		case 6:
-			fabricIngress2875(c, d, v)
-			return
-		case 7:
-			fabricIngress2875(c, d, v)
-			return
-		case 8:
-			fabricIngress2875(c, d, v)
-			return
-		case 9:
-			fabricIngress2875(c, d, v)
-			return
-		case 10:
-			fabricIngress2875(c, d, v)
-			return
-		case 11:
-			fabricIngress2875(c, d, v)
-			return
-		case 12:
-			fabricIngress2875(c, d, v)
-			return
-		case 13:
-			fabricIngress2875(c, d, v)
-			return
-		case 14:
-			fabricIngress2875(c, d, v)
-			return
-		case 15:
-			fabricIngress2875(c, d, v)
-			return
-		case 16:
-			fabricIngress2875(c, d, v)
-			return
-		case 17:
-			fabricIngress2875(c, d, v)
-			return
-		case 18:
-			fabricIngress2875(c, d, v)
-			return
-		case 19:
-			fabricIngress2875(c, d, v)
-			return
-		case 20:
-			fabricIngress2875(c, d, v)
-			return
-		case 21:
-			fabricIngress2875(c, d, v)
-			return
-		case 22:
-			fabricIngress2875(c, d, v)
-			return
-		case 23:
-			fabricIngress2875(c, d, v)
-			return
-		case 24:
-			fabricIngress2875(c, d, v)
-			return
-		case 25:
-			fabricIngress2875(c, d, v)
-			return
-		case 26:
-			fabricIngress2875(c, d, v)
-			return
-		case 27:
-			fabricIngress2875(c, d, v)
-			return
-		case 28:
-			fabricIngress2875(c, d, v)
-			return
-		case 29:
-			fabricIngress2875(c, d, v)
-			return
-		case 30:
-			fabricIngress2875(c, d, v)
-			return
 		case 31:
 			fabricAction36(c, d, v)
-			fabricIngress2877(c, d, v)
+			fabricIngress2561(c, d, v)
+			return
+
+		default:
+			fabricIngress2559(c, d, v)
 			return
 		}
-		fabricIngress2875(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress2875(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2559(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2499])&0x1 == 0x0 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x31)
-		fabricIngress2087(c, d, v)
+		fabricIngress2560(c, d, v)
 		return
 	}
-	fabricIngress2877(c, d, v)
-	return
+	fabricIngress2561(c, d, v)
 }
 
-func fabricIngress2877(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2560(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x31)
+	fabricIngress1923(c, d, v)
+}
+
+func fabricIngress2561(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -22353,265 +15312,80 @@ func fabricIngress2877(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction37(c, d, v)
-			fabricIngress1940(c, d, v)
+			fabricIngress1781(c, d, v)
 			return
+
 		case 1:
 			fabricAction38(c, d, v)
-			fabricIngress1940(c, d, v)
+			fabricIngress1781(c, d, v)
 			return
+
 		case 2:
 			fabricAction39(c, d, v)
-			fabricIngress2087(c, d, v)
+			fabricIngress1923(c, d, v)
+			return
+
+		default:
+			fabricIngress1781(c, d, v)
 			return
 		}
-		fabricIngress1940(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress2880(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2564(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x3)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress1958(c, d, v)
-	return
+	fabricIngress1799(c, d, v)
 }
 
-func fabricIngress2886(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2567(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x32)
+	fabricIngress1923(c, d, v)
+}
+
+func fabricIngress2570(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5068:5076], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
 	c.Count(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff))
 	{
 		hit, place := c.Match(24)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress2888(c, d, v)
-			return
-		case 1:
-			fabricIngress2888(c, d, v)
-			return
-		case 2:
-			fabricIngress2888(c, d, v)
-			return
-		case 3:
-			fabricIngress2888(c, d, v)
-			return
-		case 4:
-			fabricIngress2888(c, d, v)
-			return
-		case 5:
-			fabricIngress2888(c, d, v)
-			return
-		case 6:
-			fabricIngress2888(c, d, v)
-			return
-		case 7:
-			fabricIngress2888(c, d, v)
-			return
-		case 8:
-			fabricIngress2888(c, d, v)
-			return
-		case 9:
-			fabricIngress2888(c, d, v)
-			return
-		case 10:
-			fabricIngress2888(c, d, v)
-			return
-		case 11:
-			fabricIngress2888(c, d, v)
-			return
-		case 12:
-			fabricIngress2888(c, d, v)
-			return
-		case 13:
-			fabricIngress2888(c, d, v)
-			return
-		case 14:
-			fabricIngress2888(c, d, v)
-			return
-		case 15:
-			fabricIngress2888(c, d, v)
-			return
-		case 16:
-			fabricIngress2888(c, d, v)
-			return
-		case 17:
-			fabricIngress2888(c, d, v)
-			return
-		case 18:
-			fabricIngress2888(c, d, v)
-			return
-		case 19:
-			fabricIngress2888(c, d, v)
-			return
-		case 20:
-			fabricIngress2888(c, d, v)
-			return
-		case 21:
-			fabricIngress2888(c, d, v)
-			return
-		case 22:
-			fabricIngress2888(c, d, v)
-			return
-		case 23:
-			fabricIngress2888(c, d, v)
-			return
-		case 24:
-			fabricIngress2888(c, d, v)
-			return
-		case 25:
-			fabricIngress2888(c, d, v)
-			return
-		case 26:
-			fabricIngress2888(c, d, v)
-			return
-		case 27:
-			fabricIngress2888(c, d, v)
-			return
-		case 28:
-			fabricIngress2888(c, d, v)
-			return
-		case 29:
-			fabricIngress2888(c, d, v)
-			return
-		case 30:
-			fabricIngress2888(c, d, v)
-			return
 		case 31:
 			fabricAction34(c, d, v)
-			fabricIngress2888(c, d, v)
+			fabricIngress2572(c, d, v)
+			return
+
+		default:
+			fabricIngress2572(c, d, v)
 			return
 		}
-		fabricIngress2888(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress2888(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2572(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		hit, place := c.Match(25)
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress2889(c, d, v)
-			return
-		case 1:
-			fabricIngress2889(c, d, v)
-			return
-		case 2:
-			fabricIngress2889(c, d, v)
-			return
-		case 3:
-			fabricIngress2889(c, d, v)
-			return
-		case 4:
-			fabricIngress2889(c, d, v)
-			return
-		case 5:
-			fabricIngress2889(c, d, v)
-			return
-		case 6:
-			fabricIngress2889(c, d, v)
-			return
-		case 7:
-			fabricIngress2889(c, d, v)
-			return
-		case 8:
-			fabricIngress2889(c, d, v)
-			return
-		case 9:
-			fabricIngress2889(c, d, v)
-			return
-		case 10:
-			fabricIngress2889(c, d, v)
-			return
-		case 11:
-			fabricIngress2889(c, d, v)
-			return
-		case 12:
-			fabricIngress2889(c, d, v)
-			return
-		case 13:
-			fabricIngress2889(c, d, v)
-			return
-		case 14:
-			fabricIngress2889(c, d, v)
-			return
-		case 15:
-			fabricIngress2889(c, d, v)
-			return
-		case 16:
-			fabricIngress2889(c, d, v)
-			return
-		case 17:
-			fabricIngress2889(c, d, v)
-			return
-		case 18:
-			fabricIngress2889(c, d, v)
-			return
-		case 19:
-			fabricIngress2889(c, d, v)
-			return
-		case 20:
-			fabricIngress2889(c, d, v)
-			return
-		case 21:
-			fabricIngress2889(c, d, v)
-			return
-		case 22:
-			fabricIngress2889(c, d, v)
-			return
-		case 23:
-			fabricIngress2889(c, d, v)
-			return
-		case 24:
-			fabricIngress2889(c, d, v)
-			return
-		case 25:
-			fabricIngress2889(c, d, v)
-			return
-		case 26:
-			fabricIngress2889(c, d, v)
-			return
-		case 27:
-			fabricIngress2889(c, d, v)
-			return
-		case 28:
-			fabricIngress2889(c, d, v)
-			return
-		case 29:
-			fabricIngress2889(c, d, v)
-			return
-		case 30:
-			fabricIngress2889(c, d, v)
-			return
 		case 31:
 			fabricAction35(c, d, v)
-			fabricIngress2889(c, d, v)
+			fabricIngress2573(c, d, v)
+			return
+
+		default:
+			fabricIngress2573(c, d, v)
 			return
 		}
-		fabricIngress2889(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress2889(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2573(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x2 == 0x2 {
-		if uint64(d[28]) == 0x0 {
-			binary.BigEndian.PutUint64(d[5156:5164], uint64(binary.BigEndian.Uint16(d[29:31]))&0x1ff)
-			binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-			fabricIngress2087(c, d, v)
-			return
-		}
-		if uint64(d[28]) == 0x1 {
-			fabricIngress2893(c, d, v)
-			return
-		}
-		if uint64(d[28]) == 0x2 {
-			fabricIngress2893(c, d, v)
-			return
-		}
-		fabricIngress2895(c, d, v)
+		fabricIngress2547(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff == 0x1fc {
@@ -22619,30 +15393,29 @@ func fabricIngress2889(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[2492:2500], 0x0)
 		if uint64(d[4203]) == 0x0 {
 			if uint64(d[110]) == 0x3 {
-				fabricIngress2901(c, d, v)
+				fabricIngress2578(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x4 {
-				fabricIngress2901(c, d, v)
+				fabricIngress2578(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x5 {
-				fabricIngress2936(c, d, v)
+				fabricIngress2611(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x6 {
-				fabricIngress2936(c, d, v)
+				fabricIngress2611(c, d, v)
 				return
 			}
 			if uint64(d[110]) == 0x7 {
-				fabricIngress2936(c, d, v)
+				fabricIngress2611(c, d, v)
 				return
 			}
-			binary.BigEndian.PutUint64(d[4196:4204], 0x32)
-			fabricIngress2087(c, d, v)
+			fabricIngress2567(c, d, v)
 			return
 		}
-		fabricIngress2087(c, d, v)
+		fabricIngress1923(c, d, v)
 		return
 	}
 	if v[0]&0x1000008 == 0x1000000 {
@@ -22666,103 +15439,70 @@ func fabricIngress2889(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							c.Mark(0, 0x1000000)
 							d[121] = byte(((uint64(d[121])) & (uint64(d[4659]))))
 							if uint64(d[121]) == 0x0 {
-								binary.BigEndian.PutUint64(d[4196:4204], 0x30)
-								binary.BigEndian.PutUint64(d[2956:2964], 0x0)
-								binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-								binary.BigEndian.PutUint64(d[2436:2444], 0x0)
-								fabricIngress150(c, d, v)
+								fabricIngress1802(c, d, v)
 								return
 							}
 							if uint64(d[121])&0x1 == 0x1 {
 								if uint64(binary.BigEndian.Uint16(d[122:124])) == 0x0 {
 									c.Count(5, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-									fabricIngress2951(c, d, v)
+									fabricIngress2624(c, d, v)
 									return
 								}
 								c.Count(4, ((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3))
-								fabricIngress2951(c, d, v)
+								fabricIngress2624(c, d, v)
 								return
 							}
-							fabricIngress2951(c, d, v)
+							fabricIngress2624(c, d, v)
 							return
 						}
-						fabricIngress2007(c, d, v)
+						fabricIngress1848(c, d, v)
 						return
+
 					case 1:
 						fabricAction41(c, d, v)
-						fabricIngress2087(c, d, v)
+						fabricIngress1923(c, d, v)
+						return
+
+					default:
+						fabricIngress1923(c, d, v)
 						return
 					}
-					fabricIngress2087(c, d, v)
-					return
 				}
 			}
-			fabricIngress2983(c, d, v)
+			fabricIngress2656(c, d, v)
 			return
 		}
-		fabricIngress2983(c, d, v)
+		fabricIngress2656(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2500:2508], 0x0)
 	binary.BigEndian.PutUint64(d[2508:2516], 0x0)
 	if uint64(d[4203]) == 0x0 {
 		if v[0]&0x8 == 0x8 {
-			fabricIngress2836(c, d, v)
+			fabricIngress2531(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[196:204]))
 		binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[204:212]))
 		if v[0]&0x4000000 == 0x4000000 {
-			fabricIngress2841(c, d, v)
+			fabricIngress2536(c, d, v)
 			return
 		}
-		fabricIngress2846(c, d, v)
+		fabricIngress2519(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x2 {
-		if v[0]&0x8 == 0x8 {
-			fabricIngress2836(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[196:204]))
-		binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress2837(c, d, v)
+		fabricIngress2663(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x3 {
-		if v[0]&0x8 == 0x8 {
-			fabricIngress2836(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[196:204]))
-		binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[204:212]))
-		fabricIngress2837(c, d, v)
+		fabricIngress2663(c, d, v)
 		return
 	}
-	fabricIngress2502(c, d, v)
-	return
+	fabricIngress2231(c, d, v)
 }
 
-func fabricIngress2893(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[33]) < 0x20 {
-		if uint64(binary.BigEndian.Uint32(d[5184:5188])) == 0x6 {
-			fabricIngress2087(c, d, v)
-			return
-		}
-		fabricIngress2895(c, d, v)
-		return
-	}
-	fabricIngress2895(c, d, v)
-	return
-}
-
-func fabricIngress2895(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x8)
-	fabricIngress2087(c, d, v)
-	return
-}
-
-func fabricIngress2901(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2578(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -22775,120 +15515,28 @@ func fabricIngress2901(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress2902(c, d, v)
-			return
-		case 1:
-			fabricIngress2902(c, d, v)
-			return
-		case 2:
-			fabricIngress2902(c, d, v)
-			return
-		case 3:
-			fabricIngress2902(c, d, v)
-			return
-		case 4:
-			fabricIngress2902(c, d, v)
-			return
-		case 5:
-			fabricIngress2902(c, d, v)
-			return
-		case 6:
-			fabricIngress2902(c, d, v)
-			return
-		case 7:
-			fabricIngress2902(c, d, v)
-			return
-		case 8:
-			fabricIngress2902(c, d, v)
-			return
-		case 9:
-			fabricIngress2902(c, d, v)
-			return
-		case 10:
-			fabricIngress2902(c, d, v)
-			return
-		case 11:
-			fabricIngress2902(c, d, v)
-			return
-		case 12:
-			fabricIngress2902(c, d, v)
-			return
-		case 13:
-			fabricIngress2902(c, d, v)
-			return
-		case 14:
-			fabricIngress2902(c, d, v)
-			return
-		case 15:
-			fabricIngress2902(c, d, v)
-			return
-		case 16:
-			fabricIngress2902(c, d, v)
-			return
-		case 17:
-			fabricIngress2902(c, d, v)
-			return
-		case 18:
-			fabricIngress2902(c, d, v)
-			return
-		case 19:
-			fabricIngress2902(c, d, v)
-			return
-		case 20:
-			fabricIngress2902(c, d, v)
-			return
-		case 21:
-			fabricIngress2902(c, d, v)
-			return
-		case 22:
-			fabricIngress2902(c, d, v)
-			return
-		case 23:
-			fabricIngress2902(c, d, v)
-			return
-		case 24:
-			fabricIngress2902(c, d, v)
-			return
-		case 25:
-			fabricIngress2902(c, d, v)
-			return
-		case 26:
-			fabricIngress2902(c, d, v)
-			return
-		case 27:
-			fabricIngress2902(c, d, v)
-			return
-		case 28:
-			fabricIngress2902(c, d, v)
-			return
-		case 29:
-			fabricIngress2902(c, d, v)
-			return
-		case 30:
-			fabricIngress2902(c, d, v)
-			return
 		case 31:
 			fabricAction36(c, d, v)
-			fabricIngress2904(c, d, v)
+			fabricIngress2580(c, d, v)
+			return
+
+		default:
+			fabricIngress2579(c, d, v)
 			return
 		}
-		fabricIngress2902(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress2902(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2579(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[2499])&0x1 == 0x0 {
-		binary.BigEndian.PutUint64(d[4196:4204], 0x31)
-		fabricIngress2087(c, d, v)
+		fabricIngress2560(c, d, v)
 		return
 	}
-	fabricIngress2904(c, d, v)
-	return
+	fabricIngress2580(c, d, v)
 }
 
-func fabricIngress2904(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2580(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -22903,29 +15551,50 @@ func fabricIngress2904(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction37(c, d, v)
-			if uint64(d[4203]) == 0x0 {
-				fabricIngress2906(c, d, v)
-				return
-			}
-			fabricIngress2087(c, d, v)
+			fabricIngress2581(c, d, v)
 			return
+
 		case 1:
 			fabricAction38(c, d, v)
-			fabricIngress2933(c, d, v)
+			fabricIngress2581(c, d, v)
 			return
+
 		case 2:
 			fabricAction39(c, d, v)
-			fabricIngress2087(c, d, v)
+			fabricIngress1923(c, d, v)
+			return
+
+		default:
+			fabricIngress2581(c, d, v)
 			return
 		}
-		fabricIngress2933(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress2906(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[110]) == 0x3 {
-		c.Count(1, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
+func fabricIngress2581(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4203]) == 0x0 {
+		if uint64(d[110]) == 0x3 {
+			c.Count(1, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
+			if v[0]&0x1000000 == 0 {
+				clear(d[118:138])
+				v[0] |= 0x1000000
+				c.Mark(0, 0x1000000)
+				c.Grow(20)
+			}
+			c.Mark(0, 0x1000000)
+			binary.BigEndian.PutUint16(d[118:120], 0x101)
+			c.Mark(0, 0x1000000)
+			d[120] = 0x0
+			c.Mark(0, 0x1000000)
+			d[121] = byte(c.Get(140))
+			c.Mark(0, 0x1000000)
+			binary.BigEndian.PutUint16(d[122:124], 0x0)
+			fabricIngress2584(c, d, v)
+			return
+		}
+		c.Count(2, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
+		binary.BigEndian.PutUint64(d[2484:2492], 0x0)
 		if v[0]&0x1000000 == 0 {
 			clear(d[118:138])
 			v[0] |= 0x1000000
@@ -22940,135 +15609,111 @@ func fabricIngress2906(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		d[121] = byte(c.Get(140))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[122:124], 0x0)
-		fabricIngress2908(c, d, v)
+		fabricIngress2584(c, d, v)
 		return
 	}
-	c.Count(2, ((((uint64(binary.BigEndian.Uint16(d[112:114]))) << 3) & 0xfff) | (uint64(d[114]) & 0x7)))
-	binary.BigEndian.PutUint64(d[2484:2492], 0x0)
-	if v[0]&0x1000000 == 0 {
-		clear(d[118:138])
-		v[0] |= 0x1000000
-		c.Mark(0, 0x1000000)
-		c.Grow(20)
-	}
-	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[118:120], 0x101)
-	c.Mark(0, 0x1000000)
-	d[120] = 0x0
-	c.Mark(0, 0x1000000)
-	d[121] = byte(c.Get(140))
-	c.Mark(0, 0x1000000)
-	binary.BigEndian.PutUint16(d[122:124], 0x0)
-	fabricIngress2908(c, d, v)
-	return
+	fabricIngress1923(c, d, v)
 }
 
-func fabricIngress2908(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2584(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x0 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[122:124], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[124:126], 0x0)
-		fabricIngress2910(c, d, v)
+		fabricIngress2586(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[124:126], 0x0)
-	fabricIngress2910(c, d, v)
-	return
+	fabricIngress2586(c, d, v)
 }
 
-func fabricIngress2910(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2586(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x1 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[124:126], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[126:128], 0x0)
-		fabricIngress2912(c, d, v)
+		fabricIngress2588(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[126:128], 0x0)
-	fabricIngress2912(c, d, v)
-	return
+	fabricIngress2588(c, d, v)
 }
 
-func fabricIngress2912(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2588(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x2 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[126:128], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[128:130], 0x0)
-		fabricIngress2914(c, d, v)
+		fabricIngress2590(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[128:130], 0x0)
-	fabricIngress2914(c, d, v)
-	return
+	fabricIngress2590(c, d, v)
 }
 
-func fabricIngress2914(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2590(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x3 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[128:130], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[130:132], 0x0)
-		fabricIngress2916(c, d, v)
+		fabricIngress2592(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[130:132], 0x0)
-	fabricIngress2916(c, d, v)
-	return
+	fabricIngress2592(c, d, v)
 }
 
-func fabricIngress2916(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2592(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x4 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[130:132], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[132:134], 0x0)
-		fabricIngress2918(c, d, v)
+		fabricIngress2594(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[132:134], 0x0)
-	fabricIngress2918(c, d, v)
-	return
+	fabricIngress2594(c, d, v)
 }
 
-func fabricIngress2918(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2594(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x5 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[132:134], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[134:136], 0x0)
-		fabricIngress2920(c, d, v)
+		fabricIngress2596(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[134:136], 0x0)
-	fabricIngress2920(c, d, v)
-	return
+	fabricIngress2596(c, d, v)
 }
 
-func fabricIngress2920(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2596(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x6 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[134:136], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[136:138], 0x0)
-		fabricIngress2922(c, d, v)
+		fabricIngress2598(c, d, v)
 		return
 	}
 	c.Mark(0, 0x1000000)
 	binary.BigEndian.PutUint16(d[136:138], 0x0)
-	fabricIngress2922(c, d, v)
-	return
+	fabricIngress2598(c, d, v)
 }
 
-func fabricIngress2922(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2598(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[114])&0x7 == 0x7 {
 		c.Mark(0, 0x1000000)
 		binary.BigEndian.PutUint16(d[136:138], uint16(uint64(binary.BigEndian.Uint16(d[2490:2492]))))
@@ -23083,7 +15728,7 @@ func fabricIngress2922(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			v[0] &^= 0x800000
 			c.Grow(-8)
 		}
-		fabricIngress2087(c, d, v)
+		fabricIngress1923(c, d, v)
 		return
 	}
 	if v[0]&0x2000000 == 0 {
@@ -23097,133 +15742,115 @@ func fabricIngress2922(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		v[0] &^= 0x800000
 		c.Grow(-8)
 	}
-	fabricIngress2087(c, d, v)
-	return
+	fabricIngress1923(c, d, v)
 }
 
-func fabricIngress2933(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4203]) == 0x0 {
-		fabricIngress2906(c, d, v)
-		return
-	}
-	fabricIngress2087(c, d, v)
-	return
-}
-
-func fabricIngress2936(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2611(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[5076:5084], 0x3)
 	binary.BigEndian.PutUint64(d[5156:5164], 0x1fe)
 	binary.BigEndian.PutUint64(d[4516:4524], 0x1)
-	fabricIngress2087(c, d, v)
-	return
+	fabricIngress1923(c, d, v)
 }
 
-func fabricIngress2951(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2624(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>1&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[124:126])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-			fabricIngress2954(c, d, v)
+			fabricIngress2627(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x1))
-		fabricIngress2954(c, d, v)
+		fabricIngress2627(c, d, v)
 		return
 	}
-	fabricIngress2954(c, d, v)
-	return
+	fabricIngress2627(c, d, v)
 }
 
-func fabricIngress2954(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2627(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>2&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[126:128])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-			fabricIngress2957(c, d, v)
+			fabricIngress2630(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x2))
-		fabricIngress2957(c, d, v)
+		fabricIngress2630(c, d, v)
 		return
 	}
-	fabricIngress2957(c, d, v)
-	return
+	fabricIngress2630(c, d, v)
 }
 
-func fabricIngress2957(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2630(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>3&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[128:130])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-			fabricIngress2960(c, d, v)
+			fabricIngress2633(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x3))
-		fabricIngress2960(c, d, v)
+		fabricIngress2633(c, d, v)
 		return
 	}
-	fabricIngress2960(c, d, v)
-	return
+	fabricIngress2633(c, d, v)
 }
 
-func fabricIngress2960(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2633(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>4&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[130:132])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-			fabricIngress2963(c, d, v)
+			fabricIngress2636(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x4))
-		fabricIngress2963(c, d, v)
+		fabricIngress2636(c, d, v)
 		return
 	}
-	fabricIngress2963(c, d, v)
-	return
+	fabricIngress2636(c, d, v)
 }
 
-func fabricIngress2963(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2636(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>5&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[132:134])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-			fabricIngress2966(c, d, v)
+			fabricIngress2639(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x5))
-		fabricIngress2966(c, d, v)
+		fabricIngress2639(c, d, v)
 		return
 	}
-	fabricIngress2966(c, d, v)
-	return
+	fabricIngress2639(c, d, v)
 }
 
-func fabricIngress2966(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2639(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>6&0x1 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[134:136])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-			fabricIngress2969(c, d, v)
+			fabricIngress2642(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x6))
-		fabricIngress2969(c, d, v)
+		fabricIngress2642(c, d, v)
 		return
 	}
-	fabricIngress2969(c, d, v)
-	return
+	fabricIngress2642(c, d, v)
 }
 
-func fabricIngress2969(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2642(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[121])>>7 == 0x1 {
 		if uint64(binary.BigEndian.Uint16(d[136:138])) == 0x0 {
 			c.Count(5, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-			fabricIngress2972(c, d, v)
+			fabricIngress2645(c, d, v)
 			return
 		}
 		c.Count(4, (((uint64(binary.BigEndian.Uint16(d[4650:4652])) & 0x1ff) << 3) | 0x7))
-		fabricIngress2972(c, d, v)
+		fabricIngress2645(c, d, v)
 		return
 	}
-	fabricIngress2972(c, d, v)
-	return
+	fabricIngress2645(c, d, v)
 }
 
-func fabricIngress2972(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2645(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x400000 == 0x400000 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint32(d[40:44], uint32((binary.BigEndian.Uint64(d[102:110])>>16)>>16))
@@ -23277,7 +15904,7 @@ func fabricIngress2972(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 		binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 		binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-		fabricIngress2008(c, d, v)
+		fabricIngress1849(c, d, v)
 		return
 	}
 	if v[0]&0x8 != 0 {
@@ -23328,454 +15955,124 @@ func fabricIngress2972(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4580:4588], 0x1)
 	binary.BigEndian.PutUint64(d[2956:2964], 0x0)
 	binary.BigEndian.PutUint64(d[2964:2972], 0x0)
-	fabricIngress2008(c, d, v)
-	return
+	fabricIngress1849(c, d, v)
 }
 
-func fabricIngress2983(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2656(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x2d)
-	fabricIngress2087(c, d, v)
-	return
+	fabricIngress1923(c, d, v)
 }
 
-func fabricIngress2995(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2663(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x8 == 0x8 {
+		fabricIngress2531(c, d, v)
+		return
+	}
+	binary.BigEndian.PutUint64(d[2516:2524], binary.BigEndian.Uint64(d[196:204]))
+	binary.BigEndian.PutUint64(d[2524:2532], binary.BigEndian.Uint64(d[204:212]))
+	fabricIngress2532(c, d, v)
+}
+
+func fabricIngress2666(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4307])&0x1 == 0x1 {
 		if uint64(d[4347])&0x1 == 0x0 {
 			if ((uint64(d[352])) & 0xe0) != 0xc0 {
 				if (uint64(binary.BigEndian.Uint16(d[348:350]))) == (uint64(binary.BigEndian.Uint16(d[192:194]))) {
 					binary.BigEndian.PutUint64(d[2476:2484], 0x1)
 					binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
-					fabricIngress3000(c, d, v)
+					fabricIngress2671(c, d, v)
 					return
 				}
 				binary.BigEndian.PutUint64(d[2476:2484], 0x6)
 				binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
-				fabricIngress3000(c, d, v)
+				fabricIngress2671(c, d, v)
 				return
 			}
-			fabricIngress3020(c, d, v)
+			fabricIngress2687(c, d, v)
 			return
 		}
-		fabricIngress3020(c, d, v)
+		fabricIngress2687(c, d, v)
 		return
 	}
-	fabricIngress3020(c, d, v)
-	return
+	fabricIngress2687(c, d, v)
 }
 
-func fabricIngress3000(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2671(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4155])&0x3 == 0x0 {
-		binary.BigEndian.PutUint64(d[5068:5076], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
-		c.Count(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff))
-		fabricIngress3002(c, d, v)
+		fabricIngress2570(c, d, v)
 		return
 	}
 	if uint64(d[4155])&0x3 == 0x1 {
 		if uint64(d[4203]) == 0x0 {
-			fabricIngress3006(c, d, v)
+			fabricIngress2674(c, d, v)
 			return
 		}
-		fabricIngress71(c, d, v)
+		fabricIngress70(c, d, v)
 		return
 	}
 	if uint64(d[4203]) == 0x0 {
-		fabricIngress3014(c, d, v)
+		fabricIngress2682(c, d, v)
 		return
 	}
-	fabricIngress71(c, d, v)
-	return
+	fabricIngress70(c, d, v)
 }
 
-func fabricIngress3002(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	{
-		hit, place := c.Match(24)
-		_, _ = hit, place
-		switch place {
-		case 0:
-			fabricIngress3003(c, d, v)
-			return
-		case 1:
-			fabricIngress3003(c, d, v)
-			return
-		case 2:
-			fabricIngress3003(c, d, v)
-			return
-		case 3:
-			fabricIngress3003(c, d, v)
-			return
-		case 4:
-			fabricIngress3003(c, d, v)
-			return
-		case 5:
-			fabricIngress3003(c, d, v)
-			return
-		case 6:
-			fabricIngress3003(c, d, v)
-			return
-		case 7:
-			fabricIngress3003(c, d, v)
-			return
-		case 8:
-			fabricIngress3003(c, d, v)
-			return
-		case 9:
-			fabricIngress3003(c, d, v)
-			return
-		case 10:
-			fabricIngress3003(c, d, v)
-			return
-		case 11:
-			fabricIngress3003(c, d, v)
-			return
-		case 12:
-			fabricIngress3003(c, d, v)
-			return
-		case 13:
-			fabricIngress3003(c, d, v)
-			return
-		case 14:
-			fabricIngress3003(c, d, v)
-			return
-		case 15:
-			fabricIngress3003(c, d, v)
-			return
-		case 16:
-			fabricIngress3003(c, d, v)
-			return
-		case 17:
-			fabricIngress3003(c, d, v)
-			return
-		case 18:
-			fabricIngress3003(c, d, v)
-			return
-		case 19:
-			fabricIngress3003(c, d, v)
-			return
-		case 20:
-			fabricIngress3003(c, d, v)
-			return
-		case 21:
-			fabricIngress3003(c, d, v)
-			return
-		case 22:
-			fabricIngress3003(c, d, v)
-			return
-		case 23:
-			fabricIngress3003(c, d, v)
-			return
-		case 24:
-			fabricIngress3003(c, d, v)
-			return
-		case 25:
-			fabricIngress3003(c, d, v)
-			return
-		case 26:
-			fabricIngress3003(c, d, v)
-			return
-		case 27:
-			fabricIngress3003(c, d, v)
-			return
-		case 28:
-			fabricIngress3003(c, d, v)
-			return
-		case 29:
-			fabricIngress3003(c, d, v)
-			return
-		case 30:
-			fabricIngress3003(c, d, v)
-			return
-		case 31:
-			fabricAction34(c, d, v)
-			fabricIngress3003(c, d, v)
-			return
-		}
-		fabricIngress3003(c, d, v)
-		return
-	}
-}
-
-func fabricIngress3003(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	{
-		hit, place := c.Match(25)
-		_, _ = hit, place
-		switch place {
-		case 0:
-			fabricIngress2889(c, d, v)
-			return
-		case 1:
-			fabricIngress2889(c, d, v)
-			return
-		case 2:
-			fabricIngress2889(c, d, v)
-			return
-		case 3:
-			fabricIngress2889(c, d, v)
-			return
-		case 4:
-			fabricIngress2889(c, d, v)
-			return
-		case 5:
-			fabricIngress2889(c, d, v)
-			return
-		case 6:
-			fabricIngress2889(c, d, v)
-			return
-		case 7:
-			fabricIngress2889(c, d, v)
-			return
-		case 8:
-			fabricIngress2889(c, d, v)
-			return
-		case 9:
-			fabricIngress2889(c, d, v)
-			return
-		case 10:
-			fabricIngress2889(c, d, v)
-			return
-		case 11:
-			fabricIngress2889(c, d, v)
-			return
-		case 12:
-			fabricIngress2889(c, d, v)
-			return
-		case 13:
-			fabricIngress2889(c, d, v)
-			return
-		case 14:
-			fabricIngress2889(c, d, v)
-			return
-		case 15:
-			fabricIngress2889(c, d, v)
-			return
-		case 16:
-			fabricIngress2889(c, d, v)
-			return
-		case 17:
-			fabricIngress2889(c, d, v)
-			return
-		case 18:
-			fabricIngress2889(c, d, v)
-			return
-		case 19:
-			fabricIngress2889(c, d, v)
-			return
-		case 20:
-			fabricIngress2889(c, d, v)
-			return
-		case 21:
-			fabricIngress2889(c, d, v)
-			return
-		case 22:
-			fabricIngress2889(c, d, v)
-			return
-		case 23:
-			fabricIngress2889(c, d, v)
-			return
-		case 24:
-			fabricIngress2889(c, d, v)
-			return
-		case 25:
-			fabricIngress2889(c, d, v)
-			return
-		case 26:
-			fabricIngress2889(c, d, v)
-			return
-		case 27:
-			fabricIngress2889(c, d, v)
-			return
-		case 28:
-			fabricIngress2889(c, d, v)
-			return
-		case 29:
-			fabricIngress2889(c, d, v)
-			return
-		case 30:
-			fabricIngress2889(c, d, v)
-			return
-		case 31:
-			fabricAction35(c, d, v)
-			fabricIngress2889(c, d, v)
-			return
-		}
-		fabricIngress2889(c, d, v)
-		return
-	}
-}
-
-func fabricIngress3006(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2674(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4900:4908], 0x1)
 	if uint64(d[4251])&0x3f == 0x0 {
 		if uint64(d[4259])&0x1 == 0x0 {
 			if uint64(d[4195])&0x1 == 0x1 {
 				binary.BigEndian.PutUint64(d[5236:5244], (((uint64(binary.BigEndian.Uint16(d[4162:4164])))<<1)+0x41)&0xffff)
-				fabricIngress107(c, d, v)
+				fabricIngress106(c, d, v)
 				return
 			}
-			fabricIngress3011(c, d, v)
+			fabricIngress2679(c, d, v)
 			return
 		}
-		fabricIngress3011(c, d, v)
+		fabricIngress2679(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[5236:5244], (uint64(d[4251])&0x3f)&0xffff)
-	fabricIngress107(c, d, v)
-	return
+	fabricIngress106(c, d, v)
 }
 
-func fabricIngress3011(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2679(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4196:4204], 0x21)
-	fabricIngress107(c, d, v)
-	return
+	fabricIngress106(c, d, v)
 }
 
-func fabricIngress3014(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2682(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4907])&0x1 == 0x0 {
 		if uint64(d[4523])&0x1 == 0x0 {
 			binary.BigEndian.PutUint64(d[3404:3412], uint64(binary.BigEndian.Uint32(d[49:53]))>>8&0xfffff)
 			binary.BigEndian.PutUint64(d[3412:3420], binary.BigEndian.Uint64(d[56:64]))
 			binary.BigEndian.PutUint64(d[3420:3428], binary.BigEndian.Uint64(d[64:72]))
 			if uint64(d[4515])&0x1 == 0x0 {
-				{
-					var hit bool
-					var place int
-					if c.Filled(597) {
-						k := (*fabricKey)(c.Key())
-						k[0] = uint64(binary.BigEndian.Uint16(d[4538:4540]))
-						k[1] = binary.BigEndian.Uint64(d[4492:4500])
-						k[2] = binary.BigEndian.Uint64(d[4500:4508])
-						hit, place = c.Find(597)
-					} else {
-						hit, place = c.Match(597)
-					}
-					_, _ = hit, place
-					switch place {
-					case 0:
-						fabricAction120(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					case 1:
-						fabricAction121(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					case 2:
-						fabricAction122(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					case 3:
-						fabricAction123(c, d, v)
-						fabricIngress212(c, d, v)
-						return
-					case 4:
-						fabricAction124(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					case 5:
-						fabricAction125(c, d, v)
-						fabricIngress211(c, d, v)
-						return
-					}
-					fabricIngress211(c, d, v)
-					return
-				}
+				fabricIngress207(c, d, v)
+				return
 			}
-			fabricIngress217(c, d, v)
+			fabricIngress192(c, d, v)
 			return
 		}
-		fabricIngress107(c, d, v)
+		fabricIngress106(c, d, v)
 		return
 	}
-	fabricIngress107(c, d, v)
-	return
+	fabricIngress106(c, d, v)
 }
 
-func fabricIngress3020(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2687(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4155])&0x3 == 0x0 {
-		fabricIngress3021(c, d, v)
+		fabricIngress2570(c, d, v)
 		return
 	}
 	if uint64(d[4155])&0x3 == 0x1 {
-		fabricIngress3006(c, d, v)
+		fabricIngress2674(c, d, v)
 		return
 	}
-	fabricIngress3014(c, d, v)
-	return
+	fabricIngress2682(c, d, v)
 }
 
-func fabricIngress3021(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[5068:5076], uint64(binary.BigEndian.Uint16(d[5154:5156]))&0x1ff)
-	c.Count(0, (uint64(binary.BigEndian.Uint16(d[5154:5156])) & 0x1ff))
-	fabricIngress3002(c, d, v)
-	return
-}
-
-func fabricIngress3024(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4307])&0x1 == 0x1 {
-		if uint64(d[4347])&0x1 == 0x0 {
-			if uint64(d[4203]) == 0x0 {
-				if ((uint64(d[352])) & 0xe0) != 0xc0 {
-					if (uint64(binary.BigEndian.Uint16(d[348:350]))) == (uint64(binary.BigEndian.Uint16(d[192:194]))) {
-						binary.BigEndian.PutUint64(d[2476:2484], 0x1)
-						binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
-						fabricIngress3030(c, d, v)
-						return
-					}
-					binary.BigEndian.PutUint64(d[2476:2484], 0x6)
-					binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
-					fabricIngress3030(c, d, v)
-					return
-				}
-				fabricIngress3030(c, d, v)
-				return
-			}
-			fabricIngress3030(c, d, v)
-			return
-		}
-		fabricIngress3030(c, d, v)
-		return
-	}
-	fabricIngress3030(c, d, v)
-	return
-}
-
-func fabricIngress3030(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4155])&0x3 == 0x0 {
-		fabricIngress3021(c, d, v)
-		return
-	}
-	if uint64(d[4155])&0x3 == 0x1 {
-		if uint64(d[4203]) == 0x0 {
-			binary.BigEndian.PutUint64(d[4900:4908], 0x1)
-			if uint64(d[4251])&0x3f == 0x0 {
-				if uint64(d[4259])&0x1 == 0x0 {
-					if uint64(d[4195])&0x1 == 0x1 {
-						binary.BigEndian.PutUint64(d[5236:5244], (((uint64(binary.BigEndian.Uint16(d[4162:4164])))<<1)+0x41)&0xffff)
-						fabricIngress160(c, d, v)
-						return
-					}
-					fabricIngress3038(c, d, v)
-					return
-				}
-				fabricIngress3038(c, d, v)
-				return
-			}
-			binary.BigEndian.PutUint64(d[5236:5244], (uint64(d[4251])&0x3f)&0xffff)
-			fabricIngress160(c, d, v)
-			return
-		}
-		fabricIngress107(c, d, v)
-		return
-	}
-	fabricIngress159(c, d, v)
-	return
-}
-
-func fabricIngress3038(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	binary.BigEndian.PutUint64(d[4196:4204], 0x21)
-	fabricIngress107(c, d, v)
-	return
-}
-
-func fabricIngress3043(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2689(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -23788,148 +16085,117 @@ func fabricIngress3043(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			fabricIngress3024(c, d, v)
-			return
-		case 1:
-			fabricIngress3024(c, d, v)
-			return
-		case 2:
-			fabricIngress3024(c, d, v)
-			return
-		case 3:
-			fabricIngress3024(c, d, v)
-			return
-		case 4:
-			fabricIngress3024(c, d, v)
-			return
-		case 5:
-			fabricIngress3024(c, d, v)
-			return
-		case 6:
-			fabricIngress3024(c, d, v)
-			return
-		case 7:
-			fabricIngress3024(c, d, v)
-			return
-		case 8:
-			fabricIngress3024(c, d, v)
-			return
-		case 9:
-			fabricIngress3024(c, d, v)
-			return
-		case 10:
-			fabricIngress3024(c, d, v)
-			return
-		case 11:
-			fabricIngress3024(c, d, v)
-			return
-		case 12:
-			fabricIngress3024(c, d, v)
-			return
-		case 13:
-			fabricIngress3024(c, d, v)
-			return
-		case 14:
-			fabricIngress3024(c, d, v)
-			return
-		case 15:
-			fabricIngress3024(c, d, v)
-			return
-		case 16:
-			fabricIngress3024(c, d, v)
-			return
-		case 17:
-			fabricIngress3024(c, d, v)
-			return
-		case 18:
-			fabricIngress3024(c, d, v)
-			return
-		case 19:
-			fabricIngress3024(c, d, v)
-			return
-		case 20:
-			fabricIngress3024(c, d, v)
-			return
-		case 21:
-			fabricIngress3024(c, d, v)
-			return
-		case 22:
-			fabricIngress3024(c, d, v)
-			return
-		case 23:
-			fabricIngress3024(c, d, v)
-			return
-		case 24:
-			fabricIngress3024(c, d, v)
-			return
-		case 25:
-			fabricIngress3024(c, d, v)
-			return
-		case 26:
-			fabricIngress3024(c, d, v)
-			return
-		case 27:
-			fabricIngress3024(c, d, v)
-			return
-		case 28:
-			fabricIngress3024(c, d, v)
-			return
-		case 29:
-			fabricIngress3024(c, d, v)
-			return
-		case 30:
-			fabricIngress3024(c, d, v)
-			return
 		case 31:
 			fabricAction31(c, d, v)
-			fabricIngress3024(c, d, v)
+			fabricIngress2690(c, d, v)
 			return
+
 		case 32:
 			fabricAction32(c, d, v)
-			fabricIngress3024(c, d, v)
+			fabricIngress2690(c, d, v)
 			return
+
 		case 33:
 			fabricAction33(c, d, v)
-			fabricIngress3024(c, d, v)
+			fabricIngress2690(c, d, v)
+			return
+
+		default:
+			fabricIngress2690(c, d, v)
 			return
 		}
-		fabricIngress3024(c, d, v)
-		return
 	}
+
 }
 
-func fabricIngress3051(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2690(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4307])&0x1 == 0x1 {
+		if uint64(d[4347])&0x1 == 0x0 {
+			if uint64(d[4203]) == 0x0 {
+				if ((uint64(d[352])) & 0xe0) != 0xc0 {
+					if (uint64(binary.BigEndian.Uint16(d[348:350]))) == (uint64(binary.BigEndian.Uint16(d[192:194]))) {
+						binary.BigEndian.PutUint64(d[2476:2484], 0x1)
+						binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
+						fabricIngress2696(c, d, v)
+						return
+					}
+					binary.BigEndian.PutUint64(d[2476:2484], 0x6)
+					binary.BigEndian.PutUint64(d[4196:4204], uint64(d[2483]))
+					fabricIngress2696(c, d, v)
+					return
+				}
+				fabricIngress2696(c, d, v)
+				return
+			}
+			fabricIngress2696(c, d, v)
+			return
+		}
+		fabricIngress2696(c, d, v)
+		return
+	}
+	fabricIngress2696(c, d, v)
+}
+
+func fabricIngress2696(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[4155])&0x3 == 0x0 {
+		fabricIngress2570(c, d, v)
+		return
+	}
+	if uint64(d[4155])&0x3 == 0x1 {
+		if uint64(d[4203]) == 0x0 {
+			binary.BigEndian.PutUint64(d[4900:4908], 0x1)
+			if uint64(d[4251])&0x3f == 0x0 {
+				if uint64(d[4259])&0x1 == 0x0 {
+					if uint64(d[4195])&0x1 == 0x1 {
+						binary.BigEndian.PutUint64(d[5236:5244], (((uint64(binary.BigEndian.Uint16(d[4162:4164])))<<1)+0x41)&0xffff)
+						fabricIngress155(c, d, v)
+						return
+					}
+					fabricIngress2679(c, d, v)
+					return
+				}
+				fabricIngress2679(c, d, v)
+				return
+			}
+			binary.BigEndian.PutUint64(d[5236:5244], (uint64(d[4251])&0x3f)&0xffff)
+			fabricIngress155(c, d, v)
+			return
+		}
+		fabricIngress106(c, d, v)
+		return
+	}
+	fabricIngress154(c, d, v)
+}
+
+func fabricIngress2715(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x8 == 0x8 {
 		binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[72:80]))
 		binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[80:88]))
 		binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[48:50]))>>6&0x3f)
-		fabricIngress3053(c, d, v)
+		fabricIngress2717(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4492:4500], binary.BigEndian.Uint64(d[212:220]))
 	binary.BigEndian.PutUint64(d[4500:4508], binary.BigEndian.Uint64(d[220:228]))
 	binary.BigEndian.PutUint64(d[4308:4316], uint64(binary.BigEndian.Uint16(d[188:190]))>>6&0x3f)
-	fabricIngress3053(c, d, v)
-	return
+	fabricIngress2717(c, d, v)
 }
 
-func fabricIngress3053(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2717(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4203]) == 0x0 {
 		if v[0]&0x4000008 == 0x0 {
-			fabricIngress3024(c, d, v)
+			fabricIngress2690(c, d, v)
 			return
 		}
-		fabricIngress3043(c, d, v)
+		fabricIngress2689(c, d, v)
 		return
 	}
-	fabricIngress3024(c, d, v)
-	return
+	fabricIngress2690(c, d, v)
 }
 
-func fabricIngress3065(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2729(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x0 {
-		fabricIngress3066(c, d, v)
+		fabricIngress2730(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x1 {
@@ -23975,49 +16241,48 @@ func fabricIngress3065(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[2452:2460], 0x3)
 				c.Mark(0, 0x200000000)
 				d[276] = byte(uint64(d[2459]))
-				fabricIngress3080(c, d, v)
+				fabricIngress2744(c, d, v)
 				return
 			}
 			binary.BigEndian.PutUint64(d[2452:2460], 0x4)
 			c.Mark(0, 0x200000000)
 			d[276] = byte(uint64(d[2459]))
-			fabricIngress3080(c, d, v)
+			fabricIngress2744(c, d, v)
 			return
 		}
-		fabricIngress3051(c, d, v)
+		fabricIngress2715(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x7 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x2)
-		fabricIngress3066(c, d, v)
+		fabricIngress2730(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x8 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x3)
-		fabricIngress3066(c, d, v)
+		fabricIngress2730(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0x9 {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x4)
-		fabricIngress3066(c, d, v)
+		fabricIngress2730(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0xa {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x5)
-		fabricIngress3066(c, d, v)
+		fabricIngress2730(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint32(d[5264:5268])) == 0xb {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x6)
-		fabricIngress3066(c, d, v)
+		fabricIngress2730(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[4196:4204], 0x7)
-	fabricIngress3066(c, d, v)
-	return
+	fabricIngress2730(c, d, v)
 }
 
-func fabricIngress3066(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2730(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4155])&0x3 == 0x3 {
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint16(d[46:48], 0x86dd)
@@ -24071,7 +16336,7 @@ func fabricIngress3066(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Call(135)
 			binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 			binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-			fabricIngress3051(c, d, v)
+			fabricIngress2715(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[2452:2460], 0x4)
@@ -24090,7 +16355,7 @@ func fabricIngress3066(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Call(135)
 			binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 			binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-			fabricIngress3051(c, d, v)
+			fabricIngress2715(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[2460:2468], 0x0)
@@ -24105,29 +16370,27 @@ func fabricIngress3066(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Call(135)
 		binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 		binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-		fabricIngress3051(c, d, v)
+		fabricIngress2715(c, d, v)
 		return
 	}
-	fabricIngress3051(c, d, v)
-	return
+	fabricIngress2715(c, d, v)
 }
 
-func fabricIngress3080(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2744(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4851])&0x3 == 0x3 {
 		binary.BigEndian.PutUint64(d[2460:2468], 0x4)
 		c.Mark(0, 0x200000000)
 		d[277] = byte(uint64(d[2467]))
-		fabricIngress3082(c, d, v)
+		fabricIngress2746(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2460:2468], 0x0)
 	c.Mark(0, 0x200000000)
 	d[277] = byte(uint64(d[2467]))
-	fabricIngress3082(c, d, v)
-	return
+	fabricIngress2746(c, d, v)
 }
 
-func fabricIngress3082(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricIngress2746(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4851])&0x3 == 0x1 {
 		binary.BigEndian.PutUint64(d[2468:2476], 0x0)
 		c.Mark(0, 0x200000000)
@@ -24138,7 +16401,7 @@ func fabricIngress3082(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Call(135)
 		binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 		binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-		fabricIngress3051(c, d, v)
+		fabricIngress2715(c, d, v)
 		return
 	}
 	binary.BigEndian.PutUint64(d[2468:2476], (uint64(binary.BigEndian.Uint16(d[4874:4876])))&0xffffffff)
@@ -24150,8 +16413,7 @@ func fabricIngress3082(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Call(135)
 	binary.BigEndian.PutUint64(d[4844:4852], 0x0)
 	binary.BigEndian.PutUint64(d[4268:4276], 0x0)
-	fabricIngress3051(c, d, v)
-	return
+	fabricIngress2715(c, d, v)
 }
 
 func fabricEgress(c *engine.Context, fresh bool) {
@@ -24182,10 +16444,10 @@ func fabricEgress0(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[3980:3988], ((uint64(binary.BigEndian.Uint32(d[3976:3980])))-(uint64(binary.BigEndian.Uint32(d[4368:4372]))))&0xffffffff)
 					if (((uint64(binary.BigEndian.Uint32(d[3976:3980]))) - (uint64(binary.BigEndian.Uint32(d[4368:4372])))) & 0x80000000) == 0x80000000 {
 						binary.BigEndian.PutUint64(d[3980:3988], 0x0)
-						fabricEgress281(c, d, v)
+						fabricEgress253(c, d, v)
 						return
 					}
-					fabricEgress281(c, d, v)
+					fabricEgress253(c, d, v)
 					return
 				}
 				fabricEgress6(c, d, v)
@@ -24197,11 +16459,11 @@ func fabricEgress0(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		binary.BigEndian.PutUint64(d[4004:4012], uint64(d[189])>>4&0x3)
 		if uint64(d[4379])&0x1 == 0x1 {
 			if uint64(d[4011])&0x3 == 0x0 {
-				fabricEgress290(c, d, v)
+				fabricEgress262(c, d, v)
 				return
 			}
 			if uint64(d[4011])&0x3 == 0x3 {
-				fabricEgress290(c, d, v)
+				fabricEgress262(c, d, v)
 				return
 			}
 			if uint64(d[4523])&0x1 == 0x0 {
@@ -24211,25 +16473,19 @@ func fabricEgress0(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[3980:3988], ((uint64(binary.BigEndian.Uint32(d[3976:3980])))-(uint64(binary.BigEndian.Uint32(d[4368:4372]))))&0xffffffff)
 				if (((uint64(binary.BigEndian.Uint32(d[3976:3980]))) - (uint64(binary.BigEndian.Uint32(d[4368:4372])))) & 0x80000000) == 0x80000000 {
 					binary.BigEndian.PutUint64(d[3980:3988], 0x0)
-					fabricEgress398(c, d, v)
+					fabricEgress367(c, d, v)
 					return
 				}
-				fabricEgress398(c, d, v)
+				fabricEgress367(c, d, v)
 				return
 			}
-			fabricEgress290(c, d, v)
+			fabricEgress262(c, d, v)
 			return
 		}
-		fabricEgress290(c, d, v)
+		fabricEgress262(c, d, v)
 		return
 	}
-	if uint64(d[5035])&0x3 == 0x0 {
-		binary.BigEndian.PutUint64(d[5028:5036], uint64(d[5043])&0x3)
-		fabricEgress408(c, d, v)
-		return
-	}
-	fabricEgress408(c, d, v)
-	return
+	fabricEgress267(c, d, v)
 }
 
 func fabricEgress6(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24245,14 +16501,13 @@ func fabricEgress6(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				fabricEgress11(c, d, v)
 				return
 			}
-			fabricEgress275(c, d, v)
+			fabricEgress247(c, d, v)
 			return
 		}
-		fabricEgress275(c, d, v)
+		fabricEgress247(c, d, v)
 		return
 	}
 	fabricEgress11(c, d, v)
-	return
 }
 
 func fabricEgress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24262,7 +16517,6 @@ func fabricEgress11(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress13(c, d, v)
-	return
 }
 
 func fabricEgress13(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24320,7 +16574,7 @@ func fabricEgress13(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				fabricEgress36(c, d, v)
 				return
 			}
-			fabricEgress232(c, d, v)
+			fabricEgress208(c, d, v)
 			return
 		}
 		fabricEgress15(c, d, v)
@@ -24335,11 +16589,10 @@ func fabricEgress13(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricEgress96(c, d, v)
 			return
 		}
-		fabricEgress232(c, d, v)
+		fabricEgress208(c, d, v)
 		return
 	}
 	fabricEgress15(c, d, v)
-	return
 }
 
 func fabricEgress15(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24372,7 +16625,6 @@ func fabricEgress15(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress29(c, d, v)
-	return
 }
 
 func fabricEgress17(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24399,7 +16651,6 @@ func fabricEgress17(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Grow(-40)
 	}
 	fabricEgress18(c, d, v)
-	return
 }
 
 func fabricEgress18(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24413,7 +16664,6 @@ func fabricEgress18(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	c.Count(12, (uint64(d[4203])))
 	c.Call(445)
-	return
 }
 
 func fabricEgress28(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24425,7 +16675,6 @@ func fabricEgress28(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Grow(-40)
 	}
 	fabricEgress18(c, d, v)
-	return
 }
 
 func fabricEgress29(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24438,7 +16687,6 @@ func fabricEgress29(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress18(c, d, v)
-	return
 }
 
 func fabricEgress36(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24464,33 +16712,41 @@ func fabricEgress36(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				fabricAction730(c, d, v)
 				fabricEgress39(c, d, v)
 				return
+
 			case 1:
 				fabricAction731(c, d, v)
 				fabricEgress44(c, d, v)
 				return
+
 			case 2:
 				fabricAction732(c, d, v)
 				fabricEgress44(c, d, v)
 				return
+
 			case 3:
 				fabricAction733(c, d, v)
 				fabricEgress44(c, d, v)
 				return
+
 			case 4:
 				fabricAction734(c, d, v)
 				fabricEgress44(c, d, v)
 				return
+
 			case 5:
 				fabricAction735(c, d, v)
 				fabricEgress94(c, d, v)
 				return
+
 			case 6:
 				fabricAction736(c, d, v)
-				fabricEgress159(c, d, v)
+				fabricEgress135(c, d, v)
+				return
+
+			default:
+				fabricEgress39(c, d, v)
 				return
 			}
-			fabricEgress39(c, d, v)
-			return
 		}
 	}
 	if uint64(binary.BigEndian.Uint16(d[5250:5252])) < 0x210 {
@@ -24500,62 +16756,62 @@ func fabricEgress36(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[660:668]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[668:676]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[676:680]))>>8)
-					fabricEgress165(c, d, v)
+					fabricEgress141(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x201 {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[680:688]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[688:696]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[696:700]))>>8)
-					fabricEgress165(c, d, v)
+					fabricEgress141(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x202 {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[700:708]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[708:716]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[716:720]))>>8)
-					fabricEgress165(c, d, v)
+					fabricEgress141(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x203 {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[720:728]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[728:736]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[736:740]))>>8)
-					fabricEgress165(c, d, v)
+					fabricEgress141(c, d, v)
 					return
 				}
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x204 {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[740:748]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[748:756]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[756:760]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x205 {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[760:768]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[768:776]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[776:780]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x206 {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[780:788]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[788:796]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[796:800]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x207 {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[800:808]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[808:816]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[816:820]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) < 0x20c {
@@ -24563,62 +16819,62 @@ func fabricEgress36(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[820:828]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[828:836]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[836:840]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x209 {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[840:848]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[848:856]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[856:860]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20a {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[860:868]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[868:876]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[876:880]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20b {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[880:888]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[888:896]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[896:900]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20c {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[900:908]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[908:916]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[916:920]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20d {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[920:928]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[928:936]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[936:940]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20e {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[940:948]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[948:956]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[956:960]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20f {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[960:968]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[968:976]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[976:980]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
-		fabricEgress165(c, d, v)
+		fabricEgress141(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5250:5252])) < 0x218 {
@@ -24627,62 +16883,62 @@ func fabricEgress36(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[980:988]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[988:996]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[996:1000]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x211 {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1000:1008]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1008:1016]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1016:1020]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x212 {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1020:1028]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1028:1036]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1036:1040]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x213 {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1040:1048]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1048:1056]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1056:1060]))>>8)
-				fabricEgress165(c, d, v)
+				fabricEgress141(c, d, v)
 				return
 			}
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x214 {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1060:1068]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1068:1076]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1076:1080]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x215 {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1080:1088]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1088:1096]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1096:1100]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x216 {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1100:1108]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1108:1116]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1116:1120]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x217 {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1120:1128]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1128:1136]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1136:1140]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
-		fabricEgress165(c, d, v)
+		fabricEgress141(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5250:5252])) < 0x21c {
@@ -24690,63 +16946,62 @@ func fabricEgress36(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1140:1148]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1148:1156]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1156:1160]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x219 {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1160:1168]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1168:1176]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1176:1180]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21a {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1180:1188]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1188:1196]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1196:1200]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
 		if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21b {
 			binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1200:1208]))
 			binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1208:1216]))
 			binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1216:1220]))>>8)
-			fabricEgress165(c, d, v)
+			fabricEgress141(c, d, v)
 			return
 		}
-		fabricEgress165(c, d, v)
+		fabricEgress141(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21c {
 		binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1220:1228]))
 		binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1228:1236]))
 		binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1236:1240]))>>8)
-		fabricEgress165(c, d, v)
+		fabricEgress141(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21d {
 		binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1240:1248]))
 		binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1248:1256]))
 		binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1256:1260]))>>8)
-		fabricEgress165(c, d, v)
+		fabricEgress141(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21e {
 		binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1260:1268]))
 		binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1268:1276]))
 		binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1276:1280]))>>8)
-		fabricEgress165(c, d, v)
+		fabricEgress141(c, d, v)
 		return
 	}
 	if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21f {
 		binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1280:1288]))
 		binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1288:1296]))
 		binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1296:1300]))>>8)
-		fabricEgress165(c, d, v)
+		fabricEgress141(c, d, v)
 		return
 	}
-	fabricEgress165(c, d, v)
-	return
+	fabricEgress141(c, d, v)
 }
 
 func fabricEgress39(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24760,7 +17015,6 @@ func fabricEgress39(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress15(c, d, v)
-	return
 }
 
 func fabricEgress40(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24781,17 +17035,19 @@ func fabricEgress40(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				fabricAction743(c, d, v)
 				fabricEgress15(c, d, v)
 				return
+
 			case 1:
 				fabricAction744(c, d, v)
 				fabricEgress15(c, d, v)
 				return
+
+			default:
+				fabricEgress15(c, d, v)
+				return
 			}
-			fabricEgress15(c, d, v)
-			return
 		}
 	}
 	fabricEgress15(c, d, v)
-	return
 }
 
 func fabricEgress44(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24842,53 +17098,16 @@ func fabricEgress44(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					fabricEgress53(c, d, v)
 					return
 				}
-				c.Mark(0, 0x4000000)
-				binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-				fabricEgress117(c, d, v)
+				fabricEgress116(c, d, v)
 				return
 			}
-			if uint64(d[49])>>4&0x3 == 0x1 {
-				if uint64(d[189])>>4&0x3 == 0x2 {
-					c.Mark(0, 0x4000000)
-					binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
-					fabricEgress117(c, d, v)
-					return
-				}
-				fabricEgress117(c, d, v)
-				return
-			}
-			fabricEgress117(c, d, v)
+			fabricEgress128(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-		if uint64(d[49])>>4&0x3 == 0x3 {
-			if uint64(d[189])>>4&0x3 == 0x0 {
-				binary.BigEndian.PutUint64(d[4196:4204], 0x12)
-				c.Mark(0, 0x4000000)
-				binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-				fabricEgress117(c, d, v)
-				return
-			}
-			c.Mark(0, 0x4000000)
-			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-			fabricEgress117(c, d, v)
-			return
-		}
-		if uint64(d[49])>>4&0x3 == 0x1 {
-			if uint64(d[189])>>4&0x3 == 0x2 {
-				c.Mark(0, 0x4000000)
-				binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
-				fabricEgress117(c, d, v)
-				return
-			}
-			fabricEgress117(c, d, v)
-			return
-		}
-		fabricEgress117(c, d, v)
+		fabricEgress131(c, d, v)
 		return
 	}
-	fabricEgress149(c, d, v)
-	return
+	fabricEgress132(c, d, v)
 }
 
 func fabricEgress53(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24909,7 +17128,6 @@ func fabricEgress53(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Mark(0, 0x8000000000)
 	binary.BigEndian.PutUint64(d[357:365], binary.BigEndian.Uint64(d[357:365])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[4033:4037]))>>8<<40&0xffffff0000000000)
 	fabricEgress55(c, d, v)
-	return
 }
 
 func fabricEgress55(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24928,45 +17146,10 @@ func fabricEgress55(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricEgress58(c, d, v)
 			return
 		}
-		if v[0]&0x10000000000 == 0x10000000000 {
-			c.Call(400)
-			c.Mark(0, 0x100000000000)
-			binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-			fabricEgress79(c, d, v)
-			return
-		}
-		c.Call(401)
-		c.Mark(0, 0x100000000000)
-		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-		fabricEgress92(c, d, v)
+		fabricEgress77(c, d, v)
 		return
 	}
-	if v[0]&0x20000000000 == 0x20000000000 {
-		c.Call(402)
-		c.Mark(0, 0x100000000000)
-		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-		fabricEgress92(c, d, v)
-		return
-	}
-	if v[0]&0x40000000000 == 0x40000000000 {
-		c.Call(403)
-		c.Mark(0, 0x100000000000)
-		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-		fabricEgress92(c, d, v)
-		return
-	}
-	if v[0]&0x10000000000 == 0x10000000000 {
-		c.Call(404)
-		c.Mark(0, 0x100000000000)
-		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-		fabricEgress92(c, d, v)
-		return
-	}
-	c.Call(405)
-	c.Mark(0, 0x100000000000)
-	binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-	fabricEgress92(c, d, v)
-	return
+	fabricEgress107(c, d, v)
 }
 
 func fabricEgress58(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -24982,7 +17165,6 @@ func fabricEgress58(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	c.Call(407)
 	fabricEgress71(c, d, v)
-	return
 }
 
 func fabricEgress60(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25011,7 +17193,6 @@ func fabricEgress60(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress62(c, d, v)
-	return
 }
 
 func fabricEgress61(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25031,7 +17212,6 @@ func fabricEgress61(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Mark(0, 0x8000000)
 	binary.BigEndian.PutUint16(d[238:240], uint16(uint64(binary.BigEndian.Uint16(d[4138:4140]))))
 	fabricEgress62(c, d, v)
-	return
 }
 
 func fabricEgress62(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25047,7 +17227,6 @@ func fabricEgress62(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Grow(-40)
 	}
 	fabricEgress18(c, d, v)
-	return
 }
 
 func fabricEgress71(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25064,30 +17243,38 @@ func fabricEgress71(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint16(d[350:352], uint16(uint64(binary.BigEndian.Uint16(d[4098:4100]))))
 	binary.BigEndian.PutUint64(d[4148:4156], 0x2)
 	fabricEgress60(c, d, v)
-	return
 }
 
-func fabricEgress79(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(binary.BigEndian.Uint16(d[350:352])) == 0x0 {
-		binary.BigEndian.PutUint64(d[4148:4156], 0x2)
-		fabricEgress81(c, d, v)
-		return
-	}
-	c.Call(406)
-	if uint64(binary.BigEndian.Uint16(d[4090:4092])) == 0x0 {
-		binary.BigEndian.PutUint64(d[4092:4100], 0xffff)
+func fabricEgress77(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x10000000000 == 0x10000000000 {
+		c.Call(400)
+		c.Mark(0, 0x100000000000)
+		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
+		if uint64(binary.BigEndian.Uint16(d[350:352])) == 0x0 {
+			binary.BigEndian.PutUint64(d[4148:4156], 0x2)
+			fabricEgress81(c, d, v)
+			return
+		}
+		c.Call(406)
+		if uint64(binary.BigEndian.Uint16(d[4090:4092])) == 0x0 {
+			binary.BigEndian.PutUint64(d[4092:4100], 0xffff)
+			c.Mark(0, 0x4000000000)
+			binary.BigEndian.PutUint16(d[350:352], uint16(uint64(binary.BigEndian.Uint16(d[4098:4100]))))
+			binary.BigEndian.PutUint64(d[4148:4156], 0x2)
+			fabricEgress81(c, d, v)
+			return
+		}
+		binary.BigEndian.PutUint64(d[4092:4100], uint64(binary.BigEndian.Uint16(d[4090:4092])))
 		c.Mark(0, 0x4000000000)
 		binary.BigEndian.PutUint16(d[350:352], uint16(uint64(binary.BigEndian.Uint16(d[4098:4100]))))
 		binary.BigEndian.PutUint64(d[4148:4156], 0x2)
 		fabricEgress81(c, d, v)
 		return
 	}
-	binary.BigEndian.PutUint64(d[4092:4100], uint64(binary.BigEndian.Uint16(d[4090:4092])))
-	c.Mark(0, 0x4000000000)
-	binary.BigEndian.PutUint16(d[350:352], uint16(uint64(binary.BigEndian.Uint16(d[4098:4100]))))
-	binary.BigEndian.PutUint64(d[4148:4156], 0x2)
-	fabricEgress81(c, d, v)
-	return
+	c.Call(401)
+	c.Mark(0, 0x100000000000)
+	binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
+	fabricEgress92(c, d, v)
 }
 
 func fabricEgress81(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25097,7 +17284,6 @@ func fabricEgress81(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress83(c, d, v)
-	return
 }
 
 func fabricEgress83(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25110,7 +17296,6 @@ func fabricEgress83(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress60(c, d, v)
-	return
 }
 
 func fabricEgress84(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25131,17 +17316,19 @@ func fabricEgress84(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				fabricAction743(c, d, v)
 				fabricEgress60(c, d, v)
 				return
+
 			case 1:
 				fabricAction744(c, d, v)
 				fabricEgress60(c, d, v)
 				return
+
+			default:
+				fabricEgress60(c, d, v)
+				return
 			}
-			fabricEgress60(c, d, v)
-			return
 		}
 	}
 	fabricEgress60(c, d, v)
-	return
 }
 
 func fabricEgress92(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25157,7 +17344,6 @@ func fabricEgress92(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	}
 	c.Call(407)
 	fabricEgress103(c, d, v)
-	return
 }
 
 func fabricEgress94(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25167,7 +17353,6 @@ func fabricEgress94(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress96(c, d, v)
-	return
 }
 
 func fabricEgress96(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25180,7 +17365,6 @@ func fabricEgress96(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress99(c, d, v)
-	return
 }
 
 func fabricEgress97(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25201,17 +17385,19 @@ func fabricEgress97(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				fabricAction743(c, d, v)
 				fabricEgress99(c, d, v)
 				return
+
 			case 1:
 				fabricAction744(c, d, v)
 				fabricEgress99(c, d, v)
 				return
+
+			default:
+				fabricEgress99(c, d, v)
+				return
 			}
-			fabricEgress99(c, d, v)
-			return
 		}
 	}
 	fabricEgress99(c, d, v)
-	return
 }
 
 func fabricEgress99(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25220,7 +17406,6 @@ func fabricEgress99(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress29(c, d, v)
-	return
 }
 
 func fabricEgress103(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25237,7 +17422,40 @@ func fabricEgress103(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint16(d[350:352], uint16(uint64(binary.BigEndian.Uint16(d[4098:4100]))))
 	binary.BigEndian.PutUint64(d[4148:4156], 0x2)
 	fabricEgress94(c, d, v)
-	return
+}
+
+func fabricEgress107(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x20000000000 == 0x20000000000 {
+		c.Call(402)
+		c.Mark(0, 0x100000000000)
+		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
+		fabricEgress92(c, d, v)
+		return
+	}
+	if v[0]&0x40000000000 == 0x40000000000 {
+		c.Call(403)
+		c.Mark(0, 0x100000000000)
+		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
+		fabricEgress92(c, d, v)
+		return
+	}
+	if v[0]&0x10000000000 == 0x10000000000 {
+		c.Call(404)
+		c.Mark(0, 0x100000000000)
+		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
+		fabricEgress92(c, d, v)
+		return
+	}
+	c.Call(405)
+	c.Mark(0, 0x100000000000)
+	binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
+	fabricEgress92(c, d, v)
+}
+
+func fabricEgress116(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	c.Mark(0, 0x4000000)
+	binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
+	fabricEgress117(c, d, v)
 }
 
 func fabricEgress117(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25276,7 +17494,6 @@ func fabricEgress117(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Mark(0, 0x4000000)
 	binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[4020:4028]))
 	fabricEgress119(c, d, v)
-	return
 }
 
 func fabricEgress119(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25297,7 +17514,6 @@ func fabricEgress119(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	c.Mark(0, 0x8000000000)
 	binary.BigEndian.PutUint64(d[357:365], binary.BigEndian.Uint64(d[357:365])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[4033:4037]))>>8<<40&0xffffff0000000000)
 	fabricEgress121(c, d, v)
-	return
 }
 
 func fabricEgress121(c *engine.Context, d *fabricOctets, v *fabricValidity) {
@@ -25316,124 +17532,55 @@ func fabricEgress121(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricEgress92(c, d, v)
 			return
 		}
-		if v[0]&0x10000000000 == 0x10000000000 {
-			c.Call(400)
-			c.Mark(0, 0x100000000000)
-			binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-			fabricEgress79(c, d, v)
-			return
-		}
-		c.Call(401)
-		c.Mark(0, 0x100000000000)
-		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-		fabricEgress92(c, d, v)
+		fabricEgress77(c, d, v)
 		return
 	}
-	if v[0]&0x20000000000 == 0x20000000000 {
-		c.Call(402)
-		c.Mark(0, 0x100000000000)
-		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-		fabricEgress92(c, d, v)
-		return
-	}
-	if v[0]&0x40000000000 == 0x40000000000 {
-		c.Call(403)
-		c.Mark(0, 0x100000000000)
-		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-		fabricEgress92(c, d, v)
-		return
-	}
-	if v[0]&0x10000000000 == 0x10000000000 {
-		c.Call(404)
-		c.Mark(0, 0x100000000000)
-		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-		fabricEgress92(c, d, v)
-		return
-	}
-	c.Call(405)
-	c.Mark(0, 0x100000000000)
-	binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4080:4084]))) << 8) | (uint64(d[4082]))) << 8) | (uint64(d[4081]))) << 8) & 0xffffffff) | (uint64(d[4080])))))
-	fabricEgress92(c, d, v)
-	return
+	fabricEgress107(c, d, v)
 }
 
-func fabricEgress149(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress128(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if uint64(d[49])>>4&0x3 == 0x1 {
+		if uint64(d[189])>>4&0x3 == 0x2 {
+			c.Mark(0, 0x4000000)
+			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
+			fabricEgress117(c, d, v)
+			return
+		}
+		fabricEgress117(c, d, v)
+		return
+	}
+	fabricEgress117(c, d, v)
+}
+
+func fabricEgress131(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
+	fabricEgress132(c, d, v)
+}
+
+func fabricEgress132(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[49])>>4&0x3 == 0x3 {
 		if uint64(d[189])>>4&0x3 == 0x0 {
 			binary.BigEndian.PutUint64(d[4196:4204], 0x12)
 			c.Mark(0, 0x4000000)
 			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-			fabricEgress152(c, d, v)
+			fabricEgress117(c, d, v)
 			return
 		}
-		c.Mark(0, 0x4000000)
-		binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-		fabricEgress152(c, d, v)
+		fabricEgress116(c, d, v)
 		return
 	}
-	if uint64(d[49])>>4&0x3 == 0x1 {
-		if uint64(d[189])>>4&0x3 == 0x2 {
-			c.Mark(0, 0x4000000)
-			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x1000000000000000)
-			fabricEgress152(c, d, v)
-			return
-		}
-		fabricEgress152(c, d, v)
-		return
-	}
-	fabricEgress152(c, d, v)
-	return
+	fabricEgress128(c, d, v)
 }
 
-func fabricEgress152(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(d[4347])&0x1 == 0x1 {
-		c.Mark(0, 0x4000000)
-		binary.BigEndian.PutUint64(d[188:196], binary.BigEndian.Uint64(d[188:196])&^0xfc0000000000000|uint64(binary.BigEndian.Uint16(d[48:50]))>>6&0x3f<<54&0xfc0000000000000)
-		if v[0]&0x8 != 0 {
-			v[0] &^= 0x8
-			c.Grow(-40)
-		}
-		if v[0]&0x10 != 0 {
-			v[0] &^= 0x10
-			c.Grow(-8)
-		}
-		c.Call(396)
-		c.Call(397)
-		c.Mark(0, 0x4000000)
-		binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[4012:4020]))
-		c.Mark(0, 0x4000000)
-		binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[4020:4028]))
-		fabricEgress119(c, d, v)
-		return
-	}
-	if v[0]&0x8 != 0 {
-		v[0] &^= 0x8
-		c.Grow(-40)
-	}
-	if v[0]&0x10 != 0 {
-		v[0] &^= 0x10
-		c.Grow(-8)
-	}
-	c.Call(396)
-	c.Call(397)
-	c.Mark(0, 0x4000000)
-	binary.BigEndian.PutUint64(d[212:220], binary.BigEndian.Uint64(d[4012:4020]))
-	c.Mark(0, 0x4000000)
-	binary.BigEndian.PutUint64(d[220:228], binary.BigEndian.Uint64(d[4020:4028]))
-	fabricEgress119(c, d, v)
-	return
-}
-
-func fabricEgress159(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress135(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4155])&0x3 == 0x0 {
 		fabricEgress40(c, d, v)
 		return
 	}
 	fabricEgress94(c, d, v)
-	return
 }
 
-func fabricEgress165(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress141(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -25452,17 +17599,21 @@ func fabricEgress165(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricAction737(c, d, v)
 			fabricEgress44(c, d, v)
 			return
+
 		case 1:
 			fabricAction738(c, d, v)
-			fabricEgress159(c, d, v)
+			fabricEgress135(c, d, v)
+			return
+
+		default:
+			fabricEgress39(c, d, v)
 			return
 		}
-		fabricEgress39(c, d, v)
-		return
 	}
+
 }
 
-func fabricEgress232(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress208(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4100:4108], 0x0)
 	binary.BigEndian.PutUint64(d[4108:4116], 0x0)
 	if v[0]&0x2 != 0 {
@@ -25594,60 +17745,39 @@ func fabricEgress232(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			switch place {
 			case 0:
 				fabricAction739(c, d, v)
-				fabricEgress236(c, d, v)
+				fabricEgress212(c, d, v)
 				return
+
 			case 1:
 				fabricAction740(c, d, v)
-				fabricEgress236(c, d, v)
+				fabricEgress212(c, d, v)
 				return
+
 			case 2:
 				fabricAction741(c, d, v)
-				fabricEgress236(c, d, v)
+				fabricEgress212(c, d, v)
 				return
+
 			case 3:
 				fabricAction742(c, d, v)
 				if (uint64(binary.BigEndian.Uint32(d[4120:4124]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 					binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
-					fabricEgress245(c, d, v)
+					fabricEgress220(c, d, v)
 					return
 				}
-				fabricEgress245(c, d, v)
+				fabricEgress220(c, d, v)
+				return
+
+			default:
+				fabricEgress212(c, d, v)
 				return
 			}
-			fabricEgress236(c, d, v)
-			return
 		}
 	}
-	if v[0]&0x40000000000 != 0 {
-		v[0] &^= 0x40000000000
-		c.Grow(-16)
-	}
-	if v[0]&0x20000000000 == 0 {
-		clear(d[380:384])
-		v[0] |= 0x20000000000
-		c.Mark(0, 0x20000000000)
-		c.Grow(4)
-	}
-	c.Mark(0, 0x20000000000)
-	d[380] = byte(uint64(d[5059]))
-	c.Mark(0, 0x20000000000)
-	binary.BigEndian.PutUint64(d[381:389], binary.BigEndian.Uint64(d[381:389])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5065:5069]))>>8<<40&0xffffff0000000000)
-	c.Mark(0, 0x8000000000)
-	d[352] = 0x11
-	c.Mark(0, 0x8000000000)
-	binary.BigEndian.PutUint64(d[356:364], binary.BigEndian.Uint64(d[356:364])&^0x4000000000000000)
-	c.Mark(0, 0x8000000000)
-	binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5049:5053]))>>8<<40&0xffffff0000000000)
-	c.Mark(0, 0x4000000000)
-	binary.BigEndian.PutUint16(d[348:350], 0x1c)
-	c.Mark(0, 0x4000000)
-	binary.BigEndian.PutUint16(d[192:194], uint16(uint64(binary.BigEndian.Uint16(d[348:350]))))
-	binary.BigEndian.PutUint64(d[4116:4124], uint64(binary.BigEndian.Uint32(d[4928:4932])))
-	fabricEgress253(c, d, v)
-	return
+	fabricEgress224(c, d, v)
 }
 
-func fabricEgress236(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress212(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[4120:4124]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
 		if c.Test(803) {
@@ -25679,88 +17809,66 @@ func fabricEgress236(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Mark(0, 0x100000000000)
 			binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
 			if !(binary.BigEndian.Uint64(d[4100:4108]) == 0x0 && binary.BigEndian.Uint64(d[4108:4116]) == 0x0) {
-				if v[0]&0x8 == 0 {
-					clear(d[48:88])
-					v[0] |= 0x8
-					c.Mark(0, 0x8)
-					c.Grow(40)
-				}
-				c.Mark(0, 0x8)
-				binary.BigEndian.PutUint64(d[48:56], binary.BigEndian.Uint64(d[48:56])&^0xf000000000000000|0x6000000000000000)
-				c.Mark(0, 0x8)
-				binary.BigEndian.PutUint64(d[48:56], binary.BigEndian.Uint64(d[48:56])&^0xfc0000000000000)
-				c.Mark(0, 0x8)
-				binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0x3000000000000000)
-				c.Mark(0, 0x8)
-				binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|uint64(binary.BigEndian.Uint32(d[189:193]))>>8&0xfffff<<40&0xfffff0000000000)
-				c.Mark(0, 0x8)
-				binary.BigEndian.PutUint16(d[52:54], uint16((uint64(binary.BigEndian.Uint16(d[348:350])) + 0x28)))
-				c.Mark(0, 0x8)
-				d[54] = 0x29
-				c.Mark(0, 0x8)
-				d[55] = 0x40
-				c.Mark(0, 0x8)
-				binary.BigEndian.PutUint64(d[56:64], binary.BigEndian.Uint64(d[196:204]))
-				c.Mark(0, 0x8)
-				binary.BigEndian.PutUint64(d[64:72], binary.BigEndian.Uint64(d[204:212]))
-				c.Mark(0, 0x8)
-				binary.BigEndian.PutUint64(d[72:80], binary.BigEndian.Uint64(d[4100:4108]))
-				c.Mark(0, 0x8)
-				binary.BigEndian.PutUint64(d[80:88], binary.BigEndian.Uint64(d[4108:4116]))
-				fabricEgress96(c, d, v)
+				fabricEgress217(c, d, v)
 				return
 			}
 			fabricEgress83(c, d, v)
 			return
 		}
-		c.Call(434)
-		c.Mark(0, 0x100000000000)
-		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-		fabricEgress243(c, d, v)
+		fabricEgress218(c, d, v)
 		return
 	}
-	fabricEgress245(c, d, v)
-	return
+	fabricEgress220(c, d, v)
 }
 
-func fabricEgress243(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress217(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x8 == 0 {
+		clear(d[48:88])
+		v[0] |= 0x8
+		c.Mark(0, 0x8)
+		c.Grow(40)
+	}
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint64(d[48:56], binary.BigEndian.Uint64(d[48:56])&^0xf000000000000000|0x6000000000000000)
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint64(d[48:56], binary.BigEndian.Uint64(d[48:56])&^0xfc0000000000000)
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0x3000000000000000)
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|uint64(binary.BigEndian.Uint32(d[189:193]))>>8&0xfffff<<40&0xfffff0000000000)
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint16(d[52:54], uint16((uint64(binary.BigEndian.Uint16(d[348:350])) + 0x28)))
+	c.Mark(0, 0x8)
+	d[54] = 0x29
+	c.Mark(0, 0x8)
+	d[55] = 0x40
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint64(d[56:64], binary.BigEndian.Uint64(d[196:204]))
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint64(d[64:72], binary.BigEndian.Uint64(d[204:212]))
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint64(d[72:80], binary.BigEndian.Uint64(d[4100:4108]))
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint64(d[80:88], binary.BigEndian.Uint64(d[4108:4116]))
+	fabricEgress96(c, d, v)
+}
+
+func fabricEgress218(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	c.Call(434)
+	c.Mark(0, 0x100000000000)
+	binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
+	fabricEgress219(c, d, v)
+}
+
+func fabricEgress219(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if !(binary.BigEndian.Uint64(d[4100:4108]) == 0x0 && binary.BigEndian.Uint64(d[4108:4116]) == 0x0) {
-		if v[0]&0x8 == 0 {
-			clear(d[48:88])
-			v[0] |= 0x8
-			c.Mark(0, 0x8)
-			c.Grow(40)
-		}
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[48:56], binary.BigEndian.Uint64(d[48:56])&^0xf000000000000000|0x6000000000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[48:56], binary.BigEndian.Uint64(d[48:56])&^0xfc0000000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0x3000000000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|uint64(binary.BigEndian.Uint32(d[189:193]))>>8&0xfffff<<40&0xfffff0000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint16(d[52:54], uint16((uint64(binary.BigEndian.Uint16(d[348:350])) + 0x28)))
-		c.Mark(0, 0x8)
-		d[54] = 0x29
-		c.Mark(0, 0x8)
-		d[55] = 0x40
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[56:64], binary.BigEndian.Uint64(d[196:204]))
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[64:72], binary.BigEndian.Uint64(d[204:212]))
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[72:80], binary.BigEndian.Uint64(d[4100:4108]))
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[80:88], binary.BigEndian.Uint64(d[4108:4116]))
-		fabricEgress96(c, d, v)
+		fabricEgress217(c, d, v)
 		return
 	}
 	fabricEgress96(c, d, v)
-	return
 }
 
-func fabricEgress245(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress220(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(803) {
 		if v[0]&0x8000000 == 0 {
 			clear(d[228:248])
@@ -25789,59 +17897,42 @@ func fabricEgress245(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		c.Call(430)
 		c.Mark(0, 0x100000000000)
 		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-		fabricEgress247(c, d, v)
+		fabricEgress219(c, d, v)
 		return
 	}
-	fabricEgress249(c, d, v)
-	return
+	fabricEgress218(c, d, v)
 }
 
-func fabricEgress247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if !(binary.BigEndian.Uint64(d[4100:4108]) == 0x0 && binary.BigEndian.Uint64(d[4108:4116]) == 0x0) {
-		if v[0]&0x8 == 0 {
-			clear(d[48:88])
-			v[0] |= 0x8
-			c.Mark(0, 0x8)
-			c.Grow(40)
-		}
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[48:56], binary.BigEndian.Uint64(d[48:56])&^0xf000000000000000|0x6000000000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[48:56], binary.BigEndian.Uint64(d[48:56])&^0xfc0000000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0x3000000000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[49:57], binary.BigEndian.Uint64(d[49:57])&^0xfffff0000000000|uint64(binary.BigEndian.Uint32(d[189:193]))>>8&0xfffff<<40&0xfffff0000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint16(d[52:54], uint16((uint64(binary.BigEndian.Uint16(d[348:350])) + 0x28)))
-		c.Mark(0, 0x8)
-		d[54] = 0x29
-		c.Mark(0, 0x8)
-		d[55] = 0x40
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[56:64], binary.BigEndian.Uint64(d[196:204]))
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[64:72], binary.BigEndian.Uint64(d[204:212]))
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[72:80], binary.BigEndian.Uint64(d[4100:4108]))
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[80:88], binary.BigEndian.Uint64(d[4108:4116]))
-		fabricEgress96(c, d, v)
-		return
+func fabricEgress224(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+	if v[0]&0x40000000000 != 0 {
+		v[0] &^= 0x40000000000
+		c.Grow(-16)
 	}
-	fabricEgress96(c, d, v)
-	return
+	if v[0]&0x20000000000 == 0 {
+		clear(d[380:384])
+		v[0] |= 0x20000000000
+		c.Mark(0, 0x20000000000)
+		c.Grow(4)
+	}
+	c.Mark(0, 0x20000000000)
+	d[380] = byte(uint64(d[5059]))
+	c.Mark(0, 0x20000000000)
+	binary.BigEndian.PutUint64(d[381:389], binary.BigEndian.Uint64(d[381:389])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5065:5069]))>>8<<40&0xffffff0000000000)
+	c.Mark(0, 0x8000000000)
+	d[352] = 0x11
+	c.Mark(0, 0x8000000000)
+	binary.BigEndian.PutUint64(d[356:364], binary.BigEndian.Uint64(d[356:364])&^0x4000000000000000)
+	c.Mark(0, 0x8000000000)
+	binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5049:5053]))>>8<<40&0xffffff0000000000)
+	c.Mark(0, 0x4000000000)
+	binary.BigEndian.PutUint16(d[348:350], 0x1c)
+	c.Mark(0, 0x4000000)
+	binary.BigEndian.PutUint16(d[192:194], uint16(uint64(binary.BigEndian.Uint16(d[348:350]))))
+	binary.BigEndian.PutUint64(d[4116:4124], uint64(binary.BigEndian.Uint32(d[4928:4932])))
+	fabricEgress225(c, d, v)
 }
 
-func fabricEgress249(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	c.Call(434)
-	c.Mark(0, 0x100000000000)
-	binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-	fabricEgress243(c, d, v)
-	return
-}
-
-func fabricEgress253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress225(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -25856,37 +17947,42 @@ func fabricEgress253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction739(c, d, v)
-			fabricEgress254(c, d, v)
+			fabricEgress226(c, d, v)
 			return
+
 		case 1:
 			fabricAction740(c, d, v)
-			fabricEgress254(c, d, v)
+			fabricEgress226(c, d, v)
 			return
+
 		case 2:
 			fabricAction741(c, d, v)
-			fabricEgress254(c, d, v)
+			fabricEgress226(c, d, v)
 			return
+
 		case 3:
 			fabricAction742(c, d, v)
-			fabricEgress254(c, d, v)
+			fabricEgress226(c, d, v)
+			return
+
+		default:
+			fabricEgress226(c, d, v)
 			return
 		}
-		fabricEgress254(c, d, v)
-		return
 	}
+
 }
 
-func fabricEgress254(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress226(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[4120:4124]))) != (uint64(binary.BigEndian.Uint32(d[4928:4932]))) {
 		binary.BigEndian.PutUint64(d[4196:4204], 0x1a)
-		fabricEgress256(c, d, v)
+		fabricEgress228(c, d, v)
 		return
 	}
-	fabricEgress256(c, d, v)
-	return
+	fabricEgress228(c, d, v)
 }
 
-func fabricEgress256(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress228(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if c.Test(803) {
 		if v[0]&0x8000000 == 0 {
 			clear(d[228:248])
@@ -25912,75 +18008,72 @@ func fabricEgress256(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		d[236] = 0x0
 		c.Mark(0, 0x8000000)
 		d[237] = 0x11
-		fabricEgress258(c, d, v)
+		fabricEgress230(c, d, v)
 		return
 	}
 	if v[0]&0x8000000 == 0x8000000 {
-		fabricEgress258(c, d, v)
+		fabricEgress230(c, d, v)
 		return
 	}
 	if v[0]&0x20000000000 == 0x20000000000 {
 		c.Call(433)
 		c.Mark(0, 0x100000000000)
 		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-		fabricEgress243(c, d, v)
+		fabricEgress219(c, d, v)
 		return
 	}
 	if v[0]&0x40000000000 == 0x40000000000 {
-		fabricEgress249(c, d, v)
+		fabricEgress218(c, d, v)
 		return
 	}
 	if v[0]&0x10000000000 == 0x10000000000 {
 		c.Call(435)
 		c.Mark(0, 0x100000000000)
 		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-		fabricEgress243(c, d, v)
+		fabricEgress219(c, d, v)
 		return
 	}
 	c.Call(436)
 	c.Mark(0, 0x100000000000)
 	binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-	fabricEgress243(c, d, v)
-	return
+	fabricEgress219(c, d, v)
 }
 
-func fabricEgress258(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress230(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if v[0]&0x20000000000 == 0x20000000000 {
 		c.Call(429)
 		c.Mark(0, 0x100000000000)
 		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-		fabricEgress247(c, d, v)
+		fabricEgress219(c, d, v)
 		return
 	}
 	if v[0]&0x40000000000 == 0x40000000000 {
 		c.Call(430)
 		c.Mark(0, 0x100000000000)
 		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-		fabricEgress247(c, d, v)
+		fabricEgress219(c, d, v)
 		return
 	}
 	if v[0]&0x10000000000 == 0x10000000000 {
 		c.Call(431)
 		c.Mark(0, 0x100000000000)
 		binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-		fabricEgress247(c, d, v)
+		fabricEgress219(c, d, v)
 		return
 	}
 	c.Call(432)
 	c.Mark(0, 0x100000000000)
 	binary.BigEndian.PutUint32(d[400:404], uint32(((((((((uint64(binary.BigEndian.Uint32(d[4128:4132]))) << 8) | (uint64(d[4130]))) << 8) | (uint64(d[4129]))) << 8) & 0xffffffff) | (uint64(d[4128])))))
-	fabricEgress247(c, d, v)
-	return
+	fabricEgress219(c, d, v)
 }
 
-func fabricEgress275(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress247(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3580:3588], uint64(binary.BigEndian.Uint16(d[4418:4420])))
 	c.Call(388)
 	fabricEgress11(c, d, v)
-	return
 }
 
-func fabricEgress281(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress253(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3984:3988]))) >= (uint64(binary.BigEndian.Uint32(d[4392:4396]))) {
 		binary.BigEndian.PutUint64(d[3996:4004], 0x1)
 		c.Count(11, (((uint64(binary.BigEndian.Uint16(d[5170:5172])) & 0x1ff) << 3) | (uint64(d[4331]) & 0x7)))
@@ -26004,10 +18097,9 @@ func fabricEgress281(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress6(c, d, v)
-	return
 }
 
-func fabricEgress290(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress262(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4403])&0x1 == 0x1 {
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[188:196], binary.BigEndian.Uint64(d[188:196])&^0xfc0000000000000|uint64(d[4411])&0x3f<<54&0xfc0000000000000)
@@ -26017,30 +18109,28 @@ func fabricEgress290(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 				binary.BigEndian.PutUint16(d[192:194], uint16(((uint64(binary.BigEndian.Uint16(d[4418:4420]))) - engine.Either((v[0]&0x8000000 != 0), 0x22, 0x36))))
 				binary.BigEndian.PutUint64(d[3580:3588], uint64(binary.BigEndian.Uint16(d[4418:4420])))
 				c.Call(388)
-				fabricEgress295(c, d, v)
+				fabricEgress267(c, d, v)
 				return
 			}
-			fabricEgress392(c, d, v)
+			fabricEgress361(c, d, v)
 			return
 		}
-		fabricEgress392(c, d, v)
+		fabricEgress361(c, d, v)
 		return
 	}
-	fabricEgress295(c, d, v)
-	return
+	fabricEgress267(c, d, v)
 }
 
-func fabricEgress295(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress267(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[5035])&0x3 == 0x0 {
 		binary.BigEndian.PutUint64(d[5028:5036], uint64(d[5043])&0x3)
-		fabricEgress297(c, d, v)
+		fabricEgress269(c, d, v)
 		return
 	}
-	fabricEgress297(c, d, v)
-	return
+	fabricEgress269(c, d, v)
 }
 
-func fabricEgress297(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress269(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(binary.BigEndian.Uint16(d[5170:5172]))&0x1ff == 0x1fe {
 		if v[0]&0x2 != 0 {
 			v[0] &^= 0x2
@@ -26090,14 +18180,13 @@ func fabricEgress297(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			fabricEgress99(c, d, v)
 			return
 		}
-		fabricEgress302(c, d, v)
+		fabricEgress274(c, d, v)
 		return
 	}
-	fabricEgress302(c, d, v)
-	return
+	fabricEgress274(c, d, v)
 }
 
-func fabricEgress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress274(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4587])&0x1 == 0x0 {
 		if uint64(d[4907])&0x1 == 0x1 {
 			binary.BigEndian.PutUint64(d[4012:4020], 0x0)
@@ -26120,35 +18209,43 @@ func fabricEgress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					switch place {
 					case 0:
 						fabricAction730(c, d, v)
-						fabricEgress307(c, d, v)
+						fabricEgress279(c, d, v)
 						return
+
 					case 1:
 						fabricAction731(c, d, v)
-						fabricEgress308(c, d, v)
+						fabricEgress280(c, d, v)
 						return
+
 					case 2:
 						fabricAction732(c, d, v)
-						fabricEgress308(c, d, v)
+						fabricEgress280(c, d, v)
 						return
+
 					case 3:
 						fabricAction733(c, d, v)
-						fabricEgress308(c, d, v)
+						fabricEgress280(c, d, v)
 						return
+
 					case 4:
 						fabricAction734(c, d, v)
-						fabricEgress308(c, d, v)
+						fabricEgress280(c, d, v)
 						return
+
 					case 5:
 						fabricAction735(c, d, v)
-						fabricEgress307(c, d, v)
+						fabricEgress279(c, d, v)
 						return
+
 					case 6:
 						fabricAction736(c, d, v)
-						fabricEgress307(c, d, v)
+						fabricEgress279(c, d, v)
+						return
+
+					default:
+						fabricEgress279(c, d, v)
 						return
 					}
-					fabricEgress307(c, d, v)
-					return
 				}
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) < 0x210 {
@@ -26158,62 +18255,62 @@ func fabricEgress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 							binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[660:668]))
 							binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[668:676]))
 							binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[676:680]))>>8)
-							fabricEgress319(c, d, v)
+							fabricEgress290(c, d, v)
 							return
 						}
 						if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x201 {
 							binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[680:688]))
 							binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[688:696]))
 							binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[696:700]))>>8)
-							fabricEgress319(c, d, v)
+							fabricEgress290(c, d, v)
 							return
 						}
 						if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x202 {
 							binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[700:708]))
 							binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[708:716]))
 							binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[716:720]))>>8)
-							fabricEgress319(c, d, v)
+							fabricEgress290(c, d, v)
 							return
 						}
 						if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x203 {
 							binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[720:728]))
 							binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[728:736]))
 							binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[736:740]))>>8)
-							fabricEgress319(c, d, v)
+							fabricEgress290(c, d, v)
 							return
 						}
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x204 {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[740:748]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[748:756]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[756:760]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x205 {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[760:768]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[768:776]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[776:780]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x206 {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[780:788]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[788:796]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[796:800]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x207 {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[800:808]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[808:816]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[816:820]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) < 0x20c {
@@ -26221,62 +18318,62 @@ func fabricEgress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[820:828]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[828:836]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[836:840]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x209 {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[840:848]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[848:856]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[856:860]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20a {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[860:868]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[868:876]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[876:880]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20b {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[880:888]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[888:896]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[896:900]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20c {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[900:908]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[908:916]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[916:920]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20d {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[920:928]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[928:936]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[936:940]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20e {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[940:948]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[948:956]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[956:960]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x20f {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[960:968]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[968:976]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[976:980]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
-				fabricEgress319(c, d, v)
+				fabricEgress290(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) < 0x218 {
@@ -26285,62 +18382,62 @@ func fabricEgress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[980:988]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[988:996]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[996:1000]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x211 {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1000:1008]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1008:1016]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1016:1020]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x212 {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1020:1028]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1028:1036]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1036:1040]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
 					if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x213 {
 						binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1040:1048]))
 						binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1048:1056]))
 						binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1056:1060]))>>8)
-						fabricEgress319(c, d, v)
+						fabricEgress290(c, d, v)
 						return
 					}
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x214 {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1060:1068]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1068:1076]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1076:1080]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x215 {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1080:1088]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1088:1096]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1096:1100]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x216 {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1100:1108]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1108:1116]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1116:1120]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x217 {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1120:1128]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1128:1136]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1136:1140]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
-				fabricEgress319(c, d, v)
+				fabricEgress290(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) < 0x21c {
@@ -26348,62 +18445,62 @@ func fabricEgress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1140:1148]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1148:1156]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1156:1160]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x219 {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1160:1168]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1168:1176]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1176:1180]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21a {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1180:1188]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1188:1196]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1196:1200]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
 				if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21b {
 					binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1200:1208]))
 					binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1208:1216]))
 					binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1216:1220]))>>8)
-					fabricEgress319(c, d, v)
+					fabricEgress290(c, d, v)
 					return
 				}
-				fabricEgress319(c, d, v)
+				fabricEgress290(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21c {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1220:1228]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1228:1236]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1236:1240]))>>8)
-				fabricEgress319(c, d, v)
+				fabricEgress290(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21d {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1240:1248]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1248:1256]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1256:1260]))>>8)
-				fabricEgress319(c, d, v)
+				fabricEgress290(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21e {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1260:1268]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1268:1276]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1276:1280]))>>8)
-				fabricEgress319(c, d, v)
+				fabricEgress290(c, d, v)
 				return
 			}
 			if uint64(binary.BigEndian.Uint16(d[5250:5252])) == 0x21f {
 				binary.BigEndian.PutUint64(d[4012:4020], binary.BigEndian.Uint64(d[1280:1288]))
 				binary.BigEndian.PutUint64(d[4020:4028], binary.BigEndian.Uint64(d[1288:1296]))
 				binary.BigEndian.PutUint64(d[4028:4036], uint64(binary.BigEndian.Uint32(d[1296:1300]))>>8)
-				fabricEgress319(c, d, v)
+				fabricEgress290(c, d, v)
 				return
 			}
-			fabricEgress319(c, d, v)
+			fabricEgress290(c, d, v)
 			return
 		}
 		if uint64(d[5035])&0x3 == 0x0 {
@@ -26527,74 +18624,18 @@ func fabricEgress302(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Mark(0, 0x4000000)
 			binary.BigEndian.PutUint16(d[192:194], uint16(uint64(binary.BigEndian.Uint16(d[348:350]))))
 			binary.BigEndian.PutUint64(d[4116:4124], uint64(binary.BigEndian.Uint32(d[4928:4932])))
-			{
-				var hit bool
-				var place int
-				if c.Filled(724) {
-					k := (*fabricKey)(c.Key())
-					k[0] = uint64(binary.BigEndian.Uint16(d[4162:4164]))
-					hit, place = c.Find(724)
-				} else {
-					hit, place = c.Match(724)
-				}
-				_, _ = hit, place
-				switch place {
-				case 0:
-					fabricAction739(c, d, v)
-					fabricEgress254(c, d, v)
-					return
-				case 1:
-					fabricAction740(c, d, v)
-					fabricEgress254(c, d, v)
-					return
-				case 2:
-					fabricAction741(c, d, v)
-					fabricEgress254(c, d, v)
-					return
-				case 3:
-					fabricAction742(c, d, v)
-					fabricEgress254(c, d, v)
-					return
-				}
-				fabricEgress254(c, d, v)
-				return
-			}
+			fabricEgress225(c, d, v)
+			return
 		}
-		if v[0]&0x40000000000 != 0 {
-			v[0] &^= 0x40000000000
-			c.Grow(-16)
-		}
-		if v[0]&0x20000000000 == 0 {
-			clear(d[380:384])
-			v[0] |= 0x20000000000
-			c.Mark(0, 0x20000000000)
-			c.Grow(4)
-		}
-		c.Mark(0, 0x20000000000)
-		d[380] = byte(uint64(d[5059]))
-		c.Mark(0, 0x20000000000)
-		binary.BigEndian.PutUint64(d[381:389], binary.BigEndian.Uint64(d[381:389])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5065:5069]))>>8<<40&0xffffff0000000000)
-		c.Mark(0, 0x8000000000)
-		d[352] = 0x11
-		c.Mark(0, 0x8000000000)
-		binary.BigEndian.PutUint64(d[356:364], binary.BigEndian.Uint64(d[356:364])&^0x4000000000000000)
-		c.Mark(0, 0x8000000000)
-		binary.BigEndian.PutUint64(d[361:369], binary.BigEndian.Uint64(d[361:369])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5049:5053]))>>8<<40&0xffffff0000000000)
-		c.Mark(0, 0x4000000000)
-		binary.BigEndian.PutUint16(d[348:350], 0x1c)
-		c.Mark(0, 0x4000000)
-		binary.BigEndian.PutUint16(d[192:194], uint16(uint64(binary.BigEndian.Uint16(d[348:350]))))
-		binary.BigEndian.PutUint64(d[4116:4124], uint64(binary.BigEndian.Uint32(d[4928:4932])))
-		fabricEgress253(c, d, v)
+		fabricEgress224(c, d, v)
 		return
 	}
 	fabricEgress99(c, d, v)
-	return
 }
 
-func fabricEgress307(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress279(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4051])&0x1 == 0x1 {
-		fabricEgress308(c, d, v)
+		fabricEgress280(c, d, v)
 		return
 	}
 	if uint64(d[4155])&0x3 == 0x0 {
@@ -26602,27 +18643,24 @@ func fabricEgress307(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		return
 	}
 	fabricEgress94(c, d, v)
-	return
 }
 
-func fabricEgress308(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress280(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[4052:4060], binary.BigEndian.Uint64(d[212:220]))
 	binary.BigEndian.PutUint64(d[4060:4068], binary.BigEndian.Uint64(d[220:228]))
 	if v[0]&0x8000000 == 0x8000000 {
 		c.Call(393)
 		if uint64(binary.BigEndian.Uint16(d[4074:4076])) == 0x0 {
-			fabricEgress149(c, d, v)
+			fabricEgress132(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[4196:4204], 0x3c)
-		fabricEgress149(c, d, v)
+		fabricEgress131(c, d, v)
 		return
 	}
-	fabricEgress149(c, d, v)
-	return
+	fabricEgress132(c, d, v)
 }
 
-func fabricEgress319(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress290(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	{
 		var hit bool
 		var place int
@@ -26639,32 +18677,35 @@ func fabricEgress319(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 		switch place {
 		case 0:
 			fabricAction737(c, d, v)
-			fabricEgress308(c, d, v)
+			fabricEgress280(c, d, v)
 			return
+
 		case 1:
 			fabricAction738(c, d, v)
-			fabricEgress307(c, d, v)
+			fabricEgress279(c, d, v)
+			return
+
+		default:
+			fabricEgress279(c, d, v)
 			return
 		}
-		fabricEgress307(c, d, v)
-		return
 	}
+
 }
 
-func fabricEgress392(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress361(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	binary.BigEndian.PutUint64(d[3580:3588], uint64(binary.BigEndian.Uint16(d[4418:4420])))
 	c.Call(388)
-	fabricEgress295(c, d, v)
-	return
+	fabricEgress267(c, d, v)
 }
 
-func fabricEgress398(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress367(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if (uint64(binary.BigEndian.Uint32(d[3984:3988]))) >= (uint64(binary.BigEndian.Uint32(d[4392:4396]))) {
 		binary.BigEndian.PutUint64(d[3996:4004], 0x1)
 		c.Count(11, (((uint64(binary.BigEndian.Uint16(d[5170:5172])) & 0x1ff) << 3) | (uint64(d[4331]) & 0x7)))
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-		fabricEgress290(c, d, v)
+		fabricEgress262(c, d, v)
 		return
 	}
 	if (uint64(binary.BigEndian.Uint32(d[3984:3988]))) > (uint64(binary.BigEndian.Uint32(d[4384:4388]))) {
@@ -26675,83 +18716,24 @@ func fabricEgress398(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 			c.Count(11, (((uint64(binary.BigEndian.Uint16(d[5170:5172])) & 0x1ff) << 3) | (uint64(d[4331]) & 0x7)))
 			c.Mark(0, 0x4000000)
 			binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-			fabricEgress290(c, d, v)
+			fabricEgress262(c, d, v)
 			return
 		}
-		fabricEgress404(c, d, v)
+		fabricEgress373(c, d, v)
 		return
 	}
-	fabricEgress404(c, d, v)
-	return
+	fabricEgress373(c, d, v)
 }
 
-func fabricEgress404(c *engine.Context, d *fabricOctets, v *fabricValidity) {
+func fabricEgress373(c *engine.Context, d *fabricOctets, v *fabricValidity) {
 	if uint64(d[4003])&0x1 == 0x1 {
 		c.Count(11, (((uint64(binary.BigEndian.Uint16(d[5170:5172])) & 0x1ff) << 3) | (uint64(d[4331]) & 0x7)))
 		c.Mark(0, 0x4000000)
 		binary.BigEndian.PutUint64(d[189:197], binary.BigEndian.Uint64(d[189:197])&^0x3000000000000000|0x3000000000000000)
-		fabricEgress290(c, d, v)
+		fabricEgress262(c, d, v)
 		return
 	}
-	fabricEgress290(c, d, v)
-	return
-}
-
-func fabricEgress408(c *engine.Context, d *fabricOctets, v *fabricValidity) {
-	if uint64(binary.BigEndian.Uint16(d[5170:5172]))&0x1ff == 0x1fe {
-		if v[0]&0x2 != 0 {
-			v[0] &^= 0x2
-			c.Grow(-6)
-		}
-		if v[0]&0x1 == 0 {
-			clear(d[0:28])
-			v[0] |= 0x1
-			c.Mark(0, 0x1)
-			c.Grow(28)
-		}
-		c.Mark(0, 0x1)
-		binary.BigEndian.PutUint16(d[0:2], uint16((uint64(binary.BigEndian.Uint16(d[5074:5076])) & 0x1ff)))
-		c.Mark(0, 0x1)
-		d[2] = byte(uint64(d[5083]))
-		c.Mark(0, 0x1)
-		binary.BigEndian.PutUint16(d[3:5], uint16(uint64(binary.BigEndian.Uint16(d[4162:4164]))))
-		c.Mark(0, 0x1)
-		d[5] = byte(uint64(d[4995]))
-		c.Mark(0, 0x1)
-		binary.BigEndian.PutUint32(d[6:10], uint32(uint64(binary.BigEndian.Uint32(d[4928:4932]))))
-		c.Mark(0, 0x1)
-		d[10] = byte(uint64(d[5091]))
-		c.Mark(0, 0x1)
-		binary.BigEndian.PutUint64(d[11:19], binary.BigEndian.Uint64(d[11:19])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5097:5101]))>>8<<40&0xffffff0000000000)
-		c.Mark(0, 0x1)
-		d[14] = byte(uint64(d[5107]))
-		c.Mark(0, 0x1)
-		binary.BigEndian.PutUint64(d[15:23], binary.BigEndian.Uint64(d[15:23])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5113:5117]))>>8<<40&0xffffff0000000000)
-		c.Mark(0, 0x1)
-		binary.BigEndian.PutUint64(d[18:26], binary.BigEndian.Uint64(d[18:26])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5121:5125]))>>8<<40&0xffffff0000000000)
-		c.Mark(0, 0x1)
-		binary.BigEndian.PutUint64(d[21:29], binary.BigEndian.Uint64(d[21:29])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5129:5133]))>>8<<40&0xffffff0000000000)
-		c.Mark(0, 0x1)
-		binary.BigEndian.PutUint64(d[24:32], binary.BigEndian.Uint64(d[24:32])&^0xffffff0000000000|uint64(binary.BigEndian.Uint32(d[5137:5141]))>>8<<40&0xffffff0000000000)
-		c.Mark(0, 0x1)
-		d[27] = byte(uint64(d[5147]))
-		fabricEgress99(c, d, v)
-		return
-	}
-	if v[0]&0x2 == 0x2 {
-		if uint64(d[5035])&0x3 == 0x0 {
-			if v[0]&0x2 != 0 {
-				v[0] &^= 0x2
-				c.Grow(-6)
-			}
-			fabricEgress99(c, d, v)
-			return
-		}
-		fabricEgress302(c, d, v)
-		return
-	}
-	fabricEgress302(c, d, v)
-	return
+	fabricEgress262(c, d, v)
 }
 
 // FabricIngress.traffic_class.set_class

@@ -68,7 +68,6 @@ func arithmeticIngress0(c *engine.Context, d *arithmeticOctets, v *arithmeticVal
 		return
 	}
 	arithmeticIngress3(c, d, v)
-	return
 }
 
 func arithmeticIngress3(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -78,7 +77,6 @@ func arithmeticIngress3(c *engine.Context, d *arithmeticOctets, v *arithmeticVal
 		return
 	}
 	arithmeticIngress5(c, d, v)
-	return
 }
 
 func arithmeticIngress5(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -88,7 +86,6 @@ func arithmeticIngress5(c *engine.Context, d *arithmeticOctets, v *arithmeticVal
 		return
 	}
 	arithmeticIngress7(c, d, v)
-	return
 }
 
 func arithmeticIngress7(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -98,7 +95,6 @@ func arithmeticIngress7(c *engine.Context, d *arithmeticOctets, v *arithmeticVal
 		return
 	}
 	arithmeticIngress9(c, d, v)
-	return
 }
 
 func arithmeticIngress9(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -108,7 +104,6 @@ func arithmeticIngress9(c *engine.Context, d *arithmeticOctets, v *arithmeticVal
 		return
 	}
 	arithmeticIngress11(c, d, v)
-	return
 }
 
 func arithmeticIngress11(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -118,7 +113,6 @@ func arithmeticIngress11(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress13(c, d, v)
-	return
 }
 
 func arithmeticIngress13(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -128,7 +122,6 @@ func arithmeticIngress13(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress15(c, d, v)
-	return
 }
 
 func arithmeticIngress15(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -138,7 +131,6 @@ func arithmeticIngress15(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress17(c, d, v)
-	return
 }
 
 func arithmeticIngress17(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -148,7 +140,6 @@ func arithmeticIngress17(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress19(c, d, v)
-	return
 }
 
 func arithmeticIngress19(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -158,7 +149,6 @@ func arithmeticIngress19(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress21(c, d, v)
-	return
 }
 
 func arithmeticIngress21(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -168,7 +158,6 @@ func arithmeticIngress21(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress23(c, d, v)
-	return
 }
 
 func arithmeticIngress23(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -178,7 +167,6 @@ func arithmeticIngress23(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress25(c, d, v)
-	return
 }
 
 func arithmeticIngress25(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -188,7 +176,6 @@ func arithmeticIngress25(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress27(c, d, v)
-	return
 }
 
 func arithmeticIngress27(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -198,7 +185,6 @@ func arithmeticIngress27(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress29(c, d, v)
-	return
 }
 
 func arithmeticIngress29(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -208,7 +194,6 @@ func arithmeticIngress29(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress31(c, d, v)
-	return
 }
 
 func arithmeticIngress31(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -218,7 +203,6 @@ func arithmeticIngress31(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress33(c, d, v)
-	return
 }
 
 func arithmeticIngress33(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -235,7 +219,6 @@ func arithmeticIngress33(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress36(c, d, v)
-	return
 }
 
 func arithmeticIngress36(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -252,7 +235,6 @@ func arithmeticIngress36(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress39(c, d, v)
-	return
 }
 
 func arithmeticIngress39(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -269,7 +251,6 @@ func arithmeticIngress39(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress42(c, d, v)
-	return
 }
 
 func arithmeticIngress42(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -279,7 +260,6 @@ func arithmeticIngress42(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress44(c, d, v)
-	return
 }
 
 func arithmeticIngress44(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -289,7 +269,6 @@ func arithmeticIngress44(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress46(c, d, v)
-	return
 }
 
 func arithmeticIngress46(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -299,7 +278,6 @@ func arithmeticIngress46(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress48(c, d, v)
-	return
 }
 
 func arithmeticIngress48(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -309,7 +287,6 @@ func arithmeticIngress48(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress50(c, d, v)
-	return
 }
 
 func arithmeticIngress50(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -319,7 +296,6 @@ func arithmeticIngress50(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress52(c, d, v)
-	return
 }
 
 func arithmeticIngress52(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -329,7 +305,6 @@ func arithmeticIngress52(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress54(c, d, v)
-	return
 }
 
 func arithmeticIngress54(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -339,7 +314,6 @@ func arithmeticIngress54(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress56(c, d, v)
-	return
 }
 
 func arithmeticIngress56(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -349,7 +323,6 @@ func arithmeticIngress56(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress58(c, d, v)
-	return
 }
 
 func arithmeticIngress58(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -360,7 +333,6 @@ func arithmeticIngress58(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress60(c, d, v)
-	return
 }
 
 func arithmeticIngress60(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -371,7 +343,6 @@ func arithmeticIngress60(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress62(c, d, v)
-	return
 }
 
 func arithmeticIngress62(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -382,7 +353,6 @@ func arithmeticIngress62(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress64(c, d, v)
-	return
 }
 
 func arithmeticIngress64(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -393,7 +363,6 @@ func arithmeticIngress64(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress66(c, d, v)
-	return
 }
 
 func arithmeticIngress66(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -404,7 +373,6 @@ func arithmeticIngress66(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 		return
 	}
 	arithmeticIngress68(c, d, v)
-	return
 }
 
 func arithmeticIngress68(c *engine.Context, d *arithmeticOctets, v *arithmeticValidity) {
@@ -429,7 +397,6 @@ func arithmeticIngress68(c *engine.Context, d *arithmeticOctets, v *arithmeticVa
 	}
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint32(d[0:4], uint32(uint64(binary.BigEndian.Uint32(d[33:37]))))
-	return
 }
 
 func arithmeticEgress(c *engine.Context, fresh bool) {

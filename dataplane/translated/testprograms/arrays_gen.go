@@ -77,7 +77,6 @@ func arraysIngress0(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress3(c, d, v)
-	return
 }
 
 func arraysIngress3(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -90,7 +89,6 @@ func arraysIngress3(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress5(c, d, v)
-	return
 }
 
 func arraysIngress5(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -100,7 +98,6 @@ func arraysIngress5(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress7(c, d, v)
-	return
 }
 
 func arraysIngress7(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -113,7 +110,6 @@ func arraysIngress7(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress9(c, d, v)
-	return
 }
 
 func arraysIngress9(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -123,7 +119,6 @@ func arraysIngress9(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress11(c, d, v)
-	return
 }
 
 func arraysIngress11(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -133,7 +128,6 @@ func arraysIngress11(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress13(c, d, v)
-	return
 }
 
 func arraysIngress13(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -148,7 +142,6 @@ func arraysIngress13(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress15(c, d, v)
-	return
 }
 
 func arraysIngress15(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -158,7 +151,6 @@ func arraysIngress15(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress17(c, d, v)
-	return
 }
 
 func arraysIngress17(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -168,7 +160,6 @@ func arraysIngress17(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress19(c, d, v)
-	return
 }
 
 func arraysIngress19(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -179,7 +170,6 @@ func arraysIngress19(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 		return
 	}
 	arraysIngress21(c, d, v)
-	return
 }
 
 func arraysIngress21(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -195,20 +185,12 @@ func arraysIngress21(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 				hit, place = c.Match(11)
 			}
 			_, _ = hit, place
-			switch place {
-			case 0:
-				arraysIngress23(c, d, v)
-				return
-			case 1:
-				arraysIngress23(c, d, v)
-				return
-			}
 			arraysIngress23(c, d, v)
 			return
+
 		}
 	}
 	arraysIngress23(c, d, v)
-	return
 }
 
 func arraysIngress23(c *engine.Context, d *arraysOctets, v *arraysValidity) {
@@ -216,7 +198,6 @@ func arraysIngress23(c *engine.Context, d *arraysOctets, v *arraysValidity) {
 	d[20] = byte(uint64(d[98]))
 	c.Mark(0, 0x1)
 	d[21] = byte(uint64(d[106]))
-	return
 }
 
 func arraysEgress(c *engine.Context, fresh bool) {

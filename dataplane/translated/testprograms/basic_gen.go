@@ -110,10 +110,13 @@ func basicIngress0(c *engine.Context, d *basicOctets, v *basicValidity) {
 			basicAction6(c, d, v)
 			basicIngress1(c, d, v)
 			return
+
+		default:
+			basicIngress1(c, d, v)
+			return
 		}
-		basicIngress1(c, d, v)
-		return
 	}
+
 }
 
 func basicIngress1(c *engine.Context, d *basicOctets, v *basicValidity) {
@@ -134,44 +137,53 @@ func basicIngress1(c *engine.Context, d *basicOctets, v *basicValidity) {
 			switch place {
 			case 0:
 				basicAction1(c, d, v)
+
 			case 1:
 				basicAction2(c, d, v)
+
 			case 2:
 				basicAction3(c, d, v)
+
 			case 3:
 				basicAction4(c, d, v)
+
 			case 4:
 				basicAction5(c, d, v)
+
 			case 5:
 				basicAction8(c, d, v)
+
+			default:
 			}
 			if hit {
 				{
 					hit, place := c.Match(2)
 					_, _ = hit, place
 					switch place {
-					case 0:
-						basicIngress4(c, d, v)
-						return
 					case 1:
 						basicAction1(c, d, v)
 						basicIngress4(c, d, v)
 						return
+
 					case 2:
 						basicAction2(c, d, v)
 						basicIngress4(c, d, v)
 						return
+
 					case 3:
 						basicAction3(c, d, v)
 						basicIngress4(c, d, v)
 						return
+
 					case 4:
 						basicAction7(c, d, v)
 						basicIngress7(c, d, v)
 						return
+
+					default:
+						basicIngress4(c, d, v)
+						return
 					}
-					basicIngress4(c, d, v)
-					return
 				}
 			}
 			basicIngress4(c, d, v)
@@ -179,7 +191,6 @@ func basicIngress1(c *engine.Context, d *basicOctets, v *basicValidity) {
 		}
 	}
 	basicIngress9(c, d, v)
-	return
 }
 
 func basicIngress4(c *engine.Context, d *basicOctets, v *basicValidity) {
@@ -195,7 +206,6 @@ func basicIngress4(c *engine.Context, d *basicOctets, v *basicValidity) {
 		}
 		return
 	}
-	return
 }
 
 func basicIngress7(c *engine.Context, d *basicOctets, v *basicValidity) {
@@ -206,7 +216,6 @@ func basicIngress7(c *engine.Context, d *basicOctets, v *basicValidity) {
 		return
 	}
 	basicIngress4(c, d, v)
-	return
 }
 
 func basicIngress9(c *engine.Context, d *basicOctets, v *basicValidity) {
@@ -226,26 +235,33 @@ func basicIngress9(c *engine.Context, d *basicOctets, v *basicValidity) {
 			basicAction1(c, d, v)
 			basicIngress4(c, d, v)
 			return
+
 		case 1:
 			basicAction2(c, d, v)
 			basicIngress4(c, d, v)
 			return
+
 		case 2:
 			basicAction3(c, d, v)
 			basicIngress4(c, d, v)
 			return
+
 		case 3:
 			basicAction4(c, d, v)
 			basicIngress4(c, d, v)
 			return
+
 		case 4:
 			basicAction5(c, d, v)
 			basicIngress4(c, d, v)
 			return
+
+		default:
+			basicIngress4(c, d, v)
+			return
 		}
-		basicIngress4(c, d, v)
-		return
 	}
+
 }
 
 func basicIngress10(c *engine.Context, d *basicOctets, v *basicValidity) {
@@ -265,10 +281,13 @@ func basicIngress10(c *engine.Context, d *basicOctets, v *basicValidity) {
 			basicAction6(c, d, v)
 			basicIngress11(c, d, v)
 			return
+
+		default:
+			basicIngress11(c, d, v)
+			return
 		}
-		basicIngress11(c, d, v)
-		return
 	}
+
 }
 
 func basicIngress11(c *engine.Context, d *basicOctets, v *basicValidity) {
@@ -289,44 +308,53 @@ func basicIngress11(c *engine.Context, d *basicOctets, v *basicValidity) {
 			switch place {
 			case 0:
 				basicAction1(c, d, v)
+
 			case 1:
 				basicAction2(c, d, v)
+
 			case 2:
 				basicAction3(c, d, v)
+
 			case 3:
 				basicAction4(c, d, v)
+
 			case 4:
 				basicAction5(c, d, v)
+
 			case 5:
 				basicAction8(c, d, v)
+
+			default:
 			}
 			if hit {
 				{
 					hit, place := c.Match(2)
 					_, _ = hit, place
 					switch place {
-					case 0:
-						basicIngress7(c, d, v)
-						return
 					case 1:
 						basicAction1(c, d, v)
 						basicIngress7(c, d, v)
 						return
+
 					case 2:
 						basicAction2(c, d, v)
 						basicIngress7(c, d, v)
 						return
+
 					case 3:
 						basicAction3(c, d, v)
 						basicIngress7(c, d, v)
 						return
+
 					case 4:
 						basicAction7(c, d, v)
 						basicIngress7(c, d, v)
 						return
+
+					default:
+						basicIngress7(c, d, v)
+						return
 					}
-					basicIngress7(c, d, v)
-					return
 				}
 			}
 			basicIngress4(c, d, v)
@@ -334,7 +362,6 @@ func basicIngress11(c *engine.Context, d *basicOctets, v *basicValidity) {
 		}
 	}
 	basicIngress9(c, d, v)
-	return
 }
 
 func basicEgress(c *engine.Context, fresh bool) {

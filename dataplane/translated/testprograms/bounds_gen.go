@@ -117,11 +117,7 @@ state4: // take
 
 func boundsIngress(c *engine.Context, fresh bool) {
 	d, v := (*boundsOctets)(c.Octets()), (*boundsValidity)(c.Validity())
-	if fresh {
-		boundsIngress0(c, d, v)
-		return
-	}
-	boundsIngress16(c, d, v)
+	boundsIngress0(c, d, v)
 	return
 }
 
@@ -129,11 +125,6 @@ func boundsIngress0(c *engine.Context, d *boundsOctets, v *boundsValidity) {
 	binary.BigEndian.PutUint64(d[129:137], 0x1)
 	binary.BigEndian.PutUint64(d[57:65], uint64(binary.BigEndian.Uint16(d[5:7])))
 	binary.BigEndian.PutUint64(d[65:73], engine.Either((v[0]&0x8 != 0), 1, 0)&0x1)
-	boundsIngress1(c, d, v)
-	return
-}
-
-func boundsIngress1(c *engine.Context, d *boundsOctets, v *boundsValidity) {
 	if v[0]&0x8 == 0x8 {
 		if v[0]&0x8 != 0 {
 			v[0] &^= 0x8
@@ -143,7 +134,6 @@ func boundsIngress1(c *engine.Context, d *boundsOctets, v *boundsValidity) {
 		return
 	}
 	boundsIngress3(c, d, v)
-	return
 }
 
 func boundsIngress3(c *engine.Context, d *boundsOctets, v *boundsValidity) {
@@ -159,20 +149,17 @@ func boundsIngress3(c *engine.Context, d *boundsOctets, v *boundsValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			boundsIngress4(c, d, v)
-			return
-		case 1:
-			boundsIngress4(c, d, v)
-			return
 		case 2:
 			boundsAction2(c, d, v)
 			boundsIngress4(c, d, v)
 			return
+
+		default:
+			boundsIngress4(c, d, v)
+			return
 		}
-		boundsIngress4(c, d, v)
-		return
 	}
+
 }
 
 func boundsIngress4(c *engine.Context, d *boundsOctets, v *boundsValidity) {
@@ -188,20 +175,17 @@ func boundsIngress4(c *engine.Context, d *boundsOctets, v *boundsValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-			boundsIngress5(c, d, v)
-			return
-		case 1:
-			boundsIngress5(c, d, v)
-			return
 		case 2:
 			boundsAction3(c, d, v)
 			boundsIngress5(c, d, v)
 			return
+
+		default:
+			boundsIngress5(c, d, v)
+			return
 		}
-		boundsIngress5(c, d, v)
-		return
 	}
+
 }
 
 func boundsIngress5(c *engine.Context, d *boundsOctets, v *boundsValidity) {
@@ -248,7 +232,6 @@ func boundsIngress5(c *engine.Context, d *boundsOctets, v *boundsValidity) {
 	c.Mark(0, 0x2)
 	binary.BigEndian.PutUint16(d[9:11], uint16(((uint64(d[88])) << 8)))
 	boundsIngress7(c, d, v)
-	return
 }
 
 func boundsIngress7(c *engine.Context, d *boundsOctets, v *boundsValidity) {
@@ -267,7 +250,6 @@ func boundsIngress7(c *engine.Context, d *boundsOctets, v *boundsValidity) {
 	c.Mark(0, 0x2)
 	binary.BigEndian.PutUint16(d[11:13], 0xdddd)
 	boundsIngress9(c, d, v)
-	return
 }
 
 func boundsIngress9(c *engine.Context, d *boundsOctets, v *boundsValidity) {
@@ -283,15 +265,6 @@ func boundsIngress9(c *engine.Context, d *boundsOctets, v *boundsValidity) {
 		}
 		return
 	}
-	return
-}
-
-func boundsIngress16(c *engine.Context, d *boundsOctets, v *boundsValidity) {
-	binary.BigEndian.PutUint64(d[129:137], 0x1)
-	binary.BigEndian.PutUint64(d[57:65], uint64(binary.BigEndian.Uint16(d[5:7])))
-	binary.BigEndian.PutUint64(d[65:73], engine.Either((v[0]&0x8 != 0), 1, 0)&0x1)
-	boundsIngress1(c, d, v)
-	return
 }
 
 func boundsEgress(c *engine.Context, fresh bool) {

@@ -101,7 +101,6 @@ func checksumIngress0(c *engine.Context, d *checksumOctets, v *checksumValidity)
 	d[8] = byte((uint64(d[8]) + 0xff))
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint32(d[16:20], uint32((((uint64(binary.BigEndian.Uint32(d[16:20]))) & 0xffffff00) | 0x63)))
-	return
 }
 
 func checksumEgress(c *engine.Context, fresh bool) {

@@ -80,23 +80,28 @@ func constEntriesIngress0(c *engine.Context, d *constEntriesOctets, v *constEntr
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-			case 1:
-			case 2:
 			case 3:
 				constEntriesAction3(c, d, v)
+
 			case 4:
 				constEntriesAction4(c, d, v)
+
 			case 5:
 				constEntriesAction5(c, d, v)
+
 			case 6:
 				constEntriesAction6(c, d, v)
+
 			case 7:
 				constEntriesAction7(c, d, v)
+
 			case 8:
 				constEntriesAction8(c, d, v)
+
 			case 9:
 				constEntriesAction9(c, d, v)
+
+			default:
 			}
 			if hit {
 				c.Mark(0, 0x1)
@@ -109,7 +114,6 @@ func constEntriesIngress0(c *engine.Context, d *constEntriesOctets, v *constEntr
 		}
 	}
 	constEntriesIngress4(c, d, v)
-	return
 }
 
 func constEntriesIngress4(c *engine.Context, d *constEntriesOctets, v *constEntriesValidity) {
@@ -128,18 +132,26 @@ func constEntriesIngress4(c *engine.Context, d *constEntriesOctets, v *constEntr
 			switch place {
 			case 0:
 				constEntriesAction3(c, d, v)
+
 			case 1:
 				constEntriesAction4(c, d, v)
+
 			case 2:
 				constEntriesAction5(c, d, v)
+
 			case 3:
 				constEntriesAction6(c, d, v)
+
 			case 4:
 				constEntriesAction7(c, d, v)
+
 			case 5:
 				constEntriesAction8(c, d, v)
+
 			case 6:
 				constEntriesAction9(c, d, v)
+
+			default:
 			}
 			if hit {
 				c.Mark(0, 0x1)
@@ -152,7 +164,6 @@ func constEntriesIngress4(c *engine.Context, d *constEntriesOctets, v *constEntr
 		}
 	}
 	constEntriesIngress7(c, d, v)
-	return
 }
 
 func constEntriesIngress7(c *engine.Context, d *constEntriesOctets, v *constEntriesValidity) {
@@ -171,14 +182,20 @@ func constEntriesIngress7(c *engine.Context, d *constEntriesOctets, v *constEntr
 			switch place {
 			case 0:
 				constEntriesAction3(c, d, v)
+
 			case 1:
 				constEntriesAction4(c, d, v)
+
 			case 2:
 				constEntriesAction5(c, d, v)
+
 			case 3:
 				constEntriesAction6(c, d, v)
+
 			case 4:
 				constEntriesAction7(c, d, v)
+
+			default:
 			}
 			if hit {
 				c.Mark(0, 0x1)
@@ -193,7 +210,6 @@ func constEntriesIngress7(c *engine.Context, d *constEntriesOctets, v *constEntr
 		}
 	}
 	constEntriesIngress10(c, d, v)
-	return
 }
 
 func constEntriesIngress10(c *engine.Context, d *constEntriesOctets, v *constEntriesValidity) {
@@ -210,42 +226,38 @@ func constEntriesIngress10(c *engine.Context, d *constEntriesOctets, v *constEnt
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				constEntriesIngress12(c, d, v)
-				return
-			case 1:
-				constEntriesIngress12(c, d, v)
-				return
-			case 2:
-				constEntriesIngress12(c, d, v)
-				return
 			case 3:
 				constEntriesAction3(c, d, v)
 				constEntriesIngress12(c, d, v)
 				return
+
 			case 4:
 				constEntriesAction4(c, d, v)
 				constEntriesIngress12(c, d, v)
 				return
+
 			case 5:
 				constEntriesAction5(c, d, v)
 				constEntriesIngress12(c, d, v)
 				return
+
 			case 6:
 				constEntriesAction6(c, d, v)
 				constEntriesIngress12(c, d, v)
 				return
+
 			case 7:
 				constEntriesAction7(c, d, v)
 				constEntriesIngress12(c, d, v)
 				return
+
+			default:
+				constEntriesIngress12(c, d, v)
+				return
 			}
-			constEntriesIngress12(c, d, v)
-			return
 		}
 	}
 	constEntriesIngress12(c, d, v)
-	return
 }
 
 func constEntriesIngress12(c *engine.Context, d *constEntriesOctets, v *constEntriesValidity) {
@@ -262,48 +274,43 @@ func constEntriesIngress12(c *engine.Context, d *constEntriesOctets, v *constEnt
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				constEntriesIngress14(c, d, v)
-				return
-			case 1:
-				constEntriesIngress14(c, d, v)
-				return
-			case 2:
-				constEntriesIngress14(c, d, v)
-				return
 			case 3:
 				constEntriesAction3(c, d, v)
 				constEntriesIngress14(c, d, v)
 				return
+
 			case 4:
 				constEntriesAction4(c, d, v)
 				constEntriesIngress14(c, d, v)
 				return
+
 			case 5:
 				constEntriesAction5(c, d, v)
 				constEntriesIngress14(c, d, v)
 				return
+
 			case 6:
 				constEntriesAction6(c, d, v)
 				constEntriesIngress14(c, d, v)
 				return
+
 			case 7:
 				constEntriesAction7(c, d, v)
 				constEntriesIngress14(c, d, v)
 				return
+
+			default:
+				constEntriesIngress14(c, d, v)
+				return
 			}
-			constEntriesIngress14(c, d, v)
-			return
 		}
 	}
 	constEntriesIngress14(c, d, v)
-	return
 }
 
 func constEntriesIngress14(c *engine.Context, d *constEntriesOctets, v *constEntriesValidity) {
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint16(d[0:2], uint16(uint64(binary.BigEndian.Uint16(d[21:23]))))
-	return
 }
 
 func constEntriesEgress(c *engine.Context, fresh bool) {

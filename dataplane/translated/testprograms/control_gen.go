@@ -56,11 +56,7 @@ state0: // start
 
 func controlIngress(c *engine.Context, fresh bool) {
 	d, v := (*controlOctets)(c.Octets()), (*controlValidity)(c.Validity())
-	if fresh {
-		controlIngress0(c, d, v)
-		return
-	}
-	controlIngress65(c, d, v)
+	controlIngress0(c, d, v)
 	return
 }
 
@@ -86,42 +82,41 @@ func controlIngress0(c *engine.Context, d *controlOctets, v *controlValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				controlIngress3(c, d, v)
+			case -1:
+				binary.BigEndian.PutUint64(d[111:119], (uint64(binary.BigEndian.Uint16(d[117:119]))+0x100)&0xffff)
+				controlIngress4(c, d, v)
 				return
-			case 1:
-				controlIngress3(c, d, v)
-				return
-			case 2:
-				controlIngress3(c, d, v)
-				return
-			case 3:
-				controlIngress3(c, d, v)
-				return
+
 			case 4:
 				controlAction6(c, d, v)
 				controlIngress62(c, d, v)
 				return
+
 			case 5:
 				controlAction7(c, d, v)
 				controlIngress62(c, d, v)
 				return
+
 			case 6:
 				controlAction8(c, d, v)
 				controlIngress62(c, d, v)
 				return
+
 			case 7:
 				controlAction9(c, d, v)
 				controlIngress62(c, d, v)
 				return
+
 			case 8:
 				controlAction10(c, d, v)
 				controlIngress63(c, d, v)
 				return
+
 			case 9:
 				controlAction11(c, d, v)
 				controlIngress63(c, d, v)
 				return
+
 			case 10:
 				controlAction12(c, d, v)
 				if c.Exited() {
@@ -129,21 +124,20 @@ func controlIngress0(c *engine.Context, d *controlOctets, v *controlValidity) {
 				}
 				controlIngress63(c, d, v)
 				return
+
+			default:
+				controlIngress3(c, d, v)
+				return
 			}
-			binary.BigEndian.PutUint64(d[111:119], (uint64(binary.BigEndian.Uint16(d[117:119]))+0x100)&0xffff)
-			controlIngress4(c, d, v)
-			return
 		}
 	}
 	controlIngress4(c, d, v)
-	return
 }
 
 func controlIngress3(c *engine.Context, d *controlOctets, v *controlValidity) {
 	binary.BigEndian.PutUint64(d[111:119], 0x3)
 	binary.BigEndian.PutUint64(d[111:119], (uint64(binary.BigEndian.Uint16(d[117:119]))+0x100)&0xffff)
 	controlIngress4(c, d, v)
-	return
 }
 
 func controlIngress4(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -165,10 +159,12 @@ func controlIngress4(c *engine.Context, d *controlOctets, v *controlValidity) {
 				binary.BigEndian.PutUint64(d[111:119], 0x1)
 				controlIngress8(c, d, v)
 				return
+
 			case 1:
 				binary.BigEndian.PutUint64(d[111:119], 0x2)
 				controlIngress8(c, d, v)
 				return
+
 			case 2:
 				c.Call(5)
 				if c.Exited() {
@@ -176,17 +172,19 @@ func controlIngress4(c *engine.Context, d *controlOctets, v *controlValidity) {
 				}
 				controlIngress8(c, d, v)
 				return
+
 			case 3:
 				binary.BigEndian.PutUint64(d[111:119], 0x4)
 				controlIngress8(c, d, v)
 				return
+
+			default:
+				controlIngress8(c, d, v)
+				return
 			}
-			controlIngress8(c, d, v)
-			return
 		}
 	}
 	controlIngress8(c, d, v)
-	return
 }
 
 func controlIngress8(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -209,13 +207,11 @@ func controlIngress8(c *engine.Context, d *controlOctets, v *controlValidity) {
 		return
 	}
 	controlIngress11(c, d, v)
-	return
 }
 
 func controlIngress10(c *engine.Context, d *controlOctets, v *controlValidity) {
 	binary.BigEndian.PutUint64(d[111:119], 0x7)
 	controlIngress11(c, d, v)
-	return
 }
 
 func controlIngress11(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -232,22 +228,25 @@ func controlIngress11(c *engine.Context, d *controlOctets, v *controlValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-			case 1:
-			case 2:
-			case 3:
 			case 4:
 				controlAction6(c, d, v)
+
 			case 5:
 				controlAction7(c, d, v)
+
 			case 6:
 				controlAction8(c, d, v)
+
 			case 7:
 				controlAction9(c, d, v)
+
 			case 8:
 				controlAction10(c, d, v)
+
 			case 9:
 				controlAction11(c, d, v)
+
+			default:
 			}
 			if hit {
 				binary.BigEndian.PutUint64(d[23:31], engine.Either(true, 1, 0)&0x1)
@@ -260,7 +259,6 @@ func controlIngress11(c *engine.Context, d *controlOctets, v *controlValidity) {
 		}
 	}
 	controlIngress22(c, d, v)
-	return
 }
 
 func controlIngress14(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -281,18 +279,19 @@ func controlIngress14(c *engine.Context, d *controlOctets, v *controlValidity) {
 		}
 		_, _ = hit, place
 		switch place {
-		case 0:
-		case 1:
-		case 2:
-		case 3:
 		case 4:
 			controlAction6(c, d, v)
+
 		case 5:
 			controlAction7(c, d, v)
+
 		case 6:
 			controlAction8(c, d, v)
+
 		case 7:
 			controlAction9(c, d, v)
+
+		default:
 		}
 		if hit {
 			binary.BigEndian.PutUint64(d[39:47], engine.Either(false, 1, 0)&0x1)
@@ -305,6 +304,7 @@ func controlIngress14(c *engine.Context, d *controlOctets, v *controlValidity) {
 		controlIngress16(c, d, v)
 		return
 	}
+
 }
 
 func controlIngress16(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -322,18 +322,19 @@ func controlIngress16(c *engine.Context, d *controlOctets, v *controlValidity) {
 				}
 				_, _ = hit, place
 				switch place {
-				case 0:
-				case 1:
-				case 2:
-				case 3:
 				case 4:
 					controlAction6(c, d, v)
+
 				case 5:
 					controlAction7(c, d, v)
+
 				case 6:
 					controlAction8(c, d, v)
+
 				case 7:
 					controlAction9(c, d, v)
+
+				default:
 				}
 				if hit {
 					binary.BigEndian.PutUint64(d[55:63], engine.Either(true, 1, 0)&0x1)
@@ -351,8 +352,8 @@ func controlIngress16(c *engine.Context, d *controlOctets, v *controlValidity) {
 		controlIngress20(c, d, v)
 		return
 	}
-	controlIngress47(c, d, v)
-	return
+	binary.BigEndian.PutUint64(d[111:119], 0x1)
+	controlIngress22(c, d, v)
 }
 
 func controlIngress20(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -363,7 +364,6 @@ func controlIngress20(c *engine.Context, d *controlOctets, v *controlValidity) {
 	}
 	binary.BigEndian.PutUint64(d[111:119], 0x2)
 	controlIngress22(c, d, v)
-	return
 }
 
 func controlIngress22(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -381,7 +381,6 @@ func controlIngress22(c *engine.Context, d *controlOctets, v *controlValidity) {
 		return
 	}
 	controlIngress24(c, d, v)
-	return
 }
 
 func controlIngress24(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -414,7 +413,6 @@ func controlIngress24(c *engine.Context, d *controlOctets, v *controlValidity) {
 		return
 	}
 	controlIngress28(c, d, v)
-	return
 }
 
 func controlIngress28(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -432,7 +430,6 @@ func controlIngress28(c *engine.Context, d *controlOctets, v *controlValidity) {
 		return
 	}
 	controlIngress30(c, d, v)
-	return
 }
 
 func controlIngress30(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -447,7 +444,6 @@ func controlIngress30(c *engine.Context, d *controlOctets, v *controlValidity) {
 		return
 	}
 	controlIngress33(c, d, v)
-	return
 }
 
 func controlIngress33(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -455,13 +451,6 @@ func controlIngress33(c *engine.Context, d *controlOctets, v *controlValidity) {
 		binary.BigEndian.PutUint64(d[103:111], ((uint64(d[110]))|0x80)&0xff)
 		return
 	}
-	return
-}
-
-func controlIngress47(c *engine.Context, d *controlOctets, v *controlValidity) {
-	binary.BigEndian.PutUint64(d[111:119], 0x1)
-	controlIngress22(c, d, v)
-	return
 }
 
 func controlIngress55(c *engine.Context, d *controlOctets, v *controlValidity) {
@@ -478,343 +467,18 @@ func controlIngress55(c *engine.Context, d *controlOctets, v *controlValidity) {
 	binary.BigEndian.PutUint64(d[103:111], (uint64(d[110])+0x40)&0xff)
 	binary.BigEndian.PutUint64(d[111:119], 0x7)
 	controlIngress11(c, d, v)
-	return
 }
 
 func controlIngress62(c *engine.Context, d *controlOctets, v *controlValidity) {
 	binary.BigEndian.PutUint64(d[111:119], 0x1)
 	binary.BigEndian.PutUint64(d[111:119], (uint64(binary.BigEndian.Uint16(d[117:119]))+0x100)&0xffff)
 	controlIngress4(c, d, v)
-	return
 }
 
 func controlIngress63(c *engine.Context, d *controlOctets, v *controlValidity) {
 	binary.BigEndian.PutUint64(d[111:119], 0x2)
 	binary.BigEndian.PutUint64(d[111:119], (uint64(binary.BigEndian.Uint16(d[117:119]))+0x100)&0xffff)
 	controlIngress4(c, d, v)
-	return
-}
-
-func controlIngress65(c *engine.Context, d *controlOctets, v *controlValidity) {
-	binary.BigEndian.PutUint64(d[87:95], engine.Either(false, 1, 0)&0x1)
-	binary.BigEndian.PutUint64(d[127:135], 0x1)
-	if v[0]&0x1 == 0 {
-		clear(d[0:4])
-		v[0] |= 0x1
-		c.Mark(0, 0x1)
-		c.Grow(4)
-	}
-	if uint64(d[4]) == 0x1 {
-		{
-			var hit bool
-			var place int
-			if c.Filled(1) {
-				k := (*controlKey)(c.Key())
-				k[0] = engine.Either(v[0]&0x2 != 0, uint64(d[5]), 0)
-				hit, place = c.Find(1)
-			} else {
-				hit, place = c.Match(1)
-			}
-			_, _ = hit, place
-			switch place {
-			case 0:
-				controlIngress68(c, d, v)
-				return
-			case 1:
-				controlIngress68(c, d, v)
-				return
-			case 2:
-				controlIngress68(c, d, v)
-				return
-			case 3:
-				controlIngress68(c, d, v)
-				return
-			case 4:
-				controlAction6(c, d, v)
-				controlIngress101(c, d, v)
-				return
-			case 5:
-				controlAction7(c, d, v)
-				controlIngress101(c, d, v)
-				return
-			case 6:
-				controlAction8(c, d, v)
-				controlIngress101(c, d, v)
-				return
-			case 7:
-				controlAction9(c, d, v)
-				controlIngress101(c, d, v)
-				return
-			case 8:
-				controlAction10(c, d, v)
-				controlIngress102(c, d, v)
-				return
-			case 9:
-				controlAction11(c, d, v)
-				controlIngress102(c, d, v)
-				return
-			case 10:
-				controlAction12(c, d, v)
-				if c.Exited() {
-					return
-				}
-				controlIngress102(c, d, v)
-				return
-			}
-			binary.BigEndian.PutUint64(d[111:119], (uint64(binary.BigEndian.Uint16(d[117:119]))+0x100)&0xffff)
-			controlIngress69(c, d, v)
-			return
-		}
-	}
-	controlIngress69(c, d, v)
-	return
-}
-
-func controlIngress68(c *engine.Context, d *controlOctets, v *controlValidity) {
-	binary.BigEndian.PutUint64(d[111:119], 0x3)
-	binary.BigEndian.PutUint64(d[111:119], (uint64(binary.BigEndian.Uint16(d[117:119]))+0x100)&0xffff)
-	controlIngress69(c, d, v)
-	return
-}
-
-func controlIngress69(c *engine.Context, d *controlOctets, v *controlValidity) {
-	if uint64(d[4]) == 0x2 {
-		binary.BigEndian.PutUint64(d[95:103], uint64(d[5]))
-		{
-			var hit bool
-			var place int
-			if c.Filled(7) {
-				k := (*controlKey)(c.Key())
-				k[0] = uint64(d[102])
-				hit, place = c.Find(7)
-			} else {
-				hit, place = c.Match(7)
-			}
-			_, _ = hit, place
-			switch place {
-			case 0:
-				binary.BigEndian.PutUint64(d[111:119], 0x1)
-				controlIngress73(c, d, v)
-				return
-			case 1:
-				binary.BigEndian.PutUint64(d[111:119], 0x2)
-				controlIngress73(c, d, v)
-				return
-			case 2:
-				c.Call(5)
-				if c.Exited() {
-					return
-				}
-				controlIngress73(c, d, v)
-				return
-			case 3:
-				binary.BigEndian.PutUint64(d[111:119], 0x4)
-				controlIngress73(c, d, v)
-				return
-			}
-			controlIngress73(c, d, v)
-			return
-		}
-	}
-	controlIngress73(c, d, v)
-	return
-}
-
-func controlIngress73(c *engine.Context, d *controlOctets, v *controlValidity) {
-	if uint64(d[4]) == 0x3 {
-		if uint64(d[5]) == 0x1 {
-			controlIngress75(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[103:111], (uint64(d[110])+0x10)&0xff)
-		if uint64(d[5]) == 0x2 {
-			binary.BigEndian.PutUint64(d[103:111], (uint64(d[110])+0x1)&0xff)
-			c.Call(0)
-			if c.Exited() {
-				return
-			}
-			controlIngress94(c, d, v)
-			return
-		}
-		controlIngress94(c, d, v)
-		return
-	}
-	controlIngress76(c, d, v)
-	return
-}
-
-func controlIngress75(c *engine.Context, d *controlOctets, v *controlValidity) {
-	binary.BigEndian.PutUint64(d[111:119], 0x7)
-	controlIngress76(c, d, v)
-	return
-}
-
-func controlIngress76(c *engine.Context, d *controlOctets, v *controlValidity) {
-	if uint64(d[4]) == 0x4 {
-		{
-			var hit bool
-			var place int
-			if c.Filled(19) {
-				k := (*controlKey)(c.Key())
-				k[0] = engine.Either(v[0]&0x2 != 0, uint64(d[5]), 0)
-				hit, place = c.Find(19)
-			} else {
-				hit, place = c.Match(19)
-			}
-			_, _ = hit, place
-			switch place {
-			case 0:
-			case 1:
-			case 2:
-			case 3:
-			case 4:
-				controlAction6(c, d, v)
-			case 5:
-				controlAction7(c, d, v)
-			case 6:
-				controlAction8(c, d, v)
-			case 7:
-				controlAction9(c, d, v)
-			case 8:
-				controlAction10(c, d, v)
-			case 9:
-				controlAction11(c, d, v)
-			}
-			if hit {
-				binary.BigEndian.PutUint64(d[23:31], engine.Either(true, 1, 0)&0x1)
-				controlIngress79(c, d, v)
-				return
-			}
-			binary.BigEndian.PutUint64(d[23:31], engine.Either(false, 1, 0)&0x1)
-			controlIngress79(c, d, v)
-			return
-		}
-	}
-	controlIngress22(c, d, v)
-	return
-}
-
-func controlIngress79(c *engine.Context, d *controlOctets, v *controlValidity) {
-	if uint64(d[30])&0x1 == 0x0 {
-		binary.BigEndian.PutUint64(d[31:39], engine.Either(false, 1, 0)&0x1)
-		controlIngress81(c, d, v)
-		return
-	}
-	{
-		var hit bool
-		var place int
-		if c.Filled(22) {
-			k := (*controlKey)(c.Key())
-			k[0] = engine.Either(v[0]&0x2 != 0, uint64(d[6]), 0)
-			hit, place = c.Find(22)
-		} else {
-			hit, place = c.Match(22)
-		}
-		_, _ = hit, place
-		switch place {
-		case 0:
-		case 1:
-		case 2:
-		case 3:
-		case 4:
-			controlAction6(c, d, v)
-		case 5:
-			controlAction7(c, d, v)
-		case 6:
-			controlAction8(c, d, v)
-		case 7:
-			controlAction9(c, d, v)
-		}
-		if hit {
-			binary.BigEndian.PutUint64(d[39:47], engine.Either(false, 1, 0)&0x1)
-			binary.BigEndian.PutUint64(d[31:39], engine.Either(((uint64(d[46])&0x1) != 0), 1, 0)&0x1)
-			controlIngress81(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[39:47], engine.Either(true, 1, 0)&0x1)
-		binary.BigEndian.PutUint64(d[31:39], engine.Either(((uint64(d[46])&0x1) != 0), 1, 0)&0x1)
-		controlIngress81(c, d, v)
-		return
-	}
-}
-
-func controlIngress81(c *engine.Context, d *controlOctets, v *controlValidity) {
-	if uint64(d[38])&0x1 == 0x0 {
-		if uint64(d[5]) < 0x4 {
-			{
-				var hit bool
-				var place int
-				if c.Filled(29) {
-					k := (*controlKey)(c.Key())
-					k[0] = engine.Either(v[0]&0x2 != 0, uint64(d[6]), 0)
-					hit, place = c.Find(29)
-				} else {
-					hit, place = c.Match(29)
-				}
-				_, _ = hit, place
-				switch place {
-				case 0:
-				case 1:
-				case 2:
-				case 3:
-				case 4:
-					controlAction6(c, d, v)
-				case 5:
-					controlAction7(c, d, v)
-				case 6:
-					controlAction8(c, d, v)
-				case 7:
-					controlAction9(c, d, v)
-				}
-				if hit {
-					binary.BigEndian.PutUint64(d[55:63], engine.Either(true, 1, 0)&0x1)
-					binary.BigEndian.PutUint64(d[47:55], engine.Either(((uint64(d[62])&0x1) != 0), 1, 0)&0x1)
-					controlIngress20(c, d, v)
-					return
-				}
-				binary.BigEndian.PutUint64(d[55:63], engine.Either(false, 1, 0)&0x1)
-				binary.BigEndian.PutUint64(d[47:55], engine.Either(((uint64(d[62])&0x1) != 0), 1, 0)&0x1)
-				controlIngress20(c, d, v)
-				return
-			}
-		}
-		binary.BigEndian.PutUint64(d[47:55], engine.Either(true, 1, 0)&0x1)
-		controlIngress20(c, d, v)
-		return
-	}
-	controlIngress47(c, d, v)
-	return
-}
-
-func controlIngress94(c *engine.Context, d *controlOctets, v *controlValidity) {
-	binary.BigEndian.PutUint64(d[103:111], (uint64(d[110])+0x20)&0xff)
-	if uint64(d[5]) == 0x3 {
-		c.Call(6)
-		if c.Exited() {
-			return
-		}
-		controlIngress75(c, d, v)
-		return
-	}
-	c.Call(24)
-	binary.BigEndian.PutUint64(d[103:111], (uint64(d[110])+0x40)&0xff)
-	binary.BigEndian.PutUint64(d[111:119], 0x7)
-	controlIngress76(c, d, v)
-	return
-}
-
-func controlIngress101(c *engine.Context, d *controlOctets, v *controlValidity) {
-	binary.BigEndian.PutUint64(d[111:119], 0x1)
-	binary.BigEndian.PutUint64(d[111:119], (uint64(binary.BigEndian.Uint16(d[117:119]))+0x100)&0xffff)
-	controlIngress69(c, d, v)
-	return
-}
-
-func controlIngress102(c *engine.Context, d *controlOctets, v *controlValidity) {
-	binary.BigEndian.PutUint64(d[111:119], 0x2)
-	binary.BigEndian.PutUint64(d[111:119], (uint64(binary.BigEndian.Uint16(d[117:119]))+0x100)&0xffff)
-	controlIngress69(c, d, v)
-	return
 }
 
 func controlEgress(c *engine.Context, fresh bool) {
@@ -839,13 +503,11 @@ func controlEgress0(c *engine.Context, d *controlOctets, v *controlValidity) {
 		return
 	}
 	controlEgress3(c, d, v)
-	return
 }
 
 func controlEgress3(c *engine.Context, d *controlOctets, v *controlValidity) {
 	c.Mark(0, 0x1)
 	d[1] = byte((uint64(d[1]) + 0x2))
-	return
 }
 
 // I.one

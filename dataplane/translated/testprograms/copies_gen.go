@@ -80,7 +80,6 @@ func copiesIngress0(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesIngress10(c, d, v)
-	return
 }
 
 func copiesIngress2(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -100,7 +99,6 @@ func copiesIngress2(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 	if c.Exited() {
 		return
 	}
-	return
 }
 
 func copiesIngress10(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -113,7 +111,6 @@ func copiesIngress10(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesIngress12(c, d, v)
-	return
 }
 
 func copiesIngress12(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -123,7 +120,6 @@ func copiesIngress12(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesIngress14(c, d, v)
-	return
 }
 
 func copiesIngress14(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -135,7 +131,6 @@ func copiesIngress14(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesIngress16(c, d, v)
-	return
 }
 
 func copiesIngress16(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -148,7 +143,6 @@ func copiesIngress16(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesIngress18(c, d, v)
-	return
 }
 
 func copiesIngress18(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -158,7 +152,6 @@ func copiesIngress18(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesIngress20(c, d, v)
-	return
 }
 
 func copiesIngress20(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -169,7 +162,6 @@ func copiesIngress20(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesIngress22(c, d, v)
-	return
 }
 
 func copiesIngress22(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -180,7 +172,6 @@ func copiesIngress22(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesIngress24(c, d, v)
-	return
 }
 
 func copiesIngress24(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -188,7 +179,6 @@ func copiesIngress24(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		binary.BigEndian.PutUint64(d[158:166], 0x4d)
 		return
 	}
-	return
 }
 
 func copiesEgress(c *engine.Context, fresh bool) {
@@ -210,7 +200,6 @@ func copiesEgress0(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesEgress2(c, d, v)
-	return
 }
 
 func copiesEgress2(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -222,7 +211,6 @@ func copiesEgress2(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesEgress4(c, d, v)
-	return
 }
 
 func copiesEgress4(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -232,7 +220,6 @@ func copiesEgress4(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesEgress6(c, d, v)
-	return
 }
 
 func copiesEgress6(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -242,7 +229,6 @@ func copiesEgress6(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 		return
 	}
 	copiesEgress8(c, d, v)
-	return
 }
 
 func copiesEgress8(c *engine.Context, d *copiesOctets, v *copiesValidity) {
@@ -275,5 +261,4 @@ func copiesEgress8(c *engine.Context, d *copiesOctets, v *copiesValidity) {
 	d[9] = byte(uint64(binary.BigEndian.Uint32(d[123:127])) >> 8 & 0x7ffff)
 	c.Mark(0, 0x1)
 	d[10] = byte(uint64(binary.BigEndian.Uint32(d[139:143])) >> 8 & 0x7ffff)
-	return
 }

@@ -82,7 +82,6 @@ func emitIngress0(c *engine.Context, d *emitOctets, v *emitValidity) {
 		return
 	}
 	emitIngress3(c, d, v)
-	return
 }
 
 func emitIngress3(c *engine.Context, d *emitOctets, v *emitValidity) {
@@ -99,7 +98,6 @@ func emitIngress3(c *engine.Context, d *emitOctets, v *emitValidity) {
 		return
 	}
 	emitIngress5(c, d, v)
-	return
 }
 
 func emitIngress5(c *engine.Context, d *emitOctets, v *emitValidity) {
@@ -124,7 +122,6 @@ func emitIngress5(c *engine.Context, d *emitOctets, v *emitValidity) {
 		return
 	}
 	emitIngress7(c, d, v)
-	return
 }
 
 func emitIngress7(c *engine.Context, d *emitOctets, v *emitValidity) {
@@ -136,7 +133,6 @@ func emitIngress7(c *engine.Context, d *emitOctets, v *emitValidity) {
 		return
 	}
 	emitIngress9(c, d, v)
-	return
 }
 
 func emitIngress9(c *engine.Context, d *emitOctets, v *emitValidity) {
@@ -148,7 +144,6 @@ func emitIngress9(c *engine.Context, d *emitOctets, v *emitValidity) {
 		return
 	}
 	emitIngress11(c, d, v)
-	return
 }
 
 func emitIngress11(c *engine.Context, d *emitOctets, v *emitValidity) {
@@ -167,7 +162,6 @@ func emitIngress11(c *engine.Context, d *emitOctets, v *emitValidity) {
 	if c.Exited() {
 		return
 	}
-	return
 }
 
 func emitEgress(c *engine.Context, fresh bool) {

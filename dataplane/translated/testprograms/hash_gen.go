@@ -72,11 +72,7 @@ state1: // opt
 
 func hashIngress(c *engine.Context, fresh bool) {
 	d, v := (*hashOctets)(c.Octets()), (*hashValidity)(c.Validity())
-	if fresh {
-		hashIngress0(c, d, v)
-		return
-	}
-	hashIngress62(c, d, v)
+	hashIngress0(c, d, v)
 	return
 }
 
@@ -89,7 +85,6 @@ func hashIngress0(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress3(c, d, v)
-	return
 }
 
 func hashIngress3(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -99,7 +94,6 @@ func hashIngress3(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress5(c, d, v)
-	return
 }
 
 func hashIngress5(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -109,7 +103,6 @@ func hashIngress5(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress7(c, d, v)
-	return
 }
 
 func hashIngress7(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -119,7 +112,6 @@ func hashIngress7(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress9(c, d, v)
-	return
 }
 
 func hashIngress9(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -129,7 +121,6 @@ func hashIngress9(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress11(c, d, v)
-	return
 }
 
 func hashIngress11(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -139,7 +130,6 @@ func hashIngress11(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress13(c, d, v)
-	return
 }
 
 func hashIngress13(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -149,7 +139,6 @@ func hashIngress13(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress15(c, d, v)
-	return
 }
 
 func hashIngress15(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -159,7 +148,6 @@ func hashIngress15(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress17(c, d, v)
-	return
 }
 
 func hashIngress17(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -169,7 +157,6 @@ func hashIngress17(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress19(c, d, v)
-	return
 }
 
 func hashIngress19(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -179,7 +166,6 @@ func hashIngress19(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress21(c, d, v)
-	return
 }
 
 func hashIngress21(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -189,7 +175,6 @@ func hashIngress21(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress23(c, d, v)
-	return
 }
 
 func hashIngress23(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -199,7 +184,6 @@ func hashIngress23(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress25(c, d, v)
-	return
 }
 
 func hashIngress25(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -222,13 +206,7 @@ func hashIngress25(c *engine.Context, d *hashOctets, v *hashValidity) {
 		hashIngress27(c, d, v)
 		return
 	}
-	if uint64(d[37])&0x7f == 0xe {
-		c.Call(15)
-		hashIngress52(c, d, v)
-		return
-	}
-	hashIngress52(c, d, v)
-	return
+	hashIngress27(c, d, v)
 }
 
 func hashIngress27(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -238,7 +216,6 @@ func hashIngress27(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress29(c, d, v)
-	return
 }
 
 func hashIngress29(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -249,7 +226,6 @@ func hashIngress29(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress31(c, d, v)
-	return
 }
 
 func hashIngress31(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -259,7 +235,6 @@ func hashIngress31(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress33(c, d, v)
-	return
 }
 
 func hashIngress33(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -269,7 +244,6 @@ func hashIngress33(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress35(c, d, v)
-	return
 }
 
 func hashIngress35(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -279,37 +253,29 @@ func hashIngress35(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress37(c, d, v)
-	return
 }
 
 func hashIngress37(c *engine.Context, d *hashOctets, v *hashValidity) {
 	if uint64(d[37])&0x7f == 0x13 {
 		c.Call(20)
-		hashIngress39(c, d, v)
-		return
-	}
-	hashIngress41(c, d, v)
-	return
-}
-
-func hashIngress39(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[225]) < 0xa {
+		if uint64(d[225]) < 0xa {
+			hashIngress40(c, d, v)
+			return
+		}
+		if uint64(d[225]) < 0xe {
+			binary.BigEndian.PutUint64(d[250:258], 0x1)
+			hashIngress41(c, d, v)
+			return
+		}
 		hashIngress40(c, d, v)
 		return
 	}
-	if uint64(d[225]) < 0xe {
-		binary.BigEndian.PutUint64(d[250:258], 0x1)
-		hashIngress41(c, d, v)
-		return
-	}
-	hashIngress40(c, d, v)
-	return
+	hashIngress41(c, d, v)
 }
 
 func hashIngress40(c *engine.Context, d *hashOctets, v *hashValidity) {
 	binary.BigEndian.PutUint64(d[250:258], uint64(d[225]))
 	hashIngress41(c, d, v)
-	return
 }
 
 func hashIngress41(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -319,7 +285,6 @@ func hashIngress41(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress43(c, d, v)
-	return
 }
 
 func hashIngress43(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -329,7 +294,6 @@ func hashIngress43(c *engine.Context, d *hashOctets, v *hashValidity) {
 		return
 	}
 	hashIngress45(c, d, v)
-	return
 }
 
 func hashIngress45(c *engine.Context, d *hashOctets, v *hashValidity) {
@@ -354,204 +318,6 @@ func hashIngress45(c *engine.Context, d *hashOctets, v *hashValidity) {
 	}
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint64(d[29:37], binary.BigEndian.Uint64(d[250:258]))
-	return
-}
-
-func hashIngress52(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0xf {
-		c.Call(16)
-		binary.BigEndian.PutUint64(d[250:258], uint64(binary.BigEndian.Uint16(d[216:218])))
-		hashIngress54(c, d, v)
-		return
-	}
-	hashIngress54(c, d, v)
-	return
-}
-
-func hashIngress54(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x10 {
-		c.Call(17)
-		hashIngress56(c, d, v)
-		return
-	}
-	hashIngress56(c, d, v)
-	return
-}
-
-func hashIngress56(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x11 {
-		c.Call(18)
-		hashIngress58(c, d, v)
-		return
-	}
-	hashIngress58(c, d, v)
-	return
-}
-
-func hashIngress58(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x12 {
-		c.Call(19)
-		hashIngress60(c, d, v)
-		return
-	}
-	hashIngress60(c, d, v)
-	return
-}
-
-func hashIngress60(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x13 {
-		c.Call(20)
-		hashIngress39(c, d, v)
-		return
-	}
-	hashIngress41(c, d, v)
-	return
-}
-
-func hashIngress62(c *engine.Context, d *hashOctets, v *hashValidity) {
-	binary.BigEndian.PutUint64(d[266:274], 0x1)
-	binary.BigEndian.PutUint64(d[242:250], uint64(binary.BigEndian.Uint32(d[38:42]))&0x7ff)
-	if uint64(d[37])&0x7f == 0x1 {
-		c.Call(0)
-		hashIngress65(c, d, v)
-		return
-	}
-	hashIngress65(c, d, v)
-	return
-}
-
-func hashIngress65(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x2 {
-		c.Call(1)
-		hashIngress67(c, d, v)
-		return
-	}
-	hashIngress67(c, d, v)
-	return
-}
-
-func hashIngress67(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x3 {
-		c.Call(2)
-		hashIngress69(c, d, v)
-		return
-	}
-	hashIngress69(c, d, v)
-	return
-}
-
-func hashIngress69(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x4 {
-		c.Call(3)
-		hashIngress71(c, d, v)
-		return
-	}
-	hashIngress71(c, d, v)
-	return
-}
-
-func hashIngress71(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x5 {
-		c.Call(4)
-		hashIngress73(c, d, v)
-		return
-	}
-	hashIngress73(c, d, v)
-	return
-}
-
-func hashIngress73(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x6 {
-		c.Call(5)
-		hashIngress75(c, d, v)
-		return
-	}
-	hashIngress75(c, d, v)
-	return
-}
-
-func hashIngress75(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x7 {
-		c.Call(6)
-		hashIngress77(c, d, v)
-		return
-	}
-	hashIngress77(c, d, v)
-	return
-}
-
-func hashIngress77(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x8 {
-		c.Call(7)
-		hashIngress79(c, d, v)
-		return
-	}
-	hashIngress79(c, d, v)
-	return
-}
-
-func hashIngress79(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0x9 {
-		c.Call(8)
-		hashIngress81(c, d, v)
-		return
-	}
-	hashIngress81(c, d, v)
-	return
-}
-
-func hashIngress81(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0xa {
-		c.Call(9)
-		hashIngress83(c, d, v)
-		return
-	}
-	hashIngress83(c, d, v)
-	return
-}
-
-func hashIngress83(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0xb {
-		c.Call(10)
-		hashIngress85(c, d, v)
-		return
-	}
-	hashIngress85(c, d, v)
-	return
-}
-
-func hashIngress85(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0xc {
-		c.Call(11)
-		hashIngress87(c, d, v)
-		return
-	}
-	hashIngress87(c, d, v)
-	return
-}
-
-func hashIngress87(c *engine.Context, d *hashOctets, v *hashValidity) {
-	if uint64(d[37])&0x7f == 0xd {
-		if v[0]&0x40 != 0 {
-			v[0] |= 0x2
-			c.Mark(0, 0x2)
-			copy(d[0:4], d[62:66])
-		} else {
-			v[0] &^= 0x2
-		}
-		if v[0]&0x20 != 0 {
-			v[0] |= 0x4
-			c.Mark(0, 0x4)
-			copy(d[4:29], d[37:62])
-		} else {
-			v[0] &^= 0x4
-		}
-		c.Call(14)
-		hashIngress27(c, d, v)
-		return
-	}
-	hashIngress27(c, d, v)
-	return
 }
 
 func hashEgress(c *engine.Context, fresh bool) {

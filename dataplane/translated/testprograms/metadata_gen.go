@@ -112,7 +112,6 @@ func metadataIngress0(c *engine.Context, d *metadataOctets, v *metadataValidity)
 	binary.BigEndian.PutUint64(d[108:116], binary.BigEndian.Uint64(d[190:198])>>16)
 	binary.BigEndian.PutUint64(d[124:132], 0x1)
 	metadataIngress3(c, d, v)
-	return
 }
 
 func metadataIngress3(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -125,7 +124,6 @@ func metadataIngress3(c *engine.Context, d *metadataOctets, v *metadataValidity)
 		return
 	}
 	metadataIngress5(c, d, v)
-	return
 }
 
 func metadataIngress5(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -140,7 +138,6 @@ func metadataIngress5(c *engine.Context, d *metadataOctets, v *metadataValidity)
 		return
 	}
 	metadataIngress7(c, d, v)
-	return
 }
 
 func metadataIngress7(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -150,7 +147,6 @@ func metadataIngress7(c *engine.Context, d *metadataOctets, v *metadataValidity)
 		return
 	}
 	metadataIngress9(c, d, v)
-	return
 }
 
 func metadataIngress9(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -160,7 +156,6 @@ func metadataIngress9(c *engine.Context, d *metadataOctets, v *metadataValidity)
 		return
 	}
 	metadataIngress11(c, d, v)
-	return
 }
 
 func metadataIngress11(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -191,7 +186,6 @@ func metadataIngress11(c *engine.Context, d *metadataOctets, v *metadataValidity
 		return
 	}
 	metadataIngress13(c, d, v)
-	return
 }
 
 func metadataIngress13(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -207,7 +201,6 @@ func metadataIngress13(c *engine.Context, d *metadataOctets, v *metadataValidity
 		return
 	}
 	metadataIngress15(c, d, v)
-	return
 }
 
 func metadataIngress15(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -232,7 +225,6 @@ func metadataIngress15(c *engine.Context, d *metadataOctets, v *metadataValidity
 	}
 	c.Mark(0, 0x100)
 	binary.BigEndian.PutUint32(d[77:81], uint32(uint64(binary.BigEndian.Uint32(d[152:156]))))
-	return
 }
 
 func metadataEgress(c *engine.Context, fresh bool) {
@@ -261,7 +253,6 @@ func metadataEgress0(c *engine.Context, d *metadataOctets, v *metadataValidity) 
 		return
 	}
 	metadataEgress3(c, d, v)
-	return
 }
 
 func metadataEgress3(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -272,7 +263,6 @@ func metadataEgress3(c *engine.Context, d *metadataOctets, v *metadataValidity) 
 		return
 	}
 	metadataEgress5(c, d, v)
-	return
 }
 
 func metadataEgress5(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -283,7 +273,6 @@ func metadataEgress5(c *engine.Context, d *metadataOctets, v *metadataValidity) 
 		return
 	}
 	metadataEgress7(c, d, v)
-	return
 }
 
 func metadataEgress7(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -294,7 +283,6 @@ func metadataEgress7(c *engine.Context, d *metadataOctets, v *metadataValidity) 
 		return
 	}
 	metadataEgress9(c, d, v)
-	return
 }
 
 func metadataEgress9(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -315,7 +303,6 @@ func metadataEgress9(c *engine.Context, d *metadataOctets, v *metadataValidity) 
 		return
 	}
 	metadataEgress12(c, d, v)
-	return
 }
 
 func metadataEgress12(c *engine.Context, d *metadataOctets, v *metadataValidity) {
@@ -326,5 +313,4 @@ func metadataEgress12(c *engine.Context, d *metadataOctets, v *metadataValidity)
 	} else {
 		v[0] &^= 0x1
 	}
-	return
 }

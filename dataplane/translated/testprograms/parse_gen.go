@@ -295,7 +295,6 @@ func parseIngress0(c *engine.Context, d *parseOctets, v *parseValidity) {
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint32(d[0:4], 0x63)
 	parseIngress3(c, d, v)
-	return
 }
 
 func parseIngress3(c *engine.Context, d *parseOctets, v *parseValidity) {
@@ -321,7 +320,6 @@ func parseIngress3(c *engine.Context, d *parseOctets, v *parseValidity) {
 		return
 	}
 	parseIngress16(c, d, v)
-	return
 }
 
 func parseIngress7(c *engine.Context, d *parseOctets, v *parseValidity) {
@@ -331,7 +329,6 @@ func parseIngress7(c *engine.Context, d *parseOctets, v *parseValidity) {
 		return
 	}
 	parseIngress9(c, d, v)
-	return
 }
 
 func parseIngress9(c *engine.Context, d *parseOctets, v *parseValidity) {
@@ -341,7 +338,6 @@ func parseIngress9(c *engine.Context, d *parseOctets, v *parseValidity) {
 		return
 	}
 	parseIngress11(c, d, v)
-	return
 }
 
 func parseIngress11(c *engine.Context, d *parseOctets, v *parseValidity) {
@@ -357,7 +353,6 @@ func parseIngress11(c *engine.Context, d *parseOctets, v *parseValidity) {
 		return
 	}
 	parseIngress13(c, d, v)
-	return
 }
 
 func parseIngress13(c *engine.Context, d *parseOctets, v *parseValidity) {
@@ -373,7 +368,6 @@ func parseIngress13(c *engine.Context, d *parseOctets, v *parseValidity) {
 		return
 	}
 	parseIngress16(c, d, v)
-	return
 }
 
 func parseIngress16(c *engine.Context, d *parseOctets, v *parseValidity) {
@@ -388,7 +382,6 @@ func parseIngress16(c *engine.Context, d *parseOctets, v *parseValidity) {
 		d[25] = 0xaa
 		return
 	}
-	return
 }
 
 func parseEgress(c *engine.Context, fresh bool) {

@@ -84,7 +84,6 @@ func profileIngress0(c *engine.Context, d *profileOctets, v *profileValidity) {
 		}
 	}
 	profileIngress4(c, d, v)
-	return
 }
 
 func profileIngress4(c *engine.Context, d *profileOctets, v *profileValidity) {
@@ -92,109 +91,23 @@ func profileIngress4(c *engine.Context, d *profileOctets, v *profileValidity) {
 		{
 			hit, place := c.Apply(4)
 			_, _ = hit, place
-			switch place {
-			case 0:
-				profileIngress6(c, d, v)
-				return
-			case 1:
-				profileIngress6(c, d, v)
-				return
-			case 2:
-				profileIngress6(c, d, v)
-				return
-			case 3:
-				profileIngress6(c, d, v)
-				return
-			case 4:
-				profileIngress6(c, d, v)
-				return
-			case 5:
-				profileIngress6(c, d, v)
-				return
-			case 6:
-				profileIngress6(c, d, v)
-				return
-			case 7:
-				profileIngress6(c, d, v)
-				return
-			case 8:
-				profileIngress6(c, d, v)
-				return
-			case 9:
-				profileIngress6(c, d, v)
-				return
-			case 10:
-				profileIngress6(c, d, v)
-				return
-			case 11:
-				profileIngress6(c, d, v)
-				return
-			case 12:
-				profileIngress6(c, d, v)
-				return
-			case 13:
-				profileIngress6(c, d, v)
-				return
-			}
 			profileIngress6(c, d, v)
 			return
+
 		}
 	}
 	profileIngress7(c, d, v)
-	return
 }
 
 func profileIngress6(c *engine.Context, d *profileOctets, v *profileValidity) {
 	{
 		hit, place := c.Apply(5)
 		_, _ = hit, place
-		switch place {
-		case 0:
-			profileIngress7(c, d, v)
-			return
-		case 1:
-			profileIngress7(c, d, v)
-			return
-		case 2:
-			profileIngress7(c, d, v)
-			return
-		case 3:
-			profileIngress7(c, d, v)
-			return
-		case 4:
-			profileIngress7(c, d, v)
-			return
-		case 5:
-			profileIngress7(c, d, v)
-			return
-		case 6:
-			profileIngress7(c, d, v)
-			return
-		case 7:
-			profileIngress7(c, d, v)
-			return
-		case 8:
-			profileIngress7(c, d, v)
-			return
-		case 9:
-			profileIngress7(c, d, v)
-			return
-		case 10:
-			profileIngress7(c, d, v)
-			return
-		case 11:
-			profileIngress7(c, d, v)
-			return
-		case 12:
-			profileIngress7(c, d, v)
-			return
-		case 13:
-			profileIngress7(c, d, v)
-			return
-		}
 		profileIngress7(c, d, v)
 		return
+
 	}
+
 }
 
 func profileIngress7(c *engine.Context, d *profileOctets, v *profileValidity) {
@@ -203,62 +116,31 @@ func profileIngress7(c *engine.Context, d *profileOctets, v *profileValidity) {
 			hit, place := c.Apply(6)
 			_, _ = hit, place
 			switch place {
-			case 0:
-				profileIngress9(c, d, v)
+			case -1:
+				profileIngress10(c, d, v)
 				return
-			case 1:
-				profileIngress9(c, d, v)
-				return
-			case 2:
-				profileIngress9(c, d, v)
-				return
-			case 3:
-				profileIngress9(c, d, v)
-				return
-			case 4:
-				profileIngress9(c, d, v)
-				return
-			case 5:
+
+			case 5, 6, 7, 8, 9:
 				profileIngress14(c, d, v)
 				return
-			case 6:
-				profileIngress14(c, d, v)
-				return
-			case 7:
-				profileIngress14(c, d, v)
-				return
-			case 8:
-				profileIngress14(c, d, v)
-				return
-			case 9:
-				profileIngress14(c, d, v)
-				return
-			case 10:
+
+			case 10, 11, 12, 13:
 				profileIngress15(c, d, v)
 				return
-			case 11:
-				profileIngress15(c, d, v)
-				return
-			case 12:
-				profileIngress15(c, d, v)
-				return
-			case 13:
-				profileIngress15(c, d, v)
+
+			default:
+				profileIngress9(c, d, v)
 				return
 			}
-			profileIngress10(c, d, v)
-			return
 		}
 	}
 	profileIngress10(c, d, v)
-	return
 }
 
 func profileIngress9(c *engine.Context, d *profileOctets, v *profileValidity) {
 	c.Mark(0, 0x1)
 	d[2] = 0x3
 	profileIngress10(c, d, v)
-	return
 }
 
 func profileIngress10(c *engine.Context, d *profileOctets, v *profileValidity) {
@@ -278,27 +160,23 @@ func profileIngress10(c *engine.Context, d *profileOctets, v *profileValidity) {
 		}
 	}
 	profileIngress12(c, d, v)
-	return
 }
 
 func profileIngress12(c *engine.Context, d *profileOctets, v *profileValidity) {
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint16(d[0:2], uint16(uint64(binary.BigEndian.Uint16(d[24:26]))))
-	return
 }
 
 func profileIngress14(c *engine.Context, d *profileOctets, v *profileValidity) {
 	c.Mark(0, 0x1)
 	d[2] = 0x1
 	profileIngress10(c, d, v)
-	return
 }
 
 func profileIngress15(c *engine.Context, d *profileOctets, v *profileValidity) {
 	c.Mark(0, 0x1)
 	d[2] = 0x2
 	profileIngress10(c, d, v)
-	return
 }
 
 func profileEgress(c *engine.Context, fresh bool) {

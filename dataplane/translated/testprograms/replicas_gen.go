@@ -90,7 +90,6 @@ func replicasIngress0(c *engine.Context, d *replicasOctets, v *replicasValidity)
 	binary.BigEndian.PutUint64(d[42:50], (uint64(d[49])+0x1)&0xff)
 	binary.BigEndian.PutUint64(d[50:58], (uint64(d[57])+0x1)&0xff)
 	replicasIngress1(c, d, v)
-	return
 }
 
 func replicasIngress1(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -103,13 +102,11 @@ func replicasIngress1(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasIngress3(c, d, v)
-	return
 }
 
 func replicasIngress2(c *engine.Context, d *replicasOctets, v *replicasValidity) {
 	c.Call(0)
 	replicasIngress3(c, d, v)
-	return
 }
 
 func replicasIngress3(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -119,7 +116,6 @@ func replicasIngress3(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasIngress5(c, d, v)
-	return
 }
 
 func replicasIngress5(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -130,7 +126,6 @@ func replicasIngress5(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasIngress7(c, d, v)
-	return
 }
 
 func replicasIngress7(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -144,7 +139,6 @@ func replicasIngress7(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasIngress10(c, d, v)
-	return
 }
 
 func replicasIngress10(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -158,7 +152,6 @@ func replicasIngress10(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress13(c, d, v)
-	return
 }
 
 func replicasIngress13(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -168,7 +161,6 @@ func replicasIngress13(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress15(c, d, v)
-	return
 }
 
 func replicasIngress15(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -178,7 +170,6 @@ func replicasIngress15(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress17(c, d, v)
-	return
 }
 
 func replicasIngress17(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -188,7 +179,6 @@ func replicasIngress17(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress19(c, d, v)
-	return
 }
 
 func replicasIngress19(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -199,7 +189,6 @@ func replicasIngress19(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress21(c, d, v)
-	return
 }
 
 func replicasIngress21(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -210,7 +199,6 @@ func replicasIngress21(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress23(c, d, v)
-	return
 }
 
 func replicasIngress23(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -221,7 +209,6 @@ func replicasIngress23(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress25(c, d, v)
-	return
 }
 
 func replicasIngress25(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -231,7 +218,6 @@ func replicasIngress25(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress27(c, d, v)
-	return
 }
 
 func replicasIngress27(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -247,7 +233,6 @@ func replicasIngress27(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress30(c, d, v)
-	return
 }
 
 func replicasIngress30(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -257,7 +242,6 @@ func replicasIngress30(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress32(c, d, v)
-	return
 }
 
 func replicasIngress32(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -267,7 +251,6 @@ func replicasIngress32(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress34(c, d, v)
-	return
 }
 
 func replicasIngress34(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -278,7 +261,6 @@ func replicasIngress34(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress36(c, d, v)
-	return
 }
 
 func replicasIngress36(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -289,7 +271,6 @@ func replicasIngress36(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress38(c, d, v)
-	return
 }
 
 func replicasIngress38(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -300,7 +281,6 @@ func replicasIngress38(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress40(c, d, v)
-	return
 }
 
 func replicasIngress40(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -311,7 +291,6 @@ func replicasIngress40(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress42(c, d, v)
-	return
 }
 
 func replicasIngress42(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -322,7 +301,6 @@ func replicasIngress42(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress44(c, d, v)
-	return
 }
 
 func replicasIngress44(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -337,7 +315,6 @@ func replicasIngress44(c *engine.Context, d *replicasOctets, v *replicasValidity
 		return
 	}
 	replicasIngress47(c, d, v)
-	return
 }
 
 func replicasIngress47(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -347,7 +324,6 @@ func replicasIngress47(c *engine.Context, d *replicasOctets, v *replicasValidity
 		c.Call(24)
 		return
 	}
-	return
 }
 
 func replicasIngress50(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -366,7 +342,6 @@ func replicasIngress50(c *engine.Context, d *replicasOctets, v *replicasValidity
 	binary.BigEndian.PutUint64(d[42:50], (uint64(d[49])+0x1)&0xff)
 	binary.BigEndian.PutUint64(d[50:58], (uint64(d[57])+0x1)&0xff)
 	replicasIngress1(c, d, v)
-	return
 }
 
 func replicasEgress(c *engine.Context, fresh bool) {
@@ -411,7 +386,6 @@ func replicasEgress0(c *engine.Context, d *replicasOctets, v *replicasValidity) 
 	c.Mark(0, 0x1)
 	d[6] = byte(uint64(d[57]))
 	replicasEgress2(c, d, v)
-	return
 }
 
 func replicasEgress2(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -424,7 +398,6 @@ func replicasEgress2(c *engine.Context, d *replicasOctets, v *replicasValidity) 
 		return
 	}
 	replicasEgress5(c, d, v)
-	return
 }
 
 func replicasEgress5(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -434,7 +407,6 @@ func replicasEgress5(c *engine.Context, d *replicasOctets, v *replicasValidity) 
 		return
 	}
 	replicasEgress7(c, d, v)
-	return
 }
 
 func replicasEgress7(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -445,7 +417,6 @@ func replicasEgress7(c *engine.Context, d *replicasOctets, v *replicasValidity) 
 		return
 	}
 	replicasEgress9(c, d, v)
-	return
 }
 
 func replicasEgress9(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -459,7 +430,6 @@ func replicasEgress9(c *engine.Context, d *replicasOctets, v *replicasValidity) 
 		return
 	}
 	replicasEgress12(c, d, v)
-	return
 }
 
 func replicasEgress12(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -475,7 +445,6 @@ func replicasEgress12(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasEgress15(c, d, v)
-	return
 }
 
 func replicasEgress15(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -490,7 +459,6 @@ func replicasEgress15(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasEgress18(c, d, v)
-	return
 }
 
 func replicasEgress18(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -505,7 +473,6 @@ func replicasEgress18(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasEgress21(c, d, v)
-	return
 }
 
 func replicasEgress21(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -516,7 +483,6 @@ func replicasEgress21(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasEgress23(c, d, v)
-	return
 }
 
 func replicasEgress23(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -531,7 +497,6 @@ func replicasEgress23(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasEgress26(c, d, v)
-	return
 }
 
 func replicasEgress26(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -542,7 +507,6 @@ func replicasEgress26(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasEgress28(c, d, v)
-	return
 }
 
 func replicasEgress28(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -552,7 +516,6 @@ func replicasEgress28(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasEgress30(c, d, v)
-	return
 }
 
 func replicasEgress30(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -562,7 +525,6 @@ func replicasEgress30(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		return
 	}
 	replicasEgress32(c, d, v)
-	return
 }
 
 func replicasEgress32(c *engine.Context, d *replicasOctets, v *replicasValidity) {
@@ -574,5 +536,4 @@ func replicasEgress32(c *engine.Context, d *replicasOctets, v *replicasValidity)
 		c.Call(44)
 		return
 	}
-	return
 }

@@ -217,7 +217,6 @@ func selectIngress0(c *engine.Context, d *selectOctets, v *selectValidity) {
 		d[1] = 0x2
 		return
 	}
-	return
 }
 
 func selectEgress(c *engine.Context, fresh bool) {

@@ -68,7 +68,6 @@ func signedIngress0(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress3(c, d, v)
-	return
 }
 
 func signedIngress3(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -78,7 +77,6 @@ func signedIngress3(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress5(c, d, v)
-	return
 }
 
 func signedIngress5(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -88,7 +86,6 @@ func signedIngress5(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress7(c, d, v)
-	return
 }
 
 func signedIngress7(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -98,7 +95,6 @@ func signedIngress7(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress9(c, d, v)
-	return
 }
 
 func signedIngress9(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -108,7 +104,6 @@ func signedIngress9(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress11(c, d, v)
-	return
 }
 
 func signedIngress11(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -118,7 +113,6 @@ func signedIngress11(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress13(c, d, v)
-	return
 }
 
 func signedIngress13(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -128,7 +122,6 @@ func signedIngress13(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress15(c, d, v)
-	return
 }
 
 func signedIngress15(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -138,7 +131,6 @@ func signedIngress15(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress17(c, d, v)
-	return
 }
 
 func signedIngress17(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -148,7 +140,6 @@ func signedIngress17(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress19(c, d, v)
-	return
 }
 
 func signedIngress19(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -158,7 +149,6 @@ func signedIngress19(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress21(c, d, v)
-	return
 }
 
 func signedIngress21(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -168,7 +158,6 @@ func signedIngress21(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress23(c, d, v)
-	return
 }
 
 func signedIngress23(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -185,7 +174,6 @@ func signedIngress23(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress26(c, d, v)
-	return
 }
 
 func signedIngress26(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -202,7 +190,6 @@ func signedIngress26(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress29(c, d, v)
-	return
 }
 
 func signedIngress29(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -219,7 +206,6 @@ func signedIngress29(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress32(c, d, v)
-	return
 }
 
 func signedIngress32(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -229,7 +215,6 @@ func signedIngress32(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress34(c, d, v)
-	return
 }
 
 func signedIngress34(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -239,7 +224,6 @@ func signedIngress34(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress36(c, d, v)
-	return
 }
 
 func signedIngress36(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -249,7 +233,6 @@ func signedIngress36(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress38(c, d, v)
-	return
 }
 
 func signedIngress38(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -259,7 +242,6 @@ func signedIngress38(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress40(c, d, v)
-	return
 }
 
 func signedIngress40(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -276,7 +258,6 @@ func signedIngress40(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress43(c, d, v)
-	return
 }
 
 func signedIngress43(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -286,7 +267,6 @@ func signedIngress43(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress45(c, d, v)
-	return
 }
 
 func signedIngress45(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -297,7 +277,6 @@ func signedIngress45(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress47(c, d, v)
-	return
 }
 
 func signedIngress47(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -308,7 +287,6 @@ func signedIngress47(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress49(c, d, v)
-	return
 }
 
 func signedIngress49(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -320,7 +298,6 @@ func signedIngress49(c *engine.Context, d *signedOctets, v *signedValidity) {
 		return
 	}
 	signedIngress51(c, d, v)
-	return
 }
 
 func signedIngress51(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -341,9 +318,11 @@ func signedIngress51(c *engine.Context, d *signedOctets, v *signedValidity) {
 				signedAction0(c, d, v)
 				signedIngress53(c, d, v)
 				return
+
+			default:
+				signedIngress53(c, d, v)
+				return
 			}
-			signedIngress53(c, d, v)
-			return
 		}
 	}
 	if v[0]&0x1 == 0 {
@@ -354,7 +333,6 @@ func signedIngress51(c *engine.Context, d *signedOctets, v *signedValidity) {
 	}
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint16(d[0:2], uint16(c.Get(33)))
-	return
 }
 
 func signedIngress53(c *engine.Context, d *signedOctets, v *signedValidity) {
@@ -367,7 +345,6 @@ func signedIngress53(c *engine.Context, d *signedOctets, v *signedValidity) {
 	}
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint16(d[0:2], uint16(c.Get(33)))
-	return
 }
 
 func signedEgress(c *engine.Context, fresh bool) {

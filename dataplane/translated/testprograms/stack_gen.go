@@ -124,7 +124,6 @@ func stackIngress0(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress3(c, d, v)
-	return
 }
 
 func stackIngress3(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -134,7 +133,6 @@ func stackIngress3(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress5(c, d, v)
-	return
 }
 
 func stackIngress5(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -144,7 +142,6 @@ func stackIngress5(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress7(c, d, v)
-	return
 }
 
 func stackIngress7(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -154,7 +151,6 @@ func stackIngress7(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress9(c, d, v)
-	return
 }
 
 func stackIngress9(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -164,7 +160,6 @@ func stackIngress9(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress11(c, d, v)
-	return
 }
 
 func stackIngress11(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -174,7 +169,6 @@ func stackIngress11(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress13(c, d, v)
-	return
 }
 
 func stackIngress13(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -184,7 +178,6 @@ func stackIngress13(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress15(c, d, v)
-	return
 }
 
 func stackIngress15(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -194,7 +187,6 @@ func stackIngress15(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress17(c, d, v)
-	return
 }
 
 func stackIngress17(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -208,31 +200,24 @@ func stackIngress17(c *engine.Context, d *stackOctets, v *stackValidity) {
 		}
 		c.Mark(0, 0x4)
 		binary.BigEndian.PutUint64(d[14:22], binary.BigEndian.Uint64(d[14:22])&^0xfe00000000000000|uint64(d[13])<<57&0xfe00000000000000)
-		if uint64(d[11]) == 0x9 {
-			if uint64(d[12]) < 0x4 {
-				c.Mark(0, 0x1)
-				d[9] = byte(c.Get(10))
-				stackIngress22(c, d, v)
-				return
-			}
+		stackIngress19(c, d, v)
+		return
+	}
+	stackIngress19(c, d, v)
+}
+
+func stackIngress19(c *engine.Context, d *stackOctets, v *stackValidity) {
+	if uint64(d[11]) == 0x9 {
+		if uint64(d[12]) < 0x4 {
+			c.Mark(0, 0x1)
+			d[9] = byte(c.Get(10))
 			stackIngress22(c, d, v)
 			return
 		}
 		stackIngress22(c, d, v)
 		return
 	}
-	if uint64(d[11]) == 0x9 {
-		if uint64(d[12]) < 0x4 {
-			c.Mark(0, 0x1)
-			d[9] = byte(c.Get(10))
-			stackIngress59(c, d, v)
-			return
-		}
-		stackIngress59(c, d, v)
-		return
-	}
-	stackIngress59(c, d, v)
-	return
+	stackIngress22(c, d, v)
 }
 
 func stackIngress22(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -246,7 +231,6 @@ func stackIngress22(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress25(c, d, v)
-	return
 }
 
 func stackIngress25(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -256,11 +240,10 @@ func stackIngress25(c *engine.Context, d *stackOctets, v *stackValidity) {
 			stackIngress28(c, d, v)
 			return
 		}
-		stackIngress52(c, d, v)
+		stackIngress28(c, d, v)
 		return
 	}
-	stackIngress52(c, d, v)
-	return
+	stackIngress28(c, d, v)
 }
 
 func stackIngress28(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -299,7 +282,6 @@ func stackIngress28(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress30(c, d, v)
-	return
 }
 
 func stackIngress30(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -319,39 +301,43 @@ func stackIngress30(c *engine.Context, d *stackOctets, v *stackValidity) {
 		}
 		c.Mark(0, 0x10)
 		binary.BigEndian.PutUint64(d[16:24], binary.BigEndian.Uint64(d[16:24])&^0xfe00000000000000|0x200000000000000)
-		stackIngress32(c, d, v)
+		if uint64(d[11]) == 0xe {
+			stackIngress33(c, d, v)
+			return
+		}
+		if v[0]&0x4 == 0x4 {
+			c.Mark(0, 0x1)
+			binary.BigEndian.PutUint64(d[10:18], binary.BigEndian.Uint64(d[10:18])&^0xf000000000000000|((uint64(d[10])>>4)|0x8)<<60&0xf000000000000000)
+			stackIngress45(c, d, v)
+			return
+		}
+		stackIngress45(c, d, v)
 		return
 	}
-	stackIngress47(c, d, v)
-	return
-}
-
-func stackIngress32(c *engine.Context, d *stackOctets, v *stackValidity) {
 	if uint64(d[11]) == 0xe {
-		c.Call(19)
-		c.Call(20)
-		if v[0]&0x8 == 0 {
-			clear(d[15:16])
-			v[0] |= 0x8
-			c.Mark(0, 0x8)
-			c.Grow(1)
-		}
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[15:23], binary.BigEndian.Uint64(d[15:23])&^0xfe00000000000000|0x600000000000000)
-		stackIngress34(c, d, v)
+		stackIngress33(c, d, v)
 		return
 	}
 	if v[0]&0x4 == 0x4 {
 		c.Mark(0, 0x1)
 		binary.BigEndian.PutUint64(d[10:18], binary.BigEndian.Uint64(d[10:18])&^0xf000000000000000|((uint64(d[10])>>4)|0x8)<<60&0xf000000000000000)
-		stackIngress45(c, d, v)
+		stackIngress50(c, d, v)
 		return
 	}
-	stackIngress45(c, d, v)
-	return
+	stackIngress50(c, d, v)
 }
 
-func stackIngress34(c *engine.Context, d *stackOctets, v *stackValidity) {
+func stackIngress33(c *engine.Context, d *stackOctets, v *stackValidity) {
+	c.Call(19)
+	c.Call(20)
+	if v[0]&0x8 == 0 {
+		clear(d[15:16])
+		v[0] |= 0x8
+		c.Mark(0, 0x8)
+		c.Grow(1)
+	}
+	c.Mark(0, 0x8)
+	binary.BigEndian.PutUint64(d[15:23], binary.BigEndian.Uint64(d[15:23])&^0xfe00000000000000|0x600000000000000)
 	if v[0]&0x4 == 0x4 {
 		c.Mark(0, 0x1)
 		binary.BigEndian.PutUint64(d[10:18], binary.BigEndian.Uint64(d[10:18])&^0xf000000000000000|((uint64(d[10])>>4)|0x8)<<60&0xf000000000000000)
@@ -361,7 +347,6 @@ func stackIngress34(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress42(c, d, v)
-	return
 }
 
 func stackIngress36(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -370,14 +355,12 @@ func stackIngress36(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress38(c, d, v)
-	return
 }
 
 func stackIngress37(c *engine.Context, d *stackOctets, v *stackValidity) {
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint64(d[10:18], binary.BigEndian.Uint64(d[10:18])&^0xf000000000000000|((uint64(d[10])>>4)|0x2)<<60&0xf000000000000000)
 	stackIngress38(c, d, v)
-	return
 }
 
 func stackIngress38(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -388,7 +371,6 @@ func stackIngress38(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress40(c, d, v)
-	return
 }
 
 func stackIngress40(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -397,14 +379,12 @@ func stackIngress40(c *engine.Context, d *stackOctets, v *stackValidity) {
 		binary.BigEndian.PutUint64(d[10:18], binary.BigEndian.Uint64(d[10:18])&^0xf00000000000000|0x100000000000000)
 		return
 	}
-	return
 }
 
 func stackIngress42(c *engine.Context, d *stackOctets, v *stackValidity) {
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint64(d[10:18], binary.BigEndian.Uint64(d[10:18])&^0xf000000000000000|((uint64(d[10])>>4)|0x4)<<60&0xf000000000000000)
 	stackIngress36(c, d, v)
-	return
 }
 
 func stackIngress45(c *engine.Context, d *stackOctets, v *stackValidity) {
@@ -417,127 +397,14 @@ func stackIngress45(c *engine.Context, d *stackOctets, v *stackValidity) {
 		return
 	}
 	stackIngress37(c, d, v)
-	return
 }
 
-func stackIngress47(c *engine.Context, d *stackOctets, v *stackValidity) {
-	if uint64(d[11]) == 0xe {
-		c.Call(19)
-		c.Call(20)
-		if v[0]&0x8 == 0 {
-			clear(d[15:16])
-			v[0] |= 0x8
-			c.Mark(0, 0x8)
-			c.Grow(1)
-		}
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[15:23], binary.BigEndian.Uint64(d[15:23])&^0xfe00000000000000|0x600000000000000)
-		stackIngress34(c, d, v)
-		return
-	}
-	if v[0]&0x4 == 0x4 {
-		c.Mark(0, 0x1)
-		binary.BigEndian.PutUint64(d[10:18], binary.BigEndian.Uint64(d[10:18])&^0xf000000000000000|((uint64(d[10])>>4)|0x8)<<60&0xf000000000000000)
-		stackIngress51(c, d, v)
-		return
-	}
-	stackIngress51(c, d, v)
-	return
-}
-
-func stackIngress51(c *engine.Context, d *stackOctets, v *stackValidity) {
+func stackIngress50(c *engine.Context, d *stackOctets, v *stackValidity) {
 	if v[0]&0x8 == 0x8 {
 		stackIngress42(c, d, v)
 		return
 	}
 	stackIngress36(c, d, v)
-	return
-}
-
-func stackIngress52(c *engine.Context, d *stackOctets, v *stackValidity) {
-	if uint64(d[11]) == 0xc {
-		if v[0]&0x4 != 0 {
-			v[0] |= 0x40
-			c.Mark(0, 0x40)
-			copy(d[18:19], d[14:15])
-		} else {
-			v[0] &^= 0x40
-		}
-		if v[0]&0x8 != 0 {
-			v[0] |= 0x80
-			c.Mark(0, 0x80)
-			copy(d[19:20], d[15:16])
-		} else {
-			v[0] &^= 0x80
-		}
-		if v[0]&0x10 != 0 {
-			v[0] |= 0x100
-			c.Mark(0, 0x100)
-			copy(d[20:21], d[16:17])
-		} else {
-			v[0] &^= 0x100
-		}
-		if v[0]&0x20 != 0 {
-			v[0] |= 0x200
-			c.Mark(0, 0x200)
-			copy(d[21:22], d[17:18])
-		} else {
-			v[0] &^= 0x200
-		}
-		c.Mark(0, 0x4)
-		binary.BigEndian.PutUint64(d[14:22], binary.BigEndian.Uint64(d[14:22])&^0xfe00000000000000|0xaa00000000000000)
-		stackIngress30(c, d, v)
-		return
-	}
-	if uint64(d[11]) == 0xd {
-		if v[0]&0x8 != 0 {
-			v[0] |= 0x4
-			c.Mark(0, 0x4)
-			copy(d[14:15], d[15:16])
-		} else {
-			v[0] &^= 0x4
-		}
-		if v[0]&0x10 == 0 {
-			clear(d[16:17])
-			v[0] |= 0x10
-			c.Mark(0, 0x10)
-			c.Grow(1)
-		}
-		c.Mark(0, 0x10)
-		binary.BigEndian.PutUint64(d[16:24], binary.BigEndian.Uint64(d[16:24])&^0xfe00000000000000|0x200000000000000)
-		stackIngress32(c, d, v)
-		return
-	}
-	stackIngress47(c, d, v)
-	return
-}
-
-func stackIngress59(c *engine.Context, d *stackOctets, v *stackValidity) {
-	if uint64(d[11]) == 0xa {
-		if uint64(d[12]) < 0x4 {
-			c.Call(11)
-			stackIngress62(c, d, v)
-			return
-		}
-		stackIngress62(c, d, v)
-		return
-	}
-	stackIngress62(c, d, v)
-	return
-}
-
-func stackIngress62(c *engine.Context, d *stackOctets, v *stackValidity) {
-	if uint64(d[11]) == 0xb {
-		if uint64(d[12]) < 0x4 {
-			c.Call(12)
-			stackIngress28(c, d, v)
-			return
-		}
-		stackIngress28(c, d, v)
-		return
-	}
-	stackIngress28(c, d, v)
-	return
 }
 
 func stackEgress(c *engine.Context, fresh bool) {

@@ -73,7 +73,6 @@ func stateIngress0(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress3(c, d, v)
-	return
 }
 
 func stateIngress3(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -83,7 +82,6 @@ func stateIngress3(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress5(c, d, v)
-	return
 }
 
 func stateIngress5(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -93,7 +91,6 @@ func stateIngress5(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress7(c, d, v)
-	return
 }
 
 func stateIngress7(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -107,7 +104,6 @@ func stateIngress7(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress9(c, d, v)
-	return
 }
 
 func stateIngress9(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -123,7 +119,6 @@ func stateIngress9(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress11(c, d, v)
-	return
 }
 
 func stateIngress11(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -133,7 +128,6 @@ func stateIngress11(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress13(c, d, v)
-	return
 }
 
 func stateIngress13(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -145,7 +139,6 @@ func stateIngress13(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress15(c, d, v)
-	return
 }
 
 func stateIngress15(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -155,7 +148,6 @@ func stateIngress15(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress17(c, d, v)
-	return
 }
 
 func stateIngress17(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -165,7 +157,6 @@ func stateIngress17(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress19(c, d, v)
-	return
 }
 
 func stateIngress19(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -175,7 +166,6 @@ func stateIngress19(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress21(c, d, v)
-	return
 }
 
 func stateIngress21(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -185,7 +175,6 @@ func stateIngress21(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress23(c, d, v)
-	return
 }
 
 func stateIngress23(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -195,7 +184,6 @@ func stateIngress23(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress25(c, d, v)
-	return
 }
 
 func stateIngress25(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -208,7 +196,6 @@ func stateIngress25(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress27(c, d, v)
-	return
 }
 
 func stateIngress27(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -216,42 +203,18 @@ func stateIngress27(c *engine.Context, d *stateOctets, v *stateValidity) {
 		{
 			hit, place := c.Apply(14)
 			_, _ = hit, place
-			switch place {
-			case 0:
-				stateIngress29(c, d, v)
-				return
-			case 1:
-				stateIngress29(c, d, v)
-				return
-			case 2:
-				stateIngress29(c, d, v)
-				return
-			case 3:
-				stateIngress29(c, d, v)
-				return
-			case 4:
-				stateIngress29(c, d, v)
-				return
-			case 5:
-				stateIngress29(c, d, v)
-				return
-			case 6:
-				stateIngress29(c, d, v)
-				return
-			}
 			stateIngress29(c, d, v)
 			return
+
 		}
 	}
 	stateIngress30(c, d, v)
-	return
 }
 
 func stateIngress29(c *engine.Context, d *stateOctets, v *stateValidity) {
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint64(d[16:24], (uint64(binary.BigEndian.Uint16(d[219:221]))))
 	stateIngress30(c, d, v)
-	return
 }
 
 func stateIngress30(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -276,7 +239,6 @@ func stateIngress30(c *engine.Context, d *stateOctets, v *stateValidity) {
 		}
 	}
 	stateIngress33(c, d, v)
-	return
 }
 
 func stateIngress33(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -292,33 +254,18 @@ func stateIngress33(c *engine.Context, d *stateOctets, v *stateValidity) {
 				hit, place = c.Match(19)
 			}
 			_, _ = hit, place
-			switch place {
-			case 0:
-				stateIngress35(c, d, v)
-				return
-			case 1:
-				stateIngress35(c, d, v)
-				return
-			case 2:
-				stateIngress35(c, d, v)
-				return
-			case 3:
-				stateIngress35(c, d, v)
-				return
-			}
 			stateIngress35(c, d, v)
 			return
+
 		}
 	}
 	stateIngress36(c, d, v)
-	return
 }
 
 func stateIngress35(c *engine.Context, d *stateOctets, v *stateValidity) {
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint64(d[16:24], (uint64(d[212]) & 0x3))
 	stateIngress36(c, d, v)
-	return
 }
 
 func stateIngress36(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -334,7 +281,6 @@ func stateIngress36(c *engine.Context, d *stateOctets, v *stateValidity) {
 		return
 	}
 	stateIngress38(c, d, v)
-	return
 }
 
 func stateIngress38(c *engine.Context, d *stateOctets, v *stateValidity) {
@@ -342,7 +288,6 @@ func stateIngress38(c *engine.Context, d *stateOctets, v *stateValidity) {
 		c.Call(28)
 		return
 	}
-	return
 }
 
 func stateEgress(c *engine.Context, fresh bool) {

@@ -95,7 +95,6 @@ func sumsIngress0(c *engine.Context, d *sumsOctets, v *sumsValidity) {
 		return
 	}
 	sumsIngress3(c, d, v)
-	return
 }
 
 func sumsIngress3(c *engine.Context, d *sumsOctets, v *sumsValidity) {
@@ -112,7 +111,6 @@ func sumsIngress3(c *engine.Context, d *sumsOctets, v *sumsValidity) {
 		return
 	}
 	sumsIngress5(c, d, v)
-	return
 }
 
 func sumsIngress5(c *engine.Context, d *sumsOctets, v *sumsValidity) {
@@ -120,7 +118,6 @@ func sumsIngress5(c *engine.Context, d *sumsOctets, v *sumsValidity) {
 		c.Call(3)
 		return
 	}
-	return
 }
 
 func sumsEgress(c *engine.Context, fresh bool) {

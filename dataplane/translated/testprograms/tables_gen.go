@@ -91,83 +91,63 @@ func tablesIngress0(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress3(c, d, v)
-				return
-			case 1:
-				tablesIngress3(c, d, v)
-				return
-			case 2:
-				tablesIngress3(c, d, v)
-				return
-			case 3:
-				tablesIngress3(c, d, v)
-				return
-			case 4:
-				tablesIngress3(c, d, v)
-				return
-			case 5:
-				tablesIngress3(c, d, v)
-				return
-			case 6:
-				tablesIngress3(c, d, v)
-				return
-			case 7:
-				tablesIngress3(c, d, v)
-				return
-			case 8:
-				tablesIngress3(c, d, v)
-				return
-			case 9:
-				tablesIngress3(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress3(c, d, v)
 				return
+
+			default:
+				tablesIngress3(c, d, v)
+				return
 			}
-			tablesIngress3(c, d, v)
-			return
 		}
 	}
 	tablesIngress3(c, d, v)
-	return
 }
 
 func tablesIngress3(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -186,83 +166,63 @@ func tablesIngress3(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress5(c, d, v)
-				return
-			case 1:
-				tablesIngress5(c, d, v)
-				return
-			case 2:
-				tablesIngress5(c, d, v)
-				return
-			case 3:
-				tablesIngress5(c, d, v)
-				return
-			case 4:
-				tablesIngress5(c, d, v)
-				return
-			case 5:
-				tablesIngress5(c, d, v)
-				return
-			case 6:
-				tablesIngress5(c, d, v)
-				return
-			case 7:
-				tablesIngress5(c, d, v)
-				return
-			case 8:
-				tablesIngress5(c, d, v)
-				return
-			case 9:
-				tablesIngress5(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress5(c, d, v)
 				return
+
+			default:
+				tablesIngress5(c, d, v)
+				return
 			}
-			tablesIngress5(c, d, v)
-			return
 		}
 	}
 	tablesIngress5(c, d, v)
-	return
 }
 
 func tablesIngress5(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -281,83 +241,63 @@ func tablesIngress5(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress7(c, d, v)
-				return
-			case 1:
-				tablesIngress7(c, d, v)
-				return
-			case 2:
-				tablesIngress7(c, d, v)
-				return
-			case 3:
-				tablesIngress7(c, d, v)
-				return
-			case 4:
-				tablesIngress7(c, d, v)
-				return
-			case 5:
-				tablesIngress7(c, d, v)
-				return
-			case 6:
-				tablesIngress7(c, d, v)
-				return
-			case 7:
-				tablesIngress7(c, d, v)
-				return
-			case 8:
-				tablesIngress7(c, d, v)
-				return
-			case 9:
-				tablesIngress7(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress7(c, d, v)
 				return
+
+			default:
+				tablesIngress7(c, d, v)
+				return
 			}
-			tablesIngress7(c, d, v)
-			return
 		}
 	}
 	tablesIngress7(c, d, v)
-	return
 }
 
 func tablesIngress7(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -374,83 +314,63 @@ func tablesIngress7(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress9(c, d, v)
-				return
-			case 1:
-				tablesIngress9(c, d, v)
-				return
-			case 2:
-				tablesIngress9(c, d, v)
-				return
-			case 3:
-				tablesIngress9(c, d, v)
-				return
-			case 4:
-				tablesIngress9(c, d, v)
-				return
-			case 5:
-				tablesIngress9(c, d, v)
-				return
-			case 6:
-				tablesIngress9(c, d, v)
-				return
-			case 7:
-				tablesIngress9(c, d, v)
-				return
-			case 8:
-				tablesIngress9(c, d, v)
-				return
-			case 9:
-				tablesIngress9(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress9(c, d, v)
 				return
+
+			default:
+				tablesIngress9(c, d, v)
+				return
 			}
-			tablesIngress9(c, d, v)
-			return
 		}
 	}
 	tablesIngress9(c, d, v)
-	return
 }
 
 func tablesIngress9(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -468,83 +388,63 @@ func tablesIngress9(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress11(c, d, v)
-				return
-			case 1:
-				tablesIngress11(c, d, v)
-				return
-			case 2:
-				tablesIngress11(c, d, v)
-				return
-			case 3:
-				tablesIngress11(c, d, v)
-				return
-			case 4:
-				tablesIngress11(c, d, v)
-				return
-			case 5:
-				tablesIngress11(c, d, v)
-				return
-			case 6:
-				tablesIngress11(c, d, v)
-				return
-			case 7:
-				tablesIngress11(c, d, v)
-				return
-			case 8:
-				tablesIngress11(c, d, v)
-				return
-			case 9:
-				tablesIngress11(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress11(c, d, v)
 				return
+
+			default:
+				tablesIngress11(c, d, v)
+				return
 			}
-			tablesIngress11(c, d, v)
-			return
 		}
 	}
 	tablesIngress11(c, d, v)
-	return
 }
 
 func tablesIngress11(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -561,83 +461,63 @@ func tablesIngress11(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress13(c, d, v)
-				return
-			case 1:
-				tablesIngress13(c, d, v)
-				return
-			case 2:
-				tablesIngress13(c, d, v)
-				return
-			case 3:
-				tablesIngress13(c, d, v)
-				return
-			case 4:
-				tablesIngress13(c, d, v)
-				return
-			case 5:
-				tablesIngress13(c, d, v)
-				return
-			case 6:
-				tablesIngress13(c, d, v)
-				return
-			case 7:
-				tablesIngress13(c, d, v)
-				return
-			case 8:
-				tablesIngress13(c, d, v)
-				return
-			case 9:
-				tablesIngress13(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress13(c, d, v)
 				return
+
+			default:
+				tablesIngress13(c, d, v)
+				return
 			}
-			tablesIngress13(c, d, v)
-			return
 		}
 	}
 	tablesIngress13(c, d, v)
-	return
 }
 
 func tablesIngress13(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -656,83 +536,63 @@ func tablesIngress13(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress15(c, d, v)
-				return
-			case 1:
-				tablesIngress15(c, d, v)
-				return
-			case 2:
-				tablesIngress15(c, d, v)
-				return
-			case 3:
-				tablesIngress15(c, d, v)
-				return
-			case 4:
-				tablesIngress15(c, d, v)
-				return
-			case 5:
-				tablesIngress15(c, d, v)
-				return
-			case 6:
-				tablesIngress15(c, d, v)
-				return
-			case 7:
-				tablesIngress15(c, d, v)
-				return
-			case 8:
-				tablesIngress15(c, d, v)
-				return
-			case 9:
-				tablesIngress15(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress15(c, d, v)
 				return
+
+			default:
+				tablesIngress15(c, d, v)
+				return
 			}
-			tablesIngress15(c, d, v)
-			return
 		}
 	}
 	tablesIngress15(c, d, v)
-	return
 }
 
 func tablesIngress15(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -741,83 +601,63 @@ func tablesIngress15(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			hit, place := c.Match(8)
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress17(c, d, v)
-				return
-			case 1:
-				tablesIngress17(c, d, v)
-				return
-			case 2:
-				tablesIngress17(c, d, v)
-				return
-			case 3:
-				tablesIngress17(c, d, v)
-				return
-			case 4:
-				tablesIngress17(c, d, v)
-				return
-			case 5:
-				tablesIngress17(c, d, v)
-				return
-			case 6:
-				tablesIngress17(c, d, v)
-				return
-			case 7:
-				tablesIngress17(c, d, v)
-				return
-			case 8:
-				tablesIngress17(c, d, v)
-				return
-			case 9:
-				tablesIngress17(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress17(c, d, v)
 				return
+
+			default:
+				tablesIngress17(c, d, v)
+				return
 			}
-			tablesIngress17(c, d, v)
-			return
 		}
 	}
 	tablesIngress17(c, d, v)
-	return
 }
 
 func tablesIngress17(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -835,83 +675,63 @@ func tablesIngress17(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			}
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress20(c, d, v)
-				return
-			case 1:
-				tablesIngress20(c, d, v)
-				return
-			case 2:
-				tablesIngress20(c, d, v)
-				return
-			case 3:
-				tablesIngress20(c, d, v)
-				return
-			case 4:
-				tablesIngress20(c, d, v)
-				return
-			case 5:
-				tablesIngress20(c, d, v)
-				return
-			case 6:
-				tablesIngress20(c, d, v)
-				return
-			case 7:
-				tablesIngress20(c, d, v)
-				return
-			case 8:
-				tablesIngress20(c, d, v)
-				return
-			case 9:
-				tablesIngress20(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress20(c, d, v)
 				return
+
+			default:
+				tablesIngress20(c, d, v)
+				return
 			}
-			tablesIngress20(c, d, v)
-			return
 		}
 	}
 	tablesIngress20(c, d, v)
-	return
 }
 
 func tablesIngress20(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -920,83 +740,63 @@ func tablesIngress20(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 			hit, place := c.Match(11)
 			_, _ = hit, place
 			switch place {
-			case 0:
-				tablesIngress22(c, d, v)
-				return
-			case 1:
-				tablesIngress22(c, d, v)
-				return
-			case 2:
-				tablesIngress22(c, d, v)
-				return
-			case 3:
-				tablesIngress22(c, d, v)
-				return
-			case 4:
-				tablesIngress22(c, d, v)
-				return
-			case 5:
-				tablesIngress22(c, d, v)
-				return
-			case 6:
-				tablesIngress22(c, d, v)
-				return
-			case 7:
-				tablesIngress22(c, d, v)
-				return
-			case 8:
-				tablesIngress22(c, d, v)
-				return
-			case 9:
-				tablesIngress22(c, d, v)
-				return
 			case 10:
 				tablesAction10(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
 			case 11:
 				tablesAction11(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
 			case 12:
 				tablesAction12(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
 			case 13:
 				tablesAction13(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
 			case 14:
 				tablesAction14(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
 			case 15:
 				tablesAction15(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
 			case 16:
 				tablesAction16(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
 			case 17:
 				tablesAction17(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
 			case 18:
 				tablesAction18(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
 			case 19:
 				tablesAction19(c, d, v)
 				tablesIngress22(c, d, v)
 				return
+
+			default:
+				tablesIngress22(c, d, v)
+				return
 			}
-			tablesIngress22(c, d, v)
-			return
 		}
 	}
 	tablesIngress22(c, d, v)
-	return
 }
 
 func tablesIngress22(c *engine.Context, d *tablesOctets, v *tablesValidity) {
@@ -1008,7 +808,6 @@ func tablesIngress22(c *engine.Context, d *tablesOctets, v *tablesValidity) {
 	}
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint16(d[0:2], uint16(uint64(binary.BigEndian.Uint16(d[56:58]))))
-	return
 }
 
 func tablesEgress(c *engine.Context, fresh bool) {

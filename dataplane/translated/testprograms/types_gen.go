@@ -112,51 +112,40 @@ func typesIngress0(c *engine.Context, d *typesOctets, v *typesValidity) {
 						if c.Test(24) {
 							if (uint64(d[13]) & 0x7f) == (uint64(d[17]) & 0x7f) {
 								if (uint64(d[14])) == (uint64(d[18])) {
-									binary.BigEndian.PutUint64(d[139:147], 0x1)
-									typesIngress10(c, d, v)
+									typesIngress9(c, d, v)
 									return
 								}
-								typesIngress67(c, d, v)
+								typesIngress65(c, d, v)
 								return
 							}
-							typesIngress67(c, d, v)
+							typesIngress65(c, d, v)
 							return
 						}
-						typesIngress67(c, d, v)
+						typesIngress65(c, d, v)
 						return
 					}
-					typesIngress67(c, d, v)
+					typesIngress65(c, d, v)
 					return
 				}
-				typesIngress67(c, d, v)
+				typesIngress65(c, d, v)
 				return
 			}
-			binary.BigEndian.PutUint64(d[139:147], 0x2)
-			if uint64(d[9])&0x3f == 0x2 {
-				binary.BigEndian.PutUint64(d[139:147], 0x1)
-				binary.BigEndian.PutUint64(d[91:99], engine.Either(!((uint64(d[13])>>7) != 0), 1, 0)&0x1)
-				if c.Test(21) {
-					binary.BigEndian.PutUint64(d[139:147], (uint64(binary.BigEndian.Uint32(d[143:147]))+0x2)&0xffffffff)
-					typesIngress73(c, d, v)
-					return
-				}
-				typesIngress73(c, d, v)
-				return
-			}
-			typesIngress73(c, d, v)
+			typesIngress65(c, d, v)
 			return
 		}
 		if v[0]&0x8 == 0x8 {
-			binary.BigEndian.PutUint64(d[139:147], 0x2)
-			typesIngress102(c, d, v)
+			typesIngress65(c, d, v)
 			return
 		}
-		binary.BigEndian.PutUint64(d[139:147], 0x1)
-		typesIngress102(c, d, v)
+		typesIngress9(c, d, v)
 		return
 	}
-	typesIngress102(c, d, v)
-	return
+	typesIngress10(c, d, v)
+}
+
+func typesIngress9(c *engine.Context, d *typesOctets, v *typesValidity) {
+	binary.BigEndian.PutUint64(d[139:147], 0x1)
+	typesIngress10(c, d, v)
 }
 
 func typesIngress10(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -172,7 +161,6 @@ func typesIngress10(c *engine.Context, d *typesOctets, v *typesValidity) {
 		return
 	}
 	typesIngress14(c, d, v)
-	return
 }
 
 func typesIngress14(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -184,7 +172,6 @@ func typesIngress14(c *engine.Context, d *typesOctets, v *typesValidity) {
 		return
 	}
 	typesIngress16(c, d, v)
-	return
 }
 
 func typesIngress16(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -194,7 +181,6 @@ func typesIngress16(c *engine.Context, d *typesOctets, v *typesValidity) {
 		return
 	}
 	typesIngress18(c, d, v)
-	return
 }
 
 func typesIngress18(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -219,7 +205,6 @@ func typesIngress18(c *engine.Context, d *typesOctets, v *typesValidity) {
 		return
 	}
 	typesIngress21(c, d, v)
-	return
 }
 
 func typesIngress21(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -231,7 +216,6 @@ func typesIngress21(c *engine.Context, d *typesOctets, v *typesValidity) {
 		return
 	}
 	typesIngress23(c, d, v)
-	return
 }
 
 func typesIngress23(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -249,28 +233,22 @@ func typesIngress23(c *engine.Context, d *typesOctets, v *typesValidity) {
 			v[0] &^= 0x4
 			c.Grow(-4)
 		}
-		typesIngress25(c, d, v)
-		return
-	}
-	if uint64(d[9])&0x3f == 0x8 {
-		binary.BigEndian.PutUint64(d[139:147], 0xfd)
-		binary.BigEndian.PutUint64(d[139:147], 0x1fd)
-		typesIngress51(c, d, v)
-		return
-	}
-	typesIngress51(c, d, v)
-	return
-}
-
-func typesIngress25(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x8 {
-		binary.BigEndian.PutUint64(d[139:147], 0xfd)
-		binary.BigEndian.PutUint64(d[139:147], 0x1fd)
+		if uint64(d[9])&0x3f == 0x8 {
+			binary.BigEndian.PutUint64(d[139:147], 0xfd)
+			binary.BigEndian.PutUint64(d[139:147], 0x1fd)
+			typesIngress27(c, d, v)
+			return
+		}
 		typesIngress27(c, d, v)
 		return
 	}
-	typesIngress27(c, d, v)
-	return
+	if uint64(d[9])&0x3f == 0x8 {
+		binary.BigEndian.PutUint64(d[139:147], 0xfd)
+		binary.BigEndian.PutUint64(d[139:147], 0x1fd)
+		typesIngress50(c, d, v)
+		return
+	}
+	typesIngress50(c, d, v)
 }
 
 func typesIngress27(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -284,7 +262,6 @@ func typesIngress27(c *engine.Context, d *typesOctets, v *typesValidity) {
 		return
 	}
 	typesIngress30(c, d, v)
-	return
 }
 
 func typesIngress30(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -300,7 +277,6 @@ func typesIngress30(c *engine.Context, d *typesOctets, v *typesValidity) {
 		return
 	}
 	typesIngress33(c, d, v)
-	return
 }
 
 func typesIngress33(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -310,7 +286,6 @@ func typesIngress33(c *engine.Context, d *typesOctets, v *typesValidity) {
 		return
 	}
 	typesIngress35(c, d, v)
-	return
 }
 
 func typesIngress35(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -332,60 +307,42 @@ func typesIngress35(c *engine.Context, d *typesOctets, v *typesValidity) {
 		c.Mark(0, 0x8)
 		d[18] = 0x2
 		if uint64(d[9])&0x3f == 0xd {
-			if v[0]&0x4 != 0 {
-				v[0] |= 0x10
-				c.Mark(0, 0x10)
-				copy(d[0:4], d[11:15])
-			} else {
-				v[0] &^= 0x10
-			}
-			c.Mark(0, 0x10)
-			binary.BigEndian.PutUint64(d[0:8], binary.BigEndian.Uint64(d[0:8])&^0xfff000000000000|(uint64(binary.BigEndian.Uint16(d[0:2]))&0xfff+0x1)<<48&0xfff000000000000)
-			if v[0]&0x10 != 0 {
-				v[0] |= 0x4
-				c.Mark(0, 0x4)
-				copy(d[11:15], d[0:4])
-			} else {
-				v[0] &^= 0x4
-			}
-			typesIngress39(c, d, v)
+			typesIngress38(c, d, v)
 			return
 		}
 		typesIngress44(c, d, v)
 		return
 	}
 	if uint64(d[9])&0x3f == 0xd {
-		if v[0]&0x4 != 0 {
-			v[0] |= 0x10
-			c.Mark(0, 0x10)
-			copy(d[0:4], d[11:15])
-		} else {
-			v[0] &^= 0x10
-		}
-		c.Mark(0, 0x10)
-		binary.BigEndian.PutUint64(d[0:8], binary.BigEndian.Uint64(d[0:8])&^0xfff000000000000|(uint64(binary.BigEndian.Uint16(d[0:2]))&0xfff+0x1)<<48&0xfff000000000000)
-		if v[0]&0x10 != 0 {
-			v[0] |= 0x4
-			c.Mark(0, 0x4)
-			copy(d[11:15], d[0:4])
-		} else {
-			v[0] &^= 0x4
-		}
-		typesIngress39(c, d, v)
+		typesIngress38(c, d, v)
 		return
 	}
 	typesIngress43(c, d, v)
-	return
 }
 
-func typesIngress39(c *engine.Context, d *typesOctets, v *typesValidity) {
+func typesIngress38(c *engine.Context, d *typesOctets, v *typesValidity) {
+	if v[0]&0x4 != 0 {
+		v[0] |= 0x10
+		c.Mark(0, 0x10)
+		copy(d[0:4], d[11:15])
+	} else {
+		v[0] &^= 0x10
+	}
+	c.Mark(0, 0x10)
+	binary.BigEndian.PutUint64(d[0:8], binary.BigEndian.Uint64(d[0:8])&^0xfff000000000000|(uint64(binary.BigEndian.Uint16(d[0:2]))&0xfff+0x1)<<48&0xfff000000000000)
+	if v[0]&0x10 != 0 {
+		v[0] |= 0x4
+		c.Mark(0, 0x4)
+		copy(d[11:15], d[0:4])
+	} else {
+		v[0] &^= 0x4
+	}
 	if v[0]&0x10 == 0x10 {
 		binary.BigEndian.PutUint64(d[139:147], 0x9)
 		typesIngress41(c, d, v)
 		return
 	}
 	typesIngress41(c, d, v)
-	return
 }
 
 func typesIngress41(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -396,7 +353,6 @@ func typesIngress41(c *engine.Context, d *typesOctets, v *typesValidity) {
 		return
 	}
 	typesIngress43(c, d, v)
-	return
 }
 
 func typesIngress43(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -406,7 +362,6 @@ func typesIngress43(c *engine.Context, d *typesOctets, v *typesValidity) {
 	}
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint32(d[4:8], uint32(uint64(binary.BigEndian.Uint32(d[143:147]))))
-	return
 }
 
 func typesIngress44(c *engine.Context, d *typesOctets, v *typesValidity) {
@@ -414,50 +369,46 @@ func typesIngress44(c *engine.Context, d *typesOctets, v *typesValidity) {
 	d[8] = byte(((uint64(d[8]) & 0x7f) | 0x80))
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint32(d[4:8], uint32(uint64(binary.BigEndian.Uint32(d[143:147]))))
-	return
 }
 
-func typesIngress51(c *engine.Context, d *typesOctets, v *typesValidity) {
+func typesIngress50(c *engine.Context, d *typesOctets, v *typesValidity) {
 	if uint64(d[9])&0x3f == 0x9 {
 		if uint64(d[10]) == 0x3 {
 			binary.BigEndian.PutUint64(d[139:147], 0x1)
-			typesIngress54(c, d, v)
+			typesIngress53(c, d, v)
 			return
 		}
-		typesIngress54(c, d, v)
+		typesIngress53(c, d, v)
 		return
 	}
-	typesIngress54(c, d, v)
-	return
+	typesIngress53(c, d, v)
 }
 
-func typesIngress54(c *engine.Context, d *typesOctets, v *typesValidity) {
+func typesIngress53(c *engine.Context, d *typesOctets, v *typesValidity) {
 	if uint64(d[9])&0x3f == 0xa {
 		if uint64(binary.BigEndian.Uint32(d[263:267])) == 0x0 {
 			binary.BigEndian.PutUint64(d[139:147], 0x1)
 			binary.BigEndian.PutUint64(d[139:147], (uint64(binary.BigEndian.Uint32(d[143:147]))+0x2)&0xffffffff)
-			typesIngress57(c, d, v)
+			typesIngress56(c, d, v)
 			return
 		}
 		binary.BigEndian.PutUint64(d[139:147], (uint64(binary.BigEndian.Uint32(d[143:147]))+0x2)&0xffffffff)
-		typesIngress57(c, d, v)
+		typesIngress56(c, d, v)
 		return
 	}
-	typesIngress57(c, d, v)
-	return
+	typesIngress56(c, d, v)
 }
 
-func typesIngress57(c *engine.Context, d *typesOctets, v *typesValidity) {
+func typesIngress56(c *engine.Context, d *typesOctets, v *typesValidity) {
 	if uint64(d[9])&0x3f == 0xb {
 		binary.BigEndian.PutUint64(d[139:147], uint64(binary.BigEndian.Uint16(d[153:155]))&0x1ff)
-		typesIngress59(c, d, v)
+		typesIngress58(c, d, v)
 		return
 	}
-	typesIngress59(c, d, v)
-	return
+	typesIngress58(c, d, v)
 }
 
-func typesIngress59(c *engine.Context, d *typesOctets, v *typesValidity) {
+func typesIngress58(c *engine.Context, d *typesOctets, v *typesValidity) {
 	if uint64(d[9])&0x3f == 0xc {
 		if v[0]&0x8 == 0 {
 			clear(d[15:19])
@@ -475,296 +426,23 @@ func typesIngress59(c *engine.Context, d *typesOctets, v *typesValidity) {
 		binary.BigEndian.PutUint64(d[17:25], binary.BigEndian.Uint64(d[17:25])&^0x7f00000000000000|0x300000000000000)
 		c.Mark(0, 0x8)
 		d[18] = 0x2
-		typesIngress61(c, d, v)
+		typesIngress60(c, d, v)
 		return
 	}
-	typesIngress61(c, d, v)
-	return
+	typesIngress60(c, d, v)
 }
 
-func typesIngress61(c *engine.Context, d *typesOctets, v *typesValidity) {
+func typesIngress60(c *engine.Context, d *typesOctets, v *typesValidity) {
 	if uint64(d[9])&0x3f == 0xd {
-		if v[0]&0x4 != 0 {
-			v[0] |= 0x10
-			c.Mark(0, 0x10)
-			copy(d[0:4], d[11:15])
-		} else {
-			v[0] &^= 0x10
-		}
-		c.Mark(0, 0x10)
-		binary.BigEndian.PutUint64(d[0:8], binary.BigEndian.Uint64(d[0:8])&^0xfff000000000000|(uint64(binary.BigEndian.Uint16(d[0:2]))&0xfff+0x1)<<48&0xfff000000000000)
-		if v[0]&0x10 != 0 {
-			v[0] |= 0x4
-			c.Mark(0, 0x4)
-			copy(d[11:15], d[0:4])
-		} else {
-			v[0] &^= 0x4
-		}
-		typesIngress39(c, d, v)
+		typesIngress38(c, d, v)
 		return
 	}
 	typesIngress41(c, d, v)
-	return
 }
 
-func typesIngress67(c *engine.Context, d *typesOctets, v *typesValidity) {
+func typesIngress65(c *engine.Context, d *typesOctets, v *typesValidity) {
 	binary.BigEndian.PutUint64(d[139:147], 0x2)
 	typesIngress10(c, d, v)
-	return
-}
-
-func typesIngress73(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x3 {
-		binary.BigEndian.PutUint64(d[139:147], (((uint64(binary.BigEndian.Uint32(d[143:147])))&0xff00ffff)|(((uint64(d[10]))<<16)&0xff0000))&0xffffffff)
-		binary.BigEndian.PutUint64(d[139:147], (((uint64(binary.BigEndian.Uint32(d[143:147])))&0xfffffff0)|(uint64(d[11])>>4))&0xffffffff)
-		binary.BigEndian.PutUint64(d[139:147], (((uint64(binary.BigEndian.Uint32(d[143:147])))&0xfffff00f)|(((uint64(binary.BigEndian.Uint16(d[11:13]))>>4&0xff)<<4)&0xff0))&0xffffffff)
-		typesIngress75(c, d, v)
-		return
-	}
-	typesIngress75(c, d, v)
-	return
-}
-
-func typesIngress75(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x4 {
-		binary.BigEndian.PutUint64(d[139:147], (((((((uint64(binary.BigEndian.Uint16(d[11:13]))&0xfff)<<4)|(uint64(d[11])>>4))<<8)|(uint64(d[10])))<<8)|(uint64(d[14])))&0xffffffff)
-		typesIngress77(c, d, v)
-		return
-	}
-	typesIngress77(c, d, v)
-	return
-}
-
-func typesIngress77(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x5 {
-		if uint64(d[14]) == 0x7 {
-			binary.BigEndian.PutUint64(d[139:147], 0x1)
-			c.Mark(0, 0x4)
-			d[14] = 0x1
-			typesIngress80(c, d, v)
-			return
-		}
-		if uint64(d[14]) == 0x2 {
-			binary.BigEndian.PutUint64(d[139:147], 0x2)
-			c.Mark(0, 0x4)
-			d[14] = 0x1
-			typesIngress80(c, d, v)
-			return
-		}
-		c.Mark(0, 0x4)
-		d[14] = 0x1
-		typesIngress80(c, d, v)
-		return
-	}
-	typesIngress80(c, d, v)
-	return
-}
-
-func typesIngress80(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x6 {
-		c.Mark(0, 0x4)
-		binary.BigEndian.PutUint64(d[13:21], binary.BigEndian.Uint64(d[13:21])&^0x8000000000000000|engine.Either((((uint64(d[10])) == 0x3) || ((uint64(d[13])>>7) != 0)), 1, 0)<<63&0x8000000000000000)
-		binary.BigEndian.PutUint64(d[139:147], engine.Either(((uint64(d[13])>>7) != 0), 0x1, 0x0)&0xffffffff)
-		typesIngress82(c, d, v)
-		return
-	}
-	typesIngress82(c, d, v)
-	return
-}
-
-func typesIngress82(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x7 {
-		if v[0]&0x4 != 0 {
-			v[0] |= 0x8
-			c.Mark(0, 0x8)
-			copy(d[15:19], d[11:15])
-		} else {
-			v[0] &^= 0x8
-		}
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[15:23], binary.BigEndian.Uint64(d[15:23])&^0xf000000000000000|0xf000000000000000)
-		if v[0]&0x4 != 0 {
-			v[0] &^= 0x4
-			c.Grow(-4)
-		}
-		typesIngress25(c, d, v)
-		return
-	}
-	typesIngress84(c, d, v)
-	return
-}
-
-func typesIngress84(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x8 {
-		binary.BigEndian.PutUint64(d[139:147], 0xfd)
-		binary.BigEndian.PutUint64(d[139:147], 0x1fd)
-		typesIngress86(c, d, v)
-		return
-	}
-	typesIngress86(c, d, v)
-	return
-}
-
-func typesIngress86(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x9 {
-		if uint64(d[10]) == 0x3 {
-			binary.BigEndian.PutUint64(d[139:147], 0x1)
-			typesIngress89(c, d, v)
-			return
-		}
-		typesIngress89(c, d, v)
-		return
-	}
-	typesIngress89(c, d, v)
-	return
-}
-
-func typesIngress89(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0xa {
-		if uint64(binary.BigEndian.Uint32(d[263:267])) == 0x0 {
-			binary.BigEndian.PutUint64(d[139:147], 0x1)
-			binary.BigEndian.PutUint64(d[139:147], (uint64(binary.BigEndian.Uint32(d[143:147]))+0x2)&0xffffffff)
-			typesIngress92(c, d, v)
-			return
-		}
-		binary.BigEndian.PutUint64(d[139:147], (uint64(binary.BigEndian.Uint32(d[143:147]))+0x2)&0xffffffff)
-		typesIngress92(c, d, v)
-		return
-	}
-	typesIngress92(c, d, v)
-	return
-}
-
-func typesIngress92(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0xb {
-		binary.BigEndian.PutUint64(d[139:147], uint64(binary.BigEndian.Uint16(d[153:155]))&0x1ff)
-		typesIngress94(c, d, v)
-		return
-	}
-	typesIngress94(c, d, v)
-	return
-}
-
-func typesIngress94(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0xc {
-		if v[0]&0x8 == 0 {
-			clear(d[15:19])
-			v[0] |= 0x8
-			c.Mark(0, 0x8)
-			c.Grow(4)
-		}
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[15:23], binary.BigEndian.Uint64(d[15:23])&^0xf000000000000000|0x1000000000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[15:23], binary.BigEndian.Uint64(d[15:23])&^0xfff000000000000|0x2000000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[17:25], binary.BigEndian.Uint64(d[17:25])&^0x8000000000000000|engine.Either(true, 1, 0)<<63&0x8000000000000000)
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[17:25], binary.BigEndian.Uint64(d[17:25])&^0x7f00000000000000|0x300000000000000)
-		c.Mark(0, 0x8)
-		d[18] = 0x2
-		typesIngress61(c, d, v)
-		return
-	}
-	typesIngress61(c, d, v)
-	return
-}
-
-func typesIngress102(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x2 {
-		binary.BigEndian.PutUint64(d[139:147], 0x1)
-		binary.BigEndian.PutUint64(d[91:99], engine.Either(!((uint64(d[13])>>7) != 0), 1, 0)&0x1)
-		if c.Test(21) {
-			binary.BigEndian.PutUint64(d[139:147], (uint64(binary.BigEndian.Uint32(d[143:147]))+0x2)&0xffffffff)
-			typesIngress106(c, d, v)
-			return
-		}
-		typesIngress106(c, d, v)
-		return
-	}
-	typesIngress106(c, d, v)
-	return
-}
-
-func typesIngress106(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x3 {
-		binary.BigEndian.PutUint64(d[139:147], (((uint64(binary.BigEndian.Uint32(d[143:147])))&0xff00ffff)|(((uint64(d[10]))<<16)&0xff0000))&0xffffffff)
-		binary.BigEndian.PutUint64(d[139:147], (((uint64(binary.BigEndian.Uint32(d[143:147])))&0xfffffff0)|(uint64(d[11])>>4))&0xffffffff)
-		binary.BigEndian.PutUint64(d[139:147], (((uint64(binary.BigEndian.Uint32(d[143:147])))&0xfffff00f)|(((uint64(binary.BigEndian.Uint16(d[11:13]))>>4&0xff)<<4)&0xff0))&0xffffffff)
-		typesIngress108(c, d, v)
-		return
-	}
-	typesIngress108(c, d, v)
-	return
-}
-
-func typesIngress108(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x4 {
-		binary.BigEndian.PutUint64(d[139:147], (((((((uint64(binary.BigEndian.Uint16(d[11:13]))&0xfff)<<4)|(uint64(d[11])>>4))<<8)|(uint64(d[10])))<<8)|(uint64(d[14])))&0xffffffff)
-		typesIngress110(c, d, v)
-		return
-	}
-	typesIngress110(c, d, v)
-	return
-}
-
-func typesIngress110(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x5 {
-		if uint64(d[14]) == 0x7 {
-			binary.BigEndian.PutUint64(d[139:147], 0x1)
-			c.Mark(0, 0x4)
-			d[14] = 0x1
-			typesIngress113(c, d, v)
-			return
-		}
-		if uint64(d[14]) == 0x2 {
-			binary.BigEndian.PutUint64(d[139:147], 0x2)
-			c.Mark(0, 0x4)
-			d[14] = 0x1
-			typesIngress113(c, d, v)
-			return
-		}
-		c.Mark(0, 0x4)
-		d[14] = 0x1
-		typesIngress113(c, d, v)
-		return
-	}
-	typesIngress113(c, d, v)
-	return
-}
-
-func typesIngress113(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x6 {
-		c.Mark(0, 0x4)
-		binary.BigEndian.PutUint64(d[13:21], binary.BigEndian.Uint64(d[13:21])&^0x8000000000000000|engine.Either((((uint64(d[10])) == 0x3) || ((uint64(d[13])>>7) != 0)), 1, 0)<<63&0x8000000000000000)
-		binary.BigEndian.PutUint64(d[139:147], engine.Either(((uint64(d[13])>>7) != 0), 0x1, 0x0)&0xffffffff)
-		typesIngress115(c, d, v)
-		return
-	}
-	typesIngress115(c, d, v)
-	return
-}
-
-func typesIngress115(c *engine.Context, d *typesOctets, v *typesValidity) {
-	if uint64(d[9])&0x3f == 0x7 {
-		if v[0]&0x4 != 0 {
-			v[0] |= 0x8
-			c.Mark(0, 0x8)
-			copy(d[15:19], d[11:15])
-		} else {
-			v[0] &^= 0x8
-		}
-		c.Mark(0, 0x8)
-		binary.BigEndian.PutUint64(d[15:23], binary.BigEndian.Uint64(d[15:23])&^0xf000000000000000|0xf000000000000000)
-		if v[0]&0x4 != 0 {
-			v[0] &^= 0x4
-			c.Grow(-4)
-		}
-		typesIngress25(c, d, v)
-		return
-	}
-	typesIngress84(c, d, v)
-	return
 }
 
 func typesEgress(c *engine.Context, fresh bool) {

@@ -170,7 +170,6 @@ func unionIngress0(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress3(c, d, v)
-	return
 }
 
 func unionIngress3(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -185,7 +184,6 @@ func unionIngress3(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress5(c, d, v)
-	return
 }
 
 func unionIngress5(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -200,7 +198,6 @@ func unionIngress5(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress7(c, d, v)
-	return
 }
 
 func unionIngress7(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -210,7 +207,6 @@ func unionIngress7(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress9(c, d, v)
-	return
 }
 
 func unionIngress9(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -220,7 +216,6 @@ func unionIngress9(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress11(c, d, v)
-	return
 }
 
 func unionIngress11(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -231,7 +226,6 @@ func unionIngress11(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress13(c, d, v)
-	return
 }
 
 func unionIngress13(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -243,7 +237,6 @@ func unionIngress13(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress15(c, d, v)
-	return
 }
 
 func unionIngress15(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -256,7 +249,6 @@ func unionIngress15(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress17(c, d, v)
-	return
 }
 
 func unionIngress17(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -267,7 +259,6 @@ func unionIngress17(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress19(c, d, v)
-	return
 }
 
 func unionIngress19(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -278,7 +269,6 @@ func unionIngress19(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress21(c, d, v)
-	return
 }
 
 func unionIngress21(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -289,7 +279,6 @@ func unionIngress21(c *engine.Context, d *unionOctets, v *unionValidity) {
 		return
 	}
 	unionIngress23(c, d, v)
-	return
 }
 
 func unionIngress23(c *engine.Context, d *unionOctets, v *unionValidity) {
@@ -298,7 +287,6 @@ func unionIngress23(c *engine.Context, d *unionOctets, v *unionValidity) {
 		d[1] = byte(((uint64(d[1])) | 0x8))
 		return
 	}
-	return
 }
 
 func unionEgress(c *engine.Context, fresh bool) {

@@ -105,7 +105,6 @@ func valuesetIngress0(c *engine.Context, d *valuesetOctets, v *valuesetValidity)
 	}
 	c.Mark(0, 0x1)
 	d[0] = byte(uint64(d[22]))
-	return
 }
 
 func valuesetEgress(c *engine.Context, fresh bool) {

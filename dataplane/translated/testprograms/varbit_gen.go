@@ -136,7 +136,6 @@ func varbitIngress0(c *engine.Context, d *varbitOctets, v *varbitValidity) {
 		return
 	}
 	varbitIngress3(c, d, v)
-	return
 }
 
 func varbitIngress3(c *engine.Context, d *varbitOctets, v *varbitValidity) {
@@ -148,7 +147,6 @@ func varbitIngress3(c *engine.Context, d *varbitOctets, v *varbitValidity) {
 		return
 	}
 	varbitIngress5(c, d, v)
-	return
 }
 
 func varbitIngress5(c *engine.Context, d *varbitOctets, v *varbitValidity) {
@@ -158,7 +156,6 @@ func varbitIngress5(c *engine.Context, d *varbitOctets, v *varbitValidity) {
 		return
 	}
 	varbitIngress7(c, d, v)
-	return
 }
 
 func varbitIngress7(c *engine.Context, d *varbitOctets, v *varbitValidity) {
@@ -173,7 +170,6 @@ func varbitIngress7(c *engine.Context, d *varbitOctets, v *varbitValidity) {
 		return
 	}
 	varbitIngress9(c, d, v)
-	return
 }
 
 func varbitIngress9(c *engine.Context, d *varbitOctets, v *varbitValidity) {
@@ -181,7 +177,6 @@ func varbitIngress9(c *engine.Context, d *varbitOctets, v *varbitValidity) {
 		c.Call(3)
 		return
 	}
-	return
 }
 
 func varbitEgress(c *engine.Context, fresh bool) {
@@ -193,5 +188,4 @@ func varbitEgress(c *engine.Context, fresh bool) {
 func varbitEgress0(c *engine.Context, d *varbitOctets, v *varbitValidity) {
 	c.Mark(0, 0x1)
 	binary.BigEndian.PutUint32(d[5:9], uint32(uint64(binary.BigEndian.Uint32(d[88:92]))))
-	return
 }

@@ -212,7 +212,6 @@ func verifyIngress0(c *engine.Context, d *verifyOctets, v *verifyValidity) {
 		d[2] = 0x4
 		return
 	}
-	return
 }
 
 func verifyEgress(c *engine.Context, fresh bool) {

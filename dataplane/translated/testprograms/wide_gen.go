@@ -87,7 +87,6 @@ func wideIngress0(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress3(c, d, v)
-	return
 }
 
 func wideIngress3(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -97,7 +96,6 @@ func wideIngress3(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress5(c, d, v)
-	return
 }
 
 func wideIngress5(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -107,7 +105,6 @@ func wideIngress5(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress7(c, d, v)
-	return
 }
 
 func wideIngress7(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -117,7 +114,6 @@ func wideIngress7(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress9(c, d, v)
-	return
 }
 
 func wideIngress9(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -127,7 +123,6 @@ func wideIngress9(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress11(c, d, v)
-	return
 }
 
 func wideIngress11(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -137,7 +132,6 @@ func wideIngress11(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress13(c, d, v)
-	return
 }
 
 func wideIngress13(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -147,7 +141,6 @@ func wideIngress13(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress15(c, d, v)
-	return
 }
 
 func wideIngress15(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -157,7 +150,6 @@ func wideIngress15(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress17(c, d, v)
-	return
 }
 
 func wideIngress17(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -167,7 +159,6 @@ func wideIngress17(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress19(c, d, v)
-	return
 }
 
 func wideIngress19(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -177,7 +168,6 @@ func wideIngress19(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress21(c, d, v)
-	return
 }
 
 func wideIngress21(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -187,7 +177,6 @@ func wideIngress21(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress23(c, d, v)
-	return
 }
 
 func wideIngress23(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -197,7 +186,6 @@ func wideIngress23(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress25(c, d, v)
-	return
 }
 
 func wideIngress25(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -214,7 +202,6 @@ func wideIngress25(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress28(c, d, v)
-	return
 }
 
 func wideIngress28(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -231,7 +218,6 @@ func wideIngress28(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress31(c, d, v)
-	return
 }
 
 func wideIngress31(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -241,7 +227,6 @@ func wideIngress31(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress33(c, d, v)
-	return
 }
 
 func wideIngress33(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -251,7 +236,6 @@ func wideIngress33(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress35(c, d, v)
-	return
 }
 
 func wideIngress35(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -261,7 +245,6 @@ func wideIngress35(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress37(c, d, v)
-	return
 }
 
 func wideIngress37(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -271,7 +254,6 @@ func wideIngress37(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress39(c, d, v)
-	return
 }
 
 func wideIngress39(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -281,7 +263,6 @@ func wideIngress39(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress41(c, d, v)
-	return
 }
 
 func wideIngress41(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -298,7 +279,6 @@ func wideIngress41(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress44(c, d, v)
-	return
 }
 
 func wideIngress44(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -308,7 +288,6 @@ func wideIngress44(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress46(c, d, v)
-	return
 }
 
 func wideIngress46(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -318,7 +297,6 @@ func wideIngress46(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress48(c, d, v)
-	return
 }
 
 func wideIngress48(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -342,7 +320,6 @@ func wideIngress48(c *engine.Context, d *wideOctets, v *wideValidity) {
 		return
 	}
 	wideIngress52(c, d, v)
-	return
 }
 
 func wideIngress52(c *engine.Context, d *wideOctets, v *wideValidity) {
@@ -354,7 +331,6 @@ func wideIngress52(c *engine.Context, d *wideOctets, v *wideValidity) {
 	}
 	c.Mark(0, 0x1)
 	copy(d[0:25], d[348:373])
-	return
 }
 
 func wideEgress(c *engine.Context, fresh bool) {

@@ -78,7 +78,7 @@ func (s *State) insert(t *matchTable, e Entry, limit int) error {
 	if ts.entries.Len() >= limit {
 		return fmt.Errorf("table %s of %d entries: %w", t.name, limit, ErrFull)
 	}
-	// One piece of memory holds a key of several words and the arguments.
+	// One piece of memory holds a key of several words and arguments that the entry has no room for.
 	room := 0
 	if t.key.Words > 1 {
 		room = t.key.Words
@@ -89,12 +89,11 @@ func (s *State) insert(t *matchTable, e Entry, limit int) error {
 	}
 	s.retain(t, &g)
 	ts.changes++
-	n := &ts.entries.Insert(&s.packed, e.Priority, words).Value
-	n.target = g
-	if room == 0 && len(g.args) <= len(n.arg) {
-		copy(n.arg[:], g.args)
-		n.target.args = n.arg[:len(g.args):len(g.args)]
+	if room > 0 && len(g.args) <= len(hit{}.arg) {
+		words = slices.Clone(words)
 	}
+	n := &ts.entries.Insert(&s.packed, e.Priority, words).Value
+	n.set(g)
 	if t.timeout || t.meter >= 0 || len(e.Metadata) > 0 {
 		n.more = &entryMore{lastHit: s.now, timeout: e.IdleTimeout, metadata: slices.Clone(e.Metadata)}
 	}
@@ -133,7 +132,7 @@ func (s *State) ModifyEntry(table int, e Entry) error {
 	old := &entry.Value
 	s.retain(t, &g)
 	s.release(t, &old.target)
-	old.target = g
+	old.set(g)
 	ts.changes++
 	if old.more == nil && len(e.Metadata) > 0 {
 		old.more = &entryMore{}

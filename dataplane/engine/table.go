@@ -212,10 +212,20 @@ type entry = table.Entry[hit]
 
 // hit holds the effect of a hit on an entry, and the entry's counter.
 type hit struct {
-	arg     [1]uint64 // room for an argument of a word, beside the key
+	arg     [2]uint64 // room for arguments
 	target  target
 	counter CounterValue
 	more    *entryMore // nil where the table has no use for any of it
+}
+
+// set gives an entry its target. Arguments for which the entry has room are in the cache lines of
+// the entry: fetching them from elsewhere takes a packet longer than its lookup.
+func (h *hit) set(g target) {
+	h.target = g
+	if n := len(g.args); n <= len(h.arg) {
+		h.target.args = h.arg[:n:n]
+		copy(h.arg[:], g.args)
+	}
 }
 
 // entryMore is what few entries have.

@@ -264,6 +264,48 @@ jobs:
 	}
 }
 
+// TestDocument: docs/simulate.md shows what its commands say, "..." being what it leaves out.
+func TestDocument(t *testing.T) {
+	long(t)
+	text, err := os.ReadFile("../../docs/simulate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, block := range strings.Split(string(text), "$ weft simulate docs/examples/")[1:] {
+		lines := strings.Split(block, "\n")
+		var out bytes.Buffer
+		for _, line := range lines[1:] {
+			if line == "```" {
+				break
+			}
+			if out.Len() == 0 {
+				scenario, err := os.ReadFile("../../docs/examples/" + lines[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := Parse(scenario)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := Compare(t.Context(), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := r.Text(&out); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if shown++; line != "..." && line != "" && !strings.Contains(out.String(), line+"\n") {
+				t.Errorf("%s does not say %q, but\n%s", lines[0], line, out.String())
+			}
+		}
+	}
+	if shown < 10 {
+		t.Errorf("the page shows %d lines of output", shown)
+	}
+}
+
 // paper is the fabric of the MRC paper with a job of 8,192 ranks in 32 racks.
 const paper = `
 model: flows

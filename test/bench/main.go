@@ -1,7 +1,7 @@
 // Bench measures Weft and prints the results as JSON lines, one figure each; docs/benchmarks.md
 // explains the figures. Progress goes to standard error.
 //
-//	go run ./test/bench [traffic[/WORKLOAD]] [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [fabric] [jobs] [device] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [agent] [nic] [veth]
+//	go run ./test/bench [traffic[/WORKLOAD]] [engine[/WORKLOAD]] [pcap[/WORKLOAD]] [multicast] [plan] [paths] [fabric] [jobs] [simulate] [device] [program] [switches] [p4runtime] [multipath] [hosts] [loop] [several] [pfc] [store] [api] [telemetry] [ports] [lab[/NAME]] [agent] [nic] [veth]
 //
 // Bench fails when something works incorrectly, never because of low speed.
 package main
@@ -38,6 +38,7 @@ var benches = []bench{
 	{"paths", paths},
 	{"fabric", large},
 	{"jobs", jobs},
+	{"simulate", simulating},
 	{"device", configuring},
 	{"program", programming},
 	{"switches", switches},

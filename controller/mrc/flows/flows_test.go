@@ -183,6 +183,36 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// TestPipelineLatency: of a pipeline over two racks one hop each way crosses the spine, and the other
+// hops do not take the time of that one.
+func TestPipelineLatency(t *testing.T) {
+	n := network(t, 1, 2, 1, 8)
+	took := func(first int) time.Duration {
+		j := Job{Name: "a", Steps: 1, Groups: []Group{{Collective: Pipeline, Octets: MicroBatches}}}
+		for i := range 8 {
+			j.NICs = append(j.NICs, fmt.Sprintf("H%d", first+i))
+			j.Groups[0].Ranks = append(j.Groups[0].Ranks, i)
+		}
+		m, err := n.Compile(t.Context(), []Job{j})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.Compare(t.Context(), &State{}, &State{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got[0].Before.Step.D()
+	}
+	one, two := took(0), took(4)
+	// A packet takes three links in place of one at two hops of 14, of 16 that count, and at last.
+	bits := float64(usualFrame) * 8 * 1e9
+	frame := time.Duration(bits / rate)
+	want := one + 16*frame*2*2/14 + 2*frame
+	if d := two - want; max(d, -d) > 10*time.Nanosecond {
+		t.Errorf("a pipeline over two racks takes %v, want %v; in one rack %v", two, want, one)
+	}
+}
+
 // BenchmarkCompare: a step of jobs of 8,192 NICs in 32 racks, before and after a T1 has failed.
 func BenchmarkCompare(b *testing.B) {
 	n := network(b, 8, 32, 64, 256)

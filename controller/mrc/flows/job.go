@@ -138,6 +138,8 @@ type pace struct {
 	// side is how many messages of a rank are under way side by side where duty is less than 1.
 	side float64
 	ring bool
+	// line: the first chunk passes every message of the group, and not those of the longest branch.
+	line bool
 }
 
 // pace returns how the messages of a group depend on each other.
@@ -165,7 +167,9 @@ func (g *Group) pace() pace {
 		return chain(chunks, 2*depth-1, 2)
 	case Pipeline:
 		// Batches that go forwards meet those that come back, and share the ports of NICs.
-		return chain(MicroBatches, 2*(n-1)+MicroBatches/2, 1)
+		p := chain(MicroBatches, 2*(n-1)+MicroBatches/2, 1)
+		p.line = true
+		return p
 	}
 	return pace{duty: 1, side: 1}
 }

@@ -118,11 +118,12 @@ func (v *view) rates(ctx context.Context, now active) (*rates, error) {
 // took returns how long an entity takes at some rates, in seconds; infinite where a message has no
 // path. A ring goes on as its slowest rank sends one chunk after the other, or as a chunk goes
 // round, whichever is slower; a chain and a tree as the first chunk goes through, and the others
-// after the first at the pace of the slowest.
+// after the first at the pace of the slowest. A chunk that passes all messages of a chain takes
+// the latency of each.
 func (v *view) took(at int, r *rates) float64 {
 	e := &v.m.entities[at]
 	latency := v.m.jobs[e.job].Latency.Seconds()
-	slowest, sum, count, late := 0.0, 0.0, 0.0, 0.0
+	slowest, sum, count, late, lates := 0.0, 0.0, 0.0, 0.0, 0.0
 	for _, i := range e.bundles {
 		b := &v.m.bundles[i]
 		t := b.octets * 8 / r.Rates[r.index[i]]
@@ -136,15 +137,20 @@ func (v *view) took(at int, r *rates) float64 {
 			sum += b.count * t
 		}
 		count += b.count
+		lates += b.count * (v.late[i] + latency)
 	}
 	n := float64(e.pace.rounds)
+	hop := late
+	if e.pace.line {
+		hop = lates / count
+	}
 	switch {
 	case e.pace.ring:
 		return n*max(slowest/n, sum/count) + late
 	case n == 0:
 		return slowest + 2*late
 	}
-	return (n-1)*slowest/n + float64(e.pace.hops)*(sum/count/n+late) + late
+	return (n-1)*slowest/n + float64(e.pace.hops)*(sum/count/n+hop) + late
 }
 
 // running is a job under way.

@@ -147,8 +147,8 @@ type Arrays interface {
 	Counter(at engine.Cell) (engine.CounterValue, error)
 	// SetCounter writes it.
 	SetCounter(at engine.Cell, v engine.CounterValue) error
-	// Meter reads the configuration of a meter; configured is false while it has none. A miss then
-	// leaves the colour as it is; other packets are green.
+	// Meter reads the configuration of a meter; configured is false without a configuration. Then a
+	// miss leaves the colour of a packet unchanged; other packets are green.
 	Meter(at engine.Cell) (c engine.MeterConfig, configured bool, err error)
 	// SetMeter configures it; nil unconfigures.
 	SetMeter(at engine.Cell, c *engine.MeterConfig) error

@@ -412,8 +412,8 @@ func shownChanges(ctx context.Context, changes []api.SwitchChange) []api.SwitchC
 	return out
 }
 
-// shownTakes returns what a dry run would take as the client may see it: what others lose, without
-// who they are.
+// shownTakes returns what a dry run would take as the client may see it: without the names of other
+// projects' resources.
 func shownTakes(ctx context.Context, takes []api.Taken) []api.Taken {
 	sees := access.Of(ctx).Sight()
 	if sees == nil {

@@ -72,7 +72,7 @@ type Config struct {
 	Certificates func() []certs.Certificate
 	// Traces gives traces of packets. Default: no switch gives any.
 	Traces Tracer
-	// Telemetry has what ports and other objects did. Default: an empty one.
+	// Telemetry has the history of ports and other objects. Default: an empty history.
 	Telemetry *telemetry.Store
 	// Planes judges how the planes of an MRC fabric are used; nil: there is none.
 	Planes *telemetry.Planes

@@ -75,7 +75,7 @@ func (s *Server) catchJourney(
 	return &struct{ Body api.Journey }{*out}, nil
 }
 
-// way is what is known of a packet's way before it is caught.
+// way is the expected way of a packet before the switches trace it.
 type way struct {
 	from, to, group string
 	wants           []string // octets that the frame has, in hexadecimal
@@ -89,7 +89,7 @@ type end struct {
 	port uint32
 }
 
-// places are what is at the ports of switches.
+// places has the neighbors and hosts at the ports of switches.
 type places struct {
 	links map[end]beyond
 	hosts map[end]string
@@ -231,7 +231,7 @@ type arrived struct {
 	frame string
 }
 
-// caught is what the switches have said so far.
+// caught has the traces of the switches so far.
 type caught struct {
 	*way
 	mu     sync.Mutex

@@ -20,7 +20,7 @@ import (
 	"github.com/weft-sdn/weft/controller"
 )
 
-// Codes that are the API's own; the others are those of package api.
+// Codes of this package; package api has all other codes.
 const (
 	// The controller's log has the cause, under the id at the end of the problem's instance.
 	codeInternal = "internal"

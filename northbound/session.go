@@ -101,7 +101,7 @@ func (s *Server) registerSessions() {
 	})
 }
 
-// sessionKey is a session's place in the order of the list: that of time, then of its id.
+// sessionKey orders sessions in a list: by time, then by id.
 func sessionKey(o *api.OpenSession) string {
 	return o.Created.UTC().Format(sortedTime) + " " + o.ID
 }

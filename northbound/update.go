@@ -117,7 +117,7 @@ func missed(err error, pre resource.Precondition) error {
 // another's write.
 const maxAttempts = 8
 
-// patchable is what can be patched: D is what a client writes of it.
+// patchable is a resource that clients can patch: D is the document that a client writes.
 type patchable[D any] struct {
 	noun string // with the name
 	// request is the type of a body, bare a draft as such without version and status, and decode

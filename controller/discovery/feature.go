@@ -263,7 +263,7 @@ func (f *Feature) receive(at end, frame []byte) {
 	}
 }
 
-// arrived takes a number off those that wait; it reports false for one that does not.
+// arrived removes a number from the waiting numbers; false: the number does not wait.
 func (s *sender) arrived(number uint64) bool {
 	i := slices.Index(s.waiting, number)
 	if i < 0 {

@@ -30,7 +30,7 @@ type View struct {
 	Fluid func() (*flows.Network, *flows.State)
 	// Jobs are the newest readings of [Wants.Jobs] so far; nil: nobody reads them.
 	Jobs map[*ready.Need]*Reading
-	// Held has how far the drains for [Wants.Held] are. They may be those of earlier Wants.
+	// Held has the progress of the drains for [Wants.Held], or for the Held of earlier Wants.
 	Held []Held
 }
 

@@ -99,7 +99,7 @@ func (e *Env) Settle(k resource.Kind, name string, spec any) {
 }
 
 // Event announces a change to clients. group is the multicast group after the
-// change, nil for everything else. says is what else there is to say.
+// change, nil for everything else. says has further fields of the event.
 func (e *Env) Event(t api.EventType, object, message string, group *api.MulticastGroup,
 	says ...api.EventFields) {
 	e.seq++

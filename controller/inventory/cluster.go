@@ -22,8 +22,8 @@ type Cluster struct {
 	Etcd Etcd `yaml:"etcd"`
 }
 
-// Etcd is an etcd that controllers form, each with a member in its data directory. Its TLS is that
-// of the cluster.
+// Etcd is an etcd that controllers form, each with a member in its data directory. Members use the
+// TLS settings of the cluster.
 type Etcd struct {
 	Members  map[string]string `yaml:"members" doc:"the controllers form an etcd: the name of each controller, three or more, and host:port where the others reach its member of the etcd, '{c1: \"192.0.2.1:2380\", …}'. It uses 'tls'" default:"none"`
 	Listen   string            `yaml:"listen" doc:"address:port of this controller's member" default:"that of members"`

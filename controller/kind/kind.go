@@ -83,7 +83,7 @@ type About struct {
 	// Lists, Gets, Puts, Patches and Deletes are the headlines of operations in the API document; "":
 	// the names make the headline. Listed, Created, Written, Patched and Deleted are further text
 	// about the operations in the API document; "": no text, or the text for all kinds. Deleted is
-	// what a deletion does, to all clients: a sentence that names what it is about.
+	// a sentence for all clients that says what a deletion does, and names the kind.
 	Lists, Gets, Puts, Patches, Deletes        string
 	Listed, Created, Written, Patched, Deleted string
 }

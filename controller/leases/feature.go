@@ -47,7 +47,7 @@ type Feature struct {
 	feature.Kept[api.PathLeaseSpec, decided]
 	env    *feature.Env
 	ledger *lease.Ledger
-	// network is what the ledger is of; nil: it is not known, and why has the reason.
+	// network has the links and paths that the ledger leases; nil: unknown, and why has the reason.
 	network *lease.Network
 	why     string
 	seen    *fabricview.View // the last that leases have followed; nil: none

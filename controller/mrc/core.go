@@ -398,7 +398,7 @@ func (e *env) nodeName(id topology.NodeID) string {
 // wall returns the wall-clock time at a time of the core.
 func (e *env) wall(at time.Duration) time.Time { return e.start.Add(at).UTC() }
 
-// Ready is what a [Core] wants done. Whoever takes it does all of it.
+// Ready has the tasks that a [Core] wants done. The caller that takes a Ready does all tasks.
 type Ready struct {
 	// Saves must be kept: they are what clients want. A Core alone has none.
 	Saves []store.Op

@@ -63,8 +63,8 @@ func newProfiles(e *env, cfg *inventory.MRC) *profileSet {
 	}
 }
 
-// renew makes the profiles from all senders to the racks that they may send to, and drops others:
-// those that stay are what they were. The destinations of stale racks are others than before.
+// renew makes the profiles from all senders to the racks that they may send to, and drops all other
+// profiles. Existing profiles stay as they are. The destinations of stale racks have changed.
 // rackOf returns where a host is attached.
 func (ps *profileSet) renew(
 	senders []*sender, racks, stale []*fabric.Rack, rackOf func(host string) *fabric.Rack,
@@ -315,9 +315,9 @@ func (ps *profileSet) paths(p *profile, port uint8) (set topology.PathSet, ok bo
 	return ps.state.Fabric().PathSet(p.from.rack.At(), p.to.At(), port)
 }
 
-// severed returns two hosts of a profile that can reach each other under some losses,
-// and cannot under others; a is nil when there are none. usable returns the ports of a
-// host that are usable then; nil: those that are now.
+// severed returns two hosts of a profile that can reach each other under the denial before and
+// cannot under the denial after; a is nil when there are no such hosts. usable returns the usable
+// ports of a host after; nil: the ports that are usable now.
 func (p *profile) severed(
 	before, after *fabric.Denial, usable func(*fabric.Attached) hostapi.PortMask,
 ) (a, b *fabric.Attached) {

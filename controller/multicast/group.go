@@ -151,7 +151,7 @@ func (f *Feature) wanted(
 	return r
 }
 
-// takeEpoch takes the epoch of a new placement of a group; the error says that there is none.
+// takeEpoch takes the epoch of a new placement of a group. The error says that no epoch is left.
 func (f *Feature) takeEpoch(g *group, p *tree.Placement) error {
 	if p.Epoch == 0 || f.epochs[g.index] == lastEpoch && p.Epoch != lastEpoch {
 		return errNoEpoch(g.index)

@@ -218,8 +218,8 @@ func (f *Feature) Reset(name string, pre resource.Precondition) error {
 	return nil
 }
 
-// stillEvicted returns the evictions that a new spec leaves in force: those of
-// receivers it does not change.
+// stillEvicted returns the evictions that a new spec leaves in force: the evictions of receivers
+// that the spec does not change.
 func (g *group) stillEvicted(spec *api.MulticastGroupSpec) map[netip.Addr]bool {
 	out := make(map[netip.Addr]bool)
 	if g.item == nil {

@@ -114,7 +114,7 @@ func (f *Feature) where(g *group, with func(psn, msn uint32, idle bool)) {
 			})
 			return
 		}
-		// Switches know of the packets of their epoch alone: where none has come, it is as it was.
+		// A switch counts packets of its present epoch only. Without one, g.Reached still holds.
 		idle := q.report.Complete
 		if n.LastPSN >= 0 {
 			g.Reached = member.Place{PSN: uint32(n.LastPSN), MSN: g.Reached.MSN, Known: true}

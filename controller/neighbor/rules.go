@@ -41,7 +41,7 @@ func (r *rules) Refuses(at At, a netip.Addr) Refusal {
 	return ""
 }
 
-// Elsewhere implements Rules: other ports that learn, of the same prefix.
+// Elsewhere implements Rules: it returns the other ports that learn addresses of the same prefix.
 func (r *rules) Elsewhere(at At, a netip.Addr) (out []At) {
 	f := (*Feature)(r)
 	if h := f.configured(a); h != nil {

@@ -368,7 +368,7 @@ func (t *Table) Check() {
 	}
 }
 
-// Release removes the bindings that given reports: there is nothing to learn of them.
+// Release removes the bindings for which given reports true: the configuration gives them.
 func (t *Table) Release(given func(b *Binding) bool) {
 	for _, a := range slices.SortedFunc(maps.Keys(t.all), netip.Addr.Compare) {
 		if b := t.all[a]; given(b) {

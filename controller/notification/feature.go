@@ -60,7 +60,7 @@ type message struct {
 	Made   time.Time       `json:"made"`
 }
 
-// live is what is known of a notification beside its records.
+// live is the state of a notification that no record has.
 type live struct {
 	queue   []*message               // the oldest first
 	noticed map[string]time.Duration // by change of a cause that is not sent yet
@@ -160,7 +160,7 @@ func (f *Feature) Records() []store.Record {
 	return out
 }
 
-// of returns what is known of a notification.
+// of returns the state of a notification that no record has.
 func (f *Feature) of(name string) *live {
 	l := f.live[name]
 	if l == nil {
@@ -262,7 +262,7 @@ type change struct {
 
 func (c change) key() string { return string(c.what) + " " + c.cause.ID }
 
-// changes returns what a receiver does not know yet. A cause that is silent is as it was.
+// changes returns the changes that a receiver does not know yet. A silenced cause does not change.
 func (f *Feature) changes(n *item) (out []change) {
 	knows := make(map[string]*api.Finding, len(n.Decided.Told))
 	for i := range n.Decided.Told {

@@ -25,7 +25,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// Prefix is that of the names under which orphans are released.
+// Prefix begins the names under which orphans are released.
 const Prefix = "orphan "
 
 // Feature has the orphans of a controller.
@@ -39,7 +39,7 @@ type Feature struct {
 	checkAt time.Duration               // when the policy of the configuration is looked at next
 }
 
-// thing is what some orphans on one switch are part of.
+// thing is an object, such as a group, with its orphaned entries on one switch.
 type thing struct {
 	plan.Object
 	owner   reconcile.Owner
@@ -104,7 +104,7 @@ func (f *Feature) Settle() (more bool) {
 	return more
 }
 
-// Report implements feature.Feature: it reports orphans that were found, and those that are gone.
+// Report implements feature.Feature: it reports new orphans, and orphans that are gone.
 func (f *Feature) Report() {
 	for _, sw := range f.changed {
 		now, was := f.things(sw), f.known[sw]

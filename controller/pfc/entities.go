@@ -25,8 +25,8 @@ const (
 	returnVRF = math.MaxUint16
 )
 
-// entities returns what a switch holds for tenants and PFC policies, each thing once.
-// Ports of the node are those of its links as advertised.
+// entities returns the entities that a switch holds for tenants and PFC policies, each once.
+// The ports of the node are the ports of its advertised links.
 func entities(n *plan.Network, sw *inventory.Switch, s *tunnel.Node) []entry.Entity {
 	if s.Empty() || n.Node(sw.Name) == nil {
 		return nil

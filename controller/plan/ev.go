@@ -114,8 +114,8 @@ func (b *baseWork) multiplier() {
 	b.add(t)
 }
 
-// field emits the switch's own field of structured EVs. A switch at the top has one
-// without a value: what is not below it is dropped.
+// field emits the switch's own field of structured EVs. A switch at the top has a field without
+// values, so it drops packets whose destination is not below it.
 func (b *baseWork) field(s ev.Switch) {
 	right, ones := uint64(0), uint64(1)
 	if s.HasField {

@@ -75,7 +75,7 @@ func (o *assignees) reaches(to *assignees) bool {
 	return !to.exclusive() || to.meet(o.projects)
 }
 
-// place is a prefix with those who have it: several where hosts share it.
+// place is a prefix with its holders: several if hosts share the prefix.
 type place struct {
 	prefix netip.Prefix
 	of     []*assignees
@@ -180,8 +180,8 @@ func assigneesOf(projects []Isolated, inv *inventory.Inventory) map[string]*assi
 	return out
 }
 
-// proxies returns who has the prefixes of proxy addresses. What is in one prefix is in those around
-// it.
+// proxies returns the projects that have the prefixes of proxy addresses. A prefix also belongs to
+// the projects of the prefixes that contain it.
 func proxies(projects []Isolated) map[netip.Prefix]*assignees {
 	out := make(map[netip.Prefix]*assignees)
 	for i := range projects {
@@ -256,7 +256,7 @@ func (x *isolation) number(projects []Isolated, found map[string]*assignees) {
 	}
 }
 
-// of returns those whom a host is one of.
+// of returns the set of senders that contains a host.
 func (x *isolation) of(host string) *senders {
 	if s := x.hosts[host]; s != nil {
 		return s

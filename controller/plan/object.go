@@ -16,7 +16,7 @@ type Object struct {
 	Index uint32
 }
 
-// ObjectOf returns what an entity belongs to. It is for entities of owners that are [Intended].
+// ObjectOf returns the object that an entity belongs to. The owner of the entity is [Intended].
 func ObjectOf(e entry.Entity) Object {
 	if i := GroupOf(e); i >= 0 {
 		return Object{api.OrphanGroup, uint32(i)}

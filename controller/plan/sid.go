@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// functionWidth is that of a SID whose node does not say.
+// functionWidth is the width in bits of a SID function whose node does not advertise the width.
 const functionWidth = 16
 
 // MaxVRF is the highest VRF that a tenant can have.

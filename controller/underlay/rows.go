@@ -51,7 +51,7 @@ func sonicRows(d *target.Device, m *api.SwitchModel) (out []entry.Entity) {
 	return out
 }
 
-// rowsPrefix is that of the keys of records of rows: one a switch.
+// rowsPrefix begins the keys of the records of rows, one record a switch.
 const rowsPrefix = "rows/"
 
 var _ = store.Form[[]entry.Key](rowsPrefix)
@@ -97,8 +97,8 @@ func (r *rows) want(sw string, entities []entry.Entity) {
 	}
 }
 
-// forget forgets switches that are not there any more, but for their records: rows of a switch that
-// is back are still its own.
+// forget drops the state of removed switches and keeps their records: a switch that returns still
+// owns its rows.
 func (r *rows) forget(exists func(sw string) bool) {
 	maps.DeleteFunc(r.made, func(sw string, _ made) bool { return !exists(sw) })
 }

@@ -154,7 +154,7 @@ func skipValue(text []byte, i int) int {
 	return i
 }
 
-// take notes a member of a type value object; false: it is not as p4c writes it.
+// take notes a member of a type value object; false: p4c does not write such a member.
 func (v *Value) take(key string, value json.RawMessage) bool {
 	switch key {
 	case "type":

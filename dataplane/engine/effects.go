@@ -26,8 +26,7 @@ const (
 	loseAll                        // nothing is known any more
 )
 
-// effectsOf lists the effects of a primitive. One that is not known here may
-// do anything.
+// effectsOf lists the effects of a primitive. A primitive without an entry may have any effect.
 func (l *loader) effectsOf(p *bmv2json.Primitive) []effect {
 	switch p.Op {
 	case "no_op", "count", "log_msg", "truncate", "register_write", "generate_digest", "exit",

@@ -13,8 +13,8 @@ import (
 // Load decodes and compiles a program in BMv2 JSON form. It fails with
 // ErrBadProgram when the input is not such a program, and with ErrUnsupported
 // when the program needs something the switch cannot do; both name the
-// construct and, where known, its P4 source line. Of translations it takes the one of this program,
-// if there is one.
+// construct and, where known, its P4 source line. If translations contains a translation of this
+// program, the program runs as that Go code.
 func Load(data []byte, translations ...*Translation) (prog *Program, err error) {
 	l := &loader{prog: &Program{}, copies: maxCopies}
 	if len(translations) > 0 {
@@ -92,7 +92,7 @@ type loader struct {
 
 	// notes describe the numbered closures of prog.
 	notes []note
-	// translated is what the program is as code, if it is; copies bounds those of a branch.
+	// translated is the program as Go code, or nil; copies bounds the copies of a branch.
 	translated *Translation
 	copies     int
 	// translating keeps what Translate asks for.

@@ -82,7 +82,7 @@ const (
 	givenInstance        // egress_rid
 )
 
-// need is octets of the frame that have to be what they were. They lie in one word.
+// need has octets of the frame, in one word, that must equal the octets of the recorded frame.
 type need struct {
 	off        int
 	mask, want uint64
@@ -156,8 +156,8 @@ const (
 	compared   = 64  // packets after one that is recorded
 	maxNext    = 256 // paths next to one
 
-	// The program is as fast as so many operations. Packets of a longer path run it, and find so
-	// after a few.
+	// Running the program is as fast as a path of maxOps operations. So packets of a longer path run
+	// the program, and find that out after a few operations.
 	maxOps   = 256
 	longOps  = 16
 	maxPaths = 4096
@@ -269,9 +269,8 @@ func (n *tally) count(now time.Duration) {
 	}
 }
 
-// vary compares a frame without a path with the frame recorded last. Among the octets that the pass
-// has looked at, it notes the differing octets if they are few. It reports whether any of this was
-// new.
+// vary compares a frame without a path with the frame recorded last. It notes the differing octets
+// among those that the pass has read, if they are few, and reports whether it noted a new octet.
 func (x *paths) vary(b []byte) (news bool) {
 	var at [fewVaried]int
 	n := 0

@@ -257,8 +257,8 @@ func (r *recorder) both(op ir.Op, a, b val) val {
 
 func (r *recorder) not(a val) val { return r.cut(r.join(opXor, a, val{now: 1}), 1) }
 
-// decided returns the answer to a condition that is the same in all packets of the path; false: it
-// is not, or is another condition than bit has.
+// decided returns the answer to a condition that is the same for all packets of the path; ok is
+// false if the answer may differ, or if bit has another condition.
 func (r *recorder) decided(e *ir.Expr) (answer, ok bool) {
 	v, ok := r.bit(e)
 	return v.now != 0, ok && v.constant()

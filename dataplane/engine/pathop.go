@@ -65,8 +65,8 @@ type takes struct {
 	mask  uint64
 }
 
-// pathOp computes a value into a slot, or asks something. x is what it takes of a; y is what it
-// takes of b, and k.
+// pathOp computes a value into a slot, or tests a condition. Its operands are x, the selected bits
+// of a, y, the selected bits of b, and k.
 type pathOp struct {
 	code opcode
 	to   uint16

@@ -172,8 +172,9 @@ func (f *Frame) crcOf(from, to int) uint32 {
 	return f.crc
 }
 
-// crcShift is what n octets after others do to the CRC-32 of those: that of both is
-// by(of the first) ^ (of the others). A CRC is linear, so that its four octets go separately.
+// crcShift maps the CRC-32 of some octets to its part in the CRC-32 after n further octets: the CRC
+// of all is by(CRC of the first octets) ^ (CRC of the further octets). A CRC is linear, so each of
+// its four octets has a table.
 type crcShift [4][256]uint32
 
 func newCRCShift(octets int) *crcShift {

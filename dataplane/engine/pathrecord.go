@@ -37,7 +37,7 @@ type recorder struct {
 // maxLooked bounds the octets of a calculation that a path depends on.
 const maxLooked = 256
 
-// lose notes that the pass has no path. Two ways of which one has none have to part.
+// lose notes that the pass has no path. If one of two alternatives loses its path, they separate.
 func (r *recorder) lose() {
 	if r.apart > 0 {
 		r.spoiled = true

@@ -184,8 +184,8 @@ func (r *recorder) set(f *ir.Field, v val, run func()) {
 	r.put(at, n, v)
 }
 
-// octets is where the n lower octets of a value come from, the uppermost first; false where they
-// are not octets of the packet as they are.
+// octets returns the sources of the n lower octets of a value, the uppermost first; false if the
+// octets are not unchanged octets of the packet.
 func (r *recorder) octets(e *ir.Expr, n int) ([]octet, bool) {
 	out := make([]octet, n)
 	switch e.Op {

@@ -9,9 +9,8 @@ import (
 )
 
 // State is what a program keeps between packets in one switch: table entries, members and groups of
-// action profiles, registers, counters, meters and value sets. Its methods are the part of
-// dataplane.Controls that is about them. A State belongs to one goroutine, the one that processes
-// packets.
+// action profiles, registers, counters, meters and value sets. State implements the methods of
+// dataplane.Controls for these objects. A State belongs to the goroutine that processes packets.
 type State struct {
 	prog     *Program
 	now      time.Duration
@@ -62,8 +61,8 @@ func (s *State) setPortUp(port uint32, up bool) bool {
 	return true
 }
 
-// changed notes that packets may meet something else than the ones before: every control method
-// that has them do so calls it.
+// changed notes that later packets may get other results than earlier packets. Every control method
+// with such an effect calls changed.
 func (s *State) changed() { s.gen++ }
 
 // changedIn is changed for the entries of a table and its default. A path that looks entries up

@@ -103,7 +103,7 @@ func (w *translator) state(format string) {
 	w.line(format, fmt.Sprintf(both, w.prefix, w.prefix))
 }
 
-// function begins one that has them as arguments.
+// function begins a Go function with context, octets and validity as arguments.
 func (w *translator) function(name string) {
 	w.line("func %s(c *engine.Context, d *%sOctets, v *%sValidity) {", name, w.prefix, w.prefix)
 }

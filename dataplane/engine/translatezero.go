@@ -77,8 +77,8 @@ func (f *flow) always() {
 	}
 }
 
-// runs is what is needed so far. Where there is much, small gaps are included: one long run costs
-// less than two.
+// runs returns the needed words so far, as runs of octets. A run includes small gaps: one long run
+// costs less than two.
 func (f *flow) runs() [][2]int {
 	gap := 1 // words
 	if f.n > 64 {
@@ -157,7 +157,7 @@ func (f *flow) input(it *calcItem) {
 	f.expr(it.e)
 }
 
-// primitive reads what a primitive does. What it writes it may as well not.
+// primitive notes the fields that a primitive reads. It takes no write of a primitive for certain.
 func (f *flow) primitive(n *note) {
 	if n.action != nil {
 		f.body(n.action)

@@ -227,8 +227,8 @@ func (c *Context) NextState(state int) int {
 	return next
 }
 
-// Ahead returns n bits, at most 64, of a frame, off bits after an octet; 0 where it does not have
-// them.
+// Ahead returns n bits, at most 64, of a frame, off bits after an octet; 0 if the frame is too
+// short.
 func Ahead(frame []byte, at, off, n int) uint64 {
 	if 8*(len(frame)-at) < off+n {
 		return 0

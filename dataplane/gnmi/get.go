@@ -98,8 +98,8 @@ func modules(use []*gpb.ModelData) (of func(leaf int) bool, err error) {
 	}, nil
 }
 
-// each calls f with every leaf that a pattern selects; the value of one that a row does not have is
-// nil.
+// each calls f with every leaf that a pattern selects; the value is nil for a leaf that the row
+// lacks.
 func (p *pattern) each(v *view, f func(r *row, leaf int, value any)) {
 	for i := range p.all {
 		s := &p.all[i]

@@ -63,7 +63,7 @@ type programCounters struct {
 	marks, trims, drops int
 }
 
-// countersOf finds the counters of the program of a switch; nil when it has other ones, or none.
+// countersOf finds the fabric program's counters in a switch; nil if its program lacks them.
 func countersOf(sw *dataplane.Switch) *programCounters {
 	if sw.Program() == nil {
 		return nil

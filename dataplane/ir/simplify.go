@@ -43,8 +43,7 @@ func IsOnes(m *big.Int) bool {
 	return new(big.Int).And(m, new(big.Int).Add(m, One)).Sign() == 0
 }
 
-// demand returns an expression that agrees with e in the bits of m; what it
-// is elsewhere does not matter.
+// demand returns an expression that agrees with e in the bits of m, and may differ in other bits.
 func demand(e *Expr, m *big.Int) *Expr {
 	below := new(big.Int).Sub(Pow2(m.BitLen()), One)
 	pair := func(da, db *big.Int) *Expr {

@@ -193,7 +193,7 @@ func (k *rtnetlink) put(r *route, at *ends) error {
 	return fmt.Errorf("the kernel does not take the route to %v: %w", r.prefix, first)
 }
 
-// remove takes a route of the agent away. One that is not there is no error.
+// remove removes a route of the agent. The absence of the route is no error.
 func (k *rtnetlink) remove(p netip.Prefix) error {
 	err := k.handle.RouteDel(&netlink.Route{Dst: &net.IPNet{IP: p.Addr().AsSlice(),
 		Mask: net.CIDRMask(p.Bits(), 128)}, Protocol: protocol, Priority: metric,

@@ -68,7 +68,7 @@ func (r *Runner) WithPorts(ctx context.Context,
 	})
 }
 
-// Configurable returns a port whose link can be changed; nil if there is none of that number.
+// Configurable returns the port with a number, whose link can be changed; nil without such a port.
 func (r *Runner) Configurable(port uint32) Configurable {
 	if a := r.port(port); a != nil {
 		if c, ok := as[Configurable](a.Port); ok {

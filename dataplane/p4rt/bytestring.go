@@ -181,8 +181,8 @@ type bitReader struct {
 	pos int
 }
 
-// read appends the next width bits to dst in their fixed length. The caller
-// has checked that they are there.
+// read appends the next width bits to dst in their fixed length. The caller has checked that so
+// many bits remain.
 func (r *bitReader) read(dst []byte, width int) []byte {
 	n := byteLen(width)
 	at := len(dst)

@@ -186,7 +186,7 @@ func (r *realm) readDirectCounters(q *p4v1.DirectCounterEntry, out *reading) *Er
 }
 
 // readDirect calls one for each entry whose direct counters or meters (kind) a request selects,
-// with the cell's address. Tables that have none do not take part.
+// with the cell's address. It skips tables without direct counters or meters.
 func (r *realm) readDirect(q *p4v1.TableEntry, kind string, out *reading,
 	has func(*tableSchema) bool, one func(*p4v1.TableEntry, engine.Cell) *Error) *Error {
 	entry := func(t *tableSchema, match []engine.Match, prio int32) *Error {

@@ -191,8 +191,8 @@ func (x *Session) Close() {
 	if len(x.role.live) > 0 || x.role.name == "" {
 		return
 	}
-	// A role that never had a primary leaves nothing to remember. Others keep their highest election
-	// id, until there is no room: the one that was left last is forgotten last.
+	// The server remembers no role that never had a primary. It keeps the highest election id of other
+	// roles as long as there is room, and forgets first the role that was left first.
 	x.sessions.forget(x.role)
 	if x.role.highest != nil {
 		x.sessions.keep(x.role)

@@ -106,8 +106,8 @@ func (t *typeInfo) newValueType(width int, named *configv1.P4NamedType, what str
 	return v, nil
 }
 
-// bind takes the width that the value has in the program. It reports false
-// when it cannot have that.
+// bind takes the width that the value has in the program. It reports false if the type cannot have
+// that width.
 func (v *valueType) bind(width int, what string) (bool, *Error) {
 	if v.tr == nil {
 		return v.width == width, nil

@@ -12,7 +12,7 @@ import (
 // Config defines what to replay. Run may be called once.
 type Config struct {
 	Inputs []Input
-	// OutDir is the folder of the outputs. It is made if only it is missing.
+	// OutDir is the folder of the outputs. Replay makes the folder if its parent exists.
 	OutDir string
 	// Discard has what leaves counted and not written; OutDir is not wanted.
 	Discard bool

@@ -13,8 +13,7 @@ type AddToSet struct {
 	Value *big.Int
 }
 
-// Member makes a member of an action profile or selector. Those of one profile
-// are numbered from 0.
+// Member makes a member of an action profile or selector. Members of a profile have numbers from 0.
 type Member struct {
 	Profile string
 	Action  Action

@@ -31,7 +31,7 @@ const (
 	splitDepth = 24 // a segment of this depth grows instead of being split
 )
 
-// hashWords hashes a key. The hash of one word is one-to-one.
+// hashWords hashes a key. Different keys of one word have different hashes.
 func hashWords(key []uint64) uint64 {
 	if len(key) == 1 {
 		h := (key[0] ^ 0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93

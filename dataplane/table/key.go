@@ -36,8 +36,8 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Key describes the key of a table: its fields, and where their bits lie in the words that a lookup
-// takes. It does not change once it is made.
+// Key describes the key of a table: its fields, and the places of their bits in the words that a
+// lookup takes. A Key is immutable.
 type Key struct {
 	Words  int  // of a key
 	Kind   Kind // of the table: the most general of its fields

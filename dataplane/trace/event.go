@@ -362,8 +362,7 @@ type Replicate struct {
 	Copies  int     `json:"copies"`
 	// Missing reports whether there is no such group or session.
 	Missing bool `json:"missing,omitempty"`
-	// Down are ports whose copies were not made: they are down, and so are
-	// their backups.
+	// Down are ports without a copy, because the port and its backups are down.
 	Down []uint32 `json:"down,omitempty"`
 }
 

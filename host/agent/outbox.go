@@ -13,7 +13,7 @@ const (
 	maxResults = 8192
 )
 
-// evKey is one EV of one profile.
+// evKey names an EV of a profile.
 type evKey struct {
 	profile string
 	ev      hostapi.EV

@@ -534,7 +534,7 @@ func (d *Control) operate(id uint64, p *hostapi.Profile, op uint32, entries []ev
 	return nil
 }
 
-// create makes a profile of one that is INIT.
+// create configures a profile that is in state INIT.
 func (d *Control) create(id uint64, p *hostapi.Profile) error {
 	a := evAttr{State: stateOffline, Mode: modeNumber(p.Mode), Count: uint32(p.Count),
 		MinActive: uint32(p.MinActive), EventMask: eventMask(p)}

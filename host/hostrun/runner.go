@@ -35,7 +35,7 @@ type Runner struct {
 	// The runner calls the functions that arrive on Calls and News; either channel may be nil. Whoever
 	// sends there calls Wake afterwards.
 	Calls, News <-chan func()
-	// Rest, if not nil, is called before the runner waits; it reports whether there is more to do.
+	// Rest, if not nil, is called before the runner waits; true: work remains, so do not wait.
 	Rest func() bool
 	// Why, if not nil, says what held up a host that was interrupted; it is added to the error.
 	Why func() string

@@ -145,8 +145,8 @@ func (q *QP) feedback(now time.Duration, rec *record, ev packet.EV, rtx bool, s 
 	q.cfg.Sprayer.Feedback(now, w.id, s)
 }
 
-// took reports to the sprayer how long a packet took, where that is known: which of several
-// transmissions has arrived is not.
+// took reports to the sprayer how long a packet took, if the packet was sent once: of several
+// transmissions nobody knows which has arrived.
 func (q *QP) took(now time.Duration, rec *record) {
 	if s, ok := q.cfg.Sprayer.(Timed); ok && rec.sends == 1 {
 		s.Took(rec.lastBy.id, now-rec.sentAt)

@@ -96,8 +96,8 @@ func (q *QP) Counters() QPCounters { return q.counters }
 // Failed reports whether the queue pair is in the error state.
 func (q *QP) Failed() bool { return q.state == qpError }
 
-// Fault is the NAK with which the responder answered what moved the queue pair to the error state;
-// ok is false when nothing that it received did.
+// Fault returns the code of the NAK that the responder sent when a packet moved the queue pair to
+// the error state; ok is false if no received packet did.
 func (q *QP) Fault() (code packet.NAKCode, ok bool) {
 	return q.fault.code, q.state == qpError && q.faulted && q.cack == q.fault.psn
 }

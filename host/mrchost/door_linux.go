@@ -77,7 +77,8 @@ func (r *runner) open(log *slog.Logger) error {
 	return nil
 }
 
-// serve lets applications in until the server is closed. An error is pump's, which do has run.
+// serve accepts applications until the server is closed. After a failure it wakes the NIC by do,
+// and pump returns the error.
 func (d *door) serve(l *net.UnixListener, control bool, do func(func(time.Duration)) error) {
 	defer func() { d.served <- struct{}{} }()
 	if err := d.Serve(l, control); err != nil {

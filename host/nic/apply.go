@@ -182,8 +182,8 @@ func (n *NIC) follow(f *flow, p *plan, before map[string]*profile) {
 	case was == now:
 		n.flipFlow(f, p)
 	case was != nil && now != nil && before[now.is.Name] == was:
-		// Another version of the same: values that stay keep what they have. What is bad is counted
-		// anew (compareBad).
+		// Another version of the profile: EVs in both versions keep their state. compareBad counts the
+		// bad EVs again.
 		f.profile = now
 		count(was, now)
 		n.replace(f, now, f.set.Replace)

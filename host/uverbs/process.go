@@ -293,8 +293,8 @@ func (p *process) look(now time.Duration) bool {
 	return p.takeDirty(now)
 }
 
-// looksOfUser is how many queue pairs of a user's processes are looked at in a row, before others
-// have their turn; those of one process at least one.
+// looksOfUser is how many queue pairs of a user's processes have a turn in a row before those of
+// other users; each process has at least one.
 const looksOfUser = 16
 
 func (p *process) takeDirty(now time.Duration) (found bool) {

@@ -250,7 +250,7 @@ func (a *qpAttr) attributes() (local, remote mrc.Attributes) {
 	return local, remote
 }
 
-// maxSL is the greatest service level: those of RoCE are priorities of Ethernet.
+// maxSL is the greatest service level: in RoCE a service level is an Ethernet priority.
 const maxSL = 7
 
 // dscp is the codepoint of data: the upper 6 bits of the traffic class (RFC 2474), whose lower two
@@ -561,7 +561,7 @@ func (q *queuePair) push(c *completions, e *cqe, urgent bool) {
 	q.process.server.overflowed = append(q.process.server.overflowed, c)
 }
 
-// settle does what follows from what the transport did: completions, the error state, new work.
+// settle carries out what the transport's progress entails: completions, the error state, new work.
 func (q *queuePair) settle(now time.Duration) {
 	if q.gone {
 		return

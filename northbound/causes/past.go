@@ -47,7 +47,7 @@ type past struct {
 	since  time.Time
 }
 
-// take notes the states of all things at a time; things that found lacks are as they should be.
+// take records the states of all things at a time; things absent from found are healthy.
 func (p *past) take(at time.Time, found map[subject]string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -129,8 +129,8 @@ func parseOrder(order string, s *sizes) ([]string, error) {
 	return names, nil
 }
 
-// samePipelines checks what Megatron-LM demands of a layout with experts: their stages are those of
-// the other layers.
+// samePipelines checks what Megatron-LM demands of a layout with experts: experts have the same
+// pipeline stages as the other layers.
 func samePipelines(names []string, sizes, experts []int, s *sizes) error {
 	if s.of("ep") == 1 || s.of("pp") == 1 {
 		return nil

@@ -237,8 +237,8 @@ type Refusal struct {
 	Capacity uint64          // of the link, in bits per second
 	Reserved uint64
 	Holders  []string // leases on it, the earliest grant first
-	// Free is when the request can be met, if leases end when they are to and nothing else changes.
-	// It is zero when that is not known: a holder has no end, or nobody holds what is missing.
+	// Free is when the request can be met, if leases end in time and nothing else changes. Zero means
+	// unknown: a holder has no end, or nobody holds the missing links.
 	Free             time.Time
 	Job              string // that would be without a path, of Needed
 	Links, MostLinks int    // that it would hold, and may, of Beyond

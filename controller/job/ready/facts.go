@@ -58,7 +58,7 @@ type Facts struct {
 	Groups []Other
 }
 
-// Other is a fact with what would be known of its blocker.
+// Other is a fact with the description of its blocker.
 type Other struct {
 	Kind, Object string
 	Fact
@@ -83,7 +83,7 @@ type Fabric struct {
 	Unprobed string
 }
 
-// NIC is what is known of a NIC.
+// NIC has the facts about a NIC.
 type NIC struct {
 	// Stream: its host's stream is there. Holds: the host holds all that it was told.
 	Stream, Holds Fact

@@ -240,7 +240,7 @@ func (j *judge) nics() {
 	if streams == len(nics) && holds == len(nics) && up == ports && ports > 0 {
 		return
 	}
-	// Most hosts do not fail at a time: what they have in common is the cause.
+	// Most hosts do not fail at once: when most seem bad, their common part is the cause.
 	most := func(bad int) bool { return bad > some && 2*bad > len(nics) }
 	crowd := func(object, what string, bad int, state State, want string) *cause {
 		return j.blame(KindFabric, object, Fact{State: state,

@@ -38,7 +38,7 @@ func Racks(name string, f *Facts) api.JobRacks {
 
 func stateName(s State) string { return [...]string{"unknown", "bad", "good"}[s] }
 
-// view returns a NIC as clients have it: the worst of what is known of it.
+// view returns a NIC for clients, with the worst of the facts about the NIC.
 func (n *NIC) view(rank int, name string) api.JobNIC {
 	v := api.JobNIC{Rank: rank, Name: name, Ports: len(n.Ports)}
 	worst := IsGood()

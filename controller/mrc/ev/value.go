@@ -10,9 +10,9 @@ import (
 )
 
 // A Value is an entropy value as it lies in a packet, its most significant bit
-// first and left-justified; bits that it does not use are 0. It is the UDP source
+// first and left-justified; unused bits are 0. A value is the UDP source
 // port (ecmp), UDP source port and the low 16 bits of the flow label (stev), the
-// outer destination address, or that and the segment of the SRH.
+// outer destination address, or the outer destination address and the segment of the SRH.
 type Value [hostapi.EVBytes]byte
 
 // StructuredValue returns the value of a structured EV or, with a flow label of 0, of an ECMP EV.

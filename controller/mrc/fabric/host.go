@@ -21,7 +21,7 @@ type Host struct {
 	Name string
 	// Address is the address of the host's queue pairs in all planes.
 	Address netip.Addr
-	// Prefixes are others that it is reached by.
+	// Prefixes are further prefixes of the host.
 	Prefixes []netip.Prefix
 	// At are its leaves by port.
 	At ev.Attachment

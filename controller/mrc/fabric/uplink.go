@@ -13,8 +13,8 @@ type Uplink struct {
 	Port     uint32
 }
 
-// Uplinks returns the uplinks that are advertised now; of has what the inventory says of
-// switches. A fabric that is nil has none.
+// Uplinks returns the uplinks that are advertised now; of has the inventory's facts about switches.
+// A nil fabric has no uplinks.
 func (f *Fabric) Uplinks(
 	now *topology.Snapshot, of map[topology.NodeID]*inventory.Switch,
 ) (out []Uplink) {

@@ -27,7 +27,7 @@ type Network struct {
 // A Host is a NIC.
 type Host struct {
 	At ev.Attachment
-	// Rate is that of each port in bits per second; 0: that of the fastest link of its leaf.
+	// Rate is the rate of each port in bits per second; 0: the rate of the fastest link of the leaf.
 	Rate uint64
 	// Delay is that of the link of a port, one way, in seconds.
 	Delay float64
@@ -42,8 +42,8 @@ type State struct {
 	Slower map[topology.LinkID]float64
 }
 
-// Of a fabric of which no more is known: the share of payload in full packets of 4,096 octets, and
-// the octets of one on a link.
+// Defaults for a fabric without settings: the share of payload in full packets of 4,096 octets, and
+// the octets of such a packet on a link.
 const (
 	usualFrame   = 4230
 	usualPayload = 4096. / usualFrame

@@ -144,8 +144,8 @@ func (m *Model) see(ctx context.Context, s *State) (*view, error) {
 	return v, ctx.Err()
 }
 
-// find finds the paths of a pair that hosts may use, by port: those of the EVs that they hold. It
-// notes the links whose sums change.
+// find finds the paths of a pair that hosts may use, by port: the paths of the EVs in the hosts'
+// profiles. It notes the links whose sums change.
 func (v *view) find(at int32, changed map[int32]bool) []found {
 	f, p := v.m.net.Fabric, &v.m.pairs[at]
 	from, to := v.m.racks[p.from], v.m.racks[p.to]

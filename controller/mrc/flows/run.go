@@ -458,8 +458,8 @@ func (r *runner) finish() {
 	})
 }
 
-// cutOff returns the ranks of a job at an end of messages without a path: those all of whose
-// messages have none, if there are such ranks.
+// cutOff returns the ranks of a job that send or receive messages without a path: only the ranks
+// without a path for any message, if there are such ranks.
 func (m *Model) cutOff(v *view, j *running) (ranks []int) {
 	with, without := map[int32]bool{}, map[int32]bool{}
 	for _, e := range j.entities {

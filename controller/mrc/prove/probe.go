@@ -284,7 +284,7 @@ func (pr *prober) turn(p *Profile, port uint8, count float64) (h *Host, full boo
 	return nil, full
 }
 
-// peerOf returns whom a host probes: one that is connected, if there is one.
+// peerOf returns the host that a host probes: a connected host, if there is one.
 func (pr *prober) peerOf(h *Host, p *Profile, port uint8) *Host {
 	var other *Host
 	hosts := p.to.Hosts()

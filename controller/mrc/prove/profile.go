@@ -22,8 +22,8 @@ type Group struct {
 // NewGroup returns a group without hosts and profiles.
 func NewGroup(rack *fabric.Rack) *Group { return &Group{rack: rack} }
 
-// SetHosts replaces the hosts of the group. They were in no group or in this one; those that were
-// are in none then.
+// SetHosts replaces the hosts of the group. The new hosts were in no group or in this group; former
+// hosts that are not among them leave the group.
 func (g *Group) SetHosts(hosts []*Host) {
 	for _, h := range g.hosts {
 		h.group = nil

@@ -35,8 +35,8 @@ type Outside struct {
 	Event func(t api.EventType, object, message string, says ...api.EventFields)
 }
 
-// Profiles is what there is to probe: EV profiles by name, and by the leaves that their EVs start
-// or end at.
+// Profiles finds the EV profiles to probe, by name and by the leaves at which their EVs start or
+// end.
 type Profiles interface {
 	// Named returns the profile of a name; nil: there is none.
 	Named(name string) *Profile

@@ -48,11 +48,11 @@ func (pr *prober) allReport() bool {
 }
 
 // runRound ends the first round: when every link in use was tried, or its time is
-// over. A link over which no probe came is taken for bad, unless that goes for
-// most: then it is the probes that are. A link that hosts refuse to probe stays in
-// use, and is not awaited: only the state that hosts get after the round ends the
-// refusals. While no host waits for the round a link has all its time: at a first
-// start switches may still be being programmed.
+// over. The prover takes a link for bad over which no probe came, unless most links
+// are such links: then the probes are bad. A link that hosts refuse to probe stays in
+// use, and the round does not await it: only the state that hosts get after the round
+// ends the refusals. While no host waits for the round, a link has the whole time of
+// the round: at a first start the controller may still be programming switches.
 func (pr *prober) runRound() {
 	if pr.round.done || !pr.round.begun() {
 		return

@@ -143,7 +143,7 @@ func (s *selfProber) open(place int32) bool {
 	return ok && !s.links.At(i).Denied()
 }
 
-// avoid is what probes must not cross now: what is drained, and links that are down.
+// avoid returns the parts that probes must not cross now: drained parts, and links that are down.
 func (s *selfProber) avoid() selfprobe.Avoid {
 	f := s.State.Fabric()
 	return selfprobe.Avoid{

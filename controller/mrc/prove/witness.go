@@ -18,7 +18,7 @@ type witnesses struct {
 	now, before map[topology.LinkID]map[string]suspect.Counts
 }
 
-// maxWitnesses of a link in a window: with as many, each is one of many.
+// maxWitnesses bounds the witnesses of a link in a window: further witnesses would change little.
 const maxWitnesses = 64
 
 func newWitnesses(window time.Duration) witnesses {

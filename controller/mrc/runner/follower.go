@@ -21,8 +21,8 @@ import (
 // follower alone ends when the link was up for as long as its past demands. By then the states
 // contain the decider's own answer to the failure, confirmed by probes, unless there is no decider.
 //
-// One goroutine, that of Run, owns it. The other methods may be called from any goroutine, do not
-// wait for what follows, and have no effect after Run.
+// The goroutine of Run owns the follower. Any goroutine may call the other methods, which return at
+// once and have no effect after Run.
 type Follower struct {
 	places
 	state *fabric.State

@@ -20,7 +20,7 @@ type Groups interface {
 	// Renewed returns the indexes of groups that were written or deleted, or whose tree has moved on,
 	// since the last call, in order.
 	Renewed() []uint16
-	// Group returns the group with an index; ok is false where there is none.
+	// Group returns the group with an index; ok is false if no group has the index.
 	Group(index uint16) (g Group, ok bool)
 	// HostOf returns the name of the host that has an address. It returns "" where there is none,
 	// and where the project of the group may not use the host.
@@ -37,7 +37,7 @@ func Objects(g Groups, group string, role api.GroupRole, a netip.Addr) []api.Eve
 type Group struct {
 	Name  string
 	Index uint16
-	// Spec must not be changed; nil: the group was deleted. A group that is made anew has another.
+	// Spec must not be changed; nil: the group was deleted. A group that is made again has a new Spec.
 	Spec    *api.MulticastGroupSpec
 	Version uint64 // of Spec and Token
 	Token   string // of spec.connect
@@ -85,7 +85,7 @@ type Hosts struct {
 	Source uint32 `json:"source,omitempty"`
 	// SourceAt is the address of the present or last source, if any host may be the source.
 	SourceAt netip.Addr `json:"sourceAt,omitzero"`
-	// Reached is what the source has got to, as far as it was asked for.
+	// Reached is the place of the source in its packets when the controller asked last.
 	Reached Place `json:"reached,omitzero"`
 	// First is the first PSN of the source that is connected.
 	First     uint32                `json:"first,omitempty"`

@@ -112,9 +112,9 @@ func (c *Core) name(id topology.NodeID) string {
 	return string(id)
 }
 
-// SetTopology sets what is advertised now. A snapshot that is incomplete says
-// nothing: what it lacks may be there all the same. Policies whose path it
-// breaks, or shortens, move.
+// SetTopology sets the advertised topology. The core ignores an incomplete snapshot:
+// objects that the snapshot lacks may still exist. Policies move if the snapshot breaks
+// or shortens their paths.
 func (c *Core) SetTopology(s *topology.Snapshot) {
 	if s.Incomplete() {
 		return

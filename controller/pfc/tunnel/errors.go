@@ -2,8 +2,7 @@ package tunnel
 
 import "errors"
 
-// Errors of paths and deployments; they are wrapped with the names of what they
-// are about.
+// Errors of paths and deployments; callers wrap them with the name of the path or deployment.
 var (
 	// ErrNoNode: the topology lacks a node.
 	ErrNoNode = errors.New("is not in the topology")

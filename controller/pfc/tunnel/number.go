@@ -24,8 +24,8 @@ type number struct {
 	users int
 }
 
-// acquire returns the number of the list with a key. It is not that of a foreign list with other
-// SIDs.
+// acquire returns the number of the list with a key. A foreign list with other SIDs keeps its own
+// number.
 func (n *numbers) acquire(key string, sids []netip.Addr) (uint16, error) {
 	if x := n.given[key]; x != nil {
 		x.users++

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Ready is what a [Core] wants done. Whoever takes it does all of it.
+// Ready has the tasks that a [Core] wants done. The caller that takes a Ready does all tasks.
 type Ready struct {
 	// Nodes may have another [Core.Node] than before, in order.
 	Nodes []topology.NodeID

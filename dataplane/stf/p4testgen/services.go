@@ -196,8 +196,8 @@ var wide = []service{
 	{name: "whole-resubmitted", keep: "RESUBMITTED"},
 }
 
-// responses are the services of ACKs and CNPs, each with the minimum over some branches: of any,
-// and of those that have all reported.
+// responses are the services of ACKs and CNPs, each with the minimum over some branches: over any
+// branches, and over branches that have all reported.
 func responses() []service {
 	var out []service
 	for from := 0; from < 32; from += branchesOfModel {
@@ -232,8 +232,8 @@ func responses() []service {
 // branchesOfModel are the branches that a model takes the minimum of.
 const branchesOfModel = 4
 
-// minima are the edits for a minimum over n branches. The program's macro reads a register for
-// each, and p4testgen has one entry for each table: so each reading has a table of its own.
+// minima are the edits for a minimum over n branches. The program's macro reads a register for each
+// branch, and p4testgen has one entry for each table, so each reading gets its own table.
 func minima(from, n int) []edit {
 	var tables, calls strings.Builder
 	for i := from; i < from+n; i++ {
@@ -283,7 +283,7 @@ var others = strings.NewReplacer(
 	"random(chance, 32w0, meta.ecn_max - meta.ecn_min - 1);", "chance = 0; testgen_assume(false);",
 )
 
-// assumption declares what p4testgen knows of paths to leave: those on which it does not hold.
+// assumption declares the extern by which p4testgen leaves paths on which a condition is false.
 const assumption = "extern void testgen_assume(in bool assumption);\n"
 
 // lead changes the texts of a model, by file, to those of a service.

@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/host/agent"
 )
 
-// An Endpoint keeps what it is given. Its fields are set before it is used; its methods are safe
-// for concurrent use.
+// An Endpoint keeps the states that an agent hands over. Tests set its fields before they use it.
+// Its methods are safe for concurrent use.
 type Endpoint struct {
 	// Device has its capabilities; hostapitest.Capabilities when zero.
 	Device hostapi.Capabilities

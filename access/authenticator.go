@@ -203,9 +203,9 @@ func (g *Authenticator) session(ctx context.Context, value string) (Principal, e
 	return p, nil
 }
 
-// counts returns the principal of a session, with the rights of now. ok is false when the session
-// has ended: by time, or because who has begun it may sign in no more. users and tokens find those
-// that there are.
+// counts returns the principal of a session with its present rights. ok is false if the session has
+// ended: by time, or because its user or token may sign in no more. users and tokens find existing
+// users and tokens.
 func (g *Authenticator) counts(s *session, users func(name string) (user, bool),
 	tokens func(id string) (token, bool)) (p Principal, ok bool) {
 	p = s.Principal

@@ -109,8 +109,7 @@ func (s *NotificationSpec) Selects(c *Cause) bool {
 		(len(s.Kinds) == 0 || slices.Contains(s.Kinds, c.Kind))
 }
 
-// Validate returns everything that is wrong with a completed spec, or nil. What it returns does not
-// have the secret.
+// Validate returns all faults of a completed spec, or nil. The faults do not show the secret.
 func (s *NotificationSpec) Validate() error {
 	var v validator
 	if len(s.URL) > MaxNotificationURL {

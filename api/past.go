@@ -6,12 +6,12 @@ import "time"
 type Past struct {
 	At    time.Time `json:"at" doc:"The moment."`
 	Since time.Time `json:"since" doc:"The earliest moment that is kept: at most 24 hours ago, and not before the start of the controller."`
-	// Things that are as they should be are left out.
+	// Healthy things are left out.
 	Things  []PastThing  `json:"things" doc:"What was not as it should be, ordered by kind and id."`
 	Changes []PastChange `json:"changes" doc:"What changed between from and at, the oldest first; at most the latest 10000."`
 }
 
-// PastThing is a thing that was not as it should be.
+// PastThing is a thing that was not healthy.
 type PastThing struct {
 	Kind  string `json:"kind" enum:"switch,node,link,host,ev-profile,multicast-group,job,path-lease,cause" doc:"What it is."`
 	ID    string `json:"id" doc:"What the API calls it."`

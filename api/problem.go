@@ -56,7 +56,7 @@ type Error struct {
 	Fields []FieldError
 }
 
-// FieldError is what is wrong with one field.
+// FieldError describes the fault of one field.
 type FieldError struct {
 	// Field is a path such as "spec.receivers[2].qpn".
 	Field string `json:"field"`
@@ -66,7 +66,7 @@ type FieldError struct {
 	Value string `json:"value"`
 	// Want describes the right value.
 	Want string `json:"want"`
-	// Limit is the limit that was exceeded, when one was.
+	// Limit is the exceeded limit, or nil.
 	Limit *int64 `json:"limit,omitempty"`
 }
 

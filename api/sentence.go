@@ -85,8 +85,8 @@ func (e *Event) Has(object string) bool {
 	return false
 }
 
-// Say completes an event by its objects, its severity and its sentence. This is the one place where
-// sentences of events are made.
+// Say completes an event by its objects, its severity and its sentence. Only Say makes sentences of
+// events.
 func (e *Event) Say() {
 	e.About()
 	e.Severity, e.Sentence = e.say()

@@ -112,8 +112,8 @@ var fabricPipeline = sync.OnceValues(func() (*southbound.Pipeline, error) {
 	return southbound.NewPipeline(p4.P4Info(), p4.JSON())
 })
 
-// NewControl returns a controller that is not running; Start starts it. Its store lives as long
-// as it does.
+// NewControl returns a controller that does not run; Start starts it. Its store lives as long as
+// the Control.
 func NewControl(w *World, l Latencies) (*Control, error) {
 	pipeline, err := fabricPipeline()
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *Control) Start() error {
 	return nil
 }
 
-// Stop stops the controller at once; what it had sent is carried out.
+// Stop stops the controller at once. Switches and hosts carry out what the controller had sent.
 func (c *Control) Stop() {
 	c.up, c.core, c.Paths = false, nil, nil
 	for _, s := range c.sessions {

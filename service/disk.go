@@ -17,7 +17,7 @@ import (
 // diskLook is the pause between two looks at the disk, for events about it.
 const diskLook = 500 * time.Millisecond
 
-// disk returns the state of the disk that the store is on; false: it is on none of this machine.
+// disk returns the state of the store's disk; false: the store is not on a disk of this machine.
 func (o *Options) disk() (store.Disk, bool) {
 	if d, ok := o.Store.(store.OnDisk); ok {
 		return d.Disk()

@@ -265,7 +265,7 @@ func (m *member) lead(ctx context.Context, mandate *cluster.Mandate) error {
 	if err := m.face(); err != nil {
 		return err
 	}
-	// What the store may not have goes with the term: the next one begins with what it has.
+	// Changes that the store may lack end with the term: the next term begins with its records.
 	running, end := context.WithCancelCause(ctx)
 	var raising sync.WaitGroup
 	defer raising.Wait()

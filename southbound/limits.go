@@ -8,8 +8,8 @@ import (
 	p4v1 "github.com/p4lang/p4runtime/go/p4/v1"
 )
 
-// Bounds of what is taken of a switch: a hostile or broken one must not take the controller's
-// memory or its time.
+// Bounds of the input from a switch: a hostile or broken switch must not exhaust the controller's
+// memory or time.
 const (
 	// maxStreamMessage is the greatest message of a stream channel, in octets.
 	maxStreamMessage = 4 << 20

@@ -29,8 +29,8 @@ const (
 // neither of two installations takes a switch from the other without an operator, except once for
 // each connection that the holder lost.
 type rival struct {
-	// held reports that this installation holds the switch, seen that another one was primary: seen
-	// counts only while held is false.
+	// held: this installation holds the switch. seen: another installation was primary; seen counts
+	// only while held is false.
 	held, seen bool
 	begun      time.Time
 	backs      damping.Backoff // times that the session took the switch back

@@ -180,8 +180,8 @@ func (s *Session) PacketOut(ctx context.Context, p entry.PacketOut) error {
 	return s.named(c.client().PacketOut(ctx, p))
 }
 
-// SetPort writes settings of an interface, by its name at the switch, as the primary. The error
-// reports that nobody knows what the switch has done; the refusals are what it does not take.
+// SetPort writes settings of an interface, by its name at the switch, as the primary. It returns
+// the settings that the switch refuses. An error means that the switch may have applied some.
 func (s *Session) SetPort(ctx context.Context, iface string, want *gnmi.Settings) ([]gnmi.Refusal,
 	error) {
 	c, err := s.primary()

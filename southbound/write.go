@@ -78,7 +78,7 @@ type request struct {
 
 var requests = sync.Pool{New: func() any { return &request{keys: make(map[uint64]struct{})} }}
 
-// keySeed is of the hashes of keys: should two keys have the same, a request ends early.
+// keySeed seeds the hashes of keys. If two keys have the same hash, a request ends early.
 var keySeed = maphash.MakeSeed()
 
 func newWriting(ctx context.Context, c *Client, schema *Schema) *writing {
@@ -262,7 +262,7 @@ func decodeWriteError(err error, batch []int) (refused []entry.Refusal, whole bo
 		codes.FailedPrecondition, codes.Unauthenticated, codes.Unimplemented:
 		return nil, true
 	}
-	// A server that names no update: all of them are taken as refused.
+	// The server names no update, so all updates of the batch count as refused.
 	for _, i := range batch {
 		refused = append(refused, refusal(i, st.Code(), st.Message()))
 	}

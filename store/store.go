@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	// ErrNotFound: there is no record of that key.
+	// ErrNotFound: no record has the key.
 	ErrNotFound = errors.New("store: no such record")
 	// ErrConflict: the record's revision is not the expected one.
 	ErrConflict = errors.New("store: record was changed meanwhile")
@@ -47,8 +47,8 @@ const (
 	Absent int64 = 0
 )
 
-// Event is a change of a record. Record.Value is nil when it was deleted; its
-// Revision is that of the change.
+// Event is a change of a record. Record.Value is nil after a deletion; Record.Revision is the
+// revision of the change.
 type Event struct {
 	Record  Record
 	Deleted bool
@@ -136,7 +136,7 @@ type Formed interface {
 	Others(ctx context.Context) []Other
 }
 
-// Other is another process that forms a store.
+// Other is another process of a store that several processes form.
 type Other struct {
 	Name, Address string
 	// Absence is why the process takes no part; empty if the process takes part. Reason explains the

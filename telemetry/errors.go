@@ -3,7 +3,7 @@ package telemetry
 import "errors"
 
 var (
-	// ErrUnknown: there is no kind or metric of a name; the text has those that there are.
+	// ErrUnknown: no kind or metric has the name; the text lists the existing names.
 	ErrUnknown = errors.New("unknown")
 	// ErrNotFound: there is no object of a name.
 	ErrNotFound = errors.New("not found")

@@ -32,7 +32,7 @@ const maxSpan = 60
 
 // columns holds the values of one object in one span, by metric and place in the span.
 type columns struct {
-	// known are the metrics with values; those that are not in it have none.
+	// known are the metrics with values; other metrics have no values.
 	known mask
 	// present has a bit for each place with values.
 	present uint64

@@ -82,7 +82,7 @@ func (w *ascending) member(m *member) error {
 	return nil
 }
 
-// climb adds all ascents that go on from a node; it is false when they are too many.
+// climb adds all ascents that continue from a node; false: the ascents are too many.
 func (w *ascending) climb(v int32) bool {
 	for _, e := range w.c.g.out.of(v) {
 		if !w.c.up[e.link] || w.c.planeRule == PlanesByAdminGroup && w.c.linkPlane(e.link) != w.plane {

@@ -37,8 +37,7 @@ type Node struct {
 	// MSDs are the maximum SID depths of the node, by type.
 	MSDs     []MSD     `json:"msds,omitempty"`
 	Locators []Locator `json:"locators,omitempty"`
-	// SIDs are the SIDs that belong to the node; those of its adjacencies are
-	// in [Link.EndX].
+	// SIDs are the SIDs of the node; [Link.EndX] has the SIDs of its adjacencies.
 	SIDs []SID `json:"sids,omitempty"`
 }
 

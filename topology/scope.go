@@ -19,7 +19,7 @@ type scopeRule struct {
 	prefix netip.Prefix // of IPv4 router-ids
 }
 
-// systemID is that of an IS-IS router.
+// systemID matches the system id of an IS-IS router.
 var systemID = regexp.MustCompile(`^[0-9a-f]{4}(\.[0-9a-f]{4}){2}$`)
 
 // ParseScope reads the nodes of a scope: "64512:10.0.0.6" (the id of a node), "64512:*" (an

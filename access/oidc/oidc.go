@@ -225,7 +225,7 @@ func (p *Provider) Finish(ctx context.Context, a *Attempt, state, code string,
 	return p.principal(ctx, found, t, a.Nonce, now)
 }
 
-// refusal is the error of a token endpoint: one that it answers with is the client's.
+// refusal is the error of a token endpoint. An error in an answer is the client's fault.
 func refusal(err error) error {
 	var r *oauth2.RetrieveError
 	if errors.As(err, &r) && r.ErrorCode != "" &&

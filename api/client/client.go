@@ -127,7 +127,7 @@ func (a *Answer) Stale() *Stale {
 	return &Stale{time.Duration(age) * time.Second, revision}
 }
 
-// Decode reads the body into v. Fields that v does not have are ignored: the
+// Decode reads the body into v. It ignores fields that v lacks, because the
 // server may be newer. A number for a field of any type is a json.Number.
 func (a *Answer) Decode(v any) error {
 	dec := json.NewDecoder(bytes.NewReader(a.Body))

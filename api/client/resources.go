@@ -311,7 +311,7 @@ func (w Write) to(path string) string {
 	return path
 }
 
-// Create creates a resource. One that exists is a problem of [api.CodeExists].
+// Create creates a resource. If the resource exists, the error has [api.CodeExists].
 func (r Resources[S, T]) Create(ctx context.Context, name string, spec S, w Write) (*T, error) {
 	return read[T](ctx, r.client, http.MethodPost, w.to(r.path), w.header(),
 		api.Request[S]{Name: name, Spec: spec})
@@ -367,7 +367,7 @@ type Watched struct {
 
 // Watch is which events are watched, and how.
 type Watch struct {
-	// Types are types of events or families of them, such as "group"; none: all.
+	// Types are types of events, or families such as "group"; empty: all types.
 	Types []api.EventType
 	// Object is the name that events are about; empty: any.
 	Object string

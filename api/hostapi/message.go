@@ -80,7 +80,7 @@ type EVCount struct {
 	Sent, Lost uint64
 }
 
-// ProbeResult is the answer to a Probe. RTTs are of the probes that were answered.
+// ProbeResult is the answer to a Probe. RTTs count answered probes only.
 type ProbeResult struct {
 	ID                      uint32
 	Sent, Received          int

@@ -16,7 +16,7 @@ import (
 // before it.
 type completion func(ctx context.Context, args []string) []string
 
-// completer asks a controller for names. One that does not answer has none.
+// completer asks a controller for names. Without an answer it completes nothing.
 type completer struct {
 	env  environment
 	conn *connection
@@ -101,7 +101,7 @@ func (c completer) nodes(ctx context.Context, _ []string) (names []string) {
 	return names
 }
 
-// linkOrNode completes the first argument of what takes a link: its id, or one of its ends.
+// linkOrNode completes the first argument of commands that take a link: its id, or one of its ends.
 func (c completer) linkOrNode(ctx context.Context, args []string) []string {
 	return append(c.nodes(ctx, args), c.of("links")(ctx, args)...)
 }

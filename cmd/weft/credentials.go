@@ -40,7 +40,7 @@ func credentialsPath(env environment) string {
 	return filepath.Join(dir, "weft", "credentials.json")
 }
 
-// loadCredentials reads the file. One that others can use is refused.
+// loadCredentials reads the file. It refuses a file that other users can read or write.
 func loadCredentials(env environment) (*signIns, error) {
 	c := &signIns{path: credentialsPath(env), Servers: make(map[string]credential)}
 	if c.path == "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/southbound"
 )
 
-// TestSwitchForgetsElections: on SIGUSR1 a switch is free for a controller, though a client with
-// the highest id there is stays connected.
+// TestSwitchForgetsElections: after SIGUSR1 a controller can take a switch to which a client with
+// the highest election id is still connected.
 func TestSwitchForgetsElections(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	sw := start(t, nil, "switch", "--no-p4", "--grpc-server-addr", "127.0.0.1:0")

@@ -104,7 +104,7 @@ func (l *switchLog) register(c *cobra.Command) {
 	f.StringVar(&l.file, "log-file", "", "file to append the log to, instead of standard error")
 }
 
-// open opens the log; close closes its file, if it has one.
+// open opens the log; closeLog closes the file of the log, if any.
 func (l *switchLog) open(env environment) (log *slog.Logger, closeLog func() error, err error) {
 	closeLog = func() error { return nil }
 	switch l.level {

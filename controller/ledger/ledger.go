@@ -21,9 +21,9 @@ var (
 	ErrStopped = errors.New("controller: stopped")
 	// ErrStore: the store takes no writes now, or does not say what it has. The call changed nothing.
 	ErrStore = errors.New("the store takes no changes")
-	// ErrUnknown: the call made a change, and whether the store keeps it is not known.
+	// ErrUnknown: the call made a change, and nobody knows whether the store keeps the change.
 	ErrUnknown = errors.New("whether the change is kept is not known")
-	// ErrDeposed: another controller may decide by now, so that nothing can be said for sure.
+	// ErrDeposed: another controller may decide by now, so this controller cannot answer.
 	ErrDeposed = errors.New("this controller may not decide any more")
 )
 

@@ -208,7 +208,7 @@ func TestABI(t *testing.T) {
 		if a != b {
 			t.Errorf("%sfrom OCP:\n%s\nours:\n%s", version, difference(a, b), difference(b, a))
 		}
-		// what only ours has would be another ABI
+		// A fact that only our headers have would change the ABI.
 		code = facts(&ours, version+both)
 		if a, b := output(t, theirs, code), output(t, "include", code); a != b {
 			t.Errorf("%sours:\n%s\nfrom OCP:\n%s", version, difference(b, a), difference(a, b))

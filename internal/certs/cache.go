@@ -61,7 +61,7 @@ type kept[T any] struct {
 	read   time.Time
 }
 
-// stamp is what a file was when it was read.
+// stamp has the attributes of a file at the last read.
 type stamp struct {
 	info os.FileInfo
 	err  error

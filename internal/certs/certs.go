@@ -290,8 +290,8 @@ func (s Server) CheckPeer(hosts ...string) error {
 	return nil
 }
 
-// CheckServes reports why clients would refuse the certificate of a server whoever they trust: it
-// is not for servers. It is nil where there are no files.
+// CheckServes returns an error if the certificate is not for servers: clients would refuse it,
+// whatever authorities they trust. It returns nil without files.
 func (s Server) CheckServes() error {
 	if s.CertFile == "" {
 		return nil

@@ -98,7 +98,7 @@ func (o *Op) there(db Database) bool {
 	return ok && len(p) <= 3
 }
 
-// apply carries out an operation. What it adds to must be there.
+// apply carries out an operation. The parent of an added value must exist.
 func (o *Op) apply(db Database) error {
 	p := pointer(o.Path)
 	if o.Op != "add" && !o.there(db) {

@@ -156,7 +156,7 @@ func (s *Server) Subscribe(stream gpb.GNMI_SubscribeServer) error {
 	}
 }
 
-// source is what one subscription is to.
+// source is the subject of a subscription.
 type source struct {
 	path    *gpb.Path
 	sampled bool

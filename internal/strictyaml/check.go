@@ -290,7 +290,7 @@ func oneOf(known map[string]reflect.StructField) string {
 // maxShown bounds how many characters of a value messages repeat.
 const maxShown = 64
 
-// shown is a value as messages have it: texts in quotes, numbers as they are written.
+// shown returns a value for messages: texts in quotes, numbers as written.
 func shown(n ast.Node) string {
 	switch x := n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:

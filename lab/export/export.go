@@ -41,8 +41,8 @@ type Options struct {
 	Tool Tool
 	// Controllers is 1, or 3 to 9 that form an etcd; 0 is 1. Mininet runs one.
 	Controllers int
-	// Switches is what the switches run; "" is what the network has them run. Compose runs the P4
-	// program alone, and only containerlab runs SONiC.
+	// Switches selects the software of the switches; "": the software that the network names. Compose
+	// runs the P4 program alone, and only containerlab runs SONiC.
 	Switches lab.Switches
 	// Data is the folder of all files except docker-compose.yml, relative to the folder of
 	// docker-compose.yml. The default is the same folder. Compose only.

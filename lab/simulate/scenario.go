@@ -378,7 +378,7 @@ func (j *Job) communicate(c checks, fluid, roce bool) {
 	j.exchange(c, fluid, roce)
 }
 
-// exchange makes the messages of the communicators; of a fluid it checks what they exchange.
+// exchange makes the messages of the communicators. For a fluid it only checks their exchanges.
 func (j *Job) exchange(c checks, fluid, roce bool) {
 	var names []string
 	for _, g := range j.groups {

@@ -2,10 +2,10 @@ package cm
 
 import "encoding/binary"
 
-// Answered is the message that an MRA or a REJ is about.
+// Answered is the message that an MRA or a REJ answers.
 type Answered uint8
 
-// The messages that MRA and REJ are about (IBTA volume 1, tables 107 and 108).
+// The messages that MRA and REJ answer (IBTA volume 1, tables 107 and 108).
 const (
 	OfREQ   Answered = 0
 	OfREP   Answered = 1

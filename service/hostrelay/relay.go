@@ -22,10 +22,10 @@ import (
 // Config is what an Relay runs with.
 type Config struct {
 	Inventory *inventory.Inventory
-	// Hosts defines how streams of hosts are served. Its epoch is another one after every start.
+	// Hosts configures the streams of hosts. Each start has a new epoch.
 	Hosts hosts.Config
-	// Connect returns the connection to the decider, and waits until there is one. Hosts are served
-	// there as [hosts.Server.Subscribe] does.
+	// Connect waits for a connection to the decider and returns it. The decider serves hosts on that
+	// connection as [hosts.Server.Subscribe] does.
 	Connect func(context.Context) (agent.Conn, error)
 }
 

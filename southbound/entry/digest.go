@@ -52,8 +52,8 @@ type PolicySeen struct {
 // fields of a report before its segments.
 const policySeenFields = 6
 
-// ParsePolicySeen reads a report of the program's pfc_policy_t; ok is false for
-// one of another form.
+// ParsePolicySeen reads a report of the program's pfc_policy_t; ok is false for a
+// report of another form.
 func ParsePolicySeen(r []Value) (p PolicySeen, ok bool) {
 	if len(r) <= policySeenFields {
 		return p, false

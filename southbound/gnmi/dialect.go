@@ -220,8 +220,8 @@ func (d *Dialect) stream(name string) *stream {
 	return nil
 }
 
-// encoding returns the first encoding of the dialect that a switch takes; without an answer to
-// Capabilities it is the first one.
+// encoding returns the first encoding of the dialect that a switch takes; the first encoding of the
+// dialect if the switch has not answered Capabilities.
 func (d *Dialect) encoding(c *gpb.CapabilityResponse) gpb.Encoding {
 	for _, name := range d.Encodings {
 		e := gpb.Encoding(gpb.Encoding_value[name])

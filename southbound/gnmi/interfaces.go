@@ -49,7 +49,7 @@ var operStatuses = map[string]OperStatus{
 	"LOWER_LAYER_DOWN": OperDown,
 }
 
-// Bounds of what is kept of a switch: more of it is an error.
+// Bounds of the state kept for a switch: an excess is an error.
 const (
 	maxInterfaces    = 4096
 	maxInterfaceName = 255

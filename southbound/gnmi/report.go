@@ -21,9 +21,9 @@ type Model struct{ Name, Organization, Version string }
 type PathReport struct {
 	Stream string
 	Path   string
-	// Mode is the mode of the subscription that the switch took; "" when it took none.
+	// Mode is the mode of the accepted subscription; "": the switch accepted no subscription.
 	Mode string
-	// Error is why it took none; "" before it was asked.
+	// Error is why the switch accepted no subscription; "": nobody has asked yet.
 	Error string
 }
 

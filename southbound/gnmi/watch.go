@@ -22,12 +22,12 @@ import (
 type Config struct {
 	// Switch is its name in samples.
 	Switch string
-	// Dialect is the name of a dialect; "": the one that the switch's Capabilities name.
+	// Dialect is the name of a dialect; "": the dialect that the switch's Capabilities name.
 	Dialect string
-	// PortOf, when not nil, returns the number of the port that an interface is, 0: none. Default:
-	// what the switch says.
+	// PortOf returns the port number of an interface; 0: the interface is no port. nil: the switch
+	// says which port an interface is.
 	PortOf func(iface string) uint32
-	// Samples takes the counters of its ports; nil: they are not asked for.
+	// Samples takes the counters of the ports; nil: nobody asks for counters.
 	Samples Samples
 	// SampleInterval is the time between two samples, positive.
 	SampleInterval time.Duration

@@ -76,7 +76,7 @@ func (h *Host) Set(s *hostapi.State) {
 	h.desired, h.wanted, h.unsaid = s, true, true
 }
 
-// Unset takes back what was set: the host is left with what it has.
+// Unset withdraws the state that was set. The host keeps the state that it has.
 func (h *Host) Unset() {
 	h.desired, h.wanted, h.unsaid, h.say = nil, false, false, false
 	clear(h.refused)

@@ -15,7 +15,7 @@ import (
 
 // Config is where and how an etcd in the process keeps its data.
 type Config struct {
-	// Dir is the data directory. It is made when it is missing.
+	// Dir is the data directory. It is created if missing.
 	Dir string
 	// Release names this program in the directory's FORMAT.
 	Release string

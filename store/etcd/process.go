@@ -85,8 +85,8 @@ func spawn(c *Config, lock *os.File) (*process, error) {
 	}
 	started := make(chan error)
 	go func() {
-		// Pdeathsig is sent at the end of the thread that starts the process: this one lasts as long as
-		// that.
+		// The kernel sends Pdeathsig when the thread that started the process ends, so this thread must
+		// last as long as the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()

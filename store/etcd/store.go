@@ -386,8 +386,8 @@ func (s *Store) event(e *clientv3.Event) store.Event {
 	return store.Event{Record: r}
 }
 
-// unavailable reports that the store cannot be used, except to who gave up waiting. ctx is that of
-// the request, of [Store.bound].
+// unavailable returns the error for an unusable store, or the error of ctx if the caller gave up
+// waiting. ctx comes from [Store.bound].
 func unavailable(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, store.ErrUnavailable) {
 		return cause

@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TTL is that of the leases of [SharedContract].
+// TTL is the duration of the leases of [SharedContract].
 const TTL = 2 * time.Second
 
 // SharedContract tests that a store keeps the additional rules of [store.Shared] over

@@ -20,8 +20,8 @@ var (
 	sentenceEnd = regexp.MustCompile(`[.:;] `)
 )
 
-// Bounds of the words of vague among the words of sentences of longSentence words and more: their
-// share in a folder, and their share in a sentence that counts as hard.
+// Bounds of the share of vague words in sentences of longSentence words and more: in a folder, and
+// in a hard sentence.
 const (
 	longSentence = 14
 	mostVague    = 0.15

@@ -65,9 +65,9 @@ func behind(ip packet.IPv6, protocol uint8, payload []byte, headers ...extension
 	return plain(ip, append(b, payload...))
 }
 
-// extensionHeaders: what a host may not send it may not send behind extension headers either. The
-// parser walks four of them, of any length; a host's packet with more is dropped, since nobody
-// knows what it is.
+// extensionHeaders: packets that a host may not send are dropped behind extension headers too. The
+// parser walks four extension headers of any length. A host's packet with more is dropped, because
+// the switch does not know its upper-layer header.
 func extensionHeaders() []scenario {
 	attacker := host(1)
 	const port, out = 1, 6

@@ -14,7 +14,7 @@ type Objects struct {
 	// information comes from ("direct" when empty). Its locators and SIDs are
 	// advertised too.
 	Node topology.Node
-	// Links are those whose local node is Node.
+	// Links have Node as their local node.
 	Links []topology.Link
 	// Prefixes are those of Node.
 	Prefixes []topology.Prefix

@@ -19,7 +19,7 @@ type partKey struct {
 	typ  wire.NLRIType
 }
 
-// partsWith returns the parts that an object belongs to: a link is of both of its nodes.
+// partsWith returns the parts that an object belongs to: a link belongs to both of its nodes.
 func (r *rib) partsWith(o *object) [2]partKey {
 	n := &o.nlri
 	k := partKey{nodeID(n.Identifier, &n.Local), n.Type}

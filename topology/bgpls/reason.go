@@ -56,7 +56,7 @@ type notification struct {
 	sent          bool // by this speaker; otherwise by the peer
 }
 
-// parseNotification takes a whole message. One that is too short has code 0.
+// parseNotification takes a whole message. A message that is too short gives code 0.
 func parseNotification(message []byte, sent bool) *notification {
 	n := &notification{sent: sent}
 	if len(message) >= wire.HeaderLen+2 {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Advertised is what one node says of itself.
+// Advertised has the objects that one node advertises.
 type Advertised struct {
 	Node     topology.Node
 	Links    []topology.Link

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// NIC is what is known of a NIC.
+// NIC has the facts about a NIC.
 type NIC struct {
 	Rail  int // from 0
 	Plane int // from 1; 0: it is in several

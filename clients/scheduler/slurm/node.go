@@ -10,7 +10,7 @@ import (
 // the administrators'.
 const Mark = "weft: "
 
-// Node is a node as Slurm has it.
+// Node is a node of Slurm.
 type Node struct {
 	Name   string
 	State  []string // the base state and its flags, such as IDLE and DRAIN

@@ -25,7 +25,7 @@ type Watch struct {
 	// Hosts returns the hosts of the fabric, and false while the controller does not know it whole.
 	Hosts func(ctx context.Context) ([]api.Host, bool, error)
 	Nodes Nodes
-	// Say is told what was done, and Warn what went wrong; each once while it stays as it is.
+	// Say takes actions, and Warn faults, each once until it changes.
 	Say  func(a Action)
 	Warn func(text string)
 }

@@ -86,8 +86,8 @@ func WriteYAML(w io.Writer, t *scheduler.Tree) error {
 			least = n
 		}
 	}
-	// Slurm plans with the first size, which every block has to have; the others are that times
-	// powers of two.
+	// Slurm plans with the first size, which every block must have; further sizes are the first size
+	// times powers of two.
 	for n := 1; n <= len(blocks.Blocks); n *= 2 {
 		blocks.Sizes = append(blocks.Sizes, n*least)
 	}

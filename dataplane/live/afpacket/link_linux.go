@@ -199,8 +199,7 @@ func (p *Port) leave(fd int) error {
 	return p.out.bind(0)
 }
 
-// bind makes the frames of an interface those of the socket, whatever their
-// address.
+// bind has the socket receive all frames of an interface, whatever their address.
 func bind(fd, index int) error {
 	if err := promiscuous(fd, index, unix.PACKET_ADD_MEMBERSHIP); err != nil {
 		return err

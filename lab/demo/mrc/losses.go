@@ -19,9 +19,9 @@ type setback struct {
 	port int           // of all hosts, that is lost; 0: none
 	at   time.Duration // of the world's time
 	real time.Duration // and of the real clock, if that is another
-	// told is how many hosts changed what they send with, last how long after the failure the last
-	// of them did, and denied how many entropy values they came to deny. missed are those that
-	// should have been told and were not.
+	// told is how many hosts applied a new state, last the time from the failure until the last of
+	// them did, and denied the number of EVs that they deny since. missed are the hosts that needed a
+	// new state and got none.
 	told   int
 	last   time.Duration
 	denied int

@@ -50,7 +50,7 @@ func write(ctx context.Context, l *lab.Live, out io.Writer, round time.Duration)
 	}
 }
 
-// traffic is what the hosts of Traffic do.
+// traffic is the load that the hosts of Traffic send.
 type traffic struct {
 	mesh *lab.Mesh
 	last reading

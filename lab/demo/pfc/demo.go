@@ -28,7 +28,7 @@ type Options struct {
 	// Pcap is a directory for captures of every link (see lab.Pcap), of each run in a subdirectory;
 	// empty: none.
 	Pcap string
-	// Story is what of the draft it shows; the zero Story is Figure 3 with scenario 1.
+	// Story selects figure and scenario of the draft; the zero Story is Figure 3 with scenario 1.
 	Story Story
 }
 

@@ -103,8 +103,8 @@ func settings(s *api.PortSpec) (out []Field) {
 	return out
 }
 
-// locator has the locator and its SIDs. SONiC ends a tunnel of IPv6 by uDT46. The inner packet gets
-// the DSCP of the outer header (uniform): there a switch marks what it has trimmed.
+// locator adds the locator and its SIDs. SONiC ends an IPv6 tunnel by uDT46. The inner packet gets
+// the DSCP of the outer header (uniform), because a switch marks trimmed packets there.
 func (w *work) locator() {
 	l := w.m.Locator
 	if l == nil || !w.can(target.UN) {

@@ -51,7 +51,7 @@ func main() {
 	cmd.Run()
 }
 
-// exclusion is what gosec's findings are left out: those of rules in files whose path matches.
+// exclusion excludes gosec's findings by rules in files whose path matches.
 type exclusion struct {
 	path  *regexp.Regexp
 	rules []string // "*" is every rule

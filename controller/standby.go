@@ -34,7 +34,7 @@ type StandbyOptions struct {
 	Log    *slog.Logger
 }
 
-// standbyCore is a core with the records that it was made of.
+// standbyCore is a core with the records that made it.
 type standbyCore struct {
 	*Core
 	start     time.Time

@@ -24,7 +24,7 @@ type Events struct {
 }
 
 // NewEvents returns an empty ring that keeps size events. run must differ from
-// process to process: the time of its start will do.
+// process to process, such as the start time of the process.
 func NewEvents(size int, run time.Time) *Events {
 	return &Events{
 		run:  strconv.FormatInt(run.UnixNano(), 36),
@@ -108,7 +108,7 @@ func withText(id string, ev api.Event) numbered {
 }
 
 // after returns the events from a place on, oldest first, and the place after
-// them. woken is closed when there are more.
+// them. The ring closes woken when more events follow.
 func (e *Events) after(
 	c cursor, now time.Time,
 ) (evs []numbered, next cursor, woken <-chan struct{}) {

@@ -31,7 +31,7 @@ const (
 	maxNumber = 64
 	// maxParameters bounds the parameters of a query.
 	maxParameters = 64
-	// maxShapeFaults is where the search for faults ends: an answer has no more of them.
+	// maxShapeFaults ends the search for faults: an answer lists no more faults.
 	maxShapeFaults = maxFieldErrors + 1
 	// bodyTime is how long a body may take to come.
 	bodyTime = 5 * time.Second

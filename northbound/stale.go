@@ -66,8 +66,8 @@ type Reading struct {
 	// Items are in any order, and must not be changed.
 	Items    []any
 	Revision int64
-	// At is when the store was asked: what it acknowledged before is in Items. Zero: it was not read
-	// yet.
+	// At is when the controller asked the store: Items has all changes acknowledged before. Zero: the
+	// controller has not read the store yet.
 	At time.Time
 }
 

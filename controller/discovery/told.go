@@ -76,7 +76,7 @@ func portNamed(sw *inventory.Switch, n *southbound.Neighbor) uint32 {
 	return d.PortOf(n.Port)
 }
 
-// readMACs reads which switch has which MAC.
+// readMACs notes the MACs of the switches.
 func (f *Feature) readMACs() {
 	clear(f.byMAC)
 	for i := range f.env.Inventory().Switches {

@@ -120,8 +120,8 @@ func (e *Env) Question() uint64 {
 // Answer answers a question of a client.
 func (e *Env) Answer(id uint64, value any) { e.answers = append(e.answers, Answer{id, value}) }
 
-// Work finds something that takes long, without the controller: it may use what does not change.
-// then has the controller take the outcome.
+// Work computes for long outside of the controller's goroutine, and uses immutable data only. The
+// controller calls then with the outcome.
 type Work func() (then func())
 
 // Take returns the events and answers since the last call.

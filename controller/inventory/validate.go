@@ -479,7 +479,7 @@ func (v *validator) numbers() {
 	}
 }
 
-// positive checks a duration; zero reports that it may be 0.
+// positive checks a duration; zero: the duration may be 0.
 func (v *validator) positive(field string, d api.Duration, zero bool) {
 	if d < 0 || d == 0 && !zero {
 		v.bad(field, "is %v: want a positive duration", d)

@@ -14,7 +14,7 @@ import (
 
 // Groups gives access to the multicast groups of a controller that jobs make.
 type Groups interface {
-	// Made returns those that jobs have made.
+	// Made returns the groups that jobs have made.
 	Made() []Group
 	// Put makes a group for a job, or changes the job's. The error is an *api.Error.
 	Put(job, name string, spec api.MulticastGroupSpec) error

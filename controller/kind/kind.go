@@ -25,7 +25,7 @@ const (
 	HeadingAccess   = "access"
 )
 
-// Names are what a kind is called.
+// Names has the names of a kind.
 type Names struct {
 	// One and Many are in paths, ids of operations and documents: "srv6-policy", "srv6-policies".
 	// Default of Many: the plural of One.

@@ -17,8 +17,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// A Target is what can be drained: exactly one of a link in both directions, a
-// node, a plane and a port of a host.
+// A Target is an object that clients can drain: exactly one of a link in both
+// directions, a node, a plane and a port of a host.
 type Target struct {
 	Link  topology.LinkID `json:"link,omitempty"`
 	Node  topology.NodeID `json:"node,omitempty"`

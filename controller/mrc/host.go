@@ -63,7 +63,7 @@ type hostSet struct {
 	ordered []*host // all by name; nil: it must be made again
 	regroup bool    // senders have changed
 
-	// hints are those of jobs, by host; nil: nobody knows the jobs yet.
+	// hints has the hints of jobs, by host; nil: the jobs are not known yet.
 	hints map[string]hostapi.QPHints
 }
 

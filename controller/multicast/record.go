@@ -211,7 +211,7 @@ func (f *Feature) Records() []store.Record {
 	return append(out, f.resources.Records()...)
 }
 
-// Fork implements feature.Feature: it copies which epochs have been written.
+// Fork implements feature.Feature: it copies the set of written epochs.
 func (f *Feature) Fork() func(feature.Feature) {
 	writes := make(map[string]map[string]uint32)
 	for name, g := range f.groups {

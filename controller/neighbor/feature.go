@@ -461,7 +461,7 @@ func says(host string, c *Change, why string) api.EventFields {
 	return api.EventFields{Objects: objects, Reason: why}
 }
 
-// reasons are those of refusals in words.
+// reasons has the reasons of refusals in words.
 var reasons = map[Refusal]string{
 	RefusedGateway:  "it is an address of the switch",
 	RefusedSID:      "it is in a prefix of SIDs",

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// pfcEnv is what validation has to know; name is the resource's own.
+// pfcEnv returns the facts for the validation of the resource with a name.
 func (f *Feature) pfcEnv(name string, pre resource.Precondition) api.PFCEnv {
 	return api.PFCEnv{
 		MaxSlice: f.env.Inventory().PFC.MaxSlice(),

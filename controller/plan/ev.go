@@ -76,8 +76,8 @@ func below(place int32, lower [][]int32) []bool {
 	return below
 }
 
-// lower returns which switches links down lead to from each, all by place in the snapshot. It
-// remembers those of the last assignment.
+// lower returns, for each switch, the switches at the ends of its links down, by index in the
+// snapshot. It remembers the result for the last assignment.
 func (n *Network) lower(a *ev.Assignment) [][]int32 {
 	t := n.trees
 	t.mu.Lock()

@@ -214,7 +214,7 @@ func (f *Feature) Done(r Result) {
 		if len(i.refused) > 0 {
 			f.retryRefused(i)
 		}
-		// What the switch reports by now may be from before the write: it has until then to report it.
+		// The present report may be from before the write: the switch has until then to report anew.
 		if s := f.switches[i.sw]; s != nil && s.byPort[i.port] != nil {
 			f.wake(i)
 			item := f.resources.Get(i.name)

@@ -36,7 +36,7 @@ func (p Precondition) Visible(name string) string {
 type Trial struct {
 	// Changes are the updates of switches that would follow, by switch.
 	Changes []api.SwitchChange
-	// Takes are what other resources would lose.
+	// Takes has the losses of other resources.
 	Takes []api.Taken
 }
 

@@ -89,8 +89,8 @@ func (f *Feature) linksOf(sw *inventory.Switch) []entry.Entity {
 }
 
 // routesOf returns the unicast routes of a switch, or those to single destinations
-// while the network may have more (partial). ok is false when they are not known yet;
-// then the switch keeps those it has.
+// while the network may have more (partial). ok is false while the routes are unknown;
+// then the switch keeps its routes.
 func (f *Feature) routesOf(name string) (entities []entry.Entity, partial, ok bool) {
 	net, a, sw := f.env.Net, f.assignment, f.inv().Switch(name)
 	partial = !f.Released()

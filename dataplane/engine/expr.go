@@ -227,8 +227,8 @@ func (l *loader) operation(src *bmv2json.Source, raw json.RawMessage) *ir.Expr {
 	return e
 }
 
-// An expression of a compiled program is small: these bound the time that one
-// takes to load which is not.
+// Expressions of compiled programs are small. These bounds limit the time to load a
+// large expression.
 const (
 	maxDepth     = 512
 	maxValueBits = 1 << 18

@@ -139,7 +139,7 @@ func (l *loader) assignComposite(src *bmv2json.Source, op string, dst,
 }
 
 // pushPop compiles push_front and pop_front (P4_16 section 8.18): elements
-// move, those that appear are invalid.
+// move, and new elements are invalid.
 func (l *loader) pushPop(src *bmv2json.Source, op string, stk, n *ir.Expr) func(*Context) {
 	count := l.u64(l.dataExpr(src, n))
 	var elems [][]*ir.Header

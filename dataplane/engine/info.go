@@ -77,7 +77,7 @@ type CounterInfo struct {
 	Table int // the table of a direct counter, or -1
 }
 
-// MeterUnit is what a meter's tokens are.
+// MeterUnit is the unit of a meter's tokens.
 type MeterUnit = extern.MeterUnit
 
 // Units of a meter.

@@ -595,7 +595,7 @@ func (r *recorder) head(items []calcItem) (src []source, ok bool) {
 	return src, bit%8 == 0
 }
 
-// inputs has a calculation depend on all that it is computed of.
+// inputs has a calculation depend on all of its inputs.
 func (r *recorder) inputs(k *calculation) {
 	for i := range k.items {
 		it := &k.items[i]

@@ -15,7 +15,7 @@ type MeterConfig struct {
 // MeterCounts are the packets a meter has marked green, yellow and red.
 type MeterCounts [3]CounterValue
 
-// MeterUnit is what a meter's tokens are.
+// MeterUnit is the unit of a meter's tokens.
 type MeterUnit uint8
 
 // Units of a meter.
@@ -224,7 +224,7 @@ func (d *DirectMeter) Counts() MeterCounts { return d.Marked }
 // SetCounts implements Meter.
 func (d *DirectMeter) SetCounts(v MeterCounts) { d.Marked = v }
 
-// Configured reports whether the meter is configured; one that is not marks all green.
+// Configured reports whether the meter is configured; an unconfigured meter marks packets green.
 func (d *DirectMeter) Configured() bool { return d.state != nil }
 
 // Configuration returns what the meter marks by; ok: it is configured.

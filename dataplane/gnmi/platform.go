@@ -2,7 +2,7 @@ package gnmi
 
 import "time"
 
-// System is what does not change of a switch while it runs.
+// System has the facts about a switch that do not change while the switch runs.
 type System struct {
 	// Hostname is the name of the switch.
 	Hostname string

@@ -403,7 +403,7 @@ func up(l netlink.Link) bool {
 	return enabled(l) && l.Attrs().RawFlags&unix.IFF_RUNNING != 0
 }
 
-// enabled reports whether an interface is up as its administrator has it.
+// enabled reports whether an administrator has set an interface up.
 func enabled(l netlink.Link) bool { return l.Attrs().RawFlags&unix.IFF_UP != 0 }
 
 // gather is how long the agent gathers changes of the kernel. Without changes, it looks at the

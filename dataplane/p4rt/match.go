@@ -60,7 +60,7 @@ func (k *keySchema) matches(x texts, buf []engine.Match, fields []*p4v1.FieldMat
 	return out, nil
 }
 
-// String names the field in messages; those of value sets have no name.
+// String names the field in messages; fields of value sets have no name.
 func (f *fieldSchema) String() string {
 	if f.name == "" {
 		return fmt.Sprintf("match field %d", f.id)

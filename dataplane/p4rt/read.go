@@ -83,8 +83,7 @@ func (x *reading) responses(yield func(*p4v1.ReadResponse) bool) {
 	}
 }
 
-// more is to be asked for before each of many objects; false: no one wants to
-// hear of it.
+// more is called before each of many objects; false: nobody takes the answer any more.
 func (x *reading) more() bool {
 	if x.limit > 0 {
 		if x.looked++; x.looked >= x.limit {

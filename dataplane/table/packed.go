@@ -29,7 +29,7 @@ type Match struct {
 	PrefixLen int
 }
 
-// Packed is the match of an entry in the form a lookup uses. It is made to be used again.
+// Packed is the match of an entry in the form that a lookup uses. Callers reuse a Packed.
 type Packed struct {
 	key, mask []uint64
 	ranges    []keyRange

@@ -24,7 +24,7 @@ const feedBuffer = 64
 
 // Feed hands the records of a live switch to subscribers, none of whom can hold
 // the switch up. All its methods but Follow belong to the goroutine that owns the
-// switch; the channels of subscriptions are for others.
+// switch; other goroutines read the channels of subscriptions.
 type Feed struct {
 	set  func(Tracer) // of the switch
 	subs []*Subscription

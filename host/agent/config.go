@@ -31,7 +31,7 @@ type Config struct {
 	TLS TLSConfig
 	// Software names the agent in its Hello. Default "weft".
 	Software string
-	// Instance is another one after every start; 0 is the time of the start.
+	// Instance differs after every start; 0: the time of the start.
 	Instance uint64
 	// Backoff between attempts to connect.
 	Backoff Backoff

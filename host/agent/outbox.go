@@ -156,7 +156,7 @@ func (o *Outbox) Ports(up hostapi.PortMask) {
 	o.ports, o.portsSet, o.portsNews = up, true, true
 }
 
-// QueuePairs is what applications have made, now.
+// QueuePairs sets the present queue pairs of applications.
 func (o *Outbox) QueuePairs(q hostapi.QueuePairs) {
 	slices.SortFunc(q.Groups, func(a, b hostapi.QueuePairGroup) int {
 		return a.Compare(b.QueuePairKey)
@@ -191,8 +191,8 @@ func (o *Outbox) nextQueuePairs() *hostapi.QueuePairs {
 	return m
 }
 
-// SelfProbeCounts queues the present counters of targets of self-probes; without any, that the host
-// follows the plan. Those of an earlier plan are dropped.
+// SelfProbeCounts queues the present counters of targets of self-probes; an empty list says that
+// the host follows the plan. It drops queued counters of an earlier plan.
 func (o *Outbox) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
 	s := &o.self
 	s.taken = s.taken || len(c.Counts) == 0

@@ -97,7 +97,7 @@ func (w *writing) octets() uint64 {
 	return n
 }
 
-// WriteReport is what became of a write.
+// WriteReport has the outcome of a write.
 type WriteReport struct {
 	File    string  `json:"file"`   // empty: pseudo-random octets
 	Octets  uint64  `json:"octets"` // acknowledged

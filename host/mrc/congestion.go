@@ -63,7 +63,7 @@ func contextOf(c Congestion) *Context {
 	return NewContext(c)
 }
 
-// Sent is a packet that was sent.
+// Sent describes a sent packet.
 type Sent struct {
 	Now            time.Duration
 	Size           int // octets
@@ -118,7 +118,7 @@ func (w FixedWindow) Window() int { return int(w) }
 // MaxWindow is the window.
 func (w FixedWindow) MaxWindow() int { return int(w) }
 
-// NextSend is a time that is over.
+// NextSend returns a past time: the window alone decides.
 func (FixedWindow) NextSend() time.Duration { return 0 }
 
 // OnNewData does nothing.

@@ -141,8 +141,7 @@ func (h *Host) RegisterForeign(va uint64, rkey uint32, f verbs.Foreign,
 	return r, nil
 }
 
-// DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not
-// exist succeeds.
+// DeregisterMR withdraws a region, also from messages being received. It ignores an unknown key.
 func (h *Host) DeregisterMR(rkey uint32) { h.regions.Deregister(rkey) }
 
 // CreateQP makes a queue pair, ready to send and to receive. Errors wrap verbs.ErrConfig, or
@@ -178,7 +177,7 @@ func (h *Host) QP(qpn uint32) (*QP, error) {
 // DestroyQP removes a queue pair with its receive requests, which do not complete. Its requester
 // must be IDLE or the queue pair in the error state (OCP MRC 1.0, section 8.3): otherwise the error
 // wraps verbs.ErrBusy and nothing is changed. QP.Abort ends a queue pair whose work need not
-// complete. Removing one that does not exist succeeds.
+// complete. DestroyQP ignores an unknown number.
 func (h *Host) DestroyQP(qpn uint32) error {
 	q, ok := h.qps[qpn]
 	if !ok {
@@ -195,9 +194,9 @@ func (h *Host) DestroyQP(qpn uint32) error {
 	return nil
 }
 
-// Advance does what is due at now: timeouts, and sending as far as windows, paths and ports allow.
-// It returns when something is due next; pending is false when nothing will be without a frame
-// received, work posted or a path that comes back. now must not go backwards.
+// Advance carries out what is due at now: timeouts, and sending as far as windows, paths and ports
+// allow. It returns the time of the next task; pending is false if no task follows without a
+// received frame, posted work or a path that comes back. now must not go backwards.
 func (h *Host) Advance(now time.Duration) (next time.Duration, pending bool) {
 	h.retire()
 	for _, q := range h.active {

@@ -143,7 +143,7 @@ func (r *RoundRobin) Next(_ time.Duration, _ Use, ports packet.PortMask) (Path, 
 	return Path{}, false
 }
 
-// Take is all ports that are free.
+// Take returns all free ports.
 func (*RoundRobin) Take(free, _ packet.PortMask) packet.PortMask { return free }
 
 // SetWindow does nothing.

@@ -133,7 +133,7 @@ func (r *runner) stream() *ControllerReport {
 	return c
 }
 
-// profiles are those that the NIC holds.
+// profiles reports the profiles that the NIC holds.
 func profiles(n *nic.NIC) []ProfileReport {
 	sums := make(map[string]*ProfileReport)
 	n.Counts(func(c hostapi.EVCount) bool {

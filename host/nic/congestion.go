@@ -92,7 +92,7 @@ func (n *NIC) SetAckTimeout(qpn uint32, ackTimeout uint8) error {
 	return nil
 }
 
-// fieldNames are those of nscc.Config in host.proto.
+// fieldNames maps the fields of nscc.Config to their names in host.proto.
 var fieldNames = map[string]string{
 	"MinCwnd": "min_cwnd", "MaxCwnd": "max_cwnd", "AdjustBytes": "adjust_bytes_threshold",
 	"QAGate": "qa_gate", "BaseRTT": "base_rtt_ns",

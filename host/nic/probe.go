@@ -142,7 +142,7 @@ func (n *NIC) collect() {
 	}
 }
 
-// take adds what became of one probe.
+// take adds the result of one probe.
 func (x *probing) take(r mrc.EndpointResult) {
 	x.waiting--
 	if !r.Answered {

@@ -70,8 +70,8 @@ func (h *Host) QP(qpn uint32) (*QP, error) {
 	return nil, fmt.Errorf("host %s: QP %#x: %w", h.cfg.Name, qpn, verbs.ErrNotFound)
 }
 
-// DestroyQP removes a queue pair with all its work, which does not complete. Removing one that does
-// not exist succeeds.
+// DestroyQP removes a queue pair with all its work, which does not complete. It ignores an unknown
+// number.
 func (h *Host) DestroyQP(qpn uint32) {
 	if q, ok := h.qps[qpn]; ok {
 		q.discard()
@@ -80,9 +80,9 @@ func (h *Host) DestroyQP(qpn uint32) {
 	}
 }
 
-// Advance does what is due at now: timeouts, and sending as far as windows and rates allow. It
-// returns when something is due next; pending is false when nothing will be without a frame
-// received or work posted. now must not go backwards.
+// Advance carries out what is due at now: timeouts, and sending as far as windows and rates allow.
+// It returns the time of the next task; pending is false if no task follows without a received
+// frame or posted work. now must not go backwards.
 func (h *Host) Advance(now time.Duration) (next time.Duration, pending bool) {
 	h.active = slices.DeleteFunc(h.active, (*QP).retire)
 	for _, q := range h.active {
@@ -157,6 +157,5 @@ func (h *Host) RegisterMR(va uint64, rkey uint32, buf []byte, access verbs.Acces
 	return r, nil
 }
 
-// DeregisterMR withdraws a region, also from messages being received. Withdrawing one that does not
-// exist succeeds.
+// DeregisterMR withdraws a region, also from messages being received. It ignores an unknown key.
 func (h *Host) DeregisterMR(rkey uint32) { h.regions.Deregister(rkey) }

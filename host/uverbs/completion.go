@@ -33,8 +33,8 @@ type completions struct {
 	told    bool     // of it
 }
 
-// push adds an entry, and tells the channel if it was asked to. False says that there was no room:
-// the queue is in error from then on and takes nothing (IBTA volume 1, section 11.6.3.1).
+// push adds an entry, and notifies the channel if the program asked for it. False: the queue is
+// full. Then it is in error and takes no more entries (IBTA volume 1, section 11.6.3.1).
 func (c *completions) push(e *cqe, urgent bool) bool {
 	if c.failed {
 		return false

@@ -152,7 +152,7 @@ func (q *queuePair) modify(now time.Duration, a *qpAttr) error {
 	return nil
 }
 
-// state is that of the queue pair; the transport may have moved it to the error state.
+// state returns the state of the queue pair, which the transport may have moved to the error state.
 func (q *queuePair) state() uint32 {
 	if q.qp != nil && q.qp.Failed() {
 		return stateError

@@ -35,7 +35,7 @@ type Config struct {
 	// Overhead is the octets around the payload of a packet that an MTU counts.
 	Overhead int
 	// LocalControl lets mrc_ctl change the EVs of profiles that a controller has written, until the
-	// controller writes them again. Without it they can only be read.
+	// controller writes them again. Without LocalControl mrc_ctl can only read these EVs.
 	LocalControl bool
 	// Keep, if not nil, keeps what mrc_ctl has configured over the NIC's end, for Restore. It is
 	// called by one goroutine at a time, not the NIC's.

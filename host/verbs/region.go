@@ -115,8 +115,7 @@ func (s *Regions) add(r *Region) (*Region, error) {
 	return r, nil
 }
 
-// Deregister withdraws a region, also from messages being received. Withdrawing one that does not
-// exist succeeds.
+// Deregister withdraws a region, also from messages being received. It ignores an unknown key.
 func (s *Regions) Deregister(rkey uint32) {
 	if r, ok := s.byKey[rkey]; ok {
 		r.valid = false

@@ -23,7 +23,7 @@ const (
 	said = ": "
 )
 
-// subject is something that has a state.
+// subject names a thing with a state.
 type subject struct{ kind, id string }
 
 func (t subject) compare(o subject) int {

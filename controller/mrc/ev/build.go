@@ -304,8 +304,8 @@ func (b *building) explicit(p *hostapi.Profile, paths int) error {
 	return nil
 }
 
-// explicitFields are for a device whose values are narrower than the format:
-// what all EVs have alike is fixed.
+// explicitFields are for a device whose values are narrower than the format: bits that
+// are equal in all EVs are fixed.
 func (b *building) explicitFields(widths []uint8) []hostapi.Field {
 	fields := make([]hostapi.Field, len(widths))
 	at := 0

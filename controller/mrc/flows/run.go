@@ -269,7 +269,7 @@ func (r *runner) change(ctx context.Context, c *Change, at int) (err error) {
 	return nil
 }
 
-// begin has jobs communicate that have computed.
+// begin starts the communication of jobs that have computed.
 func (r *runner) begin(at time.Duration) {
 	for _, j := range r.jobs {
 		for j.left > 0 && j.computes && j.until <= at {

@@ -79,7 +79,7 @@ func (r *Runner) EVCounts(host string, c *hostapi.EVCounts) {
 	r.post(func() { _ = r.core.EVCounts(host, c) })
 }
 
-// ProbeResult is what came of a probe.
+// ProbeResult hands the result of a probe to the core.
 func (r *Runner) ProbeResult(host string, p *hostapi.ProbeResult) {
 	r.post(func() { _ = r.core.ProbeResult(host, p) })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// told is what the switches are told.
+// told has the facts that the core of switches got last.
 type told struct {
 	assignment *ev.Assignment
 	drained    mrc.Drained

@@ -260,8 +260,8 @@ func (j *Judge) SetPlan(now time.Duration, f *fabric.Fabric, p *Plan,
 	j.hosts, j.links, j.f, j.plan = hosts, links, f, p
 }
 
-// newHostEvidence returns the evidence of a host with a new plan. What its cables have proven
-// before stays.
+// newHostEvidence returns the evidence of a host with a new plan. It keeps the earlier evidence
+// about the cables of the host.
 func newHostEvidence(name string, m *hostapi.SelfProbes, targets []Target,
 	before *hostEvidence) *hostEvidence {
 	h := &hostEvidence{name: name, version: m.Version, report: m.Report,

@@ -40,7 +40,7 @@ type Gap struct {
 	Why   string
 }
 
-// A Plan is which host probes what.
+// A Plan assigns targets to the hosts that probe them.
 type Plan struct {
 	// Targets of each host, by name: the probe to the leaf of each port first.
 	Targets map[string][]Target

@@ -269,8 +269,8 @@ func (c *Core) Advance(name string) {
 	c.settleDrains()
 }
 
-// Assume takes it that switches hold what was decided: that of a controller which
-// ran before. Nothing is phased in.
+// Assume assumes that switches hold the decisions of an earlier controller, so it phases nothing
+// in.
 func (c *Core) Assume() {
 	for _, name := range slices.Sorted(maps.Keys(c.policies)) {
 		p := c.policies[name]

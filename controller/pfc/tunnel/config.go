@@ -36,7 +36,7 @@ type Sizing struct {
 	// Quanta of the pauses sent, each 512 bit times (IEEE 802.1Q clause 36).
 	Quanta uint16
 	// RTT and HostRTT are assumed until a tunnel has been measured, and on the
-	// links of hosts. Rate, in bit/s, is that of links that do not say theirs.
+	// links of hosts. Rate, in bit/s, is for links that do not advertise a rate.
 	RTT, HostRTT time.Duration
 	Rate         uint64
 	// WANQueue is how many octets may wait at each node between two ends of a

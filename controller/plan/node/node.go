@@ -17,7 +17,7 @@ import (
 // octets: 4,096 of payload, with all headers of MRC in a tunnel.
 const LargestPacket = 4300
 
-// Fabric is what models are made from.
+// Fabric has the inputs of models.
 type Fabric struct {
 	Network *plan.Network
 	// Assignment is what EVs mean; nil: the network has no MRC fabric, or it is not known yet.

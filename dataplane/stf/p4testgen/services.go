@@ -39,7 +39,7 @@ var (
 	responseStates = []string{"parse_aeth", "parse_cnp"}
 )
 
-// multicastControls are those that packets of no group do not come to.
+// multicastControls are the controls that only packets of groups reach.
 var multicastControls = []string{"multicast_group", "aggregation", "inband_receivers",
 	"replication", "upstream"}
 

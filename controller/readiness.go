@@ -46,6 +46,8 @@ func (s *Sync) Readiness(failed error) (api.Readiness, error) {
 func (s *Sync) network() api.ReadinessCheck {
 	c := api.ReadinessCheck{Name: "bgp-ls"}
 	switch t := s.Topology; {
+	case t.Version == 0 && len(s.Peers) == 0:
+		c.Message = "nothing was learned yet: there is neither a network nor a BGP-LS peer"
 	case t.Version == 0:
 		c.Message = "nothing was learned yet"
 	case t.Stale != nil:

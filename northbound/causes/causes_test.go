@@ -631,8 +631,12 @@ func TestHurt(t *testing.T) {
 	}
 }
 
-// TestPeersThatAreUp: nobody is told to bring up peers that are up.
+// TestPeersThatAreUp: nobody is told to bring up peers that are up, or that there are not.
 func TestPeersThatAreUp(t *testing.T) {
+	alone := newView(&Known{Checks: []api.ReadinessCheck{{Name: "bgp-ls"}}}).peerFindings()
+	if len(alone) != 1 || !strings.HasPrefix(alone[0].Todo, "Apply a network") {
+		t.Errorf("without peers: %+v", alone)
+	}
 	for _, state := range []topology.PeerState{topology.PeerEstablished, topology.PeerConnecting} {
 		settling := api.SwitchStatus{Name: "A", Managed: true, Connected: true, Synced: true,
 			Settling: true}

@@ -191,7 +191,9 @@ func (v *view) peerFindings() (out []finding) {
 		if c.Advisory {
 			f.Severity, f.What = api.SeverityWarning, "The topology may be out of date"
 		}
-		if !slices.ContainsFunc(v.Peers, func(p api.BGPPeer) bool {
+		if len(v.Peers) == 0 {
+			f.Todo = "Apply a network, or name BGP-LS peers in bgp.peers of the configuration."
+		} else if !slices.ContainsFunc(v.Peers, func(p api.BGPPeer) bool {
 			return p.State != topology.PeerEstablished
 		}) {
 			f.Todo = "Wait: the peers are up, and have yet to say all that they know. If it stays, see " +

@@ -92,7 +92,7 @@ func New(cfg *inventory.MRC, o Outside) (*Prover, error) {
 	}
 	p.self = &selfProber{env: e, cfg: cfg, epoch: o.Epoch, suspects: p.suspects,
 		judge: selfprobe.NewJudge(), sent: make(map[string]*hostapi.SelfProbes),
-		follows: make(map[string][]followed)}
+		follows: make(map[string][]followed), step: planStep}
 	return p, nil
 }
 

@@ -29,6 +29,9 @@ const (
 	selfReport = 100 * time.Millisecond
 	// maxLooks bounds the links whose directions hosts probe at a time.
 	maxLooks = 32
+	// planStep bounds a step of a planning, so that a denial waits for milliseconds at most: links and
+	// targets, or hosts.
+	planStep = 512
 )
 
 // SelfPlan is what a host is to probe by itself.
@@ -56,6 +59,18 @@ type selfProber struct {
 	looks   []int32                  // links up whose directions are probed
 	dueAt   time.Duration            // when plans are made; 0: they need not be
 	gaps    map[int32]*selfprobe.Gap // by link
+	making  *making                  // nil: no plans are made
+	step    int                      // links and targets, or hosts, in a step of making plans
+}
+
+// making is plans that are made, in steps.
+type making struct {
+	f        *fabric.Fabric
+	names    []string // of all hosts, in order
+	planning *selfprobe.Planning
+	plan     *selfprobe.Plan // nil: the planning goes on
+	change   *selfprobe.Change
+	given    int // of the names
 }
 
 // followed is a plan that a host may follow, and its targets in a fabric.
@@ -86,8 +101,10 @@ func (s *selfProber) replan(wait time.Duration) {
 
 // run makes plans when it is time, and judges what has come.
 func (s *selfProber) run() {
-	if s.dueAt > 0 && s.now >= s.dueAt && s.State.Synced() {
-		s.dueAt = 0
+	switch {
+	case s.making != nil:
+		s.goOn()
+	case s.dueAt > 0 && s.now >= s.dueAt && s.State.Synced():
 		s.makePlans()
 	}
 	if s.plan != nil && s.now >= s.judge.Next(s.now+1) {
@@ -124,6 +141,9 @@ func (s *selfProber) look() {
 
 // next lowers a time to that of the next run.
 func (s *selfProber) next(at time.Duration) time.Duration {
+	if s.making != nil {
+		return min(at, s.now)
+	}
 	if s.dueAt > 0 {
 		at = min(at, max(s.dueAt, s.now))
 	}
@@ -173,35 +193,57 @@ func (s *selfProber) avoid() selfprobe.Avoid {
 	}
 }
 
-// makePlans plans the probes of the connected hosts, and hands out changed plans. Hosts that have
-// nothing to probe get an empty plan: they may follow an earlier one.
+// makePlans begins to plan the probes of the connected hosts, and takes the first step: in a small
+// fabric it is the only one.
 func (s *selfProber) makePlans() {
-	f := s.State.Fabric()
-	s.plan = nil
-	plan := &selfprobe.Plan{}
+	m := &making{f: s.State.Fabric(), names: slices.Sorted(maps.Keys(s.hosts))}
+	s.dueAt, s.making = 0, m
 	if s.cfg.SelfProbes() {
 		var hosts []selfprobe.Host
-		for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
+		for _, name := range m.names {
 			if h := s.hosts[name]; h.connected && h.selfProbes {
 				hosts = append(hosts, selfprobe.Host{Name: name, At: h.At, LeafPorts: h.LeafPorts})
 			}
 		}
-		plan = selfprobe.Make(f, hosts, selfWitnesses, s.avoid(), s.looks)
-		s.plan = plan
+		m.planning = selfprobe.NewPlanning(m.f, hosts, selfWitnesses, s.avoid(), s.looks)
+	} else {
+		m.plan = &selfprobe.Plan{}
+		m.change = s.judge.Change(m.f, m.plan)
 	}
-	s.gaps = make(map[int32]*selfprobe.Gap)
-	for i := range plan.Gaps {
-		if g := &plan.Gaps[i]; g.Link >= 0 {
+	s.goOn()
+}
+
+// goOn takes a step of making plans: it plans, and then hands out changed plans. Hosts that have
+// nothing to probe get an empty plan: they may follow an earlier one.
+func (s *selfProber) goOn() {
+	m := s.making
+	if m.plan == nil {
+		if m.plan = m.planning.Step(s.step); m.plan == nil {
+			return
+		}
+		if m.change = s.judge.Change(m.f, m.plan); len(m.names) > s.step {
+			return
+		}
+	}
+	for end := min(len(m.names), m.given+s.step); m.given < end; m.given++ {
+		name := m.names[m.given]
+		if h := s.hosts[name]; h != nil && h.selfProbes {
+			s.give(name, m.plan.Targets[name])
+			m.change.Add(name, s.sent[name])
+		}
+	}
+	if m.given < len(m.names) {
+		return
+	}
+	s.making, s.plan, s.gaps = nil, nil, make(map[int32]*selfprobe.Gap)
+	for i := range m.plan.Gaps {
+		if g := &m.plan.Gaps[i]; g.Link >= 0 {
 			s.gaps[g.Link] = g
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
-		if s.hosts[name].selfProbes {
-			s.give(name, plan.Targets[name])
-		}
-	}
-	if s.plan != nil {
-		s.judge.SetPlan(s.now, f, plan, s.sent)
+	if s.cfg.SelfProbes() {
+		s.plan = m.plan
+		s.judge.Use(s.now, m.change)
 	}
 }
 
@@ -245,8 +287,13 @@ func (s *selfProber) acknowledged(name string, v hostapi.Version) {
 
 // Leave has hosts stop to probe what was drained. There must be a fabric.
 func (p *Prover) Leave() {
-	if p.self.dueAt = 0; p.State.Synced() {
-		p.self.makePlans()
+	s := p.self
+	if s.dueAt = 0; !p.State.Synced() {
+		return
+	}
+	s.makePlans()
+	for s.plan == nil && s.making != nil {
+		s.goOn() // StillProbes compares with plans in the present fabric
 	}
 }
 
@@ -261,15 +308,21 @@ func (p *Prover) StillProbes(h *Host) (number uint64, ok bool) {
 		return 0, false
 	}
 	known := p.self.follows[h.Name]
-	if len(known) == 0 || !known[0].acked {
-		return max(1, p.self.lastOf(h.Name)), true
-	}
 	f, avoid := p.State.Fabric(), p.self.avoid()
-	return p.self.lastOf(h.Name), slices.ContainsFunc(known, func(k followed) bool {
-		return k.in != f || slices.ContainsFunc(k.targets, func(t selfprobe.Target) bool {
+	crosses := func(k followed) bool {
+		return slices.ContainsFunc(k.targets, func(t selfprobe.Target) bool {
 			return avoid.Crosses(h.Name, &t)
 		})
-	})
+	}
+	number = p.self.lastOf(h.Name)
+	if last := len(known) - 1; p.self.making != nil && (last < 0 && h.selfProbes ||
+		last >= 0 && known[last].in == f && crosses(known[last])) {
+		number = p.self.number + 1 // of the plans that are made
+	}
+	if len(known) == 0 || !known[0].acked {
+		return max(1, number), true
+	}
+	return number, slices.ContainsFunc(known, func(k followed) bool { return k.in != f || crosses(k) })
 }
 
 // lastOf returns the number of the last plan of a host; 0: none.
@@ -294,7 +347,7 @@ func (p *Prover) Follows(h *Host) uint64 {
 
 // renewed notes that the fabric is another.
 func (s *selfProber) renewed() {
-	s.plan, s.looks, s.suspects.judgements = nil, nil, nil
+	s.plan, s.making, s.looks, s.suspects.judgements = nil, nil, nil, nil
 	s.replan(0)
 }
 

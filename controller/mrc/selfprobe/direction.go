@@ -32,31 +32,29 @@ const (
 	surer = 4.605170185988091
 )
 
-// look has hosts probe the directions of links one by one: up by the link and down by others, and
+// look has hosts probe the directions of a link one by one: up by the link and down by others, and
 // the other way round. What does not fit into an EV is left out.
-func (p *planner) look(links []int32) {
-	for _, place := range links {
-		leaves := slices.Clone(p.f.Edge(place).Leaves())
-		taken := make(map[int]bool)
-		for n := 0; n < len(leaves) && len(taken) < lookers; n++ {
-			// Those at the link itself come first: their ways are the shortest.
-			if i := slices.Index(leaves, p.f.Edge(place).Local); i > 0 {
-				leaves[0], leaves[i] = leaves[i], leaves[0]
-			}
-			trip := p.roundTrip(leaves[n], place, links)
-			for s, ok := p.idle(leaves[n], taken); trip != nil && ok && len(taken) < lookers; s, ok =
-				p.idle(leaves[n], taken) {
-				taken[s.host] = true
-				if p.addTrip(s, leaves[n], place, trip) != nil {
-					break
-				}
+func (p *Planning) look(place int32) {
+	leaves := slices.Clone(p.f.Edge(place).Leaves())
+	taken := make(map[int]bool)
+	for n := 0; n < len(leaves) && len(taken) < lookers; n++ {
+		// Those at the link itself come first: their ways are the shortest.
+		if i := slices.Index(leaves, p.f.Edge(place).Local); i > 0 {
+			leaves[0], leaves[i] = leaves[i], leaves[0]
+		}
+		trip := p.roundTrip(leaves[n], place)
+		for s, ok := p.idle(leaves[n], taken); trip != nil && ok && len(taken) < lookers; s, ok =
+			p.idle(leaves[n], taken) {
+			taken[s.host] = true
+			if p.addTrip(s, leaves[n], place, trip) != nil {
+				break
 			}
 		}
 	}
 }
 
 // addTrip gives a host the probes of both directions of a link.
-func (p *planner) addTrip(s seat, leaf topology.NodeID, place int32, trip []int32) error {
+func (p *Planning) addTrip(s seat, leaf topology.NodeID, place int32, trip []int32) error {
 	back := make([]int32, 0, len(trip))
 	for _, i := range slices.Backward(trip) {
 		r, _ := p.f.Place(p.f.Reverse(p.f.Edge(i)).ID)
@@ -83,7 +81,7 @@ func (p *planner) addTrip(s seat, leaf topology.NodeID, place int32, trip []int3
 // roundTrip returns a trip from a leaf over a link up and back to the leaf, or nil. The trip
 // crosses neither the opposite direction of the link nor other links that are examined or avoided;
 // each of its links has an opposite direction.
-func (p *planner) roundTrip(leaf topology.NodeID, place int32, looked []int32) []int32 {
+func (p *Planning) roundTrip(leaf topology.NodeID, place int32) []int32 {
 	trip, ok := p.climb(leaf, place)
 	bad := func(i int32) bool {
 		e := p.f.Edge(i)
@@ -92,7 +90,7 @@ func (p *planner) roundTrip(leaf topology.NodeID, place int32, looked []int32) [
 			return true
 		}
 		r, _ := p.f.Place(back.ID)
-		return slices.Contains(looked, i) || slices.Contains(looked, r) || p.avoid.link(i) != ""
+		return slices.Contains(p.looks, i) || slices.Contains(p.looks, r) || p.avoid.link(i) != ""
 	}
 	if !ok || p.f.Reverse(p.f.Edge(place)) == nil || slices.ContainsFunc(trip[:len(trip)-1], bad) {
 		return nil
@@ -104,12 +102,16 @@ func (p *planner) roundTrip(leaf topology.NodeID, place int32, looked []int32) [
 		var reached []topology.NodeID
 		for _, at := range next {
 			for _, l := range p.f.Snapshot().LinksFrom(at) {
-				i, ok := p.f.Place(l.ID)
-				if _, seen := from[l.Remote]; seen || !ok || bad(i) {
+				if _, seen := from[l.Remote]; seen {
 					continue
 				}
-				from[l.Remote] = i
-				reached = append(reached, l.Remote)
+				if i, ok := p.f.Place(l.ID); ok && !bad(i) {
+					from[l.Remote] = i
+					reached = append(reached, l.Remote)
+				}
+			}
+			if _, ok := from[leaf]; ok {
+				break
 			}
 		}
 		next = reached

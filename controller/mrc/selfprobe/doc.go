@@ -4,7 +4,8 @@
 //
 //	plan := selfprobe.Make(f, hosts, 3)    // which host probes what; plan.Gaps: what nobody can
 //	j := selfprobe.NewJudge()
-//	j.SetPlan(now, f, plan)
+//	c := j.Change(f, plan)                 // c.Add for each host
+//	j.Use(now, c)
 //	j.Report(now, "h1", counts)            // what a host says
 //	for _, v := range j.Run(now, up) { … } // up: the links that the control plane has in use
 //

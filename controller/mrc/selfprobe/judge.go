@@ -206,58 +206,76 @@ func NewJudge() *Judge {
 		moved: make(map[int32]bool), directions: make(map[int32]*Directions)}
 }
 
-// SetPlan takes the targets that hosts probe from now on, and the versions of their plans. Hosts
-// with an unchanged version keep their evidence. Links keep their evidence unless the fabric
+// A Change is the evidence about a plan that hosts follow in place of the one before. The hosts are
+// added one by one, so that no step takes long; until [Judge.Use] the plan before counts.
+type Change struct {
+	j     *Judge
+	f     *fabric.Fabric
+	plan  *Plan
+	hosts map[string]*hostEvidence
+	links map[int32]*linkEvidence
+	nodes map[topology.NodeID][]int32
+	seats map[topology.NodeID][]*seatEvidence
+	moved map[int32]bool // links that are new
+}
+
+// Change begins a change to a plan.
+func (j *Judge) Change(f *fabric.Fabric, p *Plan) *Change {
+	return &Change{j: j, f: f, plan: p, hosts: make(map[string]*hostEvidence),
+		links: make(map[int32]*linkEvidence), nodes: make(map[topology.NodeID][]int32),
+		seats: make(map[topology.NodeID][]*seatEvidence), moved: make(map[int32]bool)}
+}
+
+// Add takes the plan that a host was sent; nil: none. Hosts come in the order of their names. A
+// host with an unchanged version keeps its evidence. Links keep their evidence unless the fabric
 // changed.
-func (j *Judge) SetPlan(now time.Duration, f *fabric.Fabric, p *Plan,
-	sent map[string]*hostapi.SelfProbes) {
-	j.now = max(j.now, now)
-	links := make(map[int32]*linkEvidence)
-	hosts := make(map[string]*hostEvidence)
-	j.nodes = make(map[topology.NodeID][]int32)
-	j.seats = make(map[topology.NodeID][]*seatEvidence)
-	for _, name := range slices.Sorted(maps.Keys(p.Targets)) {
-		m := sent[name]
-		if m == nil {
+func (c *Change) Add(name string, m *hostapi.SelfProbes) {
+	targets := c.plan.Targets[name]
+	if m == nil || len(targets) == 0 {
+		return
+	}
+	h := c.j.hosts[name]
+	if h == nil || h.version != m.Version || c.j.f != c.f {
+		h = newHostEvidence(name, m, targets, c.j.hosts[name])
+	}
+	c.hosts[name] = h
+	for _, port := range slices.Sorted(maps.Keys(h.seats)) {
+		s := h.seats[port]
+		c.seats[s.leaf] = append(c.seats[s.leaf], s)
+	}
+	for _, t := range h.targets {
+		if len(t.climb) == 0 {
 			continue
 		}
-		h := j.hosts[name]
-		if h == nil || h.version != m.Version || j.f != f {
-			h = newHostEvidence(name, m, p.Targets[name], j.hosts[name])
-		}
-		hosts[name] = h
-		for _, port := range slices.Sorted(maps.Keys(h.seats)) {
-			s := h.seats[port]
-			j.seats[s.leaf] = append(j.seats[s.leaf], s)
-		}
-		for _, t := range h.targets {
-			if len(t.climb) == 0 {
-				continue
+		place := t.climb[len(t.climb)-1]
+		l := c.links[place]
+		if l == nil {
+			l = &linkEvidence{place: place}
+			if known := c.j.links[place]; known != nil && c.j.f == c.f {
+				l.test, l.open = known.test, known.open
+			} else {
+				c.moved[place] = true
 			}
-			place := t.climb[len(t.climb)-1]
-			l := links[place]
-			if l == nil {
-				l = &linkEvidence{place: place}
-				if known := j.links[place]; known != nil && j.f == f {
-					l.test, l.open = known.test, known.open
-				} else {
-					j.moved[place] = true
-				}
-				links[place] = l
-				for _, node := range []topology.NodeID{f.Edge(place).Local, f.Edge(place).Remote} {
-					j.nodes[node] = append(j.nodes[node], place)
-				}
+			c.links[place] = l
+			for _, node := range []topology.NodeID{c.f.Edge(place).Local, c.f.Edge(place).Remote} {
+				c.nodes[node] = append(c.nodes[node], place)
 			}
-			l.targets = append(l.targets, t)
 		}
+		l.targets = append(l.targets, t)
 	}
-	if j.f != f {
+}
+
+// Use has the plan of a Change count from now on.
+func (j *Judge) Use(now time.Duration, c *Change) {
+	j.now = max(j.now, now)
+	if j.f != c.f {
 		j.said = nil
 		clear(j.directions)
 		clear(j.hot)
 		clear(j.hotLeaves)
 	}
-	j.hosts, j.links, j.f, j.plan = hosts, links, f, p
+	maps.Copy(j.moved, c.moved)
+	j.hosts, j.links, j.nodes, j.seats, j.f, j.plan = c.hosts, c.links, c.nodes, c.seats, c.f, c.plan
 }
 
 // newHostEvidence returns the evidence of a host with a new plan. It keeps the earlier evidence

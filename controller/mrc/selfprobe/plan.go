@@ -1,8 +1,9 @@
 package selfprobe
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/weft-sdn/weft/api/hostapi"
@@ -83,121 +84,181 @@ type seat struct {
 	last uint16
 }
 
-// planner makes a Plan.
-type planner struct {
-	f     *fabric.Fabric
-	hosts []Host
-	seats map[topology.NodeID][]seat
-	load  []int // targets by host
-	turn  int
-	plan  Plan
-	avoid Avoid
-	under map[int32]int // place in plan.Gaps of the gap of a link
+// A Planning makes a Plan in steps, so that no step takes long.
+type Planning struct {
+	f         *fabric.Fabric
+	hosts     []Host
+	witnesses int
+	looks     []int32
+
+	phases []phase // to come; the first has begun
+	at     int     // in the first phase
+
+	seats    map[topology.NodeID][]seat
+	load     []int // targets by host
+	turn     int
+	plan     Plan
+	avoid    Avoid
+	under    map[int32]int // place in plan.Gaps of the gap of a link
+	tiers    [][]int32     // links up
+	links    []int32       // from the tiers below to those above
+	parallel map[[2]topology.NodeID]int
+	left     map[int32]map[int]bool // the hosts that probe a link that has lost some
+	leaves   []topology.NodeID      // with seats, when some links have lost hosts
 }
 
-// Make plans the probes of hosts, which are in the order of their names. Every port probes its
-// leaf. Every link up is probed by as many hosts as witnesses, or by all hosts below it where those
-// are fewer; each by the least busy hosts, of different leaves where there are several. So the
-// numbers of targets of the hosts of a leaf differ by one at most, and since each host sends at the
-// same rate, so does the rate by which the uplinks of a leaf are probed. Make takes out last what
-// probes must avoid: so a host whose probes do not cross it keeps its targets, and gets more only
-// where other hosts have fewer. Two hosts also probe the directions of each link up in look. The
-// result depends on the arguments alone.
+// phase is a part of a Planning: do is called for 0 to n()-1, and costs so much.
+type phase struct {
+	cost int
+	n    func() int
+	do   func(i int)
+}
+
+// Make is [NewPlanning] in one step.
 func Make(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid, look []int32) *Plan {
-	p := &planner{f: f, hosts: hosts, seats: make(map[topology.NodeID][]seat),
-		load: make([]int, len(hosts)), plan: Plan{Targets: make(map[string][]Target)},
-		under: make(map[int32]int)}
+	return NewPlanning(f, hosts, witnesses, avoid, look).Step(math.MaxInt)
+}
+
+// NewPlanning plans the probes of hosts, which are in the order of their names. Every port probes
+// its leaf. Every link up is probed by as many hosts as witnesses, or by all hosts below it where
+// those are fewer; each by the least busy hosts, of different leaves where there are several. So
+// the numbers of targets of the hosts of a leaf differ by one at most, and since each host sends at
+// the same rate, so does the rate by which the uplinks of a leaf are probed. What probes must avoid
+// is taken out last: so a host whose probes do not cross it keeps its targets, and gets more only
+// where other hosts have fewer. Two hosts also probe the directions of each link up in look. The
+// result depends on the arguments alone, if what is avoided stays the same.
+func NewPlanning(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid,
+	look []int32) *Planning {
+	p := &Planning{f: f, hosts: hosts, witnesses: witnesses, looks: look,
+		seats: make(map[topology.NodeID][]seat), load: make([]int, len(hosts)),
+		plan:  Plan{Targets: make(map[string][]Target)},
+		under: make(map[int32]int), parallel: make(map[[2]topology.NodeID]int),
+		left: make(map[int32]map[int]bool)}
 	if !f.Assignment().Format().Mode.SRv6() {
 		p.plan.Gaps = []Gap{{Link: -1, Why: fmt.Sprintf("mode %v has no uSIDs: hosts probe each other",
 			f.Assignment().Format().Mode)}}
-		return &p.plan
+		return p
 	}
-	for i := range hosts {
-		p.seat(i)
-	}
-	parallel := make(map[[2]topology.NodeID]int)
-	var links []int32
-	for _, i := range f.ByID() {
-		if e := f.Edge(i); e.Rises() {
-			links = append(links, i)
-			parallel[[2]topology.NodeID{e.Local, e.Remote}]++
+	one := func() int { return 1 }
+	all := func() int { return len(hosts) }
+	links := func() int { return len(p.links) }
+	whereLeft := func(n func() int) func() int {
+		return func() int {
+			if len(p.left) == 0 {
+				return 0
+			}
+			return n()
 		}
 	}
-	slices.SortStableFunc(links, func(a, b int32) int { return cmp.Compare(p.tier(a), p.tier(b)) })
-	for at, i := range links {
-		e := f.Edge(i)
-		if n := parallel[[2]topology.NodeID{e.Local, e.Remote}]; n > 1 &&
-			f.Assignment().Format().Hops == ev.HopNodes {
-			p.gap(i, 0, fmt.Sprintf("uNs name switches, and %d links lead there: "+
-				"want uSIDs of links (hops: links)", n))
-			links[at] = -1
-			continue
-		}
-		p.link(i, witnesses, make(map[int]bool))
+	p.phases = []phase{
+		{1, all, p.seat},
+		{1, func() int { return len(f.ByID()) }, func(i int) { p.sort(f.ByID()[i]) }},
+		{1, one, func(int) { p.links = slices.Concat(p.tiers...) }},
+		{1, links, p.first},
+		{1, one, func(int) { p.avoid = avoid }},
+		{1, all, p.leave},
+		{1, whereLeft(one), func(int) { p.leaves = slices.Collect(maps.Keys(p.seats)) }},
+		{16, whereLeft(func() int { return len(p.leaves) }), func(i int) { p.empty(p.leaves[i]) }},
+		{1, whereLeft(all), p.stay},
+		{1, whereLeft(links), func(i int) { p.again(p.links[i]) }},
+		{512, func() int { return len(look) }, func(i int) { p.look(look[i]) }},
 	}
-	links = slices.DeleteFunc(links, func(i int32) bool { return i < 0 })
-	p.avoid = avoid
-	p.leave(links, witnesses)
-	p.look(look)
+	return p
+}
+
+// Step goes on, and returns the Plan when the Planning is done. A step that is not the last makes
+// about so many targets or links, and takes microseconds for each.
+func (p *Planning) Step(most int) *Plan {
+	for ; len(p.phases) > 0; p.phases, p.at = p.phases[1:], 0 {
+		for now := &p.phases[0]; p.at < now.n(); p.at++ {
+			if most <= 0 {
+				return nil
+			}
+			most -= now.cost
+			now.do(p.at)
+		}
+	}
 	return &p.plan
 }
 
-// leave takes the targets away that cross what is avoided, and has other hosts probe, by other
-// ways, links that have too few left.
-func (p *planner) leave(links []int32, witnesses int) {
-	left := make(map[int32]map[int]bool) // the hosts that probe a link that has lost some
-	for i := range p.hosts {
-		name := p.hosts[i].Name
-		before := p.plan.Targets[name]
-		after := slices.DeleteFunc(slices.Clone(before), func(t Target) bool {
-			crosses := p.avoid.Crosses(name, &t)
-			if crosses && len(t.Climb) > 0 {
-				left[t.Climb[len(t.Climb)-1]] = make(map[int]bool)
-			}
-			return crosses
-		})
-		if len(after) == len(before) {
-			continue
-		}
-		p.load[i], p.plan.Targets[name] = len(after), after
-		if len(after) == 0 {
-			delete(p.plan.Targets, name)
-		}
-	}
-	if len(left) == 0 {
+// sort notes a link, if it leads up.
+func (p *Planning) sort(i int32) {
+	e := p.f.Edge(i)
+	if !e.Rises() {
 		return
 	}
-	for leaf, seats := range p.seats {
-		p.seats[leaf] = slices.DeleteFunc(seats, func(s seat) bool {
-			return p.avoid.port(p.hosts[s.host].Name, &Target{EV: hostapi.EV{Port: s.port}, Leaf: leaf})
-		})
+	tier, _ := p.f.Clos().Tier(e.Local)
+	for len(p.tiers) <= tier {
+		p.tiers = append(p.tiers, nil)
 	}
-	for i := range p.hosts {
-		for _, t := range p.plan.Targets[p.hosts[i].Name] {
-			if n := len(t.Climb); n > 0 && left[t.Climb[n-1]] != nil {
-				left[t.Climb[n-1]][i] = true
-			}
-		}
+	p.tiers[tier] = append(p.tiers[tier], i)
+	p.parallel[[2]topology.NodeID{e.Local, e.Remote}]++
+}
+
+// first has hosts probe a link, if probes can tell it from those beside it.
+func (p *Planning) first(at int) {
+	i := p.links[at]
+	e := p.f.Edge(i)
+	if n := p.parallel[[2]topology.NodeID{e.Local, e.Remote}]; n > 1 &&
+		p.f.Assignment().Format().Hops == ev.HopNodes {
+		p.gap(i, 0, fmt.Sprintf("uNs name switches, and %d links lead there: "+
+			"want uSIDs of links (hops: links)", n))
+		return
 	}
-	for _, i := range links {
-		if left[i] == nil {
-			continue
+	p.link(i, make(map[int]bool))
+}
+
+// leave takes the targets of a host away that cross what is avoided. Then other hosts probe, by
+// other ways up, the links that have too few left.
+func (p *Planning) leave(host int) {
+	name := p.hosts[host].Name
+	before := p.plan.Targets[name]
+	after := slices.DeleteFunc(slices.Clone(before), func(t Target) bool {
+		crosses := p.avoid.Crosses(name, &t)
+		if crosses && len(t.Climb) > 0 {
+			p.left[t.Climb[len(t.Climb)-1]] = make(map[int]bool)
 		}
-		if why := p.avoid.link(i); why != "" {
-			p.gap(i, 0, why)
-			continue
-		}
-		p.link(i, witnesses, left[i])
+		return crosses
+	})
+	if len(after) == len(before) {
+		return
+	}
+	p.load[host], p.plan.Targets[name] = len(after), after
+	if len(after) == 0 {
+		delete(p.plan.Targets, name)
 	}
 }
 
-func (p *planner) tier(place int32) int {
-	tier, _ := p.f.Clos().Tier(p.f.Edge(place).Local)
-	return tier
+// empty takes the seats of a leaf away that must not probe.
+func (p *Planning) empty(leaf topology.NodeID) {
+	p.seats[leaf] = slices.DeleteFunc(p.seats[leaf], func(s seat) bool {
+		return p.avoid.port(p.hosts[s.host].Name, &Target{EV: hostapi.EV{Port: s.port}, Leaf: leaf})
+	})
+}
+
+// stay notes the links that have lost hosts, and that a host still probes.
+func (p *Planning) stay(host int) {
+	for _, t := range p.plan.Targets[p.hosts[host].Name] {
+		if n := len(t.Climb); n > 0 && p.left[t.Climb[n-1]] != nil {
+			p.left[t.Climb[n-1]][host] = true
+		}
+	}
+}
+
+// again has hosts probe a link that has lost some.
+func (p *Planning) again(i int32) {
+	if p.left[i] == nil {
+		return
+	}
+	if why := p.avoid.link(i); why != "" {
+		p.gap(i, 0, why)
+		return
+	}
+	p.link(i, p.left[i])
 }
 
 // seat gives each port of a host the probe to its leaf.
-func (p *planner) seat(host int) {
+func (p *Planning) seat(host int) {
 	h := &p.hosts[host]
 	for i, leaf := range h.At {
 		port := uint8(i + 1)
@@ -229,7 +290,7 @@ func (p *planner) seat(host int) {
 }
 
 // add gives a host a target.
-func (p *planner) add(s seat, leaf topology.NodeID, climb []int32) error {
+func (p *Planning) add(s seat, leaf topology.NodeID, climb []int32) error {
 	path := make([]*topology.Link, 0, 2*len(climb))
 	for _, i := range climb {
 		path = append(path, p.f.Edge(i).Link)
@@ -253,14 +314,14 @@ func (p *planner) add(s seat, leaf topology.NodeID, climb []int32) error {
 }
 
 // link has hosts below a link probe it, besides those taken.
-func (p *planner) link(place int32, witnesses int, taken map[int]bool) {
+func (p *Planning) link(place int32, taken map[int]bool) {
 	leaves := p.f.Edge(place).Leaves()
 	p.turn++
 	why := "fewer hosts are below it that can probe"
-	for found := true; found && len(taken) < witnesses; {
+	for found := true; found && len(taken) < p.witnesses; {
 		found = false
 		for n := range leaves {
-			if len(taken) == witnesses {
+			if len(taken) == p.witnesses {
 				break
 			}
 			leaf := leaves[(p.turn+n)%len(leaves)]
@@ -280,13 +341,13 @@ func (p *planner) link(place int32, witnesses int, taken map[int]bool) {
 			found = true
 		}
 	}
-	if len(taken) < witnesses {
+	if len(taken) < p.witnesses {
 		p.gap(place, len(taken), why)
 	}
 }
 
 // gap notes that so many hosts probe a link, in place of what was noted of the link before.
-func (p *planner) gap(place int32, hosts int, why string) {
+func (p *Planning) gap(place int32, hosts int, why string) {
 	g := Gap{Link: place, Hosts: hosts, Why: why}
 	if i, ok := p.under[place]; ok {
 		p.plan.Gaps[i] = g
@@ -297,7 +358,7 @@ func (p *planner) gap(place int32, hosts int, why string) {
 }
 
 // idle returns the least busy port at a leaf whose host is not taken.
-func (p *planner) idle(leaf topology.NodeID, taken map[int]bool) (least seat, ok bool) {
+func (p *Planning) idle(leaf topology.NodeID, taken map[int]bool) (least seat, ok bool) {
 	seats := p.seats[leaf]
 	for n := range seats {
 		s := seats[(p.turn+n)%len(seats)]
@@ -312,7 +373,7 @@ func (p *planner) idle(leaf topology.NodeID, taken map[int]bool) (least seat, ok
 }
 
 // climb returns a way up from a leaf whose last link is the one at a place.
-func (p *planner) climb(leaf topology.NodeID, place int32) ([]int32, bool) {
+func (p *Planning) climb(leaf topology.NodeID, place int32) ([]int32, bool) {
 	from := p.f.Edge(place).Local
 	if from == leaf {
 		return []int32{place}, true

@@ -1,0 +1,42 @@
+package prove
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weft-sdn/weft/controller/mrc/ev"
+)
+
+// TestPlansInSteps: plans that take many steps are those of one step. While they are made, the
+// Prover wants to go on at once, and a drain waits for no plan before the one that is made.
+func TestPlansInSteps(t *testing.T) {
+	make := func(step int) (plans []SelfPlan, steps int) {
+		p := newProver(t, ev.ModeF3216.String(), nil)
+		p.self.step = step
+		for _, name := range []string{"h1", "h2", "h3"} {
+			p.Connect(p.hosts[name], true)
+			p.SetSelfProbes(p.hosts[name], true, true)
+		}
+		now := time.Second
+		for p.Tick(now); p.self.making != nil; steps++ {
+			if at := p.Next(now + time.Hour); at != now {
+				t.Fatalf("plans are made, and it goes on at %v instead of %v", at, now)
+			}
+			if number, waits := p.StillProbes(p.hosts["h3"]); !waits || number <= p.self.number &&
+				p.self.lastOf("h3") == 0 {
+				t.Errorf("a drain waits for %d, and %d was the last plan", number, p.self.number)
+			}
+			p.Tick(now)
+		}
+		return p.SelfPlans(), steps
+	}
+	want, steps := make(planStep)
+	got, many := make(1)
+	same := func(a, b SelfPlan) bool {
+		return a.Host == b.Host && slices.Equal(a.Plan.Targets, b.Plan.Targets)
+	}
+	if len(want) != 3 || !slices.EqualFunc(got, want, same) || steps > 0 || many < 10 {
+		t.Errorf("%d steps for %+v, want %+v and more than 10; %d in one", many, got, want, steps)
+	}
+}

@@ -130,7 +130,7 @@ func (s *Scenario) completeFlows(c checks) error {
 	return nil
 }
 
-// compile makes a model of the jobs in which the hosts that events name are in no class with others.
+// compile makes a model of the jobs. The hosts that events name are in no class with others.
 func (f *fluid) compile(events []Event) (*flows.Model, error) {
 	var apart []string
 	for i := range events {

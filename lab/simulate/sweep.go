@@ -75,7 +75,8 @@ type Swept struct {
 	Event  EventResult
 	Phase         // the steps of the job that began from the event on
 	Failed string // why the job did not end; "" if the job did
-	// As is the event whose run this is, where a part that is alike fails or is drained; "": its own.
+	// As names the event whose run stands for this event, on a part that is alike; "": the event has a
+	// run of its own.
 	As string
 }
 
@@ -198,7 +199,8 @@ func (r *SweepReport) JSON(w io.Writer) error {
 	for _, s := range r.Swept {
 		if err := e.Encode(map[string]any{"kind": "swept", "event": s.Event.What, "job": s.Job,
 			"steps": s.Steps, "median": s.Median.Seconds(), "longest": s.Most.Seconds(),
-			"increase": s.Increase, "told": s.Event.Told.Seconds(), "failed": s.Failed, "as": s.As}); err != nil {
+			"increase": s.Increase, "told": s.Event.Told.Seconds(), "failed": s.Failed,
+			"as": s.As}); err != nil {
 			return err
 		}
 	}

@@ -183,8 +183,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestPipelineLatency: of a pipeline over two racks one hop each way crosses the spine, and the other
-// hops do not take the time of that one.
+// TestPipelineLatency: of a pipeline over two racks one hop each way crosses the spine, and the
+// other hops do not take the time of that one.
 func TestPipelineLatency(t *testing.T) {
 	n := network(t, 1, 2, 1, 8)
 	took := func(first int) time.Duration {

@@ -80,7 +80,7 @@ const (
 	MaxParts = 8 << 20
 )
 
-// ErrTooLarge: the jobs have more messages in a step, or more kinds of messages, than a model takes.
+// ErrTooLarge: the jobs have more messages in a step, or kinds of messages, than a model takes.
 var ErrTooLarge = errors.New("too much to simulate")
 
 // Compile makes a model of some jobs. It returns an error for a NIC that the network does not have,

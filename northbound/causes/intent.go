@@ -77,9 +77,12 @@ func (v *view) intentFindings() (out []finding) {
 // unleased returns the finding for a lease that has lost its paths, or some of them to another
 // lease; false: the lease has its paths, or has ended.
 func (v *view) unleased(l *api.PathLease) (f finding, ok bool) {
-	c := l.Status.Conditions.Find(api.Ready)
-	if c == nil || c.Reason == api.ReasonEnded || c.Status && c.Reason != api.ReasonPreempted {
-		return f, false
+	c := l.Status.Conditions.Find(api.Accepted)
+	if c == nil || c.Status {
+		if c = l.Status.Conditions.Find(api.Ready); c == nil || c.Reason == api.ReasonEnded ||
+			c.Status && c.Reason != api.ReasonPreempted {
+			return f, false
+		}
 	}
 	f.Finding = api.Finding{
 		ID: "lease/" + l.Name, Kind: "lease", Object: "leases/" + l.Name,

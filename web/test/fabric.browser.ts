@@ -26,7 +26,7 @@ test('a link is drained and undrained by clicking, with its cost shown first', a
   await dialog.getByRole('button', { name: 'Drain', exact: true }).click();
   await page.getByRole('button', { name: 'Undrain this link' }).waitFor();
   expect((await lab.get<Schemas['FabricLink']>(path)).spec.admin).toBe('drained');
-  await says(page, '1 drained, 15 up');
+  await says(page, '15 up, 1 drained');
   await wellMade(page, wrong, 'fabric');
   await page.getByRole('button', { name: 'Undrain this link' }).click();
   await page.getByRole('button', { name: 'Drain this link…' }).waitFor();
@@ -133,7 +133,7 @@ test('a plane is shown by how much its links are used, as the API says', async (
   await page.keyboard.press('ArrowRight');
   await expect
     .poll(async () => said.innerText(), { timeout: 60_000 })
-    .toMatch(/P1-T0-1 – P1-T1-1: up, [1-9]\S* % used/);
+    .toMatch(/P1-T0-1 port \d+ – P1-T1-1 port \d+: up, [1-9]\S* % used/);
   const shown = Number(/([\d.]+) % used/.exec(await said.innerText())![1]);
   await expect
     .poll(() => answers.some((x) => Math.abs(x - shown) <= 0.5), {
@@ -142,7 +142,7 @@ test('a plane is shown by how much its links are used, as the API says', async (
     .toBe(true);
   await wellMade(page, wrong, 'use');
   await page.getByLabel('Show').selectOption('state');
-  await expect.poll(async () => said.innerText()).toMatch(/P1-T0-1 – P1-T1-1: up$/);
+  await expect.poll(async () => said.innerText()).toMatch(/P1-T0-1 port \d+ – P1-T1-1 port \d+: up$/);
   await page.context().close();
   await busy.stop();
 });

@@ -70,15 +70,18 @@ export class MadeUp {
     readonly planes: number,
     readonly width: number,
     readonly pods = 1,
+    /** T0 of a pod, where there are not as many as T1. */
+    readonly tall = width,
   ) {
-    const t0 = pods * width;
-    this.perTier = pods > 1 ? [t0, t0, t0] : [t0, t0];
+    const t0 = pods * tall,
+      t1 = pods * width;
+    this.perTier = pods > 1 ? [t0, t1, t1] : [t0, t1];
     this.perPlane = this.perTier.reduce((a, b) => a + b);
     // Links up, as pairs of indexes: from which tier, and of which switches.
     for (let i = 0; i < t0; i++)
-      for (let j = 0; j < width; j++) this.rises.push([0, i, Math.floor(i / width) * width + j]);
+      for (let j = 0; j < width; j++) this.rises.push([0, i, Math.floor(i / tall) * width + j]);
     if (pods > 1)
-      for (let i = 0; i < t0; i++) for (let j = 0; j < pods; j++) this.rises.push([1, i, (i % width) * pods + j]);
+      for (let i = 0; i < t1; i++) for (let j = 0; j < pods; j++) this.rises.push([1, i, (i % width) * pods + j]);
   }
   private readonly perTier: number[];
   private readonly perPlane: number;
@@ -248,11 +251,10 @@ export class MadeUp {
 
   /** How much the links of a plane between T0 and T1 carry: as much as load has. */
   private matrix(plane: number): Schemas['Matrix'] {
-    const n = this.perTier[0]!,
-      names = (tier: number) => Array.from({ length: n }, (_, i) => this.name(plane, tier, i));
+    const names = (tier: number) => Array.from({ length: this.perTier[tier]! }, (_, i) => this.name(plane, tier, i));
     const values = (load: number) =>
-      Array.from({ length: n }, (_, i) =>
-        Array.from({ length: n }, (_, j) => (Math.floor(i / this.width) === Math.floor(j / this.width) ? load : -1)),
+      names(0).map((_, i) =>
+        names(1).map((_, j) => (Math.floor(i / this.tall) === Math.floor(j / this.width) ? load : -1)),
       );
     return { plane, over: 5, time: since, rows: names(0), columns: names(1), up: values(this.load), down: values(0) };
   }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
+import { channels } from '../domain/colour';
 import type { LinkState } from '../domain/fabric';
 import { useDark, useStill } from '../store/theme';
 
@@ -209,4 +210,23 @@ export function Canvas({
       {moves && <canvas ref={above} aria-hidden="true" className="above" style={{ width: '100%', height }} />}
     </div>
   );
+}
+
+/** An image of cells with one pixel for each, row by row, of the colour that ink gives it; undefined: none. */
+export function imageOf(columns: number, rows: number, ink: (i: number) => string | undefined): HTMLCanvasElement {
+  const canvas = document.createElement('canvas');
+  canvas.width = Math.max(1, columns);
+  canvas.height = Math.max(1, rows);
+  const c = canvas.getContext('2d')!;
+  const data = c.createImageData(canvas.width, canvas.height);
+  const colours = new Map<string, readonly number[]>();
+  for (let i = 0; i < columns * rows; i++) {
+    const text = ink(i);
+    if (text === undefined) continue;
+    let colour = colours.get(text);
+    if (!colour) colours.set(text, (colour = [...channels(text), 255]));
+    data.data.set(colour, 4 * i);
+  }
+  c.putImageData(data, 0, 0);
+  return canvas;
 }

@@ -1,9 +1,10 @@
 import { useId, useMemo, useRef, useState } from 'react';
 import { stateTexts, type Cells } from '../domain/fabric';
 import { formatShare } from '../domain/format';
-import { channels, mix } from '../domain/colour';
+import { counted } from '../domain/blocks';
+import { mix } from '../domain/colour';
 import { prefix } from '../domain/labels';
-import { Canvas, stateInk, stateMark, whole, type Inks } from './canvas';
+import { Canvas, imageOf, stateInk, stateMark, whole, type Inks } from './canvas';
 
 /**
  * A matrix as one picture, whatever its size. The arrow keys move from cell to cell,
@@ -15,11 +16,15 @@ export function Matrix({
   label,
   heat,
   value = (i) => String(Math.round(heat![i]! / 10)),
-  say = (i) =>
-    `${of.rows[Math.floor(i / of.columns.length)]!.name} – ${of.columns[i % of.columns.length]!.name}: ${stateTexts[of.cells[i]!]}${heat ? (heat[i]! < 0 ? ', not measured' : `, ${formatShare(heat[i]! / 1000)} used`) : ''}`,
+  ports = () => [],
+  say = (i) => {
+    const [row = '', column = ''] = ports(i).map((p) => ` port ${p}`);
+    return `${of.rows[Math.floor(i / of.columns.length)]!.name}${row} – ${of.columns[i % of.columns.length]!.name}${column}: ${stateTexts[of.cells[i]!]}${heat ? (heat[i]! < 0 ? ', not measured' : `, ${formatShare(heat[i]! / 1000)} used`) : ''}`;
+  },
   chosen,
   choose,
   lit,
+  chooseNode,
 }: {
   of: Cells;
   title: string;
@@ -35,8 +40,12 @@ export function Matrix({
   say?: (cell: number) => string;
   /** Rows and columns that the page is about, by place: cells of no such row or column are faint. */
   lit?: ReadonlySet<number>;
+  /** The ports of the link of a cell, at its row and at its column. */
+  ports?: (cell: number) => readonly string[];
   chosen?: number;
   choose: (cell: number) => void;
+  /** Chooses a switch, by its id. */
+  chooseNode?: (id: string) => void;
 }) {
   const [at, setAt] = useState<number>();
   const [view, setView] = useState(whole);
@@ -73,7 +82,12 @@ export function Matrix({
   const pixels = (ink: (i: number) => string, inks: Inks) => {
     const colours = Object.values(inks).join();
     if (image.current?.of !== of || image.current.heat !== heat || image.current.colours !== colours)
-      image.current = { of, heat, colours, canvas: imageOf(of, ink) };
+      image.current = {
+        of,
+        heat,
+        colours,
+        canvas: imageOf(columns, rows, (i) => (of.cells[i] === 'none' ? undefined : ink(i))),
+      };
     return image.current.canvas;
   };
   const draw = (c: CanvasRenderingContext2D, w: number, inks: Inks) => {
@@ -116,6 +130,13 @@ export function Matrix({
             c.textAlign = 'center';
             c.textBaseline = 'middle';
             c.fillText(said, x + (s - g) / 2, y + (s - g) / 2, s - g);
+          }
+          if (shown >= 60) {
+            c.fillStyle = inks.ink;
+            c.font = `${(s * 0.17).toFixed(2)}px ${inks.family}`;
+            c.textAlign = 'center';
+            c.textBaseline = 'middle';
+            c.fillText(ports(i).join(' – '), x + (s - g) / 2, y + 0.85 * s, s - g);
           }
         }
       }
@@ -213,8 +234,13 @@ export function Matrix({
         inputs={[of, heat, lit, chosen, at, width]}
         point={(p) => setAt(p && find(p))}
         choose={(p) => {
-          const i = find(p);
+          const i = find(p),
+            c = size(p.width),
+            x = (p.x - view.x) / view.scale - left,
+            y = (p.y - view.y) / view.scale - top;
+          const node = x < 0 ? of.rows[Math.floor(y / c)] : y < 0 ? of.columns[Math.floor(x / c)] : undefined;
           if (i !== undefined && of.cells[i] !== 'none') choose(i);
+          else if (node) chooseNode?.(node.id);
         }}
       />
       <p id={said} className="quiet said" aria-live="polite">
@@ -224,28 +250,5 @@ export function Matrix({
   );
 }
 
-/** An image of a matrix with one pixel a cell, of the colour that ink gives it. */
-function imageOf(m: Cells, ink: (i: number) => string): HTMLCanvasElement {
-  const canvas = document.createElement('canvas');
-  canvas.width = Math.max(1, m.columns.length);
-  canvas.height = Math.max(1, m.rows.length);
-  const c = canvas.getContext('2d')!;
-  const data = c.createImageData(canvas.width, canvas.height);
-  const colours = new Map<string, readonly number[]>();
-  m.cells.forEach((state, i) => {
-    if (state === 'none') return;
-    const text = ink(i);
-    let colour = colours.get(text);
-    if (!colour) colours.set(text, (colour = [...channels(text), 255]));
-    data.data.set(colour, 4 * i);
-  });
-  c.putImageData(data, 0, 0);
-  return canvas;
-}
-
 /** How many cells there are of each state but none. */
-function summary(m: Cells): string {
-  const count = new Map<string, number>();
-  for (const c of m.cells) if (c !== 'none') count.set(stateTexts[c], (count.get(stateTexts[c]) ?? 0) + 1);
-  return [...count].map(([text, n]) => `${n} ${text}`).join(', ');
-}
+const summary = (m: Cells) => counted(m.cells).reverse().join(', ');

@@ -1,16 +1,14 @@
 import type { components } from '../api/schema';
-import { worst, type LinkState } from './fabric';
+import { states, stateTexts, type LinkState } from './fabric';
+import { formatCount, formatShare } from './format';
+import { portsOf } from './load';
 import { natural } from './natural';
-import { reverse } from './network';
 
 type Link = components['schemas']['FabricLink'];
 type Node = components['schemas']['FabricNode'];
 
 /** From so many switches on, a fabric is shown by planes and pods first. */
 export const large = 256;
-
-/** How many there are of each state; what is not in it is none. */
-export type Counts = Partial<Record<LinkState, number>>;
 
 /** Switches of a Clos that belong together: a pod, or the top tier of a plane. */
 export interface Block {
@@ -20,12 +18,10 @@ export interface Block {
   /** What a person calls it in its plane. */
   name: string;
   /** Its tiers, from the top. */
-  tiers: { tier: number; nodes: Node[]; states: Counts }[];
-  /** Links within it, and those of its switches up to the top tier; each pair of directions is one. */
-  within: number;
-  up: number;
-  /** The states of those that are not up. */
-  bad: Counts;
+  tiers: { tier: number; nodes: Node[] }[];
+  /** What its cells are of: T0 by T1, and of the top tier the pods below, and the top itself, by its switches. */
+  rows: string[];
+  columns: string[];
 }
 
 /** The blocks of a plane. */
@@ -35,21 +31,37 @@ export interface PlaneBlocks {
   pods: Block[];
 }
 
+/** A fabric by planes and pods, with the cell of each link. */
+export interface Division {
+  planes: PlaneBlocks[];
+  /** Blocks by the numbers that links have. */
+  all: Block[];
+  nodes: readonly Node[];
+  links: readonly Link[];
+  /** By the place of a link: the number of its block, and its cell there, row by row; -1: none. */
+  block: Int32Array;
+  cell: Int32Array;
+}
+
 const nodeState = (n: Node): LinkState => (!n.status.present ? 'down' : n.spec.admin === 'drained' ? 'drained' : 'up');
 
-const add = (to: Counts, state: LinkState, n = 1) => {
-  to[state] = (to[state] ?? 0) + n;
-};
+let last: Division | undefined;
+
+/** Divides a fabric as before where only states of its links have changed, in a hundredth of the time. */
+export function divided(nodes: readonly Node[], links: readonly Link[]): Division {
+  const before = last;
+  const same =
+    before?.nodes === nodes &&
+    before.links.length === links.length &&
+    (before.links === links || links.every((l, i) => l.id === before.links[i]!.id));
+  return (last = same ? { ...before, links } : divide(nodes, links));
+}
 
 /**
  * Divides a Clos into planes and pods. A pod is what tiers 0 and 1 join; tiers above are the top of their
  * plane. Switches that no link joins are a block of their own, behind the pods. Nodes must have tiers.
  */
-export function blocksOf(
-  nodes: readonly Node[],
-  links: readonly Link[],
-  stateOf: (l: Link) => LinkState,
-): PlaneBlocks[] {
+export function divide(nodes: readonly Node[], links: readonly Link[]): Division {
   // Nodes are joined by the links of the two lowest tiers; a root stands for all that are joined to it.
   const index = new Map(nodes.map((n, i) => [n.id, i]));
   const parent = nodes.map((_, i) => i);
@@ -82,118 +94,170 @@ export function blocksOf(
       else p.pods.set(of, [i]);
     }
   });
-  const blockOf = new Array<Block | undefined>(nodes.length);
-  const block = (plane: number, id: string, name: string, members: readonly number[]): Block => {
-    const b: Block = { id: `${plane}.${id}`, plane, name, tiers: [], within: 0, up: 0, bad: {} };
+  const all: Block[] = [];
+  const blockOf = new Int32Array(nodes.length),
+    placeOf = new Int32Array(nodes.length);
+  const nameOf = (n: Node) => n.status.name ?? n.id;
+  const block = (plane: number, id: string, name: string, members: readonly number[], pods: string[] = []): Block => {
+    const b: Block = { id: `${plane}.${id}`, plane, name, tiers: [], rows: pods, columns: [] };
+    const byName = [...members].sort((x, y) => natural(nameOf(nodes[x]!), nameOf(nodes[y]!)));
     for (const t of [...new Set(members.map((i) => tier[i]!))].sort((x, y) => y - x)) {
-      const here = members.filter((i) => tier[i] === t).map((i) => nodes[i]!);
-      here.sort((x, y) => natural(x.status.name ?? x.id, y.status.name ?? y.id));
-      const states: Counts = {};
-      for (const n of here) add(states, nodeState(n));
-      b.tiers.push({ tier: t, nodes: here, states });
+      const here = byName.filter((i) => tier[i] === t),
+        side = t === 0 ? b.rows : b.columns;
+      b.tiers.push({ tier: t, nodes: here.map((i) => nodes[i]!) });
+      for (const i of here) {
+        blockOf[i] = all.length;
+        placeOf[i] = side.push(nameOf(nodes[i]!)) - 1;
+      }
     }
-    for (const i of members) blockOf[i] = b;
+    all.push(b);
     return b;
   };
   const first = (b: readonly number[]) => b.map((i) => nodes[i]!.status.name ?? nodes[i]!.id).sort(natural)[0]!;
   const made = [...planes]
     .sort(([a], [b]) => a - b)
     .map(([plane, p]): PlaneBlocks => {
-      const pods = [...p.pods.values()].sort((a, b) => natural(first(a), first(b)));
-      return {
-        plane,
-        top: p.top.length > 0 ? block(plane, 'top', 'Top tier', p.top) : undefined,
-        pods: [
-          ...pods.map((members, i) =>
-            block(plane, String(i + 1), pods.length > 1 ? `Pod ${i + 1}` : 'All switches', members),
-          ),
-          ...(p.alone.length > 0 ? [block(plane, 'alone', 'Without links', p.alone)] : []),
-        ],
-      };
+      const pods = [...p.pods.values()]
+        .sort((a, b) => natural(first(a), first(b)))
+        .map((members, i, { length }) =>
+          block(plane, String(i + 1), length > 1 ? `Pod ${i + 1}` : 'All switches', members),
+        );
+      if (p.alone.length > 0) pods.push(block(plane, 'alone', 'Without links', p.alone));
+      const rows = [...pods.map((b) => b.name), 'The top tier'];
+      return { plane, pods, top: p.top.length > 0 ? block(plane, 'top', 'Top tier', p.top, rows) : undefined };
     });
-  // A link up to another block is a link of the lower one, and a fault of both.
-  const bad = new Map<string, { state: LinkState; of: Block; and?: Block }>();
-  for (const l of links) {
+  const rowOf = new Map(made.flatMap((p) => p.pods.map((b, i) => [all.indexOf(b), i] as const)));
+  const of = new Int32Array(links.length).fill(-1),
+    cell = new Int32Array(links.length);
+  links.forEach((l, i) => {
     const a = index.get(l.status.from),
       b = index.get(l.status.to);
-    if (a === undefined || b === undefined) continue;
-    const rises = tier[a]! < tier[b]!,
-      of = blockOf[rises ? a : b]!,
-      and = blockOf[rises ? b : a]!;
-    if (rises) {
-      if (of === and) of.within++;
-      else of.up++;
-    }
-    const state = stateOf(l);
-    if (state === 'up') continue;
-    const back = bad.get(reverse(l.id));
-    if (back) back.state = worst(back.state, state);
-    else bad.set(l.id, { state, of, and: and === of ? undefined : and });
-  }
-  for (const { state, of, and } of bad.values()) {
-    add(of.bad, state);
-    if (and) add(and.bad, state);
-  }
-  return made;
+    if (a === undefined || b === undefined) return;
+    const [low, high] = tier[a]! < tier[b]! ? [a, b] : [b, a],
+      to = all[blockOf[high]!]!,
+      inside = blockOf[low] === blockOf[high];
+    const row = !inside ? rowOf.get(blockOf[low]!)! : tier[low] === 0 ? placeOf[low]! : to.rows.length - 1;
+    of[i] = blockOf[high]!;
+    cell[i] = row * to.columns.length + placeOf[high]!;
+  });
+  return { planes: made, all, nodes, links, block: of, cell };
 }
 
-/** What the ports of a block send to its others: shares of what they can, 0 to 1. */
-export interface BlockLoad {
-  /** The mean of its links in the busier of their directions; undefined where only the busiest are known. */
-  mean?: number;
-  most: number;
+/** The state of each cell of each block, as an index of states: the worst of its links. */
+export function cellsOf(d: Division, stateOf: (l: Link) => LinkState): Uint8Array[] {
+  const cells = d.all.map((b) => new Uint8Array(b.rows.length * b.columns.length));
+  const rank = new Map(states.map((s, i) => [s, i]));
+  d.links.forEach((l, i) => {
+    const of = cells[d.block[i]!];
+    if (of) of[d.cell[i]!] = Math.max(of[d.cell[i]!]!, rank.get(stateOf(l))!);
+  });
+  return cells;
 }
 
 /** What there is of the use of links, by plane: as the API answers. */
 type Use = components['schemas']['Matrix'];
 
 /**
- * Sums what links carry by block: from the use of every link between T0 and T1, and from the ports that send
- * most, named SWITCH/PORT with their share.
+ * What the links of each cell carry, in the busier of their directions: shares of what they can, 0 to 1; -1 where
+ * that is not known. It is known of every link between T0 and T1, or of the ports that send most, named SWITCH/PORT.
  */
-export function blockLoads(
-  planes: readonly PlaneBlocks[],
+export function loadsOf(
+  d: Division,
   uses: readonly Use[],
   busiest: readonly { name: string; share: number }[],
-): Map<string, BlockLoad> {
-  const of = new Map<string, string>(),
-    loads = new Map<string, BlockLoad>();
-  for (const p of planes)
-    for (const b of [...(p.top ? [p.top] : []), ...p.pods])
-      for (const t of b.tiers) for (const n of t.nodes) of.set(n.status.name ?? n.id, b.id);
-  const sums = new Map<string, { sum: number; n: number; most: number }>();
+): Float32Array[] {
+  const loads = d.all.map((b) => new Float32Array(b.rows.length * b.columns.length).fill(-1));
+  const rows = new Map<string, [block: number, at: number]>(),
+    columns = new Map<string, [block: number, at: number]>();
+  d.all.forEach((b, i) => {
+    if (b.tiers.some((t) => t.tier === 0)) b.rows.forEach((name, at) => rows.set(name, [i, at]));
+    b.columns.forEach((name, at) => columns.set(name, [i, at]));
+  });
   for (const u of uses) {
-    const columns = u.columns.map((c) => of.get(c));
+    const to = u.columns.map((name) => columns.get(name));
     u.rows.forEach((name, r) => {
-      const id = of.get(name);
-      if (id === undefined) return;
-      let s = sums.get(id);
-      if (!s) sums.set(id, (s = { sum: 0, n: 0, most: 0 }));
-      columns.forEach((c, i) => {
+      const from = rows.get(name);
+      to.forEach((c, i) => {
         const used = Math.max(u.up[r]?.[i] ?? -1, u.down[r]?.[i] ?? -1);
-        if (c !== id || used < 0) return;
-        s.sum += used / 1000;
-        s.n++;
-        s.most = Math.max(s.most, used / 1000);
+        if (from && c && from[0] === c[0] && used >= 0)
+          loads[c[0]]![from[1] * d.all[c[0]]!.columns.length + c[1]] = used / 1000;
       });
     });
   }
-  for (const [id, s] of sums)
-    if (s.n > 0) loads.set(id, { mean: Math.round((1000 * s.sum) / s.n) / 1000, most: s.most });
-  for (const { name, share } of busiest) {
-    const id = of.get(name.slice(0, name.lastIndexOf('/')));
-    if (id === undefined) continue;
-    const there = loads.get(id);
-    if (there) there.most = Math.max(there.most, share);
-    else loads.set(id, { most: share });
-  }
+  if (busiest.length === 0) return loads;
+  const shares = new Map(busiest.map((b) => [b.name, b.share]));
+  d.links.forEach((l, i) => {
+    const share = shares.get(`${l.status.fromName}/${portsOf(l.id)[0]}`),
+      of = loads[d.block[i]!];
+    if (of && share !== undefined) of[d.cell[i]!] = Math.max(of[d.cell[i]!]!, share);
+  });
   return loads;
 }
 
-/** The block of an id, if there is one. */
-export function findBlock(planes: readonly PlaneBlocks[], id: string | undefined): Block | undefined {
-  for (const p of planes) for (const b of [p.top, ...p.pods]) if (b && b.id === id) return b;
-  return undefined;
+/** Says what a block has: switches, links by their states, and what they carry. */
+export function blockText(b: Block, cells: Uint8Array, loads: Float32Array | undefined): string {
+  const parts = [
+    b.tiers.map((t) => `${formatCount(t.nodes.length)} T${t.tier}`).join(', '),
+    counted(b.tiers.flatMap((t) => t.nodes.map(nodeState)).filter((s) => s !== 'up')).map((t) => `switches ${t}`),
+    counted([...cells].map((i) => states[i]!)),
+  ].flat();
+  const known = [...(loads ?? [])].filter((x) => x >= 0),
+    share = (x: number) => formatShare(Math.round(1000 * x) / 1000);
+  if (known.length > 0)
+    parts.push(
+      `load ${share(known.reduce((x, y) => x + y) / known.length)}, at most ${share(known.reduce((x, y) => Math.max(x, y)))}`,
+    );
+  return `Plane ${b.plane}, ${b.name.toLowerCase()}: ${parts.filter(Boolean).join('; ')}`;
+}
+
+/** How many there are of each state but none, the worst first. */
+export function counted(all: readonly LinkState[]): string[] {
+  return states
+    .map((s) => [s, all.filter((x) => x === s).length] as const)
+    .filter(([s, n]) => s !== 'none' && n > 0)
+    .reverse()
+    .map(([s, n]) => `${formatCount(n)} ${stateTexts[s]}`);
+}
+
+/** Where a block is in a picture, in pixels. */
+export interface Tile {
+  block: Block;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** The pixels between two tiles. */
+const gap = 6;
+
+/** Places the blocks of planes in a picture: planes side by side, the top tier above the pods, which are large. */
+export function tilesOf(planes: readonly PlaneBlocks[], width: number, height: number, head: number): Tile[] {
+  const across = Math.max(1, Math.min(planes.length, Math.floor(width / 240))),
+    w = width / across,
+    h = height / Math.ceil(planes.length / across);
+  return planes.flatMap((p, i) => {
+    const x = (i % across) * w,
+      y = Math.floor(i / across) * h;
+    const top = p.top && { block: p.top, x, y: y + 2 * head, width: w - 2 * gap, height: 0.12 * h };
+    const from = y + head + (top ? top.height + head + gap : 0);
+    const size = (columns: number): [width: number, height: number] => [
+      (w - gap) / columns,
+      (y + h - from) / Math.ceil(p.pods.length / columns),
+    ];
+    const columns = p.pods
+      .map((_, k) => k + 1)
+      .reduce((a, b) => (Math.min(...size(b)) > Math.min(...size(a)) ? b : a), 1);
+    const [podWidth, podHeight] = size(columns);
+    const pods = p.pods.map((block, k) => ({
+      block,
+      x: x + (k % columns) * podWidth,
+      y: from + Math.floor(k / columns) * podHeight + head,
+      width: podWidth - gap,
+      height: podHeight - head - gap,
+    }));
+    return top ? [top, ...pods] : pods;
+  });
 }
 
 /**
@@ -210,4 +274,9 @@ export function partOf(block: Block, nodes: readonly Node[], links: readonly Lin
   const near = new Set(inner);
   for (const l of mine) near.add(l.status.from).add(l.status.to);
   return { nodes: nodes.filter((n) => near.has(n.id)), links: mine };
+}
+
+/** The tile at a point of a picture, with its name above it and the gap behind it. */
+export function tileAt(tiles: readonly Tile[], x: number, y: number, head: number): Tile | undefined {
+  return tiles.find((t) => x >= t.x && x < t.x + t.width + gap && y >= t.y - head && y < t.y + t.height + gap);
 }

@@ -3,21 +3,22 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, linkTones } from '../components/badge';
-import { Blocks } from '../components/blocks';
 import { Contains } from '../components/contains';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
 import { NetworkPicture } from '../components/network';
 import { StateLegend } from '../components/statelegend';
+import { Tiles } from '../components/tiles';
 import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
-import { blocksOf, findBlock, large, partOf, type Block } from '../domain/blocks';
+import { divided, large, partOf, type Block } from '../domain/blocks';
 import { heatOf, matrices, mostDrawn, stateSince, stateTexts, states, type Matrix as Cells } from '../domain/fabric';
+import { portsOf } from '../domain/load';
 import { linkName } from '../domain/network';
 import { formatAge } from '../domain/format';
 import { useNow } from '../store/now';
 import { useLinkState, useMoment } from '../store/past';
-import { setParams, useParam, usePlace } from '../store/place';
+import { looked, setParams, useParam, usePlace } from '../store/place';
 
 type Link = Schemas['FabricLink'];
 
@@ -45,11 +46,12 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
   const tiered = nodes.length > 0 && nodes.every((n) => n.status.tier !== undefined);
   // A large fabric is shown by planes and pods first; each of these as what suits its size.
   const big = tiered && nodes.length >= large,
-    inBlock = big ? place.query.block : undefined,
-    divided = big && (inBlock !== undefined || place.query.view !== 'matrix');
+    inBlock = big ? place.query.block : undefined;
   const stateOf = useLinkState();
-  const blocks = useMemo(() => (divided ? blocksOf(nodes, links, stateOf) : []), [divided, nodes, links, stateOf]);
-  const block = findBlock(blocks, inBlock);
+  const block = useMemo(
+    () => (inBlock ? divided(nodes, links).all.find((b) => b.id === inBlock) : undefined),
+    [inBlock, nodes, links],
+  );
   const part = useMemo(() => block && partOf(block, nodes, links), [block, nodes, links]);
   const fits = (part?.nodes ?? nodes).length <= mostDrawn;
   const [view, setView] = useParam(
@@ -72,7 +74,6 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
     () => (view === 'matrix' ? matrices(nodesInPlane, inPlane, stateOf) : []),
     [view, nodesInPlane, inPlane, stateOf],
   );
-  const shownBlocks = useMemo(() => blocks.filter((b) => !plane || String(b.plane) === plane), [blocks, plane]);
   // The block that was open before: the keyboard goes on from it.
   const [opened, setOpened] = useState<string>();
   if (block && opened !== block.id) setOpened(block.id);
@@ -159,12 +160,12 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
             </select>
           </label>
         )}
-        {(view === 'matrix' || view === 'blocks') && tiered && <StateLegend />}
+        {view === 'matrix' && tiered && <StateLegend />}
       </p>
       {block && <Opened of={block} />}
       {inBlock && !block && <Empty>There is no part {inBlock} of the fabric (any more).</Empty>}
       {view === 'blocks' && big ? (
-        <Blocks planes={shownBlocks} back={opened} />
+        <Tiles nodes={nodes} links={links} stateOf={stateOf} plane={plane} back={opened} />
       ) : (view === 'matrix' || !fits) && tiered ? (
         <>
           <div className="matrices">
@@ -174,7 +175,8 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
                 of={m}
                 show={show}
                 chosen={chosenLink && [...m.links].find(([, l]) => l.some((x) => x.id === chosenLink.id))?.[0]}
-                choose={(i) => setParams({ link: m.links.get(i)?.[0]?.id, node: undefined })}
+                choose={(i) => setParams(looked('link', m.links.get(i)?.[0]?.id))}
+                chooseNode={(id) => setParams(looked('node', id))}
               />
             ))}
           </div>
@@ -246,6 +248,7 @@ function PlaneMatrix({
   show: string;
   chosen?: number;
   choose: (cell: number) => void;
+  chooseNode: (id: string) => void;
 }) {
   // The API has the utilization of the two lowest tiers.
   const measured = show !== 'state' && m.tier === 0;
@@ -263,6 +266,11 @@ function PlaneMatrix({
         : undefined,
     [m, measured, use.data, show],
   );
+  const ports = (i: number) => {
+    const l = m.links.get(i)?.[0],
+      found = l ? portsOf(l.id) : [];
+    return l?.status.from === m.rows[Math.floor(i / m.columns.length)]!.id ? found : found.toReversed();
+  };
   return (
     <div>
       <Matrix
@@ -270,6 +278,7 @@ function PlaneMatrix({
         label={`${title}: ${m.rows.length} by ${m.columns.length} switches`}
         of={m}
         heat={heat}
+        ports={ports}
         {...rest}
       />
       {measured &&

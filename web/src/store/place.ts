@@ -57,6 +57,6 @@ export const looks = ['link', 'node', 'host', 'group', 'profile', 'entry', 'plan
 export type Look = (typeof looks)[number];
 
 /** The query of an address in which the drawer shows something; plane is a filter of pages too, and stays. */
-export function looked(kind: Look, id: string): Record<string, string | undefined> {
+export function looked(kind: Look, id: string | undefined): Record<string, string | undefined> {
   return { ...Object.fromEntries(looks.slice(0, -1).map((k) => [k, undefined])), [kind]: id };
 }

@@ -231,7 +231,7 @@ test('two browsers agree, and a change that somebody else has made is not overwr
   await two.page.locator('tr', { hasText: 'Evicts after' }).filter({ hasText: '30 min' }).waitFor();
   await type(forms[1]!.getByLabel('Evict after'), '40m');
   await forms[1]!.getByRole('button', { name: 'Save' }).click();
-  await forms[1]!.getByRole('alert').waitFor();
+  await forms[1]!.getByText('Somebody has changed it meanwhile').waitFor();
   expect((await lab.get<Schemas['Group']>('/v1/multicast-groups/demo')).spec.evictAfter).toBe('30m0s');
   await forms[1]!.getByRole('button', { name: 'Cancel' }).click();
   for (const { page } of [one, two]) await says(page, '30 min');

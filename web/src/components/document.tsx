@@ -1,27 +1,26 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { lazy, Suspense, useMemo, useState, type ReactNode } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
 import * as act from '../api/actions';
-import { ApiError, type Schemas } from '../api/client';
+import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { documentSchema, type OpenApi, type Schema } from '../domain/completion';
-import { readDocument, toYaml, type Fault } from '../domain/document';
+import { yamlOf } from '../domain/document';
 import { merge } from '../domain/eventlog';
 import { formatAge, formatTime } from '../domain/format';
 import { fixed, kindOf, verb, type Collection } from '../domain/kinds';
+import { useEditing } from '../store/draft';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { useParam } from '../store/place';
 import { Copy } from './copy';
 import { Diff } from './diff';
 import { useEventColumns } from './eventcolumns';
-import { Confirm, useMayTo } from './form';
+import { Confirm, useMayTo, Writing } from './form';
 import { Answer, Empty, Failure, Loading } from './states';
 import { Table } from './table';
 import { Tabs, type Tab } from './tabs';
-import { Tried, Updates } from './tried';
-
-const Editor = lazy(() => import('./editor'));
+import { Updates } from './tried';
 
 interface About {
   collection: Collection;
@@ -35,20 +34,11 @@ interface About {
 /** Kinds that have entries on switches of their own. */
 const withEntries: readonly Collection[] = ['multicast-groups', 'tenants', 'pfc-policies', 'srv6-policies'];
 
-/** A document that is typed and not applied yet: it outlives its page, until somebody else signs in. */
-interface Draft {
-  /** What it is an edition of; absent: it is new. */
-  from?: ask.Intent;
-  text: string;
-}
-const draftOf = (collection: Collection, name: string) => ['draft', collection, name];
-
 /** The document of an object, its history, its events, and its entries on switches. */
 export function Document({ collection, name, of, folded }: About) {
   const kind = kindOf(collection)!;
   const [tab, setTab] = useParam('tab', of ? 'yaml' : 'history');
-  const queries = useQueryClient();
-  const [editing, setEditing] = useState(() => queries.getQueryData(draftOf(collection, name)) !== undefined);
+  const [editing, setEditing] = useEditing('document', collection, name);
   const administers = useMay('administer'),
     changes = useMayTo(kind.writes, name);
   const tabs: Tab[] = [];
@@ -69,9 +59,6 @@ export function Document({ collection, name, of, folded }: About) {
   );
 }
 
-const yamlOf = (collection: Collection, name: string, spec: unknown) =>
-  toYaml({ kind: kindOf(collection)!.kind, name, spec });
-
 function Yaml({
   collection,
   of,
@@ -87,14 +74,12 @@ function Yaml({
   const text = useMemo(() => yamlOf(collection, of.name, of.spec), [collection, of.name, of.spec]);
   const changes = useMayTo(kind.writes, of.name);
   const [said, setSaid] = useState<string>(); // absent until an edition has ended
+  const end = (text: string) => {
+    setSaid(text);
+    setEditing(false);
+  };
   return editing ? (
-    <Edit
-      {...{ collection, of }}
-      close={(done) => {
-        setSaid(done ? 'Applied.' : '');
-        setEditing(false);
-      }}
-    />
+    <Writing in="document" {...{ collection, of }} done={() => end('Applied.')} close={() => end('')} />
   ) : (
     <>
       <p className="buttons">
@@ -115,46 +100,6 @@ function Yaml({
   );
 }
 
-/** Edits a document: what is not as the controller wants it is named with its line. */
-function Edit({ collection, of, close }: { collection: Collection; of: ask.Intent; close: (done: boolean) => void }) {
-  // What is edited, and what it is compared with, is what there was when the editing began.
-  const queries = useQueryClient(),
-    draft = draftOf(collection, of.name);
-  const [from, setFrom] = useState(() => queries.getQueryData<Draft>(draft)?.from ?? of);
-  const before = yamlOf(collection, from.name, from.spec);
-  return (
-    <Work
-      key={from.version}
-      collection={collection}
-      name={from.name}
-      from={from}
-      first={before}
-      before={before}
-      label={`${of.name} as YAML`}
-      doing="Apply"
-      send={(doc, dry) => act.replace(collection, from.name, doc.spec, from.version, dry)}
-      done={() => close(true)}
-      close={() => close(false)}
-    >
-      {from.version !== of.version && (
-        <p className="failure" role="alert">
-          Somebody has changed it meanwhile: it is version {of.version} now, and this is an edition of version{' '}
-          {from.version}.{' '}
-          <button
-            type="button"
-            onClick={() => {
-              queries.removeQueries({ queryKey: draft });
-              setFrom(of);
-            }}
-          >
-            Begin again from version {of.version}
-          </button>
-        </p>
-      )}
-    </Work>
-  );
-}
-
 /** A new object as a document. */
 export function NewDocument({
   collection,
@@ -170,13 +115,10 @@ export function NewDocument({
   return (
     <Answer of={api} what="the schema">
       {(a) => (
-        <Work
+        <Writing
+          in="document"
           collection={collection}
-          name=""
-          first={skeleton(a, documentSchema(a, collection, kind.kind), kind.kind)}
-          label={`New ${kind.noun} as YAML`}
-          doing="Create"
-          send={(doc, dry) => act.create(collection, doc.name, doc.spec, dry)}
+          text={skeleton(a, documentSchema(a, collection, kind.kind), kind.kind)}
           done={done}
           close={close}
         />
@@ -191,140 +133,6 @@ function skeleton(api: OpenApi, of: Schema | undefined, kind: string): string {
   const resolved = spec?.$ref ? api.components.schemas[spec.$ref.replace('#/components/schemas/', '')] : spec;
   const fields = (resolved?.required ?? []).map((f) => `  ${f}: \n`).join('');
   return `kind: ${kind}\nname: \nspec:\n${fields || '  '}`;
-}
-
-function Work({
-  collection,
-  name,
-  from,
-  first,
-  before,
-  label,
-  doing,
-  send,
-  done,
-  close,
-  children,
-}: {
-  collection: Collection;
-  /** '': the document says. */
-  name: string;
-  from?: ask.Intent;
-  first: string;
-  before?: string;
-  label: string;
-  doing: string;
-  send: (doc: { name: string; spec: unknown }, dryRun: boolean) => Promise<act.Written>;
-  done: (name: string) => void;
-  close: () => void;
-  children?: ReactNode;
-}) {
-  const kind = kindOf(collection)!;
-  const queries = useQueryClient();
-  const api = useQuery(ask.openApi);
-  const schema = useMemo(
-    () => (api.data ? documentSchema(api.data, collection, kind.kind) : undefined),
-    [api.data, collection, kind.kind],
-  );
-  const draft = draftOf(collection, name);
-  const forget = () => queries.removeQueries({ queryKey: draft });
-  const [text, setText] = useState(() => queries.getQueryData<Draft>(draft)?.text ?? first);
-  const [line, setLine] = useState<{ number: number }>();
-  const read = useMemo(() => readDocument(text, kind.kind, name), [text, kind.kind, name]);
-  const [tries, setTries] = useState(false);
-  const trial = useMutation({ mutationFn: () => send(read.doc!, true) });
-  const write = useMutation({
-    mutationFn: () => send(read.doc!, false),
-    onSuccess: () => {
-      forget();
-      done(read.doc!.name);
-    },
-    onSettled: () => queries.invalidateQueries(),
-  });
-  const failed = write.error ?? trial.error;
-  const faults: Fault[] = [
-    ...(tries ? read.faults : []),
-    ...(failed instanceof ApiError
-      ? (failed.problem.errors ?? []).map((e) => ({
-          line: read.lineOf(e.field),
-          text: `${e.field} is ${e.value}: want ${e.want}`,
-        }))
-      : []),
-  ];
-  const attempt = (how: typeof trial | typeof write) => {
-    setTries(true);
-    trial.reset();
-    write.reset();
-    if (read.doc) how.mutate();
-    else if (read.faults[0]?.line) setLine({ number: read.faults[0].line });
-  };
-  return (
-    <form
-      onSubmit={(e) => {
-        e.preventDefault();
-        attempt(write);
-      }}
-    >
-      {children}
-      <Suspense fallback={<Loading what="the editor" />}>
-        <Editor
-          text={text}
-          change={(t) => {
-            setText(t);
-            queries.setQueryData(draft, { from, text: t });
-            trial.reset();
-            write.reset();
-          }}
-          label={label}
-          api={api.data}
-          schema={schema}
-          wrong={faults.length > 0}
-          line={line}
-        />
-      </Suspense>
-      {faults.length > 0 && (
-        <div role="alert">
-          <ul className="faults">
-            {faults.map((f, i) => (
-              <li key={i}>
-                {f.line && (
-                  <button type="button" onClick={() => setLine({ number: f.line! })}>
-                    Line {f.line}
-                  </button>
-                )}{' '}
-                <span className="wrong">✕ {f.text}</span>
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
-      {failed && <Failure error={failed} />}
-      {before !== undefined && (
-        <>
-          <h3>What you change</h3>
-          <Diff before={before} after={text} label="What you change" />
-        </>
-      )}
-      {trial.isSuccess && <Tried of={trial.data} />}
-      <p className="buttons">
-        <button type="submit" className="main" disabled={write.isPending || text === before}>
-          {doing}
-        </button>
-        <button type="button" disabled={trial.isPending} onClick={() => attempt(trial)}>
-          Try without doing it
-        </button>
-        <button
-          type="button"
-          onClick={() => {
-            forget();
-            close();
-          }}
-        >
-          Cancel
-        </button>
-      </p>
-    </form>
-  );
 }
 
 /** Who changed an object, when and how; each change can be taken back. */

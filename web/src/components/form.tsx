@@ -1,17 +1,24 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useId, useState, type ReactNode } from 'react';
+import { lazy, Suspense, useId, useRef, useState, type ReactNode } from 'react';
+import * as act from '../api/actions';
 import type { Written } from '../api/actions';
 import { ApiError } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay, useSession, type Scope } from '../api/session';
 import { changes, nameHint } from '../domain/project';
 import { localTime } from '../domain/format';
+import { kindOf, type Collection } from '../domain/kinds';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
+import { useDraft, type Draft } from '../store/draft';
 import { Copy } from './copy';
 import { Dialog } from './dialog';
 import { Pick } from './pick';
-import { Failure } from './states';
+import { Failure, Loading } from './states';
+import { Tabs } from './tabs';
 import { Takes, Tried } from './tried';
+
+// What reads and writes YAML is as large as all pages: it comes when somebody opens its tab.
+const Yaml = lazy(() => import('./yaml'));
 
 export interface Choice {
   value: string;
@@ -73,114 +80,226 @@ const anew = ({ label, fields, first }: Variant): Way => ({
   make: () => ({ ...first }),
 });
 
-/** What a change of a resource needs: its name is chosen once, when it is made. */
-export interface Editing {
-  title: string;
-  /** Absent: the resource is to be made, and the user names it. */
-  name?: string;
-  spec: Spec;
-  /** The fields, which may depend on the name: what a project has is known by that. */
-  fields: readonly Field[] | ((name: string) => readonly Field[]);
+/** What a change of a resource needs. */
+interface Editing {
+  collection: Collection;
+  /** What is changed; absent: the resource is to be made, and the user names it. */
+  of?: ask.Intent;
+  /** What a new one begins with: a spec, or a text. */
+  first?: Spec;
+  text?: string;
+  /** The fields, which may depend on the name: what a project has is known by that. Absent: it is YAML alone. */
+  fields?: readonly Field[] | ((name: string) => readonly Field[]);
   /** The projects of which the new resource may be; none: of any, or none. */
   within?: readonly string[];
-  /** Sends the spec; a dry run returns what would change on switches. */
-  send: (name: string, spec: Spec, dryRun: boolean) => Promise<Written>;
-  done: (name: string) => void;
+  /** Makes what is sent of the spec of a form. */
+  sent?: (spec: Spec) => Spec;
   close: () => void;
   children?: ReactNode;
 }
 
-/** A form for the spec of a resource, which the controller can try before it is sent. */
-export function Form({
-  title,
-  name: fixed,
-  spec: initial,
+/** A dialog that writes a resource by a form or as YAML. Who goes to another page meanwhile finds it again. */
+export function Form({ title, done, close, ...rest }: Editing & { title?: string; done?: (name: string) => void }) {
+  const { collection, of } = rest,
+    { noun } = kindOf(collection)!;
+  const { forget } = useDraft(collection, of?.name ?? '');
+  const leave = () => {
+    forget();
+    close();
+  };
+  return (
+    <Dialog title={title ?? (of ? `Change ${noun} ${of.name}` : `New ${noun}`)} close={leave}>
+      <Writing
+        in="form"
+        {...rest}
+        done={(name) => {
+          close();
+          done?.(name);
+        }}
+        close={leave}
+      />
+    </Dialog>
+  );
+}
+
+/** A draft of a resource with form and YAML as its two tabs, which the controller can try before it is sent. */
+export function Writing({
+  in: where,
+  collection,
+  of,
+  first = {},
+  text,
   fields,
   within = [],
-  send: now,
+  sent,
   done,
   close,
   children,
-}: Editing) {
-  const [spec, setSpec] = useState<Spec>(initial);
-  // The spec goes with the version that it is of, although the page may have a later one by now.
-  const [send] = useState(() => now);
-  const [name, setName] = useState(fixed ?? (within.length === 1 ? `${within[0]}-` : ''));
+}: Editing & { in: Draft['in']; done: (name: string) => void }) {
   const queries = useQueryClient();
-  const trial = useMutation({ mutationFn: () => send(name, spec, true) });
+  const { kept, keep, forget } = useDraft(collection, of?.name ?? '');
+  // The spec goes with the version that it is of, although the page may have a later one by now.
+  const [draft, setDraft] = useState<Draft>(
+    () =>
+      kept() ?? {
+        in: where,
+        from: of,
+        name: of?.name ?? (within.length === 1 ? `${within[0]}-` : ''),
+        spec: (of?.spec as Spec | undefined) ?? first,
+        text,
+      },
+  );
+  const { from, name, spec } = draft,
+    latest = useRef(draft);
+  const [tab, setTab] = useState(!fields || draft.text !== undefined ? 'yaml' : 'form');
+  const check = useRef<() => boolean>(undefined);
+  const send = (dry: boolean) => {
+    const what = sent && draft.text === undefined ? sent(spec) : spec;
+    return from ? act.replace(collection, from.name, what, from.version, dry) : act.create(collection, name, what, dry);
+  };
+  const trial = useMutation({ mutationFn: () => send(true) });
   const write = useMutation({
-    mutationFn: () => send(name, spec, false),
+    mutationFn: () => send(false),
     // What the page shows and changes next is what was written.
     onSuccess: async () => {
       await queries.invalidateQueries();
-      close();
+      forget();
       done(name);
     },
     onError: () => queries.invalidateQueries(),
   });
-  const failed = write.error ?? trial.error;
-  const problems = failed instanceof ApiError ? wrong(failed) : [];
-  const change = (path: SpecPath, value: unknown) => {
-    setSpec((s) => set(s, path, value) as Spec);
+  const failed = write.error ?? trial.error,
+    refused = failed instanceof ApiError ? failed : undefined;
+  // A field may change twice before what it shows does, and each key shows at once.
+  const become = (d: Draft) => setDraft((latest.current = d));
+  const change = (next: Partial<Draft> | ((before: Draft) => Partial<Draft>)) => {
+    become({ ...latest.current, ...(typeof next === 'function' ? next(latest.current) : next), in: where });
+    keep(latest.current);
     trial.reset();
     write.reset();
   };
+  const attempt = (how: typeof trial | typeof write) => {
+    trial.reset();
+    write.reset();
+    if (!check.current || check.current()) how.mutate();
+  };
   const nameId = useId();
+  const list = typeof fields === 'function' ? fields(name) : (fields ?? []);
+  const form = () => (
+    <>
+      {draft.broken && (
+        <p className="failure" role="alert">
+          The YAML cannot be read: the form has what it said before, and what you change here replaces the text.
+        </p>
+      )}
+      {from === undefined && (
+        <p className="field">
+          <label htmlFor={nameId}>Name</label>
+          <input
+            id={nameId}
+            required
+            autoFocus
+            value={name}
+            aria-describedby={within.length > 0 ? `${nameId}-about` : undefined}
+            onChange={(e) => change({ name: e.target.value, text: undefined, broken: false })}
+          />
+          {within.length > 0 && (
+            <span id={`${nameId}-about`} className="quiet">
+              {nameHint(within)}
+            </span>
+          )}
+        </p>
+      )}
+      <Fields
+        of={list}
+        path={[]}
+        spec={spec}
+        change={(path, value) =>
+          change((d) => ({ spec: set(d.spec, path, value) as Spec, text: undefined, broken: false }))
+        }
+        problems={refused ? wrong(refused) : []}
+      />
+    </>
+  );
+  const yaml = () => (
+    <Suspense fallback={<Loading what="the editor" />}>
+      <Yaml key={from?.version} {...{ collection, draft, change, refused, check }} />
+    </Suspense>
+  );
   return (
-    <Dialog title={title} close={close}>
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          write.mutate();
-        }}
-      >
-        {children}
-        {fixed === undefined && (
-          <p className="field">
-            <label htmlFor={nameId}>Name</label>
-            <input
-              id={nameId}
-              required
-              autoFocus
-              value={name}
-              aria-describedby={within.length > 0 ? `${nameId}-about` : undefined}
-              onChange={(e) => setName(e.target.value)}
-            />
-            {within.length > 0 && (
-              <span id={`${nameId}-about`} className="quiet">
-                {nameHint(within)}
-              </span>
-            )}
-          </p>
-        )}
-        <Fields
-          of={typeof fields === 'function' ? fields(name) : fields}
-          path={[]}
-          spec={spec}
-          change={change}
-          problems={problems}
-        />
-        {failed && <Failure error={failed} />}
-        {trial.isSuccess && <Tried of={trial.data} />}
-        <p className="buttons">
-          <button type="submit" className="main" disabled={write.isPending}>
-            {fixed === undefined ? 'Create' : 'Save'}
-          </button>
+    <form
+      onSubmit={(e) => {
+        e.preventDefault();
+        attempt(write);
+      }}
+    >
+      {from && of && from.version !== of.version && (
+        <p className="failure" role="alert">
+          Somebody has changed it meanwhile: it is version {of.version} now, and this is an edition of version{' '}
+          {from.version}.{' '}
           <button
             type="button"
-            disabled={trial.isPending}
-            onClick={(e) => {
-              if (e.currentTarget.form!.reportValidity()) trial.mutate();
+            onClick={() => {
+              forget();
+              become({ in: where, from: of, name, spec: of.spec as Spec });
+              trial.reset();
+              write.reset();
             }}
           >
-            Try without doing it
-          </button>
-          <button type="button" onClick={close}>
-            Cancel
+            Begin again from version {of.version}
           </button>
         </p>
-      </form>
-    </Dialog>
+      )}
+      {children}
+      {!fields ? (
+        yaml()
+      ) : list.some((f) => f.kind === 'secret') ? (
+        form()
+      ) : (
+        <Tabs
+          of={[
+            { id: 'form', title: 'Form', show: form },
+            { id: 'yaml', title: 'YAML', show: yaml },
+          ]}
+          chosen={tab}
+          choose={setTab}
+          label="Ways to write it"
+        />
+      )}
+      {failed && <Failure error={failed} />}
+      {trial.isSuccess && <Tried of={trial.data} />}
+      <p className="buttons">
+        <button
+          type="submit"
+          className="main"
+          disabled={
+            write.isPending ||
+            (tab === 'form' && draft.broken) ||
+            (!fields && spec === from?.spec && draft.text === undefined)
+          }
+        >
+          {from === undefined ? 'Create' : fields ? 'Save' : 'Apply'}
+        </button>
+        <button
+          type="button"
+          disabled={trial.isPending || (tab === 'form' && draft.broken)}
+          onClick={(e) => {
+            if (e.currentTarget.form!.reportValidity()) attempt(trial);
+          }}
+        >
+          Try without doing it
+        </button>
+        <button
+          type="button"
+          onClick={() => {
+            forget();
+            close();
+          }}
+        >
+          Cancel
+        </button>
+      </p>
+    </form>
   );
 }
 

@@ -1,5 +1,6 @@
 import { isNode, LineCounter, parseDocument, stringify } from 'yaml';
 import { structuredPatch } from 'diff';
+import { kindOf, type Collection } from './kinds';
 
 /** A document of a resource, as weft apply takes it. */
 export interface Doc {
@@ -12,6 +13,10 @@ export interface Doc {
 export function toYaml(value: unknown): string {
   return stringify(value, { lineWidth: 0, compat: 'yaml-1.1', aliasDuplicateObjects: false });
 }
+
+/** The document of a resource, as weft export prints it. */
+export const yamlOf = (collection: Collection, name: string, spec: unknown) =>
+  toYaml({ kind: kindOf(collection)!.kind, name, spec });
 
 /** What is wrong with a text, and where: lines begin with 1. */
 export interface Fault {

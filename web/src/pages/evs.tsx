@@ -18,6 +18,7 @@ import { containers, contains, fieldsOf, parseAddress } from '../domain/ev';
 import { formatAge, formatDuration, formatShare } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { formatExact } from '../domain/json';
+import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
 import { setParams, useParam } from '../store/place';
 
@@ -289,7 +290,7 @@ function One({ name }: { name: string }) {
   const profile = useQuery(ask.profile(name)),
     cc = useQuery(ask.ccProfiles);
   const [ev] = useParam('ev');
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'ev-profiles', name);
   const fields: Field[] = [
     { kind: 'choice', name: 'mode', label: 'Mode', empty: "the controller's choice", from: modes },
     { kind: 'number', name: 'maxEvs', label: 'EVs at most', hint: "Empty: the configuration's." },
@@ -385,12 +386,10 @@ function One({ name }: { name: string }) {
           {editing && (
             <Form
               title={`Override EV profile ${name}`}
-              name={name}
+              collection="ev-profiles"
+              of={p}
               fields={fields}
-              spec={p.spec as unknown as Spec}
               close={() => setEditing(false)}
-              send={(n, spec, dry) => act.replace('ev-profiles', n, spec, p.version, dry)}
-              done={() => undefined}
             />
           )}
         </>
@@ -636,17 +635,11 @@ function CCProfiles() {
       </Answer>
       {editing !== undefined && (
         <Form
-          title={editing === 'new' ? 'New CC profile' : `Change CC profile ${editing.name}`}
-          name={editing === 'new' ? undefined : editing.name}
+          collection="cc-profiles"
+          of={editing === 'new' ? undefined : editing}
+          first={(example ?? { nscc: {} }) as unknown as Spec}
           fields={ccFields}
-          spec={(editing === 'new' ? (example ?? { nscc: {} }) : editing.spec) as unknown as Spec}
           close={() => setEditing(undefined)}
-          done={() => undefined}
-          send={(n, spec, dry) =>
-            editing === 'new'
-              ? act.create('cc-profiles', n, spec, dry)
-              : act.replace('cc-profiles', n, spec, editing.version, dry)
-          }
         />
       )}
     </section>

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
@@ -32,6 +32,7 @@ import {
 import type { Spec } from '../domain/spec';
 import { columns as columnsOf } from '../domain/samples';
 import { drawTree, lag } from '../domain/tree';
+import { useEditing } from '../store/draft';
 import { useAssigned, useHostNames } from '../store/assigned';
 import { useNow } from '../store/now';
 import { useSeen } from '../store/seen';
@@ -47,7 +48,7 @@ export function Groups({ path }: { path: string[] }) {
 function List() {
   const groups = useQuery(ask.groups);
   const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'multicast-groups');
   const columns: Column<Group>[] = [
     { name: 'Group', key: (g) => g.name, cell: (g) => <To path={['groups', g.name]}>{g.name}</To> },
     {
@@ -281,17 +282,13 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
   };
   return (
     <Form
-      title={group ? `Change group ${group.name}` : 'New multicast group'}
-      name={group?.name}
+      title={group ? undefined : 'New multicast group'}
+      collection="multicast-groups"
+      of={group}
+      first={{ source: { qpn: firstSource }, receivers: [] }}
       fields={fields}
       within={assigned.within}
       close={close}
-      spec={group ? (group.spec as unknown as Spec) : { source: { qpn: firstSource }, receivers: [] }}
-      send={(name, spec, dry) =>
-        group
-          ? act.replace('multicast-groups', name, spec, group.version, dry)
-          : act.create('multicast-groups', name, spec, dry)
-      }
       done={(name) => go(['groups', name])}
     />
   );
@@ -299,7 +296,7 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
 
 function One({ name }: { name: string }) {
   const group = useQuery(ask.group(name));
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'multicast-groups', name);
   return (
     <Answer of={group} what={`group ${name}`} gone={<Documented collection="multicast-groups" name={name} />}>
       {(g) => (

@@ -18,8 +18,8 @@ import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatCount, formatDuration, formatShare } from '../domain/format';
 import { blockerPlace, meaning, patterns, trimmed, verdict } from '../domain/job';
-import type { Spec } from '../domain/spec';
 import { plain } from '../domain/network';
+import { useEditing } from '../store/draft';
 import { useAssigned } from '../store/assigned';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
@@ -44,7 +44,7 @@ function Verdict({ of: j }: { of: Job }) {
 function List() {
   const jobs = useQuery(ask.jobs);
   const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'jobs');
   const now = useNow();
   const columns: Column<Job>[] = [
     { name: 'Job', key: (j) => j.name, cell: (j) => <To path={['jobs', j.name]}>{j.name}</To> },
@@ -175,15 +175,12 @@ function JobForm({ job, close }: { job?: Job; close: () => void }) {
   };
   return (
     <Form
-      title={job ? `Change job ${job.name}` : 'New job'}
-      name={job?.name}
+      collection="jobs"
+      of={job}
       fields={fields}
       within={assigned.within}
+      sent={trimmed}
       close={close}
-      spec={job ? (job.spec as unknown as Spec) : {}}
-      send={(name, spec, dry) =>
-        job ? act.replace('jobs', name, trimmed(spec), job.version, dry) : act.create('jobs', name, trimmed(spec), dry)
-      }
       done={(name) => go(['jobs', name])}
     >
       {listed && <p className="quiet">Its ranks are listed one by one; weft edit changes them.</p>}
@@ -195,7 +192,7 @@ function One({ name }: { name: string }) {
   const job = useQuery(ask.job(name)),
     reads = useMay('read'),
     { then } = usePast();
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'jobs', name);
   return (
     <Answer of={job} what={`job ${name}`} gone={<Documented collection="jobs" name={name} />}>
       {(j) => {

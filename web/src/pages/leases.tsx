@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
@@ -15,7 +14,7 @@ import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { Paths } from '../components/tried';
 import { formatAge, formatBitRate, formatDuration } from '../domain/format';
-import type { Spec } from '../domain/spec';
+import { useEditing } from '../store/draft';
 import { useAssigned } from '../store/assigned';
 import { useNow } from '../store/now';
 import { go, useParam } from '../store/place';
@@ -51,7 +50,7 @@ function useEnds(): (time: string | undefined) => string {
 function List() {
   const leases = useQuery(ask.leases);
   const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'leases');
   const ends = useEnds();
   const columns: Column<Lease>[] = [
     { name: 'Lease', key: (l) => l.name, cell: (l) => <To path={['leases', l.name]}>{l.name}</To> },
@@ -174,15 +173,12 @@ function LeaseForm({ lease, close }: { lease?: Lease; close: () => void }) {
   };
   return (
     <Form
-      title={lease ? `Change lease ${lease.name}` : 'New lease'}
-      name={lease?.name}
+      collection="leases"
+      of={lease}
+      first={{ pairs: [{}] }}
       fields={lease ? terms : fields}
       within={assigned.within}
-      spec={lease ? (lease.spec as unknown as Spec) : { pairs: [{}] }}
       close={close}
-      send={(name, spec, dry) =>
-        lease ? act.replace('leases', name, spec, lease.version, dry) : act.create('leases', name, spec, dry)
-      }
       done={(name) => go(['leases', name])}
     >
       {lease && <p className="quiet">Its paths stay as they are: other paths are another lease.</p>}
@@ -192,7 +188,7 @@ function LeaseForm({ lease, close }: { lease?: Lease; close: () => void }) {
 
 function One({ name }: { name: string }) {
   const lease = useQuery(ask.lease(name));
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'leases', name);
   const ends = useEnds();
   return (
     <Answer of={lease} what={`lease ${name}`} gone={<Documented collection="leases" name={name} />}>

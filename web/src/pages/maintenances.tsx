@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
-import * as act from '../api/actions';
+import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
@@ -15,7 +14,7 @@ import { Table, type Column } from '../components/table';
 import { Losses } from '../components/tried';
 import { formatDuration, formatTime } from '../domain/format';
 import { linkName, reverse } from '../domain/network';
-import type { Spec } from '../domain/spec';
+import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
 import { go, useParam } from '../store/place';
 
@@ -60,7 +59,7 @@ function useObjectNames(): (o: Schemas['MaintenanceObject']) => string {
 function List() {
   const maintenances = useQuery(ask.maintenances);
   const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'maintenances');
   const now = useNow(),
     nameOf = useObjectNames();
   const columns: Column<Maintenance>[] = [
@@ -192,16 +191,11 @@ function MaintenanceForm({ maintenance, close }: { maintenance?: Maintenance; cl
   ];
   return (
     <Form
-      title={maintenance ? `Change maintenance ${maintenance.name}` : 'New maintenance'}
-      name={maintenance?.name}
+      collection="maintenances"
+      of={maintenance}
+      first={{ objects: [] }}
       fields={fields}
-      spec={maintenance ? (maintenance.spec as unknown as Spec) : { objects: [] }}
       close={close}
-      send={(name, spec, dry) =>
-        maintenance
-          ? act.replace('maintenances', name, spec, maintenance.version, dry)
-          : act.create('maintenances', name, spec, dry)
-      }
       done={(name) => go(['maintenances', name])}
     />
   );
@@ -209,7 +203,7 @@ function MaintenanceForm({ maintenance, close }: { maintenance?: Maintenance; cl
 
 function One({ name }: { name: string }) {
   const maintenance = useQuery(ask.maintenance(name));
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'maintenances', name);
   const now = useNow(),
     nameOf = useObjectNames();
   return (

@@ -1,5 +1,4 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
@@ -12,7 +11,7 @@ import { To } from '../components/link';
 import { Answer, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatCount, formatDuration } from '../domain/format';
-import type { Spec } from '../domain/spec';
+import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
 import { go } from '../store/place';
 
@@ -27,7 +26,7 @@ const severities = (n: Notification) =>
 
 function List() {
   const all = useQuery(ask.notifications);
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'notifications');
   const now = useNow();
   const columns: Column<Notification>[] = [
     { name: 'Notification', key: (n) => n.name, cell: (n) => <To path={['notifications', n.name]}>{n.name}</To> },
@@ -130,14 +129,10 @@ function NotificationForm({ of, close }: { of?: Notification; close: () => void 
   ];
   return (
     <Form
-      title={of ? `Change notification ${of.name}` : 'New notification'}
-      name={of?.name}
+      collection="notifications"
+      of={of}
       fields={fields}
-      spec={(of?.spec as unknown as Spec | undefined) ?? {}}
       close={close}
-      send={(name, spec, dry) =>
-        of ? act.replace('notifications', name, spec, of.version, dry) : act.create('notifications', name, spec, dry)
-      }
       done={(name) => go(['notifications', name])}
     />
   );
@@ -145,7 +140,7 @@ function NotificationForm({ of, close }: { of?: Notification; close: () => void 
 
 function One({ name }: { name: string }) {
   const one = useQuery(ask.notification(name));
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'notifications', name);
   const now = useNow();
   const trial = useMutation({ mutationFn: () => act.testNotification(name) });
   const ago = (time: string | undefined) => time && `${formatAge(time, now)} ago`;

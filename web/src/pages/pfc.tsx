@@ -16,6 +16,7 @@ import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
 import { kindOf } from '../domain/kinds';
 import { between, columns as columnsOf, growth, spells } from '../domain/samples';
+import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
 import { Edit, type Edited, type Kind } from './policies';
 import { useSeen } from '../store/seen';
@@ -199,7 +200,7 @@ const tunnelTones: Record<Schemas['PfcTunnel']['state'], Tone> = { up: 'ok', dow
 
 function One({ name }: { name: string }) {
   const policy = useQuery(ask.pfcPolicy(name));
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'pfc-policies', name);
   const now = useNow();
   return (
     <Answer of={policy} what={`PFC policy ${name}`} gone={<Documented collection="pfc-policies" name={name} />}>

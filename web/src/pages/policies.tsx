@@ -1,10 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import * as act from '../api/actions';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Form, type Choice, type Field } from '../components/form';
 import { formatBitRate } from '../domain/format';
-import { kindOf } from '../domain/kinds';
 import { covers } from '../domain/project';
 import type { Spec } from '../domain/spec';
 import { useAssigned } from '../store/assigned';
@@ -19,7 +17,6 @@ export interface Edited {
 }
 
 export function Edit({ of, close }: { of: Edited; close: () => void }) {
-  const noun = kindOf(of.kind)!.noun;
   const reads = useMay('read');
   const switches = useQuery({ ...ask.switches, enabled: reads }),
     tenants = useQuery(ask.tenants),
@@ -146,15 +143,12 @@ export function Edit({ of, close }: { of: Edited; close: () => void }) {
   const first: Record<Kind, Spec> = { 'srv6-policies': {}, tenants: { sites: [] }, 'pfc-policies': {} };
   return (
     <Form
-      title={of.of ? `Change ${noun} ${of.of.name}` : `New ${noun}`}
-      name={of.of?.name}
+      collection={of.kind}
+      of={of.of}
+      first={first[of.kind]}
       fields={(name) => fieldsFor(name)[of.kind]}
       within={assigned.within}
-      spec={(of.of?.spec as Spec | undefined) ?? first[of.kind]}
       close={close}
-      send={(name, spec, dry) =>
-        of.of ? act.replace(of.kind, name, spec, of.of.version, dry) : act.create(of.kind, name, spec, dry)
-      }
       done={(name) => {
         if (of.kind === 'pfc-policies') go(['pfc', name]);
       }}

@@ -12,7 +12,6 @@ import { PortHistory } from '../components/history';
 import { To } from '../components/link';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate } from '../domain/format';
-import type { Spec } from '../domain/spec';
 import { useNow } from '../store/now';
 import { useParam } from '../store/place';
 
@@ -179,19 +178,7 @@ export function Ports({ name }: { name: string }) {
         </PortHistory>
       )}
       <Table rows={ports.data} columns={columns} id={(p) => p.name} label="Ports" selected={chosen?.name} empty="" />
-      {editing && (
-        <Form
-          title={`Change port ${editing.name}`}
-          name={editing.name}
-          fields={fields}
-          spec={editing.spec as unknown as Spec}
-          close={() => setEditing(undefined)}
-          done={() => undefined}
-          send={(_, spec, dryRun) =>
-            act.replace('ports', `${name}/${editing.status.port}`, spec, editing.version, dryRun)
-          }
-        />
-      )}
+      {editing && <Form collection="ports" of={editing} fields={fields} close={() => setEditing(undefined)} />}
     </section>
   );
 }

@@ -1,6 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { chooseProject, may, useMay, useProject, useWholeSession } from '../api/session';
@@ -15,7 +13,7 @@ import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatBitRate, formatCount, formatDuration } from '../domain/format';
 import { quotas, type Quota } from '../domain/project';
-import type { Spec } from '../domain/spec';
+import { useEditing } from '../store/draft';
 import { go, useParam } from '../store/place';
 
 type Project = Schemas['Project'];
@@ -29,7 +27,7 @@ const of = (used: number, limit: number | undefined) => (limit === undefined ? S
 function List() {
   const projects = useQuery(ask.projects);
   const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'projects');
   const columns: Column<Project>[] = [
     { name: 'Project', key: (p) => p.name, cell: (p) => <To path={['projects', p.name]}>{p.name}</To> },
     { name: 'Members', key: (p) => p.spec.members?.length ?? 0, number: true, width: 0.6 },
@@ -105,7 +103,7 @@ function List() {
 
 function One({ name }: { name: string }) {
   const project = useQuery(ask.project(name));
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'projects', name);
   return (
     <Answer of={project} what={`project ${name}`} gone={<Documented collection="projects" name={name} />}>
       {(p) => (
@@ -404,16 +402,6 @@ function ProjectForm({ project, close }: { project?: Project; close: () => void 
     },
   ];
   return (
-    <Form
-      title={project ? `Change project ${project.name}` : 'New project'}
-      name={project?.name}
-      fields={fields}
-      spec={(project?.spec as Spec | undefined) ?? {}}
-      close={close}
-      send={(name, spec, dry) =>
-        project ? act.replace('projects', name, spec, project.version, dry) : act.create('projects', name, spec, dry)
-      }
-      done={(name) => go(['projects', name])}
-    />
+    <Form collection="projects" of={project} fields={fields} close={close} done={(name) => go(['projects', name])} />
   );
 }

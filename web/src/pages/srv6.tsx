@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import * as ask from '../api/queries';
 import { Conditions, Messages } from '../components/badge';
 import { Delete } from '../components/delete';
@@ -9,6 +8,7 @@ import { Open } from '../components/form';
 import { Names, To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table } from '../components/table';
+import { useEditing } from '../store/draft';
 import { Lossless } from './pfc';
 import { Edit } from './policies';
 import { Resource } from './projects';
@@ -19,7 +19,7 @@ export function Srv6Policies({ path }: { path: string[] }) {
 
 function One({ name }: { name: string }) {
   const policy = useQuery(ask.srv6Policy(name));
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'srv6-policies', name);
   return (
     <Answer of={policy} what={`SRv6 policy ${name}`} gone={<Documented collection="srv6-policies" name={name} />}>
       {(p) => (

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import * as ask from '../api/queries';
 import { Conditions, Messages } from '../components/badge';
 import { Delete } from '../components/delete';
@@ -10,6 +9,7 @@ import { Names, To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table } from '../components/table';
 import { formatBitRate } from '../domain/format';
+import { useEditing } from '../store/draft';
 import { Lossless } from './pfc';
 import { Edit } from './policies';
 import { Resource } from './projects';
@@ -20,7 +20,7 @@ export function Tenants({ path }: { path: string[] }) {
 
 function One({ name }: { name: string }) {
   const tenant = useQuery(ask.tenant(name));
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useEditing('form', 'tenants', name);
   return (
     <Answer of={tenant} what={`tenant ${name}`} gone={<Documented collection="tenants" name={name} />}>
       {(t) => (

@@ -15,10 +15,10 @@ func (s *Server) registerPast() {
 		OperationID: "get-past", Method: http.MethodGet, Security: asks(access.TenantRead),
 		Path: "/v1/past", Tags: []string{"network"},
 		Summary: "Get how things were at a moment",
-		Description: "Switches, links, nodes, hosts, EV profiles, groups, jobs, path leases and " +
-			"causes that were not as they should be, in the last 24 hours, and what changed before. It " +
-			"keeps at most 32 MiB of changes: beyond it the oldest go first. Members of projects get groups and jobs of " +
-			"their projects.",
+		Description: "Parts of the network, hosts, intents, jobs and causes that were not as they " +
+			"should be, in the last 24 hours, and what changed before. It keeps at most 32 " +
+			"MiB of changes: beyond it the oldest go first. Members of projects get groups " +
+			"and jobs of their projects.",
 		Errors: []int{422},
 	}), s.getPast)
 }

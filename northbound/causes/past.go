@@ -182,11 +182,16 @@ func statesOf(k *Known, found []api.Cause) map[subject]string {
 	for i := range k.Jobs {
 		note("job", k.Jobs[i].Name, when(k.Jobs[i].Status.Blockers > 0, "blocked"))
 	}
-	for i := range k.Leases {
-		note("path-lease", k.Leases[i].Name, when(k.Leases[i].Status.Phase == api.LeaseBroken, "broken"))
-	}
+	each(k.Leases,
+		func(l *api.PathLease) { note("path-lease", l.Name, when(l.Status.Phase == "Broken", "broken")) })
 	for i := range found {
 		note("cause", found[i].ID, string(found[i].Severity)+said+found[i].What)
 	}
 	return out
+}
+
+func each[T any](all []T, f func(*T)) {
+	for i := range all {
+		f(&all[i])
+	}
 }

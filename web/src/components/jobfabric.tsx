@@ -162,7 +162,7 @@ export function Lanes({ job }: { job: string }) {
       ['NO-GO', of((t) => t.kind === 'job' && t.id === job)],
       ['Causes', of((t) => t.kind === 'cause' && t.state !== 'work')],
       ['Drains', of((t) => t.state === 'drained' && (t.kind === 'node' || t.id < reverse(t.id)))],
-      ['Broken leases', of((t) => t.kind === 'path-lease')],
+      ['Broken paths', of((t) => t.state === 'broken')],
     ];
     // Each second another one begins the time: what has changed comes with past.
     // eslint-disable-next-line react-hooks/exhaustive-deps

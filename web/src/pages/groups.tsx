@@ -5,12 +5,12 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, Summary, Messages } from '../components/badge';
-import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
+import { Listing } from '../components/listing';
 import { Chart } from '../components/chart';
 import { History } from '../components/history';
 import { Where } from '../components/network';
@@ -36,7 +36,7 @@ import { useEditing } from '../store/draft';
 import { useAssigned, useHostNames } from '../store/assigned';
 import { useNow } from '../store/now';
 import { useSeen } from '../store/seen';
-import { go, useParam } from '../store/place';
+import { go } from '../store/place';
 
 type Group = Schemas['Group'];
 type Connection = NonNullable<Group['status']['connections']>[number];
@@ -47,8 +47,6 @@ export function Groups({ path }: { path: string[] }) {
 
 function List() {
   const groups = useQuery(ask.groups);
-  const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useEditing('form', 'multicast-groups');
   const columns: Column<Group>[] = [
     { name: 'Group', key: (g) => g.name, cell: (g) => <To path={['groups', g.name]}>{g.name}</To> },
     {
@@ -75,35 +73,14 @@ function List() {
     { name: 'Epoch', key: (g) => g.status.epoch ?? 0, number: true, width: 0.8 },
   ];
   return (
-    <>
-      <Heading title="Multicast groups">
-        <Open scope="tenant:write" main label="New group…" open={() => setEditing(true)} />
-      </Heading>
-      <Answer of={groups} what="groups">
-        {(all) => (
-          <>
-            {all.length > 0 && (
-              <p className="filters">
-                <Contains
-                  search={search}
-                  set={setSearch}
-                  what={`${all.length} ${all.length === 1 ? 'group' : 'groups'}`}
-                />
-              </p>
-            )}
-            <Table
-              rows={all}
-              columns={columns}
-              id={(g) => g.name}
-              label="Multicast groups"
-              search={search}
-              empty="There is no group. One write of the source to the address of a group reaches the memory of every receiver."
-            />
-          </>
-        )}
-      </Answer>
-      {editing && <GroupForm close={() => setEditing(false)} />}
-    </>
+    <Listing
+      collection="multicast-groups"
+      title="Multicast groups"
+      of={groups}
+      columns={columns}
+      empty="There is no group. One write of the source to the address of a group reaches the memory of every receiver."
+      make={(close) => <GroupForm close={close} />}
+    />
   );
 }
 

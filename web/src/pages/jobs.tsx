@@ -5,7 +5,6 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
-import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
@@ -14,6 +13,7 @@ import { Confirm, Form, Open, type Field } from '../components/form';
 import { History as Measured } from '../components/history';
 import { JobFabric, Lanes } from '../components/jobfabric';
 import { To } from '../components/link';
+import { Listing } from '../components/listing';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatCount, formatDuration, formatShare } from '../domain/format';
@@ -24,7 +24,7 @@ import { useAssigned } from '../store/assigned';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { usePast } from '../store/past';
-import { go, useParam } from '../store/place';
+import { go } from '../store/place';
 
 type Job = Schemas['Job'];
 
@@ -43,8 +43,6 @@ function Verdict({ of: j }: { of: Job }) {
 
 function List() {
   const jobs = useQuery(ask.jobs);
-  const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useEditing('form', 'jobs');
   const now = useNow();
   const columns: Column<Job>[] = [
     { name: 'Job', key: (j) => j.name, cell: (j) => <To path={['jobs', j.name]}>{j.name}</To> },
@@ -68,31 +66,14 @@ function List() {
     },
   ];
   return (
-    <>
-      <Heading title="Jobs">
-        <Open scope="tenant:write" main label="New job…" open={() => setEditing(true)} />
-      </Heading>
-      <Answer of={jobs} what="jobs">
-        {(all) => (
-          <>
-            {all.length > 0 && (
-              <p className="filters">
-                <Contains search={search} set={setSearch} what={`${all.length} ${all.length === 1 ? 'job' : 'jobs'}`} />
-              </p>
-            )}
-            <Table
-              rows={all}
-              columns={columns}
-              id={(j) => j.name}
-              label="Jobs"
-              search={search}
-              empty="There is no job. A job says where its ranks are and who talks to whom; the controller says whether the fabric is ready for it."
-            />
-          </>
-        )}
-      </Answer>
-      {editing && <JobForm close={() => setEditing(false)} />}
-    </>
+    <Listing
+      collection="jobs"
+      title="Jobs"
+      of={jobs}
+      columns={columns}
+      empty="There is no job. A job says where its ranks are and who talks to whom; the controller says whether the fabric is ready for it."
+      make={(close) => <JobForm close={close} />}
+    />
   );
 }
 

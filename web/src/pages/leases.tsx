@@ -4,20 +4,20 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, type Tone } from '../components/badge';
-import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
+import { Listing } from '../components/listing';
 import { Answer } from '../components/states';
-import { Table, type Column } from '../components/table';
+import type { Column } from '../components/table';
 import { Paths } from '../components/tried';
 import { formatAge, formatBitRate, formatDuration } from '../domain/format';
 import { useEditing } from '../store/draft';
 import { useAssigned } from '../store/assigned';
 import { useNow } from '../store/now';
-import { go, useParam } from '../store/place';
+import { go } from '../store/place';
 
 type Lease = Schemas['PathLease'];
 
@@ -49,8 +49,6 @@ function useEnds(): (time: string | undefined) => string {
 
 function List() {
   const leases = useQuery(ask.leases);
-  const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useEditing('form', 'leases');
   const ends = useEnds();
   const columns: Column<Lease>[] = [
     { name: 'Lease', key: (l) => l.name, cell: (l) => <To path={['leases', l.name]}>{l.name}</To> },
@@ -74,31 +72,15 @@ function List() {
     { name: 'Ends', key: (l) => l.status.ends ?? '', cell: (l) => ends(l.status.ends), width: 0.7 },
   ];
   return (
-    <>
-      <Heading title="Leases of paths">
-        <Open scope="tenant:write" main label="New lease…" open={() => setEditing(true)} />
-      </Heading>
-      <Answer of={leases} what="leases">
-        {(all) => (
-          <>
-            {all.length > 1 && (
-              <p className="filters">
-                <Contains search={search} set={setSearch} what={`${all.length} leases`} />
-              </p>
-            )}
-            <Table
-              rows={all}
-              columns={columns}
-              id={(l) => l.name}
-              label="Leases"
-              search={search}
-              empty="There is no lease. A lease holds paths between NICs for a client: of each link a bandwidth, or the link alone."
-            />
-          </>
-        )}
-      </Answer>
-      {editing && <LeaseForm close={() => setEditing(false)} />}
-    </>
+    <Listing
+      collection="leases"
+      title="Leases of paths"
+      label="Leases"
+      of={leases}
+      columns={columns}
+      empty="There is no lease. A lease holds paths between NICs for a client: of each link a bandwidth, or the link alone."
+      make={(close) => <LeaseForm close={close} />}
+    />
   );
 }
 

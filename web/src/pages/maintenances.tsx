@@ -3,20 +3,20 @@ import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
-import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
+import { Listing } from '../components/listing';
 import { Answer } from '../components/states';
-import { Table, type Column } from '../components/table';
+import type { Column } from '../components/table';
 import { Losses } from '../components/tried';
 import { formatDuration, formatTime } from '../domain/format';
 import { linkName, reverse } from '../domain/network';
 import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
-import { go, useParam } from '../store/place';
+import { go } from '../store/place';
 
 type Maintenance = Schemas['Maintenance'];
 
@@ -58,8 +58,6 @@ function useObjectNames(): (o: Schemas['MaintenanceObject']) => string {
 
 function List() {
   const maintenances = useQuery(ask.maintenances);
-  const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useEditing('form', 'maintenances');
   const now = useNow(),
     nameOf = useObjectNames();
   const columns: Column<Maintenance>[] = [
@@ -71,31 +69,14 @@ function List() {
     { name: 'Priority', key: (m) => m.spec.priority ?? 0, number: true, width: 0.5 },
   ];
   return (
-    <>
-      <Heading title="Maintenances">
-        <Open scope="operate" main label="New maintenance…" open={() => setEditing(true)} />
-      </Heading>
-      <Answer of={maintenances} what="maintenances">
-        {(all) => (
-          <>
-            {all.length > 1 && (
-              <p className="filters">
-                <Contains search={search} set={setSearch} what={`${all.length} maintenances`} />
-              </p>
-            )}
-            <Table
-              rows={all}
-              columns={columns}
-              id={(m) => m.name}
-              label="Maintenances"
-              search={search}
-              empty="There is no maintenance. A maintenance drains parts of the fabric before a window of time, and says what jobs lose by it."
-            />
-          </>
-        )}
-      </Answer>
-      {editing && <MaintenanceForm close={() => setEditing(false)} />}
-    </>
+    <Listing
+      collection="maintenances"
+      title="Maintenances"
+      of={maintenances}
+      columns={columns}
+      empty="There is no maintenance. A maintenance drains parts of the fabric before a window of time, and says what jobs lose by it."
+      make={(close) => <MaintenanceForm close={close} />}
+    />
   );
 }
 

@@ -8,8 +8,9 @@ import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
+import { Listing } from '../components/listing';
 import { Answer, Failure } from '../components/states';
-import { Table, type Column } from '../components/table';
+import type { Column } from '../components/table';
 import { formatAge, formatCount, formatDuration } from '../domain/format';
 import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
@@ -26,7 +27,6 @@ const severities = (n: Notification) =>
 
 function List() {
   const all = useQuery(ask.notifications);
-  const [editing, setEditing] = useEditing('form', 'notifications');
   const now = useNow();
   const columns: Column<Notification>[] = [
     { name: 'Notification', key: (n) => n.name, cell: (n) => <To path={['notifications', n.name]}>{n.name}</To> },
@@ -48,23 +48,14 @@ function List() {
     },
   ];
   return (
-    <>
-      <Heading title="Notifications">
-        <Open scope="administer" main label="New notification…" open={() => setEditing(true)} />
-      </Heading>
-      <Answer of={all} what="notifications">
-        {(rows) => (
-          <Table
-            rows={rows}
-            columns={columns}
-            id={(n) => n.name}
-            label="Notifications"
-            empty="There is no notification. A notification has a webhook told of causes: when they begin, change and are over."
-          />
-        )}
-      </Answer>
-      {editing && <NotificationForm close={() => setEditing(false)} />}
-    </>
+    <Listing
+      collection="notifications"
+      title="Notifications"
+      of={all}
+      columns={columns}
+      empty="There is no notification. A notification has a webhook told of causes: when they begin, change and are over."
+      make={(close) => <NotificationForm close={close} />}
+    />
   );
 }
 

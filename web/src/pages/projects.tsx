@@ -3,18 +3,18 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { chooseProject, may, useMay, useProject, useWholeSession } from '../api/session';
 import { Badge, Conditions } from '../components/badge';
-import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Form, Open, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
+import { Listing } from '../components/listing';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatBitRate, formatCount, formatDuration } from '../domain/format';
 import { quotas, type Quota } from '../domain/project';
 import { useEditing } from '../store/draft';
-import { go, useParam } from '../store/place';
+import { go } from '../store/place';
 
 type Project = Schemas['Project'];
 
@@ -26,8 +26,6 @@ const of = (used: number, limit: number | undefined) => (limit === undefined ? S
 
 function List() {
   const projects = useQuery(ask.projects);
-  const [search, setSearch] = useParam('q');
-  const [editing, setEditing] = useEditing('form', 'projects');
   const columns: Column<Project>[] = [
     { name: 'Project', key: (p) => p.name, cell: (p) => <To path={['projects', p.name]}>{p.name}</To> },
     { name: 'Members', key: (p) => p.spec.members?.length ?? 0, number: true, width: 0.6 },
@@ -73,31 +71,14 @@ function List() {
     },
   ];
   return (
-    <>
-      <Heading title="Projects">
-        <Open scope="administer" main label="New project…" open={() => setEditing(true)} />
-      </Heading>
-      <Answer of={projects} what="projects">
-        {(all) => (
-          <>
-            {all.length > 1 && (
-              <p className="filters">
-                <Contains search={search} set={setSearch} what={`${all.length} projects`} />
-              </p>
-            )}
-            <Table
-              rows={all}
-              columns={columns}
-              id={(p) => p.name}
-              label="Projects"
-              search={search}
-              empty="There is no project. An administrator assigns hosts, ports, addresses and slices of the network to the members of a project."
-            />
-          </>
-        )}
-      </Answer>
-      {editing && <ProjectForm close={() => setEditing(false)} />}
-    </>
+    <Listing
+      collection="projects"
+      title="Projects"
+      of={projects}
+      columns={columns}
+      empty="There is no project. An administrator assigns hosts, ports, addresses and slices of the network to the members of a project."
+      make={(close) => <ProjectForm close={close} />}
+    />
   );
 }
 

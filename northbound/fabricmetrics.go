@@ -53,7 +53,8 @@ var (
 		"What became of the streams to hosts, and what they carried.", []string{"event"}, nil)
 	fabricMetrics = []*prometheus.Desc{
 		inSyncDesc, fabricLinksDesc, deniedLinksDesc, hostsDesc, connectedHostsDesc, currentHostsDesc,
-		hostPortsDesc, usableHostPortsDesc, hostPortErrorsDesc, probesDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
+		hostPortsDesc, usableHostPortsDesc, hostPortErrorsDesc,
+		probesDesc, profilesDesc, degradedProfilesDesc, suspectsDesc,
 		ignoredDesc, streamDesc, queuePairsDesc, failedQueuePairsDesc, hintedQueuePairsDesc,
 	}
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/lab"
 )
 
-// lossless waits until a PFC policy is in the switches and the controller has nothing left to write,
-// and returns the policy with its tenant.
+// lossless waits until a PFC policy is in the switches and the controller has nothing left to
+// write, and returns the policy with its tenant.
 func (p *process) lossless(name, tenant string, switches int) (*api.PFCPolicy, *api.Tenant) {
 	p.t.Helper()
 	var policy *api.PFCPolicy

@@ -103,8 +103,8 @@ func (a *Agent) Held() (hostapi.Version, *hostapi.State) {
 // PortStatus reports the host's ports that are up.
 func (a *Agent) PortStatus(up hostapi.PortMask) { a.say(func(o *Outbox) { o.Ports(up) }) }
 
-// PortErrors reports the counters of errors of the host's ports that are not 0, in place of the last
-// report.
+// PortErrors reports the counters of errors of the host's ports that are not 0, in place of the
+// last report.
 func (a *Agent) PortErrors(errors []hostapi.PortError) {
 	a.say(func(o *Outbox) { o.PortErrors(errors) })
 }

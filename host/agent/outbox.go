@@ -39,9 +39,11 @@ type Outbox struct {
 	queuePairs     hostapi.QueuePairs // the last
 	queuePairsNews bool               // which the controller has not been told
 
-	portErrors     []hostapi.PortError // the last
-	portErrorsNews bool                // which the controller has not been told
-	maxPortErrors  int                 // in a message; 0: the controller takes none
+	portErrors struct {
+		last []hostapi.PortError
+		news bool // the controller has not been told
+		most int  // in a message; 0: the controller takes none
+	}
 
 	bad    map[evKey]struct{} // EVs that are ASSUMED_BAD
 	counts map[evKey]hostapi.EVCount
@@ -72,7 +74,7 @@ func NewOutbox() *Outbox {
 func (o *Outbox) Open(w *hostapi.Welcome) {
 	o.open, o.maxEvents, o.maxCounts, o.maxGroups = true, w.MaxEvents, w.MaxCounts, w.MaxGroups
 	o.queuePairsNews = len(o.queuePairs.Groups) > 0
-	o.portErrorsNews, o.maxPortErrors = len(o.portErrors) > 0, w.MaxPortErrors
+	o.portErrors.news, o.portErrors.most = len(o.portErrors.last) > 0, w.MaxPortErrors
 	o.answer, o.portsNews = nil, o.portsSet
 	clear(o.told)
 }
@@ -169,8 +171,8 @@ func (o *Outbox) QueuePairs(q hostapi.QueuePairs) {
 // PortErrors is the counters of errors of the host's ports that are not 0, now. The controller gets
 // the first ones where there are too many.
 func (o *Outbox) PortErrors(errors []hostapi.PortError) {
-	if !slices.Equal(errors, o.portErrors) {
-		o.portErrors, o.portErrorsNews = slices.Clone(errors), true
+	if !slices.Equal(errors, o.portErrors.last) {
+		o.portErrors.last, o.portErrors.news = slices.Clone(errors), true
 	}
 }
 
@@ -246,9 +248,10 @@ func (o *Outbox) Next() hostapi.Up {
 		return &hostapi.PortStatus{Up: o.ports}
 	case o.queuePairsNews && o.maxGroups > 0:
 		return o.nextQueuePairs()
-	case o.portErrorsNews && o.maxPortErrors > 0:
-		o.portErrorsNews = false
-		return &hostapi.PortErrors{Errors: o.portErrors[:min(len(o.portErrors), o.maxPortErrors)]}
+	case o.portErrors.news && o.portErrors.most > 0:
+		o.portErrors.news = false
+		n := min(len(o.portErrors.last), o.portErrors.most)
+		return &hostapi.PortErrors{Errors: o.portErrors.last[:n]}
 	case len(o.events) > 0 || o.dropped > 0:
 		n := min(len(o.events), o.maxEvents)
 		m := &hostapi.EVEvents{Events: slices.Clone(o.events[:n]), Dropped: o.dropped}

@@ -120,7 +120,8 @@ func TestRepairs(t *testing.T) {
 			continue
 		}
 		r := got[0].Repair
-		denied := len(c.links) > 0 || c.hosts != nil && len(c.suspects) == 0 || len(c.suspects) > 0 && c.suspects[0].Denied
+		denied := len(c.links) > 0 || c.hosts != nil && len(c.suspects) == 0 ||
+			len(c.suspects) > 0 && c.suspects[0].Denied
 		if r.Part != c.part || r.Name != c.of || !slices.Equal(r.Evidence, c.evidence) ||
 			!slices.Equal(r.Hosts, c.concerns) || r.Denied != denied {
 			t.Errorf("%s: %+v", name, r)

@@ -19,8 +19,8 @@ import (
 )
 
 // chosen are packages of test/ that run programs as processes, built without the detector, or
-// worlds on one goroutine. The packages that take longest are first, so that none of them runs alone
-// at the end.
+// worlds on one goroutine. The longest tests are first: a long test that starts last runs while
+// nothing else does.
 var chosen = []string{"linear", "faults", "mrc/flows", "kernels", "labs", "fabric", "libraries",
 	"slurm", "mrc/truth", "arch", "alone", "deploy", "interop", "interop/others", "libmrc", "mutate",
 	"packages", "pfc", "seeds", "upgrade"}

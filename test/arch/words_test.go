@@ -27,7 +27,7 @@ var words = []word{
 		folders: []string{"access", "access/audit", "access/oidc", "api", "cmd/weft", "northbound"},
 	},
 	{
-		name:    regexp.MustCompile(`(^[gG]|[^Aa]G)ates?($|[A-Z0-9_])`),
+		name:    regexp.MustCompile(`(^[gG]|[^Aae]G)ates?($|[A-Z0-9_])`),
 		meaning: "what lets requests of one term in, and those of terms before out (southbound.Gate)",
 		folders: []string{"service/cluster", "service", "southbound"},
 	},

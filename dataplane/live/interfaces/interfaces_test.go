@@ -50,7 +50,8 @@ func (p *port) SetMTU(octets int) error {
 func TestConfigure(t *testing.T) {
 	one := &port{Port: livetest.NewCable().A,
 		details: live.Details{MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, MTU: 1514, Speed: 10e9}}
-	two := &port{Port: livetest.NewCable().A, details: live.Details{MTU: 1514}, refuse: map[string]error{}}
+	two := &port{Port: livetest.NewCable().A, details: live.Details{MTU: 1514},
+		refuse: map[string]error{}}
 	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1},
 		Ports: map[uint32]live.Port{1: &capture.Tap{Port: one}, 2: two}})
 	if err != nil {

@@ -192,10 +192,16 @@ func (t *test) add(now time.Duration, passed, lost uint64) (zero bool) {
 type linkEvidence struct {
 	place   int32
 	targets []*targetEvidence
-	test    test
+	*kept
 	// bad is since when the evidence says so of a kind, which may still change; 0: it does not.
 	bad  time.Duration
 	kind Kind
+}
+
+// kept is what stays of the evidence about a link under another plan, which shares it from
+// [Change.Add] on: the plan before counts on until [Judge.Use].
+type kept struct {
+	test test
 	open bool // the control plane has it in use
 }
 
@@ -250,9 +256,9 @@ func (c *Change) Add(name string, m *hostapi.SelfProbes) {
 		place := t.climb[len(t.climb)-1]
 		l := c.links[place]
 		if l == nil {
-			l = &linkEvidence{place: place}
+			l = &linkEvidence{place: place, kept: new(kept)}
 			if known := c.j.links[place]; known != nil && c.j.f == c.f {
-				l.test, l.open = known.test, known.open
+				l.kept = known.kept
 			} else {
 				c.moved[place] = true
 			}

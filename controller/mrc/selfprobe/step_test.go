@@ -3,7 +3,9 @@ package selfprobe
 import (
 	"reflect"
 	"testing"
+	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/topology"
 )
@@ -36,6 +38,39 @@ func TestSteps(t *testing.T) {
 		}
 		if least := (2*len(hosts) + len(f.ByID())) / most; steps < least {
 			t.Errorf("%d steps of %d, want %d at least", steps, most, least)
+		}
+	}
+}
+
+// TestMovesDuringChange: a link that goes out of use while the hosts of a new plan are added is out
+// of use under the new plan too.
+func TestMovesDuringChange(t *testing.T) {
+	f, hosts := network{t0: 2, t1: 2, hosts: 8}.make(t, ev.ModeF3216, nil)
+	plan := Make(f, hosts, 3, Avoid{}, nil)
+	j := NewJudge()
+	up := true
+	open := func(int32) bool { return up }
+	for number := range uint64(2) {
+		c := j.Change(f, plan)
+		for _, h := range hosts {
+			c.Add(h.Name, &hostapi.SelfProbes{Version: hostapi.Version{Number: number + 1}})
+		}
+		if number == 1 { // between two steps
+			up = false
+			for place := range c.links {
+				j.Moved(place)
+			}
+			j.Run(time.Second, open)
+		}
+		j.Use(time.Second, c)
+		j.Run(time.Second, open)
+		if len(j.links) != 4 {
+			t.Fatalf("%d links are probed, want 4", len(j.links))
+		}
+		for place, l := range j.links {
+			if l.open != up {
+				t.Errorf("plan %d: link %s is in use: %v, want %v", number+1, f.Edge(place).ID, l.open, up)
+			}
 		}
 	}
 }

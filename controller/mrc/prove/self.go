@@ -363,7 +363,7 @@ func (s *selfProber) forget(name string) {
 // moved notes that a link may have gone out of use, or come back.
 func (s *selfProber) moved(id topology.LinkID) {
 	f := s.State.Fabric()
-	if s.plan == nil || f == nil {
+	if s.plan == nil && s.making == nil || f == nil {
 		return
 	}
 	i, ok := f.Place(id)

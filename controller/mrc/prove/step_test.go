@@ -40,3 +40,23 @@ func TestPlansInSteps(t *testing.T) {
 		t.Errorf("%d steps for %+v, want %+v and more than 10; %d in one", many, got, want, steps)
 	}
 }
+
+// TestMovedWhilePlanning: a link that goes down while the first plans are made has new plans made,
+// whose probes leave the link.
+func TestMovedWhilePlanning(t *testing.T) {
+	p := newProver(t, ev.ModeF3216.String(), nil)
+	p.self.step = 1
+	p.Connect(p.hosts["h1"], true)
+	p.SetSelfProbes(p.hosts["h1"], true, true)
+	p.Tick(time.Second)
+	if p.self.making == nil || p.self.plan != nil {
+		t.Fatal("no first plan is being made")
+	}
+	p.Moved(linkBetween(p, leaf1, spine1))
+	for p.self.making != nil {
+		p.Tick(time.Second)
+	}
+	if at := p.self.dueAt; p.self.plan == nil || at != time.Second+awayWait {
+		t.Errorf("new plans are made at %v, want %v", at, time.Second+awayWait)
+	}
+}

@@ -61,6 +61,21 @@ func TestMulticast(t *testing.T) {
 	}
 }
 
+// TestGroupsOfTheirOwn: messages share a queue pair if they go to the same ranks, and not if only
+// the source, the first and the last rank are the same.
+func TestGroupsOfTheirOwn(t *testing.T) {
+	of := func(also ...int) pairKey { return (&numbered{from: 0, to: 1, also: also}).key() }
+	for _, c := range []struct {
+		a, b pairKey
+		same bool
+	}{{of(), of(), true}, {of(2, 5), of(2, 5), true}, {of(2, 5), of(3, 5), false},
+		{of(2, 5), of(5), false}, {of(), of(5), false}} {
+		if (c.a == c.b) != c.same {
+			t.Errorf("%v and %v: the same: %v, want %v", c.a, c.b, c.a == c.b, c.same)
+		}
+	}
+}
+
 // update has tests write the files that documents show.
 var update = flag.Bool("update", false, "write the pictures of the documents")
 

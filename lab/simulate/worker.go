@@ -92,15 +92,16 @@ type sink struct {
 // sending is a message of a step.
 type sending struct{ step, message int }
 
-// pairKey is the ranks that a pair joins: the first and the last one of a group of several.
+// pairKey is the ranks that a pair joins; also lists the further ranks of a group.
 type pairKey struct {
-	from, to, last int
+	from, to int
+	also     string
 }
 
 func (m *numbered) key() pairKey {
-	key := pairKey{m.from, m.to, m.to}
-	if n := len(m.also); n > 0 {
-		key.last = m.also[n-1]
+	key := pairKey{from: m.from, to: m.to}
+	if len(m.also) > 0 {
+		key.also = fmt.Sprint(m.also)
 	}
 	return key
 }

@@ -176,9 +176,11 @@ func TestBounded(t *testing.T) {
 		t.Errorf("seen under an ended ctx: %v", err)
 	}
 	for _, c := range Collectives() {
-		g := Group{Ranks: ranks, Collective: c, Octets: 1}
-		if got, want := len(g.messages()), g.count(); got != want {
-			t.Errorf("%s has %d messages, and %d are counted", c, got, want)
+		for n := 2; n < 9; n++ {
+			g := Group{Ranks: ranks[:n], Collective: c, Octets: 1}
+			if got, want := len(g.messages()), g.count(); got != want {
+				t.Errorf("%s of %d has %d messages, and %d are counted", c, n, got, want)
+			}
 		}
 	}
 }
@@ -204,7 +206,8 @@ func TestPipelineLatency(t *testing.T) {
 		return got[0].Before.Step.D()
 	}
 	one, two := took(0), took(4)
-	// A packet takes three links in place of one at two hops of 14, of 16 that count, and at last.
+	// Two of 14 messages cross two links more. A hop takes the mean of all messages, for 16 hops; the
+	// last message takes the longest.
 	bits := float64(usualFrame) * 8 * 1e9
 	frame := time.Duration(bits / rate)
 	want := one + 16*frame*2*2/14 + 2*frame

@@ -120,6 +120,8 @@ func (g *Group) count() int {
 		return 2 * (n - 1)
 	case Broadcast:
 		return n - 1
+	case Pairwise:
+		return n &^ 1
 	case AllToAll:
 		return 0
 	}

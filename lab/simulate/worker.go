@@ -107,7 +107,7 @@ func (m *numbered) key() pairKey {
 }
 
 // newWorker makes the queue pairs of a job, and counts qpn up: the number of the next queue pair.
-// The i-th job's multicast groups are made too; memory is that of RoCEv2 hosts.
+// It also makes the multicast groups of the job, the i-th. memory is the memory of RoCEv2 hosts.
 func (s *Scenario) newWorker(w *lab.World, c *lab.Control, i int, qpn *uint32,
 	memory []byte) (*worker, error) {
 	j := &s.Jobs[i]
@@ -256,7 +256,7 @@ func (k *worker) send(x sending) {
 
 // post posts what waits for room in a send queue.
 func (k *worker) post(p *pair) {
-	posted := len(p.waiting)
+	before := len(p.waiting)
 	for len(p.waiting) > 0 {
 		x := p.waiting[0]
 		full, err := p.source.write(k.graph[x.message].octets, uint32(x.message))
@@ -272,7 +272,7 @@ func (k *worker) post(p *pair) {
 			p.sinks[i].arriving = append(p.sinks[i].arriving, x)
 		}
 	}
-	if len(p.waiting) < posted {
+	if len(p.waiting) < before {
 		p.source.wake()
 	}
 }
@@ -298,7 +298,7 @@ func (k *worker) collect() {
 			k.close(x, k.graph[x.message].from)
 		}
 		for i := range p.sinks {
-			if err := k.take(p, &p.sinks[i]); err != nil {
+			if err := k.take(&p.sinks[i]); err != nil {
 				k.fail(fmt.Errorf("from %s: %w", p.name, err))
 				return
 			}
@@ -308,7 +308,7 @@ func (k *worker) collect() {
 }
 
 // take takes the messages that have arrived at a sink.
-func (k *worker) take(p *pair, at *sink) error {
+func (k *worker) take(at *sink) error {
 	for c, ok := at.Poll(); ok; c, ok = at.Poll() {
 		x := at.arriving[0]
 		if c.Status != verbs.StatusOK || c.Immediate != uint32(x.message) {

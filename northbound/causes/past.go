@@ -150,8 +150,7 @@ func statesOf(k *Known, found []api.Cause) map[subject]string {
 	}
 	for i := range k.Links {
 		s := &k.Links[i].Status
-		note("link", string(k.Links[i].ID), cmp.Or(
-			when(s.FromPort == "down" || s.ToPort == "down" || s.Phase == "down", "down"),
+		note("link", string(k.Links[i].ID), cmp.Or(when(down(&k.Links[i]), "down"),
 			when(s.Drained, "drained"), when(s.Phase != "up", s.Phase), when(s.Denied, "denied")))
 	}
 	for i := range k.Nodes {

@@ -2,11 +2,13 @@ package causes
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // TestPast: each moment of the last day is as it was, changes come in order, and what is older than
@@ -86,5 +88,26 @@ func TestPastOfCauses(t *testing.T) {
 		v[1] != (api.PastChange{Time: at(60), Kind: "cause", ID: "c", Was: "warning",
 			What: "it fails often"}) {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestStatesOf: a link that is down says so even if it is drained, and a broken lease is troubled.
+func TestStatesOf(t *testing.T) {
+	link := func(id string, s api.LinkStatus) api.Link {
+		return api.Link{ID: topology.LinkID(id), Status: s}
+	}
+	k := &Known{Links: []api.Link{
+		link("a", api.LinkStatus{Phase: "up", Drained: true, ToPort: "down"}),
+		link("b", api.LinkStatus{Phase: "up", Drained: true}), link("c", api.LinkStatus{Phase: "up"}),
+	}}
+	for name, phase := range map[string]api.LeasePhase{"d": api.LeaseBroken, "e": api.LeaseActive} {
+		l := api.PathLease{Name: name}
+		l.Status.Phase = phase
+		k.Leases = append(k.Leases, l)
+	}
+	want := map[subject]string{{"link", "a"}: "down", {"link", "b"}: "drained",
+		{"path-lease", "d"}: "broken"}
+	if got := statesOf(k, nil); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

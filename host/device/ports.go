@@ -84,13 +84,16 @@ func Ports(sysfs string, interfaces []string) []PortFacts {
 	return out
 }
 
-// PortErrors returns the counters of errors of ports for the controller, without those whose names
-// the stream does not take.
+// PortErrors returns the counters of errors of ports for the controller, without those that the
+// stream does not take: the controller would end the stream. These are counters with odd names, and
+// a counter that an RDMA port has in counters and once more in hw_counters.
 func PortErrors(ports []PortFacts) (out []hostapi.PortError) {
 	for _, p := range ports {
 		for _, f := range p.Errors {
 			e := hostapi.PortError{Port: uint8(p.Port), Source: f.Of, Counter: f.Counter, Count: f.Count}
-			if e.Validate() == nil {
+			if e.Validate() == nil && !slices.ContainsFunc(out, func(o hostapi.PortError) bool {
+				return o.Port == e.Port && o.Source == e.Source && o.Counter == e.Counter
+			}) {
 				out = append(out, e)
 			}
 		}

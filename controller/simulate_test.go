@@ -14,8 +14,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestSimulationBounded: a simulation ends at its deadline, one that waits for another too, and one
-// whose client is gone at once.
+// TestSimulationBounded: a simulation ends at its deadline, also while it waits for another
+// simulation. A client that has gone gets its own error.
 func TestSimulationBounded(t *testing.T) { synctest.Test(t, simulationBounded) }
 
 func simulationBounded(t *testing.T) {

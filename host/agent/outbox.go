@@ -168,8 +168,8 @@ func (o *Outbox) QueuePairs(q hostapi.QueuePairs) {
 	}
 }
 
-// PortErrors is the counters of errors of the host's ports that are not 0, now. The controller gets
-// the first ones where there are too many.
+// PortErrors sets the present counters of errors of the host's ports that are not 0. If there are
+// more than the controller takes, the controller gets the first.
 func (o *Outbox) PortErrors(errors []hostapi.PortError) {
 	if !slices.Equal(errors, o.portErrors.last) {
 		o.portErrors.last, o.portErrors.news = slices.Clone(errors), true

@@ -63,7 +63,7 @@ type selfProber struct {
 	step    int                      // links and targets, or hosts, in a step of making plans
 }
 
-// making is plans that are made, in steps.
+// making has the state of plans between the steps that make them.
 type making struct {
 	f        *fabric.Fabric
 	names    []string // of all hosts, in order

@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
 
-// TestPlansInSteps: plans that take many steps are those of one step. While they are made, the
-// Prover wants to go on at once, and a drain waits for no plan before the one that is made.
+// TestPlansInSteps: many steps make the same plans as one step. While the Prover makes plans, it
+// wants to go on at once, and a drain waits for the plan that the Prover is making.
 func TestPlansInSteps(t *testing.T) {
 	make := func(step int) (plans []SelfPlan, steps int) {
 		p := newProver(t, ev.ModeF3216.String(), nil)

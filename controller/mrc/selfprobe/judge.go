@@ -155,8 +155,8 @@ type targetEvidence struct {
 	sent, lost, lostBelow uint64
 }
 
-// heldCount is the last report of a target, which counts with the next one: queues that mark
-// packets then may have lost these already, and lost probes are reported later than marked ones.
+// heldCount is the last report of a target. It counts when the next report comes: if queues mark
+// packets then, they may have lost these probes, and hosts report losses later than marks.
 type heldCount struct {
 	passed, lost  uint64
 	marked, after bool // among many congestion marks; after a report that was
@@ -198,8 +198,8 @@ type linkEvidence struct {
 	kind Kind
 }
 
-// kept is what stays of the evidence about a link under another plan, which shares it from
-// [Change.Add] on: the plan before counts on until [Judge.Use].
+// kept is the evidence about a link that stays when plans change. From [Change.Add] on both plans
+// share it, since the former plan still counts until [Judge.Use].
 type kept struct {
 	test test
 	open bool // the control plane has it in use
@@ -212,8 +212,8 @@ func NewJudge() *Judge {
 		moved: make(map[int32]bool), directions: make(map[int32]*Directions)}
 }
 
-// A Change is the evidence about a plan that hosts follow in place of the one before. The hosts are
-// added one by one, so that no step takes long; until [Judge.Use] the plan before counts.
+// A Change has the evidence about the next plan that hosts follow. The caller adds the hosts one by
+// one, so that no step takes long. The Judge keeps to the former plan until [Judge.Use].
 type Change struct {
 	j     *Judge
 	f     *fabric.Fabric
@@ -271,7 +271,7 @@ func (c *Change) Add(name string, m *hostapi.SelfProbes) {
 	}
 }
 
-// Use has the plan of a Change count from now on.
+// Use replaces the plan of the Judge by the plan of a Change.
 func (j *Judge) Use(now time.Duration, c *Change) {
 	j.now = max(j.now, now)
 	if j.f != c.f {

@@ -33,7 +33,7 @@ GOTESTSUM = bin/tools/gotestsum --format pkgname --format-hide-empty-pkg --hide-
 test: export GOGC = 400
 test:
 	@$(TOOLS) ./whole gotest.tools/gotestsum
-	@$(GO) build -o bin/tools/ ./test/alone
+	@$(GO) build -o bin/tools/ ./test/alone && bin/tools/alone >/dev/null
 	@echo "make test, 1 of 4: with the race detector"
 	@$(GOTESTSUM) -race -short -vet=off -timeout=30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
 	@echo "make test, 2 of 4: what starts no goroutine, and programs as processes"

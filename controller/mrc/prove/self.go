@@ -79,6 +79,8 @@ type followed struct {
 	in      *fabric.Fabric
 	targets []selfprobe.Target
 	acked   bool
+	// awaited: a drain waits for the next plan, even if its targets are the same.
+	awaited bool
 }
 
 // replan has plans made after a while, where there may be any.
@@ -247,15 +249,16 @@ func (s *selfProber) goOn() {
 	}
 }
 
-// give hands targets to a host, unless they are those of the last plan.
+// give hands targets to a host, unless they are the targets of the last plan and no drain waits for
+// the next.
 func (s *selfProber) give(name string, targets []selfprobe.Target) {
 	known := s.follows[name]
 	evs := make([]hostapi.EV, len(targets))
 	for i, t := range targets {
 		evs[i] = t.EV
 	}
-	if last := len(known) - 1; last >= 0 && slices.EqualFunc(known[last].targets, evs,
-		func(t selfprobe.Target, v hostapi.EV) bool { return t.EV == v }) {
+	if last := len(known) - 1; last >= 0 && !known[last].awaited && slices.EqualFunc(
+		known[last].targets, evs, func(t selfprobe.Target, v hostapi.EV) bool { return t.EV == v }) {
 		known[last].in, known[last].targets = s.State.Fabric(), targets
 		return
 	}
@@ -270,7 +273,8 @@ func (s *selfProber) give(name string, targets []selfprobe.Target) {
 		p.Interval = time.Second / time.Duration(s.cfg.Probes.Self)
 		s.sent[name] = p
 	}
-	s.follows[name] = append(known, followed{s.number, s.State.Fabric(), targets, false})
+	s.follows[name] = append(known, followed{number: s.number, in: s.State.Fabric(),
+		targets: targets})
 	s.out = append(s.out, SelfPlan{Host: name, Plan: p})
 }
 
@@ -318,6 +322,9 @@ func (p *Prover) StillProbes(h *Host) (number uint64, ok bool) {
 	if last := len(known) - 1; p.self.making != nil && (last < 0 && h.selfProbes ||
 		last >= 0 && known[last].in == f && crosses(known[last])) {
 		number = p.self.number + 1 // of the plans that are made
+		if last >= 0 {
+			known[last].awaited = true
+		}
 	}
 	if len(known) == 0 || !known[0].acked {
 		return max(1, number), true

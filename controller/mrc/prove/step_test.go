@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 )
 
@@ -58,5 +59,31 @@ func TestMovedWhilePlanning(t *testing.T) {
 	}
 	if at := p.self.dueAt; p.self.plan == nil || at != time.Second+awayWait {
 		t.Errorf("new plans are made at %v, want %v", at, time.Second+awayWait)
+	}
+}
+
+// TestAwaitedPlanComes: a drain asks while plans are made, since the last plan of a host crosses
+// what is avoided. The host gets the plan that the drain waits for, even if nothing is avoided any
+// more when the plan is made.
+func TestAwaitedPlanComes(t *testing.T) {
+	p := newProver(t, ev.ModeF3216.String(), nil)
+	h := p.hosts["h1"]
+	p.Connect(h, true)
+	p.SetSelfProbes(h, true, true)
+	p.Tick(time.Second)
+	p.self.acknowledged("h1", hostapi.Version{Epoch: p.self.epoch, Number: p.self.lastOf("h1")})
+	if _, waits := p.StillProbes(h); waits || p.self.lastOf("h1") == 0 {
+		t.Fatal("the host follows no plan")
+	}
+	p.self.step = 1
+	p.self.makePlans()
+	delete(p.hosts, "h1") // so its probes are to avoid all
+	number, waits := p.StillProbes(h)
+	p.hosts["h1"] = h
+	for p.self.making != nil {
+		p.self.goOn()
+	}
+	if last := p.self.lastOf("h1"); !waits || last < number {
+		t.Errorf("a drain waits: %v, for plan %d, and the last plan is %d", waits, number, last)
 	}
 }

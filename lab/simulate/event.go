@@ -140,8 +140,9 @@ func (x *Expectation) check(c checks, jobs []Job) {
 	if x.StepIncrease == nil && x.Ends == 0 && x.Share == nil {
 		c.bad("stepIncrease", "without a limit", "stepIncrease, share or ends")
 	}
-	if n := len(x.Share); x.Share != nil && (n == 0 || n > 2 || !slices.IsSorted(x.Share)) {
-		c.bad("share", x.Share, "the least share, or the least and the most")
+	if n := len(x.Share); x.Share != nil && (n == 0 || n > 2 || !slices.IsSorted(x.Share) ||
+		x.Share[0] < 0 || x.Share[n-1] > 1) {
+		c.bad("share", x.Share, "the least share from 0 to 1, or the least and the most")
 	}
 	if len(x.Between) > 0 && (len(x.Between) != 2 || x.Between[0] >= x.Between[1] ||
 		x.StepIncrease == nil && x.Share == nil) {

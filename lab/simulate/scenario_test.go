@@ -124,7 +124,13 @@ JOB
 => events[0].direction is a-b: want a-b, b-a or both
 expect: [{job: a, share: [0.5, 0.2]}]
 JOB
-=> expect[0].share is [0.5 0.2]: want the least share, or the least and the most
+=> expect[0].share is [0.5 0.2]: want the least share from 0 to 1, or the least and the most
+expect: [{job: a, share: [0.5, 1.1]}]
+JOB
+=> expect[0].share is [0.5 1.1]: want the least share from 0 to 1, or the least and the most
+expect: [{job: a, share: [-0.1]}]
+JOB
+=> expect[0].share is [-0.1]: want the least share from 0 to 1, or the least and the most
 events: [{fail: link P1-T0-1 P1-T1-1, loss: 1.1}]
 JOB
 => events[0].loss is 1.1: want a share from 0 to 1

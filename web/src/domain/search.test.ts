@@ -49,4 +49,6 @@ test('two of a kind are compared, beside each other in the drawer', () => {
   expect(find(some, 'compare H1 H').map((x) => x.query)).toEqual([{ pin: 'host H1', host: 'H2' }]);
   expect(find(some, 'compare H1 P1-T0-1')).toEqual([]);
   expect(find(some, 'compare H1')).toEqual([]);
+  // Without a first there is no pair, whatever the second is.
+  expect(find([...some, all[3]!], 'compare nobody P1-T1-1')).toEqual([]);
 });

@@ -30,18 +30,20 @@ export function find(targets: readonly Target[], text: string, most = 20): Targe
       first!,
       1,
     );
-    const [kind, id] = a?.looks ?? [];
-    const others = find(
-      targets.filter((t) => t !== a && t.looks?.[0] === kind),
-      second!,
-      most,
-    );
-    done = others.map((b) => ({
-      kind: b.kind,
-      name: `compare ${a!.name} ${b.name}`,
-      path: ['fabric'],
-      query: { pin: `${kind} ${id}`, [kind!]: b.looks![1] },
-    }));
+    if (a?.looks) {
+      const [kind, id] = a.looks;
+      const others = find(
+        targets.filter((t) => t !== a && t.looks?.[0] === kind),
+        second!,
+        most,
+      );
+      done = others.map((b) => ({
+        kind: b.kind,
+        name: `compare ${a.name} ${b.name}`,
+        path: ['fabric'],
+        query: { pin: `${kind} ${id}`, [kind]: b.looks![1] },
+      }));
+    }
   } else if (doing)
     done = find(
       targets.filter((t) => t.drains && !t.drained === (doing === 'drain')),

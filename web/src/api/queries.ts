@@ -363,10 +363,6 @@ export const audit = (identity: string, path: string, outcome: '' | 'success' | 
       ).items ?? [],
     refetchInterval: 5_000,
   });
-export const certificates = queryOptions({
-  queryKey: ['certificates'],
-  queryFn: async ({ signal }) => (await body(client.GET('/v1/certificates', { signal }))).items ?? [],
-});
 export const tenant = (name: string) => one(['tenants', 'one', name], '/v1/tenants/{name}', { name }, 5_000);
 export const srv6Policy = (name: string) =>
   one(['srv6-policies', 'one', name], '/v1/srv6-policies/{name}', { name }, 5_000);

@@ -7,7 +7,7 @@ export type Event = Schemas['Event'];
 /** What every port carries: a stream has it once a second. */
 export type PortColumns = Schemas['PortColumns'];
 
-export interface Follower<T> {
+interface Follower<T> {
   /** Called with every event in order. */
   event(e: T): void;
   /** Called when the stream is up, and when it is lost, with the time of the last word in milliseconds of the clock. */

@@ -8,14 +8,14 @@ import { useSpan } from '../store/past';
 const Plot = lazy(() => import('./plot'));
 
 /** A line of a chart, with a value or null for each time. */
-export interface Line {
+interface Line {
   label: string;
   unit: string;
   values: readonly (number | null)[];
 }
 
 /** A value that others are held against, such as a threshold. */
-export interface Threshold {
+interface Threshold {
   label: string;
   value: number;
   tone: 'fault' | 'warning' | 'work';

@@ -13,7 +13,7 @@ import { Failure, Loading } from './states';
 import { Takes } from './tried';
 
 /** What can be drained: what fabrics are made of, and the ports of hosts. */
-export type Target = FabricTarget | { kind: 'port'; host: string; port: number };
+type Target = FabricTarget | { kind: 'port'; host: string; port: number };
 
 /** The resource whose document says whether something is drained. */
 function resource(target: Target): [collection: Collection, name: string] {

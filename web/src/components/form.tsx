@@ -58,7 +58,7 @@ export type Field = { name: string; label: string; hint?: string; required?: boo
   | { kind: 'texts'; plural: string; add: string; from?: readonly Choice[] }
 );
 
-export interface Way {
+interface Way {
   label: string;
   /** Reports whether an object is written so; of several ways the first counts. */
   is: (of: Spec) => boolean;

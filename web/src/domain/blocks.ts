@@ -25,14 +25,14 @@ export interface Block {
 }
 
 /** The blocks of a plane. */
-export interface PlaneBlocks {
+interface PlaneBlocks {
   plane: number;
   top?: Block;
   pods: Block[];
 }
 
 /** A fabric by planes and pods, with the cell of each link. */
-export interface Division {
+interface Division {
   planes: PlaneBlocks[];
   /** Blocks by the numbers that links have. */
   all: Block[];
@@ -220,7 +220,7 @@ export function counted(all: readonly LinkState[]): string[] {
 }
 
 /** Where a block is in a picture, in pixels. */
-export interface Tile {
+interface Tile {
   block: Block;
   x: number;
   y: number;

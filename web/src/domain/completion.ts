@@ -48,7 +48,7 @@ function withoutRef(s: Schema): Schema {
 }
 
 /** A word that may stand at the caret. */
-export interface Suggestion {
+interface Suggestion {
   text: string;
   /** What is put in its place. */
   insert: string;
@@ -56,7 +56,7 @@ export interface Suggestion {
   required?: boolean;
 }
 
-export interface Completion {
+interface Completion {
   /** Offsets of what the suggestion replaces. */
   from: number;
   to: number;

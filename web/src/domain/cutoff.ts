@@ -5,7 +5,7 @@ import { natural } from './natural';
 type S = components['schemas'];
 
 /** What a port out of service takes away from others. */
-export interface CutOff {
+interface CutOff {
   /** Switches that nothing leads to any more. */
   switches: string[];
   /** Hosts that nothing leads to any more. */

@@ -3,7 +3,7 @@ import { structuredPatch } from 'diff';
 import { kindOf, type Collection } from './kinds';
 
 /** A document of a resource, as weft apply takes it. */
-export interface Doc {
+interface Doc {
   kind: string;
   name: string;
   spec: unknown;
@@ -24,7 +24,7 @@ export interface Fault {
   text: string;
 }
 
-export interface Read {
+interface Read {
   doc?: Doc;
   faults: Fault[];
   /** Returns the line of a field that the API names, such as spec.receivers[0].qpn, or of what it is in. */
@@ -62,7 +62,7 @@ export function readDocument(text: string, kind: string, name: string): Read {
   return { doc: faults.length === 0 ? (got as Doc) : undefined, faults, lineOf };
 }
 
-export interface DiffLine {
+interface DiffLine {
   sign: ' ' | '+' | '-' | '…';
   text: string;
 }

@@ -37,7 +37,7 @@ export function formatAddress(value: bigint): string {
 }
 
 /** The bits of a structured EV, field by field; its fields begin at the most significant bit. */
-export interface EvField {
+interface EvField {
   bits: string;
   value: number;
 }
@@ -53,7 +53,7 @@ export function fieldsOf(ev: string, widths: readonly number[]): EvField[] {
 }
 
 /** What a packet of an EV carries when it comes to a switch, by uSIDs (RFC 9800). */
-export interface Container {
+interface Container {
   /** Destination address. */
   address: string;
   /** The active uSID, in hexadecimal. */

@@ -1,5 +1,5 @@
 /** What the log needs of an event. */
-export interface Numbered {
+interface Numbered {
   seq: number;
   time: string;
   type: string;

@@ -68,7 +68,7 @@ export function worst(a: LinkState, b: LinkState): LinkState {
 }
 
 /** A node as matrices and pictures name it. */
-export interface End {
+interface End {
   id: string;
   name: string;
 }
@@ -137,7 +137,7 @@ export function matrices(nodes: readonly Node[], links: readonly Link[], stateOf
 export type Target = { kind: 'link'; id: string } | { kind: 'node'; id: string } | { kind: 'plane'; plane: number };
 
 /** What a drain takes away. Directions of links count, as in the API. */
-export interface Cost {
+interface Cost {
   /** Directions that carry EVs now and would not. */
   lost: number;
   /** By plane: directions in all, those in use now, and those that would be left. */

@@ -111,11 +111,6 @@ export function formatBitRate(n: number): string {
   return scaled(n, 1000, ['b/s', 'kb/s', 'Mb/s', 'Gb/s', 'Tb/s']);
 }
 
-/** Writes packets a second with a decimal unit. */
-export function formatPacketRate(n: number): string {
-  return scaled(n, 1000, ['packets/s', 'k packets/s', 'M packets/s', 'G packets/s']);
-}
-
 /** Writes a share between 0 and 1 in percent. */
 export function formatShare(share: number): string {
   return `${digits(share * 100)} %`;

@@ -1,12 +1,5 @@
 import { formatBitRate, formatCount, formatNanoseconds, formatOctets, formatShare } from './format';
 
-/** What a history has of one metric. */
-export interface Series {
-  metric: string;
-  unit: string;
-  values: (number | null)[] | null;
-}
-
 /** The kinds of objects that the controller keeps a history of. */
 export type HistoryKind = 'port' | 'queue' | 'group' | 'ev-profile' | 'tunnel' | 'fabric';
 

@@ -1,5 +1,5 @@
 /** What this page reads of a trace.Record, as dataplane/trace has it. */
-export interface Step {
+interface Step {
   stage?: { name: string };
   state?: { name: string };
   extract?: { header: string; offset: number; octets: number };

@@ -3,7 +3,7 @@ import type { Scope } from '../api/session';
 import { natural } from './natural';
 
 /** A kind of resources that clients write, each with a document of kind, name and spec. The controller describes it. */
-export interface Kind {
+interface Kind {
   /** The collection below /v1, and what pages call it. */
   collection: string;
   /** Where one is, if not there by its name: what it has of the name in braces, of which a slash ends the first. */
@@ -53,7 +53,7 @@ export function pathIn(collection: Collection, name: string): string {
 }
 
 /** What the audit log has of one change. */
-export interface Change {
+interface Change {
   chain: string;
   seq: number;
   before?: unknown;

@@ -6,7 +6,7 @@ export interface Spot {
 }
 
 /** A node to be placed. Hosts have the tier -1, also in a network without tiers. */
-export interface Placed {
+interface Placed {
   id: string;
   name: string;
   tier?: number;

@@ -8,7 +8,7 @@ type Top = components['schemas']['Top'];
 export type Port = readonly [owner: string, port: string];
 
 /** What ports carry. */
-export interface Loads {
+interface Loads {
   /** What flows from a port to the one at its other end, as either of them counts it; undefined: nothing, or little. */
   flow: (from: Port, to: Port) => { share: number; text: string } | undefined;
   /** What a share of 1 is. */

@@ -12,7 +12,7 @@ export function add(samples: readonly Sample[], s: Sample, span: number): readon
 }
 
 /** Above this many milliseconds between two samples nobody knows what was in between. */
-export const longest = 5_000;
+const longest = 5_000;
 
 /** Samples as columns, with times in Unix seconds. A gap is a point of its own, without values. */
 export function columns(

@@ -1,5 +1,5 @@
 /** What a port to a plane carried. */
-export interface Carried {
+interface Carried {
   plane: number;
   times: readonly number[];
   step: number;

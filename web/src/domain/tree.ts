@@ -4,21 +4,21 @@ import type { Spot } from './layout';
 type S = components['schemas'];
 
 /** A vertex of the picture of a multicast group: the source, a switch of the tree, or a receiver. */
-export interface TreeVertex {
+interface TreeVertex {
   id: string;
   name: string;
   host: boolean;
 }
 
 /** A branch of the tree, or the way from the source to its root. */
-export interface TreeEdge {
+interface TreeEdge {
   from: string;
   to: string;
   /** State of the branch in its switch; absent for the source's link, and before the switch has answered. */
   state?: S['BranchState'];
 }
 
-export interface TreeDrawing {
+interface TreeDrawing {
   vertices: TreeVertex[];
   edges: TreeEdge[];
   spots: Map<string, Spot>;

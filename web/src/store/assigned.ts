@@ -6,7 +6,7 @@ import { useMay, useSession } from '../api/session';
 import { assigned, projectOf, type Assigned } from '../domain/project';
 
 /** What a form may offer for the resource of a name; undefined: everything that there is. */
-export type AssignedTo = (name: string) => Assigned | undefined;
+type AssignedTo = (name: string) => Assigned | undefined;
 
 /** What is assigned to projects, as far as the user may know. */
 export function useAssigned(): { of: AssignedTo; within: string[] } {

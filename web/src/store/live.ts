@@ -9,7 +9,7 @@ import { replaced } from '../domain/linkcolumns';
 import { stale } from '../domain/stale';
 
 /** The event stream of this tab: all views share it. */
-export interface Live {
+interface Live {
   state: 'connecting' | 'live' | 'lost';
   /** When the state began, in milliseconds of the clock; lost: when the controller was last heard of. */
   since: number;

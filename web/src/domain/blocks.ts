@@ -7,9 +7,6 @@ import { natural } from './natural';
 type Link = components['schemas']['FabricLink'];
 type Node = components['schemas']['FabricNode'];
 
-/** From so many switches on, a fabric is shown by planes and pods first. */
-export const large = 256;
-
 /** Switches of a Clos that belong together: a pod, or the top tier of a plane. */
 export interface Block {
   /** PLANE.POD, or PLANE.top; pods count from 1. */

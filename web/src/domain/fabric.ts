@@ -10,7 +10,7 @@ type Suspect = components['schemas']['SuspectView'];
 export const states = ['none', 'up', 'drained', 'trying', 'held', 'suspect', 'denied', 'down'] as const;
 export type LinkState = (typeof states)[number];
 
-/** A picture of more switches than this is a tangle. */
+/** A picture of more switches than this is a tangle: a Clos is shown by planes and pods first. */
 export const mostDrawn = 256;
 
 export const stateTexts: Record<LinkState, string> = {

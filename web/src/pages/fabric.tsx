@@ -11,7 +11,7 @@ import { StateLegend } from '../components/statelegend';
 import { Tiles } from '../components/tiles';
 import { Answer, Empty, Failure } from '../components/states';
 import { Table, type Column } from '../components/table';
-import { divided, large, partOf, type Block } from '../domain/blocks';
+import { divided, partOf, type Block } from '../domain/blocks';
 import { heatOf, matrices, mostDrawn, stateSince, stateTexts, states, type Matrix as Cells } from '../domain/fabric';
 import { portsOf } from '../domain/load';
 import { linkName } from '../domain/network';
@@ -45,7 +45,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
     planes = useQuery(ask.planes);
   const tiered = nodes.length > 0 && nodes.every((n) => n.status.tier !== undefined);
   // A large fabric is shown by planes and pods first; each of these as what suits its size.
-  const big = tiered && nodes.length >= large,
+  const big = tiered && nodes.length > mostDrawn,
     inBlock = big ? place.query.block : undefined;
   const stateOf = useLinkState();
   const block = useMemo(

@@ -4,10 +4,9 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import type { Cells, LinkState } from '../domain/fabric';
-import { formatCount, formatDuration, formatShare, parseDuration } from '../domain/format';
+import { formatClock, formatCount, formatDuration, formatShare, parseDuration } from '../domain/format';
 import { stretches, type Stretch } from '../domain/past';
 import { reverse } from '../domain/network';
-import { formatClock } from '../domain/format';
 import { jump, useMoment, usePast, useSpan } from '../store/past';
 import { useParam } from '../store/place';
 import { Matrix } from './matrix';
@@ -100,9 +99,7 @@ function Pairs({ of: r }: { of: Racks }) {
             of={cells}
             heat={heat}
             say={say}
-            value={(i) =>
-              show === 'rtt' ? (rtt(i) ? formatDuration(rtt(i)) : '') : formatShare(pairs.get(i)?.left ?? 1)
-            }
+            value={(i) => formatDuration(rtt(i))}
             chosen={cell}
             choose={(i) => setCell(i === cell ? undefined : i)}
             lit={lit}

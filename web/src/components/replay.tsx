@@ -38,10 +38,17 @@ function Bar() {
     const size = to - from;
     show(presets.some((p) => p[2] === size) ? { last: size } : { last: presets[0]![2] });
   };
+  const zoom = (factor: number) => {
+    const next = zoomed(span, factor, now, at);
+    if (at === undefined) show(next);
+    else jump(at, next);
+  };
   // Where it plays: between two seconds of the address, too.
   const moment = useRef(0);
   const step = useRef<(t: number) => void>(() => undefined);
   useEffect(() => {
+    // Others go to moments too: it plays on from there.
+    if (at !== undefined && at !== Math.floor(moment.current)) moment.current = at;
     step.current = (t) => {
       moment.current = Math.min(t, to);
       jump(moment.current, { from, to });
@@ -126,10 +133,10 @@ function Bar() {
         <button type="button" aria-label="Later" disabled={live} onClick={() => show(moved(span, 0.5, now))}>
           ›
         </button>
-        <button type="button" aria-label="Shorter time" onClick={() => show(zoomed(span, 0.5, now, at))}>
+        <button type="button" aria-label="Shorter time" onClick={() => zoom(0.5)}>
           +
         </button>
-        <button type="button" aria-label="Longer time" onClick={() => show(zoomed(span, 2, now, at))}>
+        <button type="button" aria-label="Longer time" onClick={() => zoom(2)}>
           −
         </button>
         {(!live || at !== undefined) && (

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bounds, formatSpan, moved, parseSpan, zoomed, type Span } from './span';
+import { formatSpan, moved, parseSpan, zoomed, type Span } from './span';
 
 const now = 1_800_000_000_000,
   end = now / 1000;
@@ -30,7 +30,8 @@ test('later than now is now, and earlier ends where nothing is kept', () => {
 
 test('a zoom keeps its middle, and at least ten seconds', () => {
   expect(zoomed({ from: end - 1000, to: end - 800 }, 0.5, now)).toEqual({ from: end - 950, to: end - 850 });
-  const { from, to } = bounds(zoomed({ from: end - 1000, to: end - 990 }, 0.5, now), now);
+  const { from, to } = zoomed({ from: end - 1000, to: end - 990 }, 0.5, now);
   expect(to - from).toBe(10);
-  expect(bounds(zoomed({ last: 120 }, 2, now), now)).toEqual({ from: end - 240, to: end });
+  expect(zoomed({ last: 120 }, 2, now)).toEqual({ from: end - 240, to: end });
+  expect(zoomed({ from: end - 120, to: end }, 0.5, now, end - 5)).toEqual({ from: end - 60, to: end });
 });

@@ -49,14 +49,14 @@ export function moved(s: Span, share: number, now: number): Span {
   return { from: first, to: first + size };
 }
 
-/** The inner half, the half that is pointed at, or twice the time. */
-export function zoomed(s: Span, factor: number, now: number, at?: number): Span {
+/** The half around a moment, or around the middle, or twice the time; it ends now at the latest. */
+export function zoomed(s: Span, factor: number, now: number, at?: number): { from: number; to: number } {
   const { from, to } = bounds(s, now),
     end = Math.floor(now / 1000);
   const middle = at ?? (from + to) / 2,
     size = Math.min(mostPast, Math.max(10, Math.round((to - from) * factor)));
-  const first = Math.max(end - mostPast, Math.round(middle - size / 2));
-  return first + size >= end && factor > 1 ? { from: end - size, to: end } : { from: first, to: first + size };
+  const first = Math.min(end - size, Math.max(end - mostPast, Math.round(middle - size / 2)));
+  return { from: first, to: first + size };
 }
 
 /** Writes a span as local times: 10:02:11 to 10:04:11, with dates where they are not today's. */

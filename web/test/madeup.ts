@@ -336,7 +336,7 @@ export class MadeUp {
         leaves: this.planes * this.perTier[0]!,
         links: { all: 2 * this.planes * this.rises.length, bad: this.down.size },
         hosts: { all: 0, connected: 0, current: 0 },
-        hostPorts: { all: 0, usable: 0 },
+        hostPorts: { all: 0, usable: 0, errors: 0 },
         evProfiles: { all: this.width ** 2, bad: 0 },
         queuePairs: { all: 0, failed: 0, controller: 0, local: 0, hinted: 0 },
         probes: { sent: 0, answered: 0 },

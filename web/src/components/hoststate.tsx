@@ -1,5 +1,7 @@
 import type { Schemas } from '../api/client';
 import { Badge } from './badge';
+import { Folded } from './documented';
+import { PortCharts } from './history';
 
 type Host = Schemas['FabricHost'];
 type Port = Host['ports'][number];
@@ -38,3 +40,47 @@ export function PortState({ of: p }: { of: Port }) {
   if (s.held) return <Badge tone="warning">up again, and held</Badge>;
   return s.usable ? <Badge tone="ok">usable</Badge> : <Badge tone="warning">not usable</Badge>;
 }
+
+/** What keeps a host from doing what is wanted: why its stream ended, and what it refuses. */
+export function HostFaults({ of: h }: { of: Host }) {
+  return (
+    <>
+      {h.error && !h.connected && <p>Its last stream ended: {h.error}</p>}
+      {(h.refusals ?? []).map((r, i) => (
+        <p key={i}>
+          <Badge tone="fault">refused</Badge> <code>{r.field}</code>: {r.reason} ({r.code})
+        </p>
+      ))}
+    </>
+  );
+}
+
+/** What the ports of a host did, and the document and history of each. */
+export function PortsOf({ of: h, mrc }: { of: Host; mrc: boolean }) {
+  return (
+    <>
+      <PortCharts
+        label="What its switches received from it, and sent to it"
+        of={h.ports.flatMap(({ port, status: p }) =>
+          p.leafName && p.leafPort ? [[`${p.leafName}/${p.leafPort}`, `port ${port}, at ${p.leafName}`]] : [],
+        )}
+      />
+      {mrc &&
+        h.ports.map((p) => (
+          <Folded
+            key={p.port}
+            title={`Document and history of port ${p.port}`}
+            collection="host-ports"
+            name={`${h.name}/${p.port}`}
+            of={{ ...p, name: `${h.name}/${p.port}` }}
+          />
+        ))}
+    </>
+  );
+}
+
+/** The multicast groups of which a host is the source or a receiver. */
+export const groupsOf = (h: Host, all: readonly Schemas['Group'][] = []) =>
+  all.filter((g) =>
+    [g.spec.source, ...(g.spec.receivers ?? [])].some((end) => end?.address && end.address === h.address),
+  );

@@ -16,7 +16,7 @@ import { Folded } from './documented';
 import { DrainButton } from './drain';
 import { Facts } from './facts';
 import { History, PortCharts } from './history';
-import { HostState, PortState } from './hoststate';
+import { groupsOf, HostFaults, HostState, PortsOf, PortState } from './hoststate';
 import { Intent, See, To } from './link';
 import { Empty, Failure } from './states';
 
@@ -159,21 +159,12 @@ function HostPanel({ id, ...rest }: Panel) {
     groups = useQuery(ask.groups),
     profiles = useQuery({ ...ask.profilesOf(id), enabled: mrc });
   if (!host) return null;
-  const has = (a?: string) => a === host.address;
-  const own = (groups.data ?? []).filter(
-    (g) => has(g.spec.source?.address) || g.spec.receivers?.some((r) => has(r.address)),
-  );
   return (
     <Chosen title={`Host ${id}`} drains={host.ports.flatMap((p) => p.status.drains ?? [])} {...rest}>
       <p>
         <HostState of={host} mrc={mrc} /> <code>{host.address}</code>. <To path={['hosts', id]}>All of it</To>
       </p>
-      {host.error && !host.connected && <p>Its last stream ended: {host.error}</p>}
-      {(host.refusals ?? []).map((r) => (
-        <p key={r.field}>
-          It refuses <code>{r.field}</code>: {r.reason}
-        </p>
-      ))}
+      <HostFaults of={host} />
       {host.ports.map((p) => (
         <p key={p.port}>
           <PortState of={p} /> Port {p.port} at{' '}
@@ -191,24 +182,9 @@ function HostPanel({ id, ...rest }: Panel) {
         </p>
       ))}
       <Dependents kind="host" name={id} />
-      <Seen label="Multicast groups" kind="group" of={own.map((g) => g.name)} />
+      <Seen label="Multicast groups" kind="group" of={groupsOf(host, groups.data).map((g) => g.name)} />
       <Seen label="EV profiles" kind="profile" of={(profiles.data ?? []).map((p) => p.name)} />
-      <PortCharts
-        label="What its switches received from it, and sent to it"
-        of={host.ports.flatMap(({ port, status: p }) =>
-          p.leafName && p.leafPort ? [[`${p.leafName}/${p.leafPort}`, `port ${port}, at ${p.leafName}`]] : [],
-        )}
-      />
-      {mrc &&
-        host.ports.map((p) => (
-          <Folded
-            key={p.port}
-            title={`Document and history of port ${p.port}`}
-            collection="host-ports"
-            name={`${id}/${p.port}`}
-            of={{ ...p, name: `${id}/${p.port}` }}
-          />
-        ))}
+      <PortsOf of={host} mrc={mrc} />
     </Chosen>
   );
 }

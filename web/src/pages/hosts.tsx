@@ -5,11 +5,9 @@ import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
 import { Contains } from '../components/contains';
 import { Dependents } from '../components/dependents';
-import { Folded } from '../components/documented';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
-import { PortCharts } from '../components/history';
-import { HostState, PortState } from '../components/hoststate';
+import { groupsOf, HostFaults, HostState, PortsOf, PortState } from '../components/hoststate';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -142,19 +140,12 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
   const now = useNow();
   const [other, setOther] = useState('');
   const groups = useQuery(ask.groups);
-  const own = (groups.data ?? []).filter(
-    (g) => g.spec.source?.address === h.address || g.spec.receivers?.some((r) => r.address === h.address),
-  );
+  const own = groupsOf(h, groups.data);
   return (
     <>
       <Heading title={`Host ${h.name}`} state={<HostState of={h} mrc={mrc} />} />
       <Dependents kind="host" name={h.name} />
-      {h.error && <p>Its last stream ended: {h.error}</p>}
-      {(h.refusals ?? []).map((r, i) => (
-        <p key={i}>
-          <Badge tone="fault">refused</Badge> <code>{r.field}</code>: {r.reason} ({r.code})
-        </p>
-      ))}
+      <HostFaults of={h} />
       <h2>Ports</h2>
       <Table
         rows={h.ports}
@@ -167,14 +158,12 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
             name: 'At',
             key: (p) => p.status.leafName ?? p.status.leaf,
             cell: (p) => (
-              <>
-                <To
-                  path={['switches', p.status.leafName ?? p.status.leaf]}
-                  query={{ port: p.status.leafPort ? String(p.status.leafPort) : undefined }}
-                >
-                  {p.status.leafName ?? p.status.leaf}, port {p.status.leafPort ?? 'unknown'}
-                </To>
-              </>
+              <To
+                path={['switches', p.status.leafName ?? p.status.leaf]}
+                query={{ port: p.status.leafPort ? String(p.status.leafPort) : undefined }}
+              >
+                {p.status.leafName ?? p.status.leaf}, port {p.status.leafPort ?? 'unknown'}
+              </To>
             ),
             width: 1.2,
           },
@@ -211,22 +200,7 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
             : []),
         ]}
       />
-      {mrc &&
-        h.ports.map((p) => (
-          <Folded
-            key={p.port}
-            title={`Document and history of port ${p.port}`}
-            collection="host-ports"
-            name={`${h.name}/${p.port}`}
-            of={{ ...p, name: `${h.name}/${p.port}` }}
-          />
-        ))}
-      <PortCharts
-        label="What its switches received from it, and sent to it"
-        of={h.ports.flatMap(({ port, status: p }) =>
-          p.leafName && p.leafPort ? [[`${p.leafName}/${p.leafPort}`, `port ${port}, at ${p.leafName}`]] : [],
-        )}
-      />
+      <PortsOf of={h} mrc={mrc} />
       {h.queuePairs && <QueuePairs of={h.queuePairs} host={h.name} />}
       {mrc && (
         <p className="filters">

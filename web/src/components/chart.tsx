@@ -139,9 +139,7 @@ function Legend({
       <thead>
         <tr>
           <th scope="col">Line</th>
-          <th scope="col">
-            {time === undefined ? 'Now' : formatClock(new Date(1000 * time).toISOString()).slice(0, 8)}
-          </th>
+          <th scope="col">{time === undefined ? 'Now' : formatClock(time)}</th>
           <th scope="col">Mean</th>
           <th scope="col">Most</th>
           {speed ? <th scope="col">Most of the speed</th> : null}

@@ -165,7 +165,6 @@ export function Lanes({ job }: { job: string }) {
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [past, job]);
   const place = (t: number) => `${(100 * Math.max(0, Math.min(1, (t - from) / (to - from)))).toFixed(2)}%`;
-  const clock = (t: number) => formatClock(new Date(1000 * t).toISOString()).slice(0, 8);
   return (
     <section aria-label={`What happened to ${job}`}>
       <h2>What happened</h2>
@@ -181,7 +180,7 @@ export function Lanes({ job }: { job: string }) {
             >
               {all.length === 0 && <span className="quiet">none in this time</span>}
               {all.map((s) => {
-                const text = `${s.what ?? (s.kind === 'job' ? 'NO-GO' : `${s.id}: ${s.state}`)}, ${clock(s.from)} to ${clock(s.to)}`;
+                const text = `${s.what ?? (s.kind === 'job' ? 'NO-GO' : `${s.id}: ${s.state}`)}, ${formatClock(s.from)} to ${formatClock(s.to)}`;
                 return (
                   <span
                     key={`${s.kind} ${s.id} ${s.from}`}

@@ -133,8 +133,7 @@ function axis(colours: Inks, of: 'x' | 'y', unit: string): uPlot.Axis {
       : {
           size: 24,
           space: 76,
-          values: (_, all, __, ___, step) =>
-            all.map((t) => formatClock(new Date(1000 * t).toISOString()).slice(0, step < 60 ? 8 : 5)),
+          values: (_, all, __, ___, step) => all.map((t) => formatClock(t).slice(0, step < 60 ? 8 : 5)),
         }),
   };
 }

@@ -232,9 +232,7 @@ function Marks({ from, to, jump }: { from: number; to: number; jump: (at: number
     <ul className="marks" ref={setBox} aria-label="What happened">
       {merged(all, { from, to }, width, 26).map((m) => {
         const first = m.of[0]!;
-        const text = m.of
-          .slice(0, mostSaid)
-          .map((x) => `${formatClock(new Date(1000 * x.at).toISOString()).slice(0, 8)} ${x.text}`);
+        const text = m.of.slice(0, mostSaid).map((x) => `${formatClock(x.at)} ${x.text}`);
         if (m.of.length > mostSaid) text.push(`and ${m.of.length - mostSaid} more`);
         return (
           <li key={first.id} className={first.tone} style={{ left: `${(100 * (m.at - from)) / (to - from)}%` }}>

@@ -69,12 +69,10 @@ export function formatAge(time: string | undefined, now: number): string {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
-/** Writes the local time of day with milliseconds. */
-export function formatClock(time: string): string {
-  const t = new Date(time);
-  if (Number.isNaN(t.getTime())) return time;
-  const two = (n: number) => String(n).padStart(2, '0');
-  return `${two(t.getHours())}:${two(t.getMinutes())}:${two(t.getSeconds())}.${String(t.getMilliseconds()).padStart(3, '0')}`;
+/** Writes the local time of day of Unix seconds: 10:02:11. */
+export function formatClock(at: number): string {
+  const t = new Date(1000 * at);
+  return [t.getHours(), t.getMinutes(), t.getSeconds()].map((n) => String(n).padStart(2, '0')).join(':');
 }
 
 const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
@@ -83,7 +81,7 @@ const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 export function formatTime(time: string, now: number): string {
   const t = new Date(time);
   if (Number.isNaN(t.getTime())) return time;
-  const clock = formatClock(time).slice(0, 8);
+  const clock = formatClock(t.getTime() / 1000);
   if (t.toDateString() === new Date(now).toDateString()) return clock;
   const two = (n: number) => String(n).padStart(2, '0');
   return `${days[t.getDay()]} ${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${clock}`;

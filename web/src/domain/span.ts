@@ -62,8 +62,7 @@ export function zoomed(s: Span, factor: number, now: number, at?: number): { fro
 /** Writes a span as local times: 10:02:11 to 10:04:11, with dates where they are not today's. */
 export function spanText(s: { from: number; to: number }, now: number): string {
   const day = (t: number) => new Date(1000 * t).toDateString();
-  const clock = (t: number) => formatClock(new Date(1000 * t).toISOString()).slice(0, 8);
   const full = (t: number) =>
-    day(t) === new Date(now).toDateString() ? clock(t) : `${day(t).slice(0, 10)} ${clock(t)}`;
-  return `${full(s.from)} to ${day(s.from) === day(s.to) ? clock(s.to) : full(s.to)}`;
+    day(t) === new Date(now).toDateString() ? formatClock(t) : `${day(t).slice(0, 10)} ${formatClock(t)}`;
+  return `${full(s.from)} to ${day(s.from) === day(s.to) ? formatClock(s.to) : full(s.to)}`;
 }

@@ -181,7 +181,8 @@ export function Writing({
   const attempt = (how: typeof trial | typeof write) => {
     trial.reset();
     write.reset();
-    if (!check.current || check.current()) how.mutate();
+    // Until the editor is there, the draft alone knows whether the text can be read.
+    if (check.current ? check.current() : !draft.broken) how.mutate();
   };
   const nameId = useId();
   const list = typeof fields === 'function' ? fields(name) : (fields ?? []);

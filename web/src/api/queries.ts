@@ -180,14 +180,14 @@ export const dependents = (kind: PartKind, name: string) =>
 export const without = (part: { kind: string; name: string } | undefined) =>
   queryOptions({
     queryKey: ['jobs', 'without', part?.kind, part?.name],
-    queryFn: async () => {
+    queryFn: async ({ signal }) => {
       const objects = [part?.kind === 'link' ? { link: part.name } : { node: part?.name }];
       const from = new Date(Date.now() + 3_600_000).toISOString(),
         until = new Date(Date.now() + 7_200_000).toISOString();
       const spec = { objects, from, until, priority: 1000 };
       const query = { dryRun: true };
       const answer = await body(
-        client.POST('/v1/maintenances', { params: { query }, body: { name: 'of-dashboard', spec } }),
+        client.POST('/v1/maintenances', { params: { query }, body: { name: 'of-dashboard', spec }, signal }),
       );
       return answer?.status?.jobs ?? [];
     },

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import type { Written } from '../api/actions';
 import { formatCount, formatShare } from '../domain/format';
-import { To } from './link';
+import { Names, To } from './link';
 
 /** What a dry run says: the updates of switches, and what else follows from the change. */
 export function Tried({ of }: { of: Written }) {
@@ -182,13 +182,7 @@ export function Paths({ of }: { of: Schemas['LeasedPath'][] }) {
               </td>
               <td>{p.plane ?? '–'}</td>
               <td>
-                <span className="names">
-                  {(p.nodes ?? []).map((n) => (
-                    <To key={n} path={['switches', n]}>
-                      {n}
-                    </To>
-                  ))}
-                </span>
+                <Names of={p.nodes ?? []} page="switches" />
               </td>
               <td>
                 <code>{p.ev.value}</code>

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { formatPlace } from '../domain/route';
 import { may, useSession } from '../api/session';
 import { pages } from '../domain/pages';
+import { pageOf } from '../domain/place';
 import { looked, usePlace, type Look } from '../store/place';
 import type { Schemas } from '../api/client';
 
@@ -56,6 +57,19 @@ export function Names({ of, page }: { of: readonly string[]; page: string }) {
       {of.map((name) => (
         <To key={name} path={[page, name]}>
           {name}
+        </To>
+      ))}
+    </span>
+  );
+}
+
+/** Links to resources of several kinds, such as tenants/acme. */
+export function Resources({ of }: { of: readonly string[] }) {
+  return (
+    <span className="names">
+      {of.map((key) => (
+        <To key={key} {...pageOf(key)}>
+          {key.slice(key.indexOf('/') + 1)}
         </To>
       ))}
     </span>

@@ -12,7 +12,7 @@ import { useEventColumns } from '../components/eventcolumns';
 import { Confirm, Form, Open, type Field } from '../components/form';
 import { History as Measured } from '../components/history';
 import { JobFabric, Lanes } from '../components/jobfabric';
-import { To } from '../components/link';
+import { Names, To } from '../components/link';
 import { Listing } from '../components/listing';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -348,17 +348,7 @@ function Racks({ name }: { name: string }) {
                   {(all ? r.racks : r.racks.slice(0, mostRacks)).map((k) => (
                     <tr key={k.name}>
                       <th scope="row">
-                        {k.switches?.length && reads ? (
-                          <span className="names">
-                            {k.switches.map((s) => (
-                              <To key={s} path={['switches', s]}>
-                                {s}
-                              </To>
-                            ))}
-                          </span>
-                        ) : (
-                          k.name || 'no rack'
-                        )}
+                        {k.switches?.length && reads ? <Names of={k.switches} page="switches" /> : k.name || 'no rack'}
                       </th>
                       <td>
                         {k.good} of {k.ranks}

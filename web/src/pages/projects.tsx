@@ -7,7 +7,7 @@ import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Form, Open, type Choice, type Field } from '../components/form';
-import { To } from '../components/link';
+import { Resources, To } from '../components/link';
 import { Listing } from '../components/listing';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -189,16 +189,7 @@ export function Assets({ of: p }: { of: Project }) {
             name: 'Used by',
             key: (t) => (t.usedBy ?? []).join(', '),
             width: 2,
-            cell: (t) =>
-              t.usedBy?.length ? (
-                <span className="names">
-                  {t.usedBy.map((u) => (
-                    <Resource key={u} of={u} />
-                  ))}
-                </span>
-              ) : (
-                <Badge tone="quiet">left</Badge>
-              ),
+            cell: (t) => (t.usedBy?.length ? <Resources of={t.usedBy} /> : <Badge tone="quiet">left</Badge>),
           },
         ]}
       />
@@ -217,20 +208,6 @@ const kinds: Record<Schemas['ProjectThing']['kind'], string> = {
   slice: 'slice',
   priority: 'priority',
 };
-
-/** A link to what a project has made, such as tenants/acme. */
-export function Resource({ of: key }: { of: string }) {
-  const slash = key.indexOf('/');
-  const kind = key.slice(0, slash),
-    name = key.slice(slash + 1);
-  return kind === 'multicast-groups' ? (
-    <To path={['groups', name]}>{name}</To>
-  ) : kind === 'pfc-policies' ? (
-    <To path={['pfc', name]}>{name}</To>
-  ) : (
-    <To path={['tenants', name]}>{name}</To>
-  );
-}
 
 const ways: Choice[] = [
   { value: 'user' },

@@ -5,13 +5,12 @@ import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Open } from '../components/form';
-import { Names, To } from '../components/link';
+import { Names, Resources, To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table } from '../components/table';
 import { useEditing } from '../store/draft';
 import { Lossless } from './pfc';
 import { Edit } from './policies';
-import { Resource } from './projects';
 
 export function Srv6Policies({ path }: { path: string[] }) {
   return path[0] === undefined ? <Lossless /> : <One name={path[0]} />;
@@ -66,16 +65,7 @@ function One({ name }: { name: string }) {
             of={[
               ['Encapsulation', p.spec.mode === 'best-effort' ? 'the last SID alone' : 'an SRH with all segments'],
               ['PFC at', p.status.pfcNodes?.length && <Names of={p.status.pfcNodes} page="switches" />],
-              [
-                'Used by',
-                p.status.usedBy?.length && (
-                  <span className="names">
-                    {p.status.usedBy.map((u) => (
-                      <Resource key={u} of={u} />
-                    ))}
-                  </span>
-                ),
-              ],
+              ['Used by', p.status.usedBy?.length && <Resources of={p.status.usedBy} />],
               ['Version', p.version],
               ['Created', p.created],
             ]}

@@ -5,14 +5,13 @@ import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading } from '../components/facts';
 import { Open } from '../components/form';
-import { Names, To } from '../components/link';
+import { Names, Resources, To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table } from '../components/table';
 import { formatBitRate } from '../domain/format';
 import { useEditing } from '../store/draft';
 import { Lossless } from './pfc';
 import { Edit } from './policies';
-import { Resource } from './projects';
 
 export function Tenants({ path }: { path: string[] }) {
   return path[0] === undefined ? <Lossless /> : <One name={path[0]} />;
@@ -50,16 +49,7 @@ function One({ name }: { name: string }) {
               ['Priority', t.spec.priority],
               ['Rate', t.spec.rate ? formatBitRate(Number(t.spec.rate)) : 'what other queues leave'],
               ['SRv6 policies', t.spec.policies?.length && <Names of={t.spec.policies} page="srv6-policies" />],
-              [
-                'Used by',
-                t.status.usedBy?.length && (
-                  <span className="names">
-                    {t.status.usedBy.map((u) => (
-                      <Resource key={u} of={u} />
-                    ))}
-                  </span>
-                ),
-              ],
+              ['Used by', t.status.usedBy?.length && <Resources of={t.status.usedBy} />],
               ['VRF', t.status.vrf],
               ['Version', t.version],
               ['Created', t.created],

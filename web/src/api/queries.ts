@@ -270,7 +270,8 @@ export const past = (span: number | { from: number; to: number }) =>
       const { from, to } = typeof span === 'number' ? { from: Date.now() / 1000 - span, to: Infinity } : span;
       return body(client.GET('/v1/past', { params: { query: { from: moment(from), at: moment(to) } }, signal }));
     },
-    refetchInterval: typeof span === 'number' && 5_000,
+    // A thousandth of the time is a pixel of the bar.
+    refetchInterval: typeof span === 'number' && Math.max(5_000, span),
     staleTime: typeof span === 'number' ? 0 : Infinity,
     placeholderData: keepPreviousData,
   });

@@ -34,6 +34,17 @@ const Inspector = lazy(() => import('./components/inspector'));
 /** The pages in which something is looked at beside them. */
 const looking: readonly PageName[] = ['overview', 'wall', 'fabric', 'switches', 'hosts'];
 
+/** Tells the styles how high the header is, since the drawer begins below it. */
+function measured(header: HTMLElement) {
+  const { style } = document.documentElement;
+  const observer = new ResizeObserver(() => style.setProperty('--top', `${header.offsetHeight}px`));
+  observer.observe(header);
+  return () => {
+    observer.disconnect();
+    style.removeProperty('--top');
+  };
+}
+
 export function App() {
   const place = usePlace();
   const session = useSession();
@@ -63,7 +74,7 @@ export function App() {
       </a>
       {page?.name !== 'wall' && (
         <>
-          <header className="top">
+          <header className="top" ref={measured}>
             <Brand />
             <button
               type="button"

@@ -141,7 +141,7 @@ test('a plane is shown by how much its links are used, as the API says', async (
     })
     .toBe(true);
   await wellMade(page, wrong, 'use');
-  await page.getByLabel('Show').selectOption('state');
+  await page.getByLabel(/^Show/).selectOption('state');
   await expect.poll(async () => said.innerText()).toMatch(/P1-T0-1 port \d+ – P1-T1-1 port \d+: up$/);
   await page.context().close();
   await busy.stop();

@@ -17,6 +17,7 @@ test('a packet is caught, and followed by the arrow keys to one of its receivers
   const button = page.getByRole('button', { name: 'Catch one' });
   await button.waitFor();
   expect(await button.isDisabled()).toBe(true);
+  await page.getByLabel('From').locator('option', { hasText: 'S1' }).waitFor({ state: 'attached' });
   await page.getByLabel('From').focus();
   await page.keyboard.type('S1');
   await page.getByLabel('To').focus();

@@ -51,11 +51,10 @@ func (v *view) intentFindings() (out []finding) {
 		}
 	}
 	for i := range v.Leases {
-		if f, ok := v.unleased(&v.Leases[i]); ok {
-			out = append(out, f)
-		}
-		if f, ok := v.blocking(&v.Leases[i]); ok {
-			out = append(out, f)
+		for _, find := range []func(*api.PathLease) (finding, bool){v.unleased, v.blocking} {
+			if f, ok := find(&v.Leases[i]); ok {
+				out = append(out, f)
+			}
 		}
 	}
 	for i := range v.Maintenances {

@@ -153,12 +153,12 @@ func statesOf(k *Known, found []api.Cause) map[subject]string {
 		note("link", string(k.Links[i].ID), cmp.Or(when(down(&k.Links[i]), "down"),
 			when(s.Drained, "drained"), when(s.Phase != "up", s.Phase), when(s.Denied, "denied")))
 	}
-	for i := range k.Nodes {
-		note("node", string(k.Nodes[i].ID), when(k.Nodes[i].Spec.Admin == api.AdminDrained, "drained"))
-	}
-	for i := range k.Hosts {
-		note("host", k.Hosts[i].Name, when(k.Fabric != nil && !k.Hosts[i].Connected, "away"))
-	}
+	each(k.Nodes, func(n *api.Node) {
+		note("node", string(n.ID), when(n.Spec.Admin == api.AdminDrained, "drained"))
+	})
+	each(k.Hosts, func(h *api.Host) {
+		note("host", h.Name, when(k.Fabric != nil && !h.Connected, "away"))
+	})
 	worst := func(all api.Conditions) string {
 		for _, c := range all {
 			if c.Type == api.Degraded && c.Status || c.Type == api.Accepted && !c.Status {
@@ -172,23 +172,19 @@ func statesOf(k *Known, found []api.Cause) map[subject]string {
 		}
 		return ""
 	}
-	for i := range k.Profiles {
-		note("ev-profile", k.Profiles[i].Name, worst(k.Profiles[i].Status.Conditions))
-	}
-	for i := range k.Groups {
-		note("multicast-group", k.Groups[i].Name, worst(k.Groups[i].Status.Conditions))
-	}
-	for i := range k.Jobs {
-		note("job", k.Jobs[i].Name, when(k.Jobs[i].Status.Blockers > 0, "blocked"))
-	}
-	each(k.Leases,
-		func(l *api.PathLease) { note("path-lease", l.Name, when(l.Status.Phase == "Broken", "broken")) })
-	for i := range found {
-		note("cause", found[i].ID, string(found[i].Severity)+said+found[i].What)
-	}
+	each(k.Profiles, func(p *api.EVProfile) { note("ev-profile", p.Name, worst(p.Status.Conditions)) })
+	each(k.Groups, func(g *api.MulticastGroup) {
+		note("multicast-group", g.Name, worst(g.Status.Conditions))
+	})
+	each(k.Jobs, func(j *api.Job) { note("job", j.Name, when(j.Status.Blockers > 0, "blocked")) })
+	each(k.Leases, func(l *api.PathLease) {
+		note("path-lease", l.Name, when(l.Status.Phase == api.LeaseBroken, "broken"))
+	})
+	each(found, func(c *api.Cause) { note("cause", c.ID, string(c.Severity)+said+c.What) })
 	return out
 }
 
+// each calls f for each of all.
 func each[T any](all []T, f func(*T)) {
 	for i := range all {
 		f(&all[i])

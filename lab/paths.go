@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api/hostapi"
+	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/mrc"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
@@ -26,6 +27,7 @@ type PathControl struct {
 	desk     *mrc.Desk
 	nodes    map[string]*topology.Node // what switches are or were
 	attached map[string]bool
+	viewed   *fabricview.View
 	assigned *ev.Assignment
 	drained  uint64            // the newest mrc.Drained that the switches were told
 	asking   bool              // whether they do it
@@ -163,8 +165,11 @@ func (p *PathControl) work() {
 			c.logf("%v event %v %s %s", c.World.now, e.Type, e.Object, e.Message)
 		}
 	}
-	c.core.SetFabric(p.core.View())
-	c.work()
+	if v := p.core.View(); v != p.viewed {
+		p.viewed = v
+		c.core.SetFabric(v)
+		c.work()
+	}
 	if a := p.core.Assignment(); a != p.assigned {
 		p.assigned = a
 		c.core.SetAssignment(a)

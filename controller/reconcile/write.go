@@ -3,7 +3,6 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -41,15 +40,23 @@ func (d *device) refused(p *pending, now time.Duration) *failure {
 func (d *device) next(now time.Duration, waits func(Owner, *unit) bool) []pending {
 	var add, remove []pending
 	waiting := false
-	for _, o := range slices.Sorted(maps.Keys(d.units)) {
-		if u := d.units[o]; len(u.pending) > 0 && waits(o, u) {
+	var owners []Owner
+	for o, u := range d.units {
+		if len(u.pending) > 0 {
+			owners = append(owners, o)
+		}
+	}
+	slices.Sort(owners)
+	for _, o := range owners {
+		u := d.units[o]
+		if waits(o, u) {
 			waiting = true
 			continue
 		}
 		held := false // something this unit wants is missing
 		from := len(remove)
-		for k := range d.units[o].pending {
-			p := &d.units[o].pending[k]
+		for k := range u.pending {
+			p := &u.pending[k]
 			f := d.refused(p, now)
 			switch {
 			case p.Type == entry.Delete && f == nil:

@@ -169,6 +169,7 @@ interop-mrc:
 # Longer than a change should wait for: the fault scenarios with 20,000 seeds, several controllers and what they deny with 10,000, programs as code beside the same interpreted (10 million packets), fabrics under load and the naming of bad links with many,
 # hostile clients of a switch in numbers, programs of MRC and their NICs that are killed (for MRC_SOAK), what clients may believe of three controllers in 100 runs of 100,000 operations, and that the others go on under each fault.
 MRC_SOAK ?= 1h
+soak: export GOGC = 400
 soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes|TestLeases|TestJobs|TestTenants)$$' -v ./test/faults
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./host/mrc

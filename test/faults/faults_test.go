@@ -77,6 +77,9 @@ func story(seed uint64, cache *p4rt.Cache) (*scenario, error) {
 	if err != nil {
 		return s, err
 	}
+	if seed/kinds%3 > 0 {
+		s.runPrograms()
+	}
 	s.noise([]float64{0, 0.01, 0.05}[s.rng.IntN(3)])
 	at := func() float64 { return 0.05 + 0.7*s.rng.Float64() }
 	edge := func() string { return []string{"N1", "N2", "N3"}[s.rng.IntN(3)] }

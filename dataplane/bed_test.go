@@ -10,7 +10,6 @@ import (
 
 	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/dataplane/translated"
-	"github.com/weft-sdn/weft/dataplane/translated/testprograms"
 )
 
 // bed is a switch under test whose output is collected.
@@ -40,10 +39,13 @@ func (r *bed) Digest(_ time.Duration, _ int, values [][]byte) {
 	r.digests = append(r.digests, all)
 }
 
+// asGo has the programs of testdata as Go where gen.TestPrograms runs the tests.
+var asGo []*engine.Translation
+
 // loadFile loads a compiled program of testdata, or of another place.
 func loadFile(t testing.TB, name string) *engine.Program {
 	t.Helper()
-	return loadWith(t, name, append(testprograms.All, translated.Fabric)...)
+	return loadWith(t, name, append(asGo, translated.Fabric)...)
 }
 
 // loadWith loads a program from testdata, or from a path, with the given translations.

@@ -36,7 +36,11 @@ func TestRecalled(t *testing.T) {
 				all = append(all[:8:8], casePackets(t, strings.TrimSuffix(name, ".json")+".stf")...)
 			}
 			var recalled uint64
-			for _, p := range []*engine.Program{loadWith(t, name), loadPoisoned(t, name)} {
+			programs := []*engine.Program{loadWith(t, name)}
+			if p := loadPoisoned(t, name); p.Translated() {
+				programs = append(programs, p)
+			}
+			for _, p := range programs {
 				for seed := first; seed < first+count; seed++ {
 					recalled += recallSeed(t, name, p, seed, all)
 				}

@@ -2,39 +2,83 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/weft-sdn/weft/dataplane/engine"
+	"github.com/weft-sdn/weft/p4"
 )
 
-// TestCurrent has the committed files be what the committed programs are translated to.
+// TestCurrent has the committed file be what the committed program is translated to.
 func TestCurrent(t *testing.T) {
-	files, err := generate("../../testdata")
+	got, err := os.ReadFile("../fabric_gen.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range files {
-		got, err := os.ReadFile(filepath.Join("..", name))
-		if err != nil {
-			t.Error(err)
-		} else if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what its program is translated to: run go generate ./dataplane/translated",
-				name)
-		}
+	want, err := engine.Translate(p4.JSON(), "translated", "Fabric")
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("fabric_gen.go is not what its program is translated to, %v: run go generate "+
+			"./dataplane/translated", err)
 	}
-	for _, folder := range []string{"..", "../testprograms"} {
-		there, err := filepath.Glob(filepath.Join(folder, "*_gen.go"))
-		if err != nil || len(there) == 0 {
-			t.Fatalf("%s: %d files, %v", folder, len(there), err)
+}
+
+// TestPrograms translates the test programs of the embedded switch, and runs the tests of package
+// dataplane with them: package testprograms, and the file that gives its programs to these tests,
+// exist in an overlay of this test alone.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles 8,000 lines")
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "testdata", "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d programs, %v", len(files), err)
+	}
+	dir, replace := t.TempDir(), map[string]string{}
+	write := func(at, text string) {
+		file := filepath.Join(dir, filepath.Base(at))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		for _, file := range there {
-			name, err := filepath.Rel("..", file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if files[filepath.ToSlash(name)] == nil {
-				t.Errorf("%s is of no program", name)
-			}
+		replace[filepath.Join(root, at)] = file
+	}
+	var names strings.Builder
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
+		code, err := engine.Translate(text, "testprograms", fmt.Sprintf("P%d", i))
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		write(fmt.Sprintf("translated/testprograms/p%d.go", i), string(code))
+		fmt.Fprintf(&names, "testprograms.P%d, ", i)
+	}
+	write("testprograms_test.go", fmt.Sprintf("package dataplane\n\nimport (\n"+
+		"\t\"github.com/weft-sdn/weft/dataplane/engine\"\n"+
+		"\t\"github.com/weft-sdn/weft/dataplane/translated/testprograms\"\n)\n\n"+
+		"func init() { asGo = []*engine.Translation{%s} }\n", &names))
+	doc, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, doc, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay", overlay,
+		"-run", "^Test(Translated|Recalled|Bounds|AfterAssertion)$", ".")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the test programs as Go: %v\n%s", err, out)
 	}
 }

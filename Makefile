@@ -174,7 +174,7 @@ soak:
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^(TestFaults|TestPlanes|TestLeases|TestJobs|TestTenants)$$' -v ./test/faults
 	WEFT_SEEDS=20000 $(GO) test -timeout 24h -run '^TestWrites' -v ./host/mrc
 	WEFT_SEEDS=1300 $(GO) test -timeout 24h -run '^(TestTranslated|TestSpecialised)$$' -v ./dataplane
-	WEFT_SEEDS=3000 $(GO) test -timeout 24h -run '^TestRecalled$$' -v ./dataplane
+	WEFT_SEEDS=3000 $(GO) test -timeout 24h -run '^(TestRecalled|TestPrograms)$$' -v ./dataplane ./dataplane/translated/gen
 	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^(TestNodes|TestReach)$$' -v ./service/cluster
 	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestDenials$$' -v ./service
 	WEFT_SEEDS=50 $(GO) test -timeout 24h -run '^(TestIncast|TestSpread)$$' -v ./test/mrc/flows

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/dataplane/engine"
 	"github.com/weft-sdn/weft/p4"
@@ -75,8 +76,12 @@ func TestPrograms(t *testing.T) {
 	if err := os.WriteFile(overlay, doc, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	left := 10 * time.Minute
+	if deadline, ok := t.Deadline(); ok {
+		left = time.Until(deadline)
+	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay", overlay,
-		"-run", "^Test(Translated|Recalled|Bounds|AfterAssertion)$", ".")
+		"-timeout", left.String(), "-run", "^Test(Translated|Recalled|Bounds|AfterAssertion)$", ".")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the test programs as Go: %v\n%s", err, out)

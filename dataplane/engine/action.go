@@ -20,7 +20,7 @@ type action struct {
 	params   []ir.Param
 	prims    []prim
 	effects  []effect
-	notes    []note // of prims
+	notes    []*note // of prims
 }
 
 // prim is one primitive: code, or a jump.
@@ -134,30 +134,25 @@ func (l *loader) compileBody(a *action, prims []bmv2json.Primitive) {
 			l.fold(p)
 			continue
 		}
-		switch p.Op {
-		case "exit", "assert", "assume":
-			a.exits = true
-		}
-		switch p.Op {
-		case "_jump":
-			jumps = true
-			e := l.args(p, 1)
-			a.prims = append(a.prims, prim{jump: true, target: l.target(p, e[0], len(prims))})
-		case "_jump_if_zero":
-			jumps = true
-			e := l.args(p, 2)
-			cond := l.boolExpr(p.Source, e[0])
+		n := l.noteOf(p)
+		a.exits = a.exits || n.op.exits
+		switch n.op.jumps {
+		case jumpAlways:
+			a.prims = append(a.prims, prim{jump: true, target: l.target(n, 0, len(prims))})
+		case jumpIfZero:
+			cond := l.boolExpr(p.Source, n.args[0])
 			a.prims = append(a.prims, prim{jump: true, cond: l.boolean(cond),
-				target: l.target(p, e[1], len(prims)),
+				target: l.target(n, 1, len(prims)),
 				told:   &primTrace{at: sourceOf(p.Source), reads: l.operands(cond)}})
 		default:
-			run := l.primitive(p)
-			straight = append(straight, l.instrs(p, run)...)
+			run := l.primitive(n)
+			straight = append(straight, l.instrs(n, run)...)
 			a.prims = append(a.prims, prim{run: run, told: &primTrace{at: sourceOf(p.Source),
-				run: l.tracedPrimitive(p, run)}})
+				run: l.tracedPrimitive(n, run)}})
 		}
-		a.effects = append(a.effects, l.effectsOf(p)...)
-		a.notes = append(a.notes, l.noteOf(p))
+		jumps = jumps || n.op.jumps != jumpNever
+		a.effects = append(a.effects, l.effectsOf(n)...)
+		a.notes = append(a.notes, n)
 		clear(l.subst)
 	}
 	if jumps {
@@ -167,21 +162,10 @@ func (l *loader) compileBody(a *action, prims []bmv2json.Primitive) {
 	a.straight = straight
 }
 
-func (l *loader) target(p *bmv2json.Primitive, e *ir.Expr, n int) int {
-	if e.Op != ir.OpConst || !e.N.IsInt64() || e.N.Int64() < 0 || e.N.Int64() > int64(n) {
-		l.bad(p.Source, "%s to a bad place", p.Op)
+func (l *loader) target(n *note, i, size int) int {
+	e := n.args[i]
+	if e.Op != ir.OpConst || !e.N.IsInt64() || e.N.Int64() < 0 || e.N.Int64() > int64(size) {
+		l.bad(n.source, "%s to a bad place", n.op.name)
 	}
 	return int(e.N.Int64())
-}
-
-// args decodes the parameters of a primitive and checks their number.
-func (l *loader) args(p *bmv2json.Primitive, n int) []*ir.Expr {
-	if len(p.Parameters) != n {
-		l.bad(p.Source, "%s with %d parameters: want %d", p.Op, len(p.Parameters), n)
-	}
-	es := make([]*ir.Expr, n)
-	for i, v := range p.Parameters {
-		es[i] = l.value(p.Source, v)
-	}
-	return es
 }

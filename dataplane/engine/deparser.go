@@ -24,10 +24,11 @@ func (l *loader) loadDeparser() {
 	l.fn = "deparser " + d.Name
 	for i := range d.Primitives {
 		p := &d.Primitives[i]
-		run := l.primitive(p)
+		n := l.noteOf(p)
+		run := l.primitive(n)
 		l.prog.deparser.prims = append(l.prog.deparser.prims, run)
 		l.prog.deparser.told = append(l.prog.deparser.told, primTrace{at: sourceOf(p.Source),
-			run: l.tracedPrimitive(p, run)})
+			run: l.tracedPrimitive(n, run)})
 	}
 	l.fn = ""
 	if len(d.Order) != l.prog.layout.Deparsed {

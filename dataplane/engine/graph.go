@@ -187,7 +187,7 @@ func (l *loader) codeOf(a *action, args []uint64) []instr {
 		return a.straight
 	}
 	run := func(c *Context) { a.run(c, args) }
-	return []instr{{call: run, id: l.keep(note{op: "run", action: a}, closure{call: run})}}
+	return []instr{{call: run, id: l.keep(&note{action: a}, closure{call: run})}}
 }
 
 // test lowers a condition with two ways on.
@@ -205,7 +205,7 @@ func (lo *lowering) test(e *ir.Expr, yes, no int) int {
 		return lo.test(e.A, no, yes)
 	case ir.OpLAnd:
 		if f := lo.l.before(e); f != nil {
-			return lo.add(branch{kind: stepTest, test: f, id: lo.l.keep(note{value: e}, closure{test: f}),
+			return lo.add(branch{kind: stepTest, test: f, id: lo.l.keep(&note{value: e}, closure{test: f}),
 				yes: yes, no: no})
 		}
 		return lo.test(e.A, lo.test(e.B, yes, no), no)
@@ -237,7 +237,7 @@ func (lo *lowering) test(e *ir.Expr, yes, no int) int {
 		}
 	}
 	f := lo.l.boolean(e)
-	return lo.add(branch{kind: stepTest, test: f, id: lo.l.keep(note{value: e}, closure{test: f}),
+	return lo.add(branch{kind: stepTest, test: f, id: lo.l.keep(&note{value: e}, closure{test: f}),
 		yes: yes, no: no})
 }
 

@@ -2,45 +2,44 @@ package engine
 
 import (
 	"github.com/weft-sdn/weft/dataplane/bitfield"
-	"github.com/weft-sdn/weft/dataplane/bmv2json"
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// validityChange compiles setValid and setInvalid. A header that becomes valid
-// starts with all fields zero, and the packet length follows.
-func (l *loader) validityChange(src *bmv2json.Source, op string, e *ir.Expr) func(*Context) {
-	if e.Kind != ir.KindHeader {
-		l.bad(src, "%s of something that is not a header", op)
-	}
-	lay := &l.prog.layout
-	add := func(c *Context, h *ir.Header) {
-		if h == nil || h.Meta || c.isValid(h) {
-			return
+// validityChange compiles setValid and setInvalid.
+func validityChange(change func(*Context, *ir.Header)) func(*loader, *note) func(*Context) {
+	return func(l *loader, n *note) func(*Context) {
+		e := n.args[0]
+		if e.Kind != ir.KindHeader {
+			l.bad(n.source, "%s of something that is not a header", n.op.name)
 		}
-		clear(c.data[h.Off : h.Off+h.Size])
-		if h.VL >= 0 {
-			c.vl[h.VL] = span{}
+		if h := e.Header; e.Op == ir.OpHeader {
+			return func(c *Context) { change(c, h) }
 		}
-		c.setValid(h, lay)
-		c.Length += h.Size
+		pick := l.headerRef(e)
+		return func(c *Context) { change(c, pick(c)) }
 	}
-	remove := func(c *Context, h *ir.Header) {
-		if h == nil || h.Meta || !c.isValid(h) {
-			return
-		}
-		c.Length -= c.headerLen(h)
-		c.setInvalid(h)
+}
+
+// add makes a header valid: all fields are zero, and the packet length follows.
+func (c *Context) add(h *ir.Header) {
+	if h == nil || h.Meta || c.isValid(h) {
+		return
 	}
-	f := add
-	if op == "remove_header" {
-		f = remove
+	clear(c.data[h.Off : h.Off+h.Size])
+	if h.VL >= 0 {
+		c.vl[h.VL] = span{}
 	}
-	if e.Op == ir.OpHeader {
-		h := e.Header
-		return func(c *Context) { f(c, h) }
+	c.setValid(h, &c.st.prog.layout)
+	c.Length += h.Size
+}
+
+// remove makes a header invalid.
+func (c *Context) remove(h *ir.Header) {
+	if h == nil || h.Meta || !c.isValid(h) {
+		return
 	}
-	pick := l.headerRef(e)
-	return func(c *Context) { f(c, pick(c)) }
+	c.Length -= c.headerLen(h)
+	c.setInvalid(h)
 }
 
 // copyHeader makes dst what src is.
@@ -74,7 +73,8 @@ func (c *Context) copyHeader(dst, src *ir.Header, lay *ir.Layout) {
 	}
 }
 
-func (l *loader) assignHeader(src *bmv2json.Source, dst, from *ir.Expr) func(*Context) {
+func (l *loader) assignHeader(n *note) func(*Context) {
+	src, dst, from := n.source, n.args[0], n.args[1]
 	if dst.Kind != ir.KindHeader || from.Kind != ir.KindHeader ||
 		l.typeOf(src, dst) != l.typeOf(src, from) {
 		l.bad(src, "assign_header between different things")
@@ -90,18 +90,18 @@ func (l *loader) assignHeader(src *bmv2json.Source, dst, from *ir.Expr) func(*Co
 
 // assignComposite compiles the assignment of stacks and unions, member by
 // member.
-func (l *loader) assignComposite(src *bmv2json.Source, op string, dst,
-	from *ir.Expr) func(*Context) {
+func (l *loader) assignComposite(n *note) func(*Context) {
+	src, op, dst, from := n.source, n.op.name, n.args[0], n.args[1]
 	lay := &l.prog.layout
 	var ds, ss []*ir.Header
 	dn, sn := -1, -1
 	switch {
-	case op == "assign_header_stack" && dst.Op == ir.OpStack && from.Op == ir.OpStack:
+	case dst.Op == ir.OpStack && from.Op == ir.OpStack:
 		ds, ss = dst.Stack.Headers, from.Stack.Headers
 		dn, sn = dst.Stack.Index, from.Stack.Index
-	case op == "assign_union" && dst.Op == ir.OpUnion && from.Op == ir.OpUnion:
+	case dst.Op == ir.OpUnion && from.Op == ir.OpUnion:
 		ds, ss = dst.Union.Headers, from.Union.Headers
-	case op == "assign_union_stack" && dst.Op == ir.OpUnionStack && from.Op == ir.OpUnionStack:
+	case dst.Op == ir.OpUnionStack && from.Op == ir.OpUnionStack:
 		for _, u := range dst.UnionStack.Unions {
 			ds = append(ds, u.Headers...)
 		}
@@ -140,8 +140,8 @@ func (l *loader) assignComposite(src *bmv2json.Source, op string, dst,
 
 // pushPop compiles push_front and pop_front (P4_16 section 8.18): elements
 // move, and new elements are invalid.
-func (l *loader) pushPop(src *bmv2json.Source, op string, stk, n *ir.Expr) func(*Context) {
-	count := l.u64(l.dataExpr(src, n))
+func (l *loader) pushPop(n *note, push bool) func(*Context) {
+	stk, count := n.args[0], l.u64(l.dataExpr(n.source, n.args[1]))
 	var elems [][]*ir.Header
 	var idx int
 	switch stk.Op {
@@ -156,7 +156,7 @@ func (l *loader) pushPop(src *bmv2json.Source, op string, stk, n *ir.Expr) func(
 			elems = append(elems, u.Headers)
 		}
 	default:
-		l.bad(src, "%s of something that is not a stack", op)
+		l.bad(n.source, "%s of something that is not a stack", n.op.name)
 	}
 	lay := &l.prog.layout
 	size := len(elems)
@@ -175,7 +175,7 @@ func (l *loader) pushPop(src *bmv2json.Source, op string, stk, n *ir.Expr) func(
 			c.setInvalid(h)
 		}
 	}
-	if op == "push" {
+	if push {
 		return func(c *Context) {
 			k := int(min(count(c), uint64(size)))
 			for i := size - 1; i >= k; i-- {

@@ -5,8 +5,6 @@ import (
 	"math/big"
 
 	"github.com/weft-sdn/weft/dataplane/ir"
-
-	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // A call of a closure costs several times the work inside, because the processor rarely predicts a
@@ -152,15 +150,13 @@ func bitsTerm(bit, n int) term {
 }
 
 // instrs compiles a primitive that run does, too.
-func (l *loader) instrs(p *bmv2json.Primitive, run func(*Context)) []instr {
-	if (p.Op == "assign" || p.Op == "modify_field") && len(p.Parameters) == 2 {
-		if code := l.stores(l.value(p.Source, p.Parameters[0]),
-			l.value(p.Source, p.Parameters[1])); code != nil {
+func (l *loader) instrs(n *note, run func(*Context)) []instr {
+	if n.op.assigns {
+		if code := l.stores(n.args[0], n.args[1]); code != nil {
 			return code
 		}
 	}
-	id := l.keep(l.noteOf(p), closure{call: run})
-	return []instr{{kind: doCall, call: run, id: id}}
+	return []instr{{kind: doCall, call: run, id: l.keep(n, closure{call: run})}}
 }
 
 // stores compiles dst = v; nil when that is nothing for instructions.
@@ -179,7 +175,7 @@ func (l *loader) stores(dst, v *ir.Expr) []instr {
 	v = stripMask(v, f.Width)
 	o := instr{kind: doWord, t: l.term(v), width: uint8(f.Width), dirty: -1}
 	if o.t.kind == termCall {
-		o.id = l.keep(note{value: v}, closure{get: o.t.get})
+		o.id = l.keep(&note{value: v}, closure{get: o.t.get})
 	}
 	if f.Header.Meta {
 		o.off = int32(f.Slot())

@@ -91,7 +91,7 @@ type loader struct {
 	at *bmv2json.Source
 
 	// notes describe the numbered closures of prog.
-	notes []note
+	notes []*note
 	// translated is the program as Go code, or nil; copies bounds the copies of a branch.
 	translated *Translation
 	copies     int

@@ -34,7 +34,7 @@ type parseState struct {
 	cases   []parseCase
 	next    int // default; -1 ends
 	told    *stateTrace
-	notes   []note // of ops
+	notes   []*note // of ops
 }
 
 type parseKey struct {
@@ -97,10 +97,11 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 	defer func() { l.fn, l.at = "", nil }()
 	s := parseState{name: js.Name, next: -1, told: &stateTrace{}}
 	for i := range js.Ops {
-		s.ops = append(s.ops, l.parserOp(&js.Ops[i]))
-		s.does = append(s.does, l.parseOp(&js.Ops[i], s.ops[i]))
-		s.notes = append(s.notes, l.noteOfParser(&js.Ops[i]))
-		s.told.ops = append(s.told.ops, l.tracedParserOp(&js.Ops[i], s.ops[i]))
+		op, n := &js.Ops[i], l.noteOfParser(&js.Ops[i])
+		s.ops = append(s.ops, l.parserOp(op, n))
+		s.does = append(s.does, l.parseOp(op, n, s.ops[i]))
+		s.notes = append(s.notes, n)
+		s.told.ops = append(s.told.ops, l.tracedParserOp(op, n, s.ops[i]))
 	}
 	var widths []int
 	for _, k := range js.TransitionKey {
@@ -125,7 +126,7 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 			if e.Nonneg() {
 				t = l.term(e)
 			}
-			s.key, s.ids = append(s.key, t), append(s.ids, l.keep(note{value: e}, closure{get: t.get}))
+			s.key, s.ids = append(s.key, t), append(s.ids, l.keep(&note{value: e}, closure{get: t.get}))
 		}
 	}
 	narrow := s.keyLen <= 8
@@ -207,37 +208,19 @@ func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *p
 	return pc
 }
 
-func (l *loader) parserOp(op *bmv2json.ParserOp) func(*Context) bool {
+func (l *loader) parserOp(op *bmv2json.ParserOp, n *note) func(*Context) bool {
 	src := op.Source
-	need := func(n int) {
-		if len(op.Parameters) != n {
-			l.bad(src, "%s with %d parameters: want %d", op.Op, len(op.Parameters), n)
-		}
-	}
 	switch op.Op {
 	case "extract":
-		need(1)
 		return l.extract(src, op.Parameters[0], nil)
 	case "extract_VL":
-		need(2)
-		n := l.dataExpr(src, l.raw(src, op.Parameters[1]))
-		return l.extract(src, op.Parameters[0], n)
+		return l.extract(src, op.Parameters[0], l.dataExpr(src, n.args[0]))
 	case "set":
-		need(2)
-		var dst bmv2json.Value
-		l.decode(src, op.Parameters[0], &dst, "set")
-		l.parserEffects = append(l.parserEffects,
-			unordered(l.storeEffect(&bmv2json.Primitive{Parameters: []bmv2json.Value{dst}, Source: src}, 0,
-				nil))...)
-		f := l.assign(src, l.raw(src, op.Parameters[0]), l.raw(src, op.Parameters[1]))
-		return func(c *Context) bool {
-			f(c)
-			return !c.failed
-		}
+		l.parserEffects = append(l.parserEffects, unordered(l.storeEffect(n.args[0], nil))...)
+		return unlessFailed(l.assign(src, n.args[0], n.args[1]))
 	case "verify":
-		need(2)
-		ok := l.boolean(l.boolExpr(src, l.raw(src, op.Parameters[0])))
-		code := l.u64(l.dataExpr(src, l.raw(src, op.Parameters[1])))
+		ok := l.boolean(l.boolExpr(src, n.args[0]))
+		code := l.u64(l.dataExpr(src, n.args[1]))
 		return func(c *Context) bool {
 			if ok(c) {
 				return !c.failed
@@ -245,25 +228,22 @@ func (l *loader) parserOp(op *bmv2json.ParserOp) func(*Context) bool {
 			return c.parseError(code(c))
 		}
 	case "advance", "shift":
-		need(1)
-		return l.advance(src, op)
-	case "primitive":
-		need(1)
-		var p bmv2json.Primitive
-		l.decode(src, op.Parameters[0], &p, "primitive")
-		l.parserEffects = append(l.parserEffects, unordered(l.effectsOf(&p))...)
-		f := l.primitive(&p)
-		return func(c *Context) bool {
-			f(c)
-			return !c.failed
-		}
+		return l.advance(op, n)
 	}
-	l.unsupported(src, "parser operation %q", op.Op)
-	return nil
+	l.parserEffects = append(l.parserEffects, unordered(l.effectsOf(n))...)
+	return unlessFailed(l.primitive(n))
 }
 
-func (l *loader) advance(src *bmv2json.Source, op *bmv2json.ParserOp) func(*Context) bool {
-	errs := &l.prog.errors
+// unlessFailed runs a step, and reports whether the parser goes on.
+func unlessFailed(run func(*Context)) func(*Context) bool {
+	return func(c *Context) bool {
+		run(c)
+		return !c.failed
+	}
+}
+
+func (l *loader) advance(op *bmv2json.ParserOp, n *note) func(*Context) bool {
+	src, errs := op.Source, &l.prog.errors
 	if op.Op == "shift" {
 		var n int
 		l.decode(src, op.Parameters[0], &n, "shift")
@@ -272,7 +252,7 @@ func (l *loader) advance(src *bmv2json.Source, op *bmv2json.ParserOp) func(*Cont
 		}
 		return func(c *Context) bool { return c.skip(uint64(n)) }
 	}
-	bits := l.u64(l.dataExpr(src, l.raw(src, op.Parameters[0])))
+	bits := l.u64(l.dataExpr(src, n.args[0]))
 	return func(c *Context) bool {
 		n := bits(c)
 		if n%8 != 0 {
@@ -406,28 +386,30 @@ type parseOp struct {
 }
 
 // parseOp compiles an operation that call does, too.
-func (l *loader) parseOp(op *bmv2json.ParserOp, call func(*Context) bool) parseOp {
-	switch {
-	case op.Op == "extract" && len(op.Parameters) == 1:
-		var v bmv2json.Value
-		l.decode(op.Source, op.Parameters[0], &v, "extract")
-		if v.Type == "regular" {
-			if h := l.headerNamed(op.Source, v.Value); h.Union < 0 && h.VL < 0 && !h.Meta {
-				return parseOp{off: h.Off, size: h.Size, word: h.Word, mask: h.Mask}
-			}
-		}
-	case op.Op == "set" && len(op.Parameters) == 2:
-		if code := l.stores(l.raw(op.Source, op.Parameters[0]),
-			l.raw(op.Source, op.Parameters[1])); code != nil {
+func (l *loader) parseOp(op *bmv2json.ParserOp, n *note, call func(*Context) bool) parseOp {
+	switch h := n.header; {
+	case op.Op == "extract" && h != nil && h.Union < 0 && h.VL < 0 && !h.Meta:
+		return parseOp{off: h.Off, size: h.Size, word: h.Word, mask: h.Mask}
+	case op.Op == "set":
+		if code := l.stores(n.args[0], n.args[1]); code != nil {
 			return parseOp{code: code}
 		}
 	}
-	return parseOp{call: call, id: l.keep(l.noteOfParser(op), closure{parse: call})}
+	return parseOp{call: call, id: l.keep(n, closure{parse: call})}
 }
 
-// noteOfParser notes what an operation of the parser is made of.
-func (l *loader) noteOfParser(op *bmv2json.ParserOp) note {
-	n := note{op: op.Op}
+// noteOfParser notes what an operation of the parser is made of, and checks the number of its
+// parameters.
+func (l *loader) noteOfParser(op *bmv2json.ParserOp) *note {
+	want, ok := map[string]int{"extract": 1, "extract_VL": 2, "set": 2, "verify": 2, "advance": 1,
+		"shift": 1, "primitive": 1}[op.Op]
+	if !ok {
+		l.unsupported(op.Source, "parser operation %q", op.Op)
+	}
+	if len(op.Parameters) != want {
+		l.bad(op.Source, "%s with %d parameters: want %d", op.Op, len(op.Parameters), want)
+	}
+	n := &note{parser: op.Op, source: op.Source}
 	switch op.Op {
 	case "primitive":
 		var p bmv2json.Primitive

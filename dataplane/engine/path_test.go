@@ -388,7 +388,7 @@ func TestCountNeeds(t *testing.T) {
 		f := &ir.Field{Header: &ir.Header{Meta: true}, Width: 4, Bit: 60}
 		e := &ir.Expr{Op: ir.OpField, Field: f, Kind: ir.KindData, Bits: 4, Lo: new(big.Int),
 			Hi: big.NewInt(15)}
-		n := note{op: "count", args: []*ir.Expr{{Op: ir.OpObject}, e}, index: bitsTerm(60, 4)}
+		n := note{op: operations["count"], args: []*ir.Expr{{Op: ir.OpObject}, e}, index: bitsTerm(60, 4)}
 		r.primitive(&n, func() {})
 		if !r.on || !bytes.Equal(r.mask, make([]byte, 8)) || len(r.path.ops) != 1+k.asks {
 			t.Fatalf("%d elements: mask %x, %d operations", k.size, r.mask, len(r.path.ops))

@@ -99,10 +99,8 @@ func (p *pipeline) meets(i, at, left int) bool {
 // plain reports whether an action only assigns metadata of up to 64 bits.
 func (a *action) plain() bool {
 	for i := range a.prims {
-		n := &a.notes[i]
-		switch n.op {
-		case "assign", "modify_field", "register_read":
-		default:
+		n := a.notes[i]
+		if !n.op.plain {
 			return false
 		}
 		f := n.args[0].Field

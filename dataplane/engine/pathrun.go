@@ -58,7 +58,7 @@ func (r *recorder) parse(p *parser) {
 			break
 		}
 		for i := range st.ops {
-			if !r.parserOp(&st.notes[i], st.ops[i]) {
+			if !r.parserOp(st.notes[i], st.ops[i]) {
 				r.lose()
 				return
 			}
@@ -118,7 +118,7 @@ func (r *recorder) isCase(st *parseState, k *parseCase, keys []val) bool {
 // parserOp runs an operation of the parser.
 func (r *recorder) parserOp(n *note, run func(*Context) bool) (ok bool) {
 	c, from := r.c, r.c.cur
-	switch n.op {
+	switch n.parser {
 	case "extract", "extract_VL":
 		r.needAll(n.args)
 		h := n.header
@@ -267,7 +267,8 @@ func (r *recorder) tell(n tally) {
 }
 
 // countIn notes that the pass counts in an element of a counter.
-func (r *recorder) countIn(n *note) {
+func (r *recorder) countIn(n *note, run func()) {
+	defer run()
 	k := &r.c.st.counters[n.args[0].Index]
 	i := r.c.eval(&n.index)
 	if i >= uint64(k.Size) {
@@ -305,7 +306,7 @@ func (r *recorder) actionOf(a *action, args []uint64, values []val) {
 		c.args = args
 	}
 	for pc, steps := 0, 0; pc < len(a.prims); steps++ {
-		p, n := &a.prims[pc], &a.notes[pc]
+		p, n := &a.prims[pc], a.notes[pc]
 		pc++
 		switch {
 		case !p.jump:
@@ -328,55 +329,49 @@ func (r *recorder) actionOf(a *action, args []uint64, values []val) {
 
 // primitive runs a primitive.
 func (r *recorder) primitive(n *note, run func()) {
-	c := r.c
-	if !r.on {
+	switch {
+	case !r.on:
 		run()
-		return
-	}
-	switch n.op {
-	case "no_op", "log_msg", "recirculate", "assign_VL":
-		run()
-	case "assign", "modify_field":
-		r.assign(n.args[0], n.args[1], run)
-	case "mark_to_drop", "drop":
-		run()
-		std := &c.st.prog.std
-		r.settle(&std.egressSpec, &std.mcastGroup)
-	case "add_header":
-		if n.args[0].Op != ir.OpHeader || n.args[0].Header.Union >= 0 {
-			r.lose()
-		} else if h := n.args[0].Header; !h.Meta && !c.isValid(h) {
-			clear(r.src[h.Off : h.Off+h.Size])
-		}
-		run()
-	case "remove_header":
-		if n.args[0].Op != ir.OpHeader {
-			r.lose()
-		}
-		run()
-	case "assign_header", "copy_header":
-		if n.args[0].Op != ir.OpHeader || n.args[1].Op != ir.OpHeader {
-			r.lose()
-		} else {
-			r.copyHeader(n.args[0].Header, n.args[1].Header)
-		}
-		run()
-	case "pop":
-		r.pop(n)
-		run()
-	case "count":
-		r.countIn(n)
-		run()
-	case "register_read":
-		r.readRegister(n, run)
-	case "register_write":
-		r.writeRegister(n, run)
-	case "modify_field_with_hash_based_offset":
-		r.hash(n, run)
+	case n.op.record != nil:
+		n.op.record(r, n, run)
 	default:
 		r.lose()
 		run()
 	}
+}
+
+// runs runs a primitive that the values of a path do not depend on.
+func (r *recorder) runs(_ *note, run func()) { run() }
+
+func (r *recorder) drop(_ *note, run func()) {
+	run()
+	std := &r.c.st.prog.std
+	r.settle(&std.egressSpec, &std.mcastGroup)
+}
+
+func (r *recorder) addHeader(n *note, run func()) {
+	if n.args[0].Op != ir.OpHeader || n.args[0].Header.Union >= 0 {
+		r.lose()
+	} else if h := n.args[0].Header; !h.Meta && !r.c.isValid(h) {
+		clear(r.src[h.Off : h.Off+h.Size])
+	}
+	run()
+}
+
+func (r *recorder) removeHeader(n *note, run func()) {
+	if n.args[0].Op != ir.OpHeader {
+		r.lose()
+	}
+	run()
+}
+
+func (r *recorder) assignHeader(n *note, run func()) {
+	if n.args[0].Op != ir.OpHeader || n.args[1].Op != ir.OpHeader {
+		r.lose()
+	} else {
+		r.copyHeader(n.args[0].Header, n.args[1].Header)
+	}
+	run()
 }
 
 // cell returns the element of a register that a primitive reads or writes; its index is constant
@@ -447,7 +442,8 @@ func (r *recorder) copyHeader(to, from *ir.Header) {
 }
 
 // pop notes that the elements of a stack move.
-func (r *recorder) pop(n *note) {
+func (r *recorder) pop(n *note, run func()) {
+	defer run()
 	if n.args[0].Op != ir.OpStack || n.args[1].Op != ir.OpConst || !n.args[1].N.IsInt64() {
 		r.lose()
 		return

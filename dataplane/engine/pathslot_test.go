@@ -234,7 +234,7 @@ func (b *pathBench) block(p *pipeline, depth, next int) int {
 					dst = ir.FieldValue(b.meta[b.rng.IntN(len(b.meta))])
 				}
 				a.prims = append(a.prims, prim{run: b.l.assign(nil, dst, e)})
-				a.notes = append(a.notes, note{op: "assign", args: []*ir.Expr{dst, e}})
+				a.notes = append(a.notes, &note{op: operations["assign"], args: []*ir.Expr{dst, e}})
 			}
 			p.nodes = append(p.nodes, node{kind: nodeAction, action: a, next: next})
 		}
@@ -346,7 +346,7 @@ func TestPlain(t *testing.T) {
 		{"mark_to_drop", field(meta, 32), false, false},
 	} {
 		a := &action{prims: []prim{{jump: c.jump}},
-			notes: []note{{op: c.op, args: []*ir.Expr{c.dst}}}}
+			notes: []*note{{op: operations[c.op], args: []*ir.Expr{c.dst}}}}
 		if a.plain() != c.want {
 			t.Errorf("%s of %+v, jump %v: %v, want %v", c.op, c.dst.Field, c.jump, !c.want, c.want)
 		}
@@ -365,7 +365,7 @@ func TestEitherRegister(t *testing.T) {
 	index := ir.Constant(big.NewInt(5))
 	reads := 0
 	read := &action{prims: []prim{{run: func(*Context) { reads++ }}},
-		notes: []note{{op: "register_read", index: b.l.term(index),
+		notes: []*note{{op: operations["register_read"], index: b.l.term(index),
 			args: []*ir.Expr{ir.FieldValue(f), {Op: ir.OpObject}, index}}}}
 	for _, goes := range []bool{false, true} {
 		b.begin()

@@ -6,71 +6,21 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 )
 
-// primitive compiles one primitive call of an action.
-func (l *loader) primitive(p *bmv2json.Primitive) func(*Context) {
-	src := p.Source
-	if src != nil {
-		l.at = src
+// primitive compiles one primitive call of an action, and completes its note.
+func (l *loader) primitive(n *note) func(*Context) {
+	if n.source != nil {
+		l.at = n.source
 	}
-	switch p.Op {
-	case "no_op":
-		return func(*Context) {}
-	case "assign", "modify_field":
-		e := l.args(p, 2)
-		return l.assign(src, e[0], e[1])
-	case "assign_VL":
-		e := l.args(p, 2)
-		return l.assignVL(src, e[0], e[1])
-	case "add", "subtract", "bit_xor", "bit_or", "bit_and", "shift_left", "shift_right":
-		e := l.args(p, 3)
-		op := map[string]ir.Op{"add": ir.OpAdd, "subtract": ir.OpSub, "bit_xor": ir.OpXor,
-			"bit_or":  ir.OpOr,
-			"bit_and": ir.OpAnd, "shift_left": ir.OpShl, "shift_right": ir.OpShr}[p.Op]
-		return l.assign(src, e[0],
-			ir.WithInterval(&ir.Expr{Op: op, A: l.dataExpr(src, e[1]), B: l.dataExpr(src, e[2])}))
-	case "add_to_field", "subtract_from_field":
-		e := l.args(p, 2)
-		op := ir.OpAdd
-		if p.Op == "subtract_from_field" {
-			op = ir.OpSub
-		}
-		return l.assign(src, e[0],
-			ir.WithInterval(&ir.Expr{Op: op, A: l.dataExpr(src, e[0]), B: l.dataExpr(src, e[1])}))
-	case "assign_header", "copy_header":
-		e := l.args(p, 2)
-		return l.assignHeader(src, e[0], e[1])
-	case "assign_header_stack", "assign_union", "assign_union_stack":
-		e := l.args(p, 2)
-		return l.assignComposite(src, p.Op, e[0], e[1])
-	case "add_header", "remove_header":
-		e := l.args(p, 1)
-		return l.validityChange(src, p.Op, e[0])
-	case "push", "pop":
-		e := l.args(p, 2)
-		return l.pushPop(src, p.Op, e[0], e[1])
-	case "mark_to_drop":
-		l.args(p, 1)
-		return l.markToDrop()
-	case "drop":
-		l.args(p, 0)
-		return l.markToDrop()
-	case "exit":
-		l.args(p, 0)
-		return func(c *Context) { c.exit = true }
-	case "assert", "assume":
-		e := l.args(p, 1)
-		return l.assertion(src, p.Op, e[0])
-	case "log_msg":
-		return l.logMessage(p)
-	case "truncate":
-		e := l.args(p, 1)
-		n := l.u64(l.dataExpr(src, e[0]))
-		return func(c *Context) { c.Trunc = min(c.Trunc, int(min(n(c), 1<<31))) }
-	case "modify_field_rng_uniform":
-		e := l.args(p, 3)
-		return l.random(src, e[0], e[1], e[2])
+	return n.op.compile(l, n)
+}
+
+// calculate compiles dst = a op b.
+func calculate(op ir.Op) func(*loader, *note) func(*Context) {
+	return func(l *loader, n *note) func(*Context) {
+		e := n.args[len(n.args)-2:]
+		return l.assign(n.source, n.args[0], ir.WithInterval(&ir.Expr{Op: op,
+			A: l.dataExpr(n.source, e[0]), B: l.dataExpr(n.source, e[1])}))
 	}
-	return l.statefulPrimitive(p)
 }
 
 // store compiles the assignment of a computed 64-bit value to a field.
@@ -239,43 +189,41 @@ func (l *loader) assignVL(src *bmv2json.Source, dst, value *ir.Expr) func(*Conte
 	return func(c *Context) { c.vl[to] = c.vl[from] }
 }
 
-func (l *loader) assertion(src *bmv2json.Source, op string, e *ir.Expr) func(*Context) {
-	ok := l.boolean(l.boolExpr(src, e))
-	where := src.String()
+func (l *loader) assertion(n *note) func(*Context) {
+	ok := l.boolean(l.boolExpr(n.source, n.args[0]))
+	where := n.source.String()
 	return func(c *Context) {
 		if !ok(c) {
-			c.assertFailed(op, where)
+			c.assertFailed(n.op.name, where)
 		}
 	}
 }
 
 // logMessage checks the call; the message itself is for an observer.
-func (l *loader) logMessage(p *bmv2json.Primitive) func(*Context) {
-	if len(p.Parameters) == 1 { // log_msg("text")
-		p.Parameters = append(p.Parameters, bmv2json.Value{Type: "parameters_vector",
-			Value: []byte("[]")})
+func (l *loader) logMessage(n *note) func(*Context) {
+	format, list := n.args[0], &ir.Expr{Kind: ir.KindList}
+	if len(n.args) == 2 {
+		list = n.args[1]
 	}
-	e := l.args(p, 2)
-	if e[0].Kind != ir.KindString || e[1].Kind != ir.KindList {
-		l.bad(p.Source, "log_msg wants a string and a list")
+	if format.Kind != ir.KindString || list.Kind != ir.KindList {
+		l.bad(n.source, "log_msg wants a string and a list")
 	}
-	format := e[0].Str
 	var args []u64Fn
-	for _, a := range e[1].List {
-		args = append(args, l.u64(l.dataExpr(p.Source, a)))
+	for _, a := range list.List {
+		args = append(args, l.u64(l.dataExpr(n.source, a)))
 	}
 	return func(c *Context) {
 		if c.ID != 0 {
-			c.traceLog(format, args)
+			c.traceLog(format.Str, args)
 		}
 	}
 }
 
 // random compiles random(dst, lo, hi); as in BMv2 nothing is written when
 // lo > hi.
-func (l *loader) random(src *bmv2json.Source, dst, lo, hi *ir.Expr) func(*Context) {
-	set := l.store(src, dst)
-	a, b := l.u64(l.dataExpr(src, lo)), l.u64(l.dataExpr(src, hi))
+func (l *loader) random(n *note) func(*Context) {
+	set := l.store(n.source, n.args[0])
+	a, b := l.u64(l.dataExpr(n.source, n.args[1])), l.u64(l.dataExpr(n.source, n.args[2]))
 	return func(c *Context) {
 		x, y := a(c), b(c)
 		if x > y {
@@ -289,7 +237,7 @@ func (l *loader) random(src *bmv2json.Source, dst, lo, hi *ir.Expr) func(*Contex
 	}
 }
 
-func (l *loader) markToDrop() func(*Context) {
+func (l *loader) markToDrop(*note) func(*Context) {
 	spec := fieldSetter(l.prog.std.egressSpec.field)
 	if l.prog.std.mcastGroup.field == nil {
 		return func(c *Context) { spec(c, c.st.dropPort) }

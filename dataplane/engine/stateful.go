@@ -6,64 +6,51 @@ import (
 	"github.com/weft-sdn/weft/dataplane/ir"
 
 	"github.com/weft-sdn/weft/dataplane/bitfield"
-	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
-// statefulPrimitive compiles the primitives that touch state beyond the packet, or decide the fate
-// of the packet.
-func (l *loader) statefulPrimitive(p *bmv2json.Primitive) func(*Context) {
-	src := p.Source
-	switch p.Op {
-	case "register_read":
-		e := l.args(p, 3)
-		return l.registerRead(src, e[0], l.want(p, e[1], "register_array"), e[2])
-	case "register_write":
-		e := l.args(p, 3)
-		return l.registerWrite(l.want(p, e[0], "register_array"), l.dataExpr(src, e[1]),
-			l.dataExpr(src, e[2]))
-	case "count":
-		e := l.args(p, 2)
-		k, idx := l.want(p, e[0], "counter_array"), l.index(l.dataExpr(src, e[1]))
-		return func(c *Context) {
-			if i, n := c.eval(&idx), &c.st.counters[k]; c.st.within(i, n.Size) {
-				n.Add(i, c.IngressLen)
-			}
+func (l *loader) count(n *note) func(*Context) {
+	k := l.arrayOf(n, 0, "counter_array")
+	n.index = l.index(l.dataExpr(n.source, n.args[1]))
+	idx := n.index
+	return func(c *Context) {
+		if i, n := c.eval(&idx), &c.st.counters[k]; c.st.within(i, n.Size) {
+			n.Add(i, c.IngressLen)
 		}
-	case "execute_meter":
-		e := l.args(p, 3)
-		m, idx, set := l.want(p, e[0], "meter_array"), l.index(l.dataExpr(src, e[1])), l.store(src, e[2])
-		return func(c *Context) {
-			ms := &c.st.meters[m]
-			i := c.eval(&idx)
-			if c.st.within(i, ms.Size) {
-				set(c, ms.Execute(i, c.st.now, c.IngressLen))
-			}
-		}
-	case "modify_field_with_hash_based_offset":
-		return l.hash(p)
-	case "generate_digest":
-		e := l.args(p, 2)
-		d, ok := l.digests[l.constant(p, e[1])]
-		if !ok {
-			l.bad(src, "generate_digest of an unknown list")
-		}
-		return func(c *Context) { c.digest = int32(d) }
-	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
-		e := l.args(p, 2)
-		session, fl := l.u64(l.dataExpr(src, e[0])), l.fieldListOf(p, e[1])
-		return func(c *Context) {
-			c.clone, c.cloneList = int32(session(c)&MaxCloneSession), fl
-		}
-	case "resubmit", "recirculate":
-		e := l.args(p, 1)
-		fl := l.fieldListOf(p, e[0])
-		if p.Op == "resubmit" {
-			return func(c *Context) { c.resubmit = fl }
-		}
-		return func(c *Context) { c.recirculate = fl }
 	}
-	l.unsupported(src, "primitive %q", p.Op)
-	return nil
+}
+
+func (l *loader) meter(n *note) func(*Context) {
+	m, idx := l.arrayOf(n, 0, "meter_array"), l.index(l.dataExpr(n.source, n.args[1]))
+	set := l.store(n.source, n.args[2])
+	return func(c *Context) {
+		ms := &c.st.meters[m]
+		i := c.eval(&idx)
+		if c.st.within(i, ms.Size) {
+			set(c, ms.Execute(i, c.st.now, c.IngressLen))
+		}
+	}
+}
+
+func (l *loader) sendDigest(n *note) func(*Context) {
+	d, ok := l.digests[l.constant(n, 1)]
+	if !ok {
+		l.bad(n.source, "generate_digest of an unknown list")
+	}
+	return func(c *Context) { c.digest = int32(d) }
+}
+
+func (l *loader) clone(n *note) func(*Context) {
+	session, fl := l.u64(l.dataExpr(n.source, n.args[0])), l.fieldListOf(n, 1)
+	return func(c *Context) {
+		c.clone, c.cloneList = int32(session(c)&MaxCloneSession), fl
+	}
+}
+
+func (l *loader) exit(*note) func(*Context) { return func(c *Context) { c.exit = true } }
+
+func (l *loader) truncate(n *note) func(*Context) {
+	size := l.u64(l.dataExpr(n.source, n.args[0]))
+	return func(c *Context) { c.Trunc = min(c.Trunc, int(min(size(c), 1<<31))) }
 }
 
 // MaxCloneSession is the largest clone session id; a session chosen by a
@@ -79,33 +66,35 @@ func (s *State) within(i uint64, size int) bool {
 	return false
 }
 
-// want insists that a parameter is an object of a kind and returns its index.
-func (l *loader) want(p *bmv2json.Primitive, e *ir.Expr, kind string) int {
-	if e.Kind != ir.KindObject || e.Str != kind {
-		l.bad(p.Source, "%s wants a %s", p.Op, kind)
+// arrayOf insists that a parameter is an object of a kind and returns its index.
+func (l *loader) arrayOf(n *note, i int, kind string) int {
+	if e := n.args[i]; e.Kind != ir.KindObject || e.Str != kind {
+		l.bad(n.source, "%s wants a %s", n.op.name, kind)
 	}
-	return e.Index
+	return n.args[i].Index
 }
 
-func (l *loader) constant(p *bmv2json.Primitive, e *ir.Expr) int {
+func (l *loader) constant(n *note, i int) int {
+	e := n.args[i]
 	if e.Op != ir.OpConst || !e.N.IsInt64() || int64(int32(e.N.Int64())) != e.N.Int64() {
-		l.bad(p.Source, "%s wants a constant", p.Op)
+		l.bad(n.source, "%s wants a constant", n.op.name)
 	}
 	return int(e.N.Int64())
 }
 
-func (l *loader) fieldListOf(p *bmv2json.Primitive, e *ir.Expr) *fieldList {
-	id := l.constant(p, e)
+func (l *loader) fieldListOf(n *note, i int) *fieldList {
+	id := l.constant(n, i)
 	fl := l.fieldLists[id]
 	if fl == nil {
-		l.bad(p.Source, "%s of unknown field list %d", p.Op, id)
+		l.bad(n.source, "%s of unknown field list %d", n.op.name, id)
 	}
 	return fl
 }
 
-func (l *loader) registerRead(src *bmv2json.Source, dst *ir.Expr, r int,
-	index *ir.Expr) func(*Context) {
-	idx := l.index(l.dataExpr(src, index))
+func (l *loader) registerRead(n *note) func(*Context) {
+	src, dst, r := n.source, n.args[0], l.arrayOf(n, 1, "register_array")
+	n.index = l.index(l.dataExpr(src, n.args[2]))
+	idx := n.index
 	if w := l.prog.info.registers[r].Width; w > 64 {
 		if dst.Op != ir.OpField || dst.Field.Valid || dst.Field.VL {
 			l.unsupported(src, "register_read of %d bits into something that is not a field", w)
@@ -142,8 +131,11 @@ func (l *loader) registerRead(src *bmv2json.Source, dst *ir.Expr, r int,
 	}
 }
 
-func (l *loader) registerWrite(r int, index, value *ir.Expr) func(*Context) {
-	idx, w := l.index(index), l.prog.info.registers[r].Width
+func (l *loader) registerWrite(n *note) func(*Context) {
+	r := l.arrayOf(n, 0, "register_array")
+	n.index = l.index(l.dataExpr(n.source, n.args[1]))
+	idx, value := n.index, l.dataExpr(n.source, n.args[2])
+	w := l.prog.info.registers[r].Width
 	if w > 64 {
 		n := bitfield.Words(w)
 		get := l.wide(value, n)
@@ -166,22 +158,23 @@ func (l *loader) registerWrite(r int, index, value *ir.Expr) func(*Context) {
 
 // hash compiles hash(dst, base, calculation, max): base + H % max in 64 bits,
 // with a max of 0 taken as 1.
-func (l *loader) hash(p *bmv2json.Primitive) func(*Context) {
-	e := l.args(p, 4)
-	set := l.store(p.Source, e[0])
+func (l *loader) hash(n *note) func(*Context) {
+	e := n.args
+	set := l.store(n.source, e[0])
 	k := l.calcNamed(e[2].Str)
 	if e[2].Kind != ir.KindObject || k == nil {
-		l.bad(p.Source, "%s of an unknown calculation", p.Op)
+		l.bad(n.source, "%s of an unknown calculation", n.op.name)
 	}
-	base, size := l.dataExpr(p.Source, e[1]), l.dataExpr(p.Source, e[3])
+	n.calc = k
+	base, size := l.dataExpr(n.source, e[1]), l.dataExpr(n.source, e[3])
 	if base.Op == ir.OpConst && size.Op == ir.OpConst && base.N.Sign() == 0 && size.N.BitLen() > 32 &&
 		size.N.IsUint64() {
 		m := size.N.Uint64()
 		return func(c *Context) { set(c, k.compute(c)%m) }
 	}
-	b, n := l.u64(base), l.u64(size)
+	b, most := l.u64(base), l.u64(size)
 	return func(c *Context) {
-		m := max(n(c), 1)
+		m := max(most(c), 1)
 		x := b(c)
 		set(c, k.compute(c)%m+x)
 	}

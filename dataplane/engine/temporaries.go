@@ -89,14 +89,14 @@ func (l *loader) unusedFields(meta map[string]bool, uses map[fieldName]int) {
 func (l *loader) foldAction(prims []bmv2json.Primitive, uses map[fieldName]int,
 	calcs map[string]*bmv2json.Calculation) {
 	for i := range prims {
-		if prims[i].Op == "_jump" || prims[i].Op == "_jump_if_zero" {
+		if o := operations[prims[i].Op]; o == nil || o.jumps != jumpNever {
 			return
 		}
 	}
 	// reads lists the fields a primitive reads.
 	reads := func(p *bmv2json.Primitive) (names []fieldName) {
 		for i, v := range p.Parameters {
-			if i > 0 || !hasDestination(p.Op) {
+			if !operations[p.Op].stores(i) {
 				bmv2json.FieldReferences(v.Value, func(h, f string) { names = append(names, fieldName{h, f}) })
 			}
 			if v.Type == "calculation" {
@@ -120,7 +120,7 @@ func (l *loader) foldAction(prims []bmv2json.Primitive, uses map[fieldName]int,
 			if !ok || uses[dst] != 2 || !slices.Contains(wanted, dst) {
 				break
 			}
-			if !canFold(&prims[j]) {
+			if !operations[prims[j].Op].folds {
 				break
 			}
 			l.folded[p], l.dropped[dst] = true, true
@@ -130,28 +130,9 @@ func (l *loader) foldAction(prims []bmv2json.Primitive, uses map[fieldName]int,
 	}
 }
 
-// hasDestination reports whether a primitive writes its first parameter.
-func hasDestination(op string) bool {
-	switch op {
-	case "assign", "assign_VL", "register_read", "modify_field_with_hash_based_offset":
-		return true
-	}
-	return false
-}
-
-// canFold reports whether the parameters of a primitive are compiled as expressions.
-func canFold(p *bmv2json.Primitive) bool {
-	switch p.Op {
-	case "assign", "register_read", "register_write", "modify_field_with_hash_based_offset", "count":
-		return true
-	}
-	return false
-}
-
 // assigned is the metadata field an assignment sets.
 func assigned(p *bmv2json.Primitive) (dst fieldName, ok bool) {
-	if p.Op != "assign" && p.Op != "assign_VL" || len(p.Parameters) != 2 ||
-		p.Parameters[0].Type != "field" {
+	if !operations[p.Op].assigns || len(p.Parameters) != 2 || p.Parameters[0].Type != "field" {
 		return dst, false
 	}
 	n := 0
@@ -163,7 +144,7 @@ func assigned(p *bmv2json.Primitive) (dst fieldName, ok bool) {
 
 // fold remembers the value of a removed assignment, cut to the width of the assigned field.
 func (l *loader) fold(p *bmv2json.Primitive) {
-	e := l.args(p, 2)
+	e := l.noteOf(p).args
 	f := e[0].Field
 	if e[0].Op != ir.OpField || f.Valid {
 		l.bad(p.Source, "assignment to something that is not a field")

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"github.com/weft-sdn/weft/dataplane/bmv2json"
 	"github.com/weft-sdn/weft/dataplane/extern"
 	"github.com/weft-sdn/weft/dataplane/ir"
 	"github.com/weft-sdn/weft/dataplane/trace"
@@ -49,133 +48,133 @@ func (a *action) runTraced(c *Context) {
 }
 
 // tracedPrimitive compiles a primitive with its trace step. run does the primitive.
-func (l *loader) tracedPrimitive(p *bmv2json.Primitive, run func(*Context)) func(*Context) {
-	at := sourceOf(p.Source)
-	arg := func(i int) *ir.Expr { return l.value(p.Source, p.Parameters[i]) }
-	data := func(i int) u64Fn { return l.u64(l.dataExpr(p.Source, arg(i))) }
-	request := func(what string, fill func(*Context, *trace.Request)) func(*Context) {
-		return func(c *Context) {
-			r := &trace.Request{What: what}
-			if fill != nil {
-				fill(c, r)
-			}
-			run(c)
-			c.Tell(trace.Step{Request: r, At: at})
-		}
+func (l *loader) tracedPrimitive(n *note, run func(*Context)) func(*Context) {
+	if n.op.traced != nil {
+		return n.op.traced(l, n, run)
 	}
-	switch p.Op {
-	case "no_op", "log_msg": // nothing to say; says it itself
-		return run
-	case "assign", "modify_field", "assign_VL", "add", "subtract", "bit_xor", "bit_or", "bit_and",
-		"shift_left",
-		"shift_right", "add_to_field", "subtract_from_field", "modify_field_rng_uniform":
-		return l.tracedAssign(arg(0), at, run)
-	case "add_header", "remove_header":
-		return l.tracedHeader(arg(0), nil, at, run)
-	case "assign_header", "copy_header":
-		return l.tracedHeader(arg(0), arg(1), at, run)
-	case "push", "pop":
-		name, count := "", data(1)
-		if e := arg(0); e.Stack != nil {
-			name = e.Stack.Name
-		} else {
-			name = e.UnionStack.Name
-		}
-		return func(c *Context) {
-			s := &trace.Stack{Name: name, Op: p.Op, Count: count(c)}
-			run(c)
-			c.Tell(trace.Step{Stack: s, At: at})
-		}
-	case "assert", "assume":
-		ok := l.boolean(l.boolExpr(p.Source, arg(0)))
-		return func(c *Context) {
-			c.Tell(trace.Step{Assert: &trace.Assert{Op: p.Op, OK: ok(c)}, At: at})
-			run(c)
-		}
-	case "mark_to_drop", "drop":
-		return request("drop", nil)
-	case "exit":
-		return request("exit", nil)
-	case "truncate":
-		n := data(0)
-		return request("truncate", func(c *Context, r *trace.Request) {
-			v := n(c)
-			r.Octets = &v
-		})
-	case "clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress":
-		session, keeps := data(0), l.fieldListOf(p, arg(1)).names()
-		return request("clone", func(c *Context, r *trace.Request) {
-			v := session(c) & MaxCloneSession
-			r.Session, r.Keeps = &v, keeps
-		})
-	case "resubmit", "recirculate":
-		keeps := l.fieldListOf(p, arg(0)).names()
-		return request(p.Op, func(_ *Context, r *trace.Request) { r.Keeps = keeps })
-	case "generate_digest":
-		return request("digest", nil)
-	case "register_read", "register_write", "count", "execute_meter",
-		"modify_field_with_hash_based_offset":
-		return l.tracedStateful(p, at, run)
-	}
+	at := sourceOf(n.source)
 	return func(c *Context) {
 		run(c)
-		c.Tell(trace.Step{Primitive: &trace.Primitive{Op: p.Op}, At: at})
+		c.Tell(trace.Step{Primitive: &trace.Primitive{Op: n.op.name}, At: at})
 	}
 }
 
-// tracedStateful compiles the primitives that touch state, and hashes.
-func (l *loader) tracedStateful(p *bmv2json.Primitive, at *trace.Source,
-	run func(*Context)) func(*Context) {
-	arg := func(i int) *ir.Expr { return l.value(p.Source, p.Parameters[i]) }
-	index := func(i int) u64Fn { return l.u64(l.dataExpr(p.Source, arg(i))) }
-	switch p.Op {
-	case "register_read":
-		r, idx, into := arg(1).Index, index(2), l.destination(arg(0))
-		name := l.prog.info.registers[r].Name
-		return func(c *Context) {
-			t := &trace.RegisterRead{Name: name, Index: idx(c)}
-			v, ok := c.registerValue(r, t.Index)
-			t.Value, t.OutOfRange = v, !ok
-			if f := into(c); f != nil {
-				t.Into = f.Name()
-			}
-			run(c)
-			c.Tell(trace.Step{RegisterRead: t, At: at})
-		}
-	case "register_write":
-		return l.tracedWrite(arg(0).Index, index(1), at, run)
-	case "count":
-		k, idx := arg(0).Index, index(1)
-		name := l.prog.info.counters[k].Name
-		return func(c *Context) {
-			i := idx(c)
-			run(c)
-			t := &trace.Counter{Name: name, Index: &i}
-			if counter := &c.st.counters[k]; i < uint64(counter.Size) {
-				v := counter.Read(i)
-				t.Packets, t.Octets = v.Packets, v.Bytes
-			} else {
-				t.OutOfRange = true
-			}
-			c.Tell(trace.Step{Counter: t, At: at})
-		}
-	case "execute_meter":
-		m, idx, color := arg(0).Index, index(1), index(2)
-		name := l.prog.info.meters[m].Name
-		return func(c *Context) {
-			i := idx(c)
-			run(c)
-			meters := &c.st.meters[m]
-			t := &trace.Meter{Name: name, Index: &i, OutOfRange: i >= uint64(meters.Size)}
-			if !t.OutOfRange {
-				_, configured := meters.At(i).Configuration()
-				t.Color, t.Unconfigured = extern.ColorName(color(c)), !configured
-			}
-			c.Tell(trace.Step{Meter: t, At: at})
-		}
+// tracedItself returns run: the primitive has nothing to say, or says it itself.
+func (*loader) tracedItself(_ *note, run func(*Context)) func(*Context) { return run }
+
+// request compiles a primitive that asks the switch for something, with its trace step.
+func (n *note) request(what string, run func(*Context),
+	fill func(*Context, *trace.Request)) func(*Context) {
+	at := sourceOf(n.source)
+	return func(c *Context) {
+		r := &trace.Request{What: what}
+		fill(c, r)
+		run(c)
+		c.Tell(trace.Step{Request: r, At: at})
 	}
-	// A hash.
-	into, name := l.destination(arg(0)), arg(2).Str
+}
+
+// tracedRequest traces a request that has a name and nothing else.
+func tracedRequest(what string) func(*loader, *note, func(*Context)) func(*Context) {
+	return func(_ *loader, n *note, run func(*Context)) func(*Context) {
+		return n.request(what, run, func(*Context, *trace.Request) {})
+	}
+}
+
+func (l *loader) tracedTruncate(n *note, run func(*Context)) func(*Context) {
+	size := l.u64(l.dataExpr(n.source, n.args[0]))
+	return n.request(n.op.name, run, func(c *Context, r *trace.Request) {
+		v := size(c)
+		r.Octets = &v
+	})
+}
+
+func (l *loader) tracedClone(n *note, run func(*Context)) func(*Context) {
+	session, keeps := l.u64(l.dataExpr(n.source, n.args[0])), l.fieldListOf(n, 1).names()
+	return n.request("clone", run, func(c *Context, r *trace.Request) {
+		v := session(c) & MaxCloneSession
+		r.Session, r.Keeps = &v, keeps
+	})
+}
+
+// tracedAgain traces resubmit and recirculate.
+func (l *loader) tracedAgain(n *note, run func(*Context)) func(*Context) {
+	keeps := l.fieldListOf(n, 0).names()
+	return n.request(n.op.name, run, func(_ *Context, r *trace.Request) { r.Keeps = keeps })
+}
+
+func (l *loader) tracedStack(n *note, run func(*Context)) func(*Context) {
+	at, name, count := sourceOf(n.source), "", l.u64(l.dataExpr(n.source, n.args[1]))
+	if e := n.args[0]; e.Stack != nil {
+		name = e.Stack.Name
+	} else {
+		name = e.UnionStack.Name
+	}
+	return func(c *Context) {
+		s := &trace.Stack{Name: name, Op: n.op.name, Count: count(c)}
+		run(c)
+		c.Tell(trace.Step{Stack: s, At: at})
+	}
+}
+
+func (l *loader) tracedAssertion(n *note, run func(*Context)) func(*Context) {
+	at, ok := sourceOf(n.source), l.boolean(l.boolExpr(n.source, n.args[0]))
+	return func(c *Context) {
+		c.Tell(trace.Step{Assert: &trace.Assert{Op: n.op.name, OK: ok(c)}, At: at})
+		run(c)
+	}
+}
+
+func (l *loader) tracedRead(n *note, run func(*Context)) func(*Context) {
+	at, r, into := sourceOf(n.source), n.args[1].Index, l.destination(n.args[0])
+	name, idx := l.prog.info.registers[r].Name, l.u64(l.dataExpr(n.source, n.args[2]))
+	return func(c *Context) {
+		t := &trace.RegisterRead{Name: name, Index: idx(c)}
+		v, ok := c.registerValue(r, t.Index)
+		t.Value, t.OutOfRange = v, !ok
+		if f := into(c); f != nil {
+			t.Into = f.Name()
+		}
+		run(c)
+		c.Tell(trace.Step{RegisterRead: t, At: at})
+	}
+}
+
+func (l *loader) tracedCount(n *note, run func(*Context)) func(*Context) {
+	at, k, idx := sourceOf(n.source), n.args[0].Index, l.u64(l.dataExpr(n.source, n.args[1]))
+	name := l.prog.info.counters[k].Name
+	return func(c *Context) {
+		i := idx(c)
+		run(c)
+		t := &trace.Counter{Name: name, Index: &i}
+		if counter := &c.st.counters[k]; i < uint64(counter.Size) {
+			v := counter.Read(i)
+			t.Packets, t.Octets = v.Packets, v.Bytes
+		} else {
+			t.OutOfRange = true
+		}
+		c.Tell(trace.Step{Counter: t, At: at})
+	}
+}
+
+func (l *loader) tracedMeter(n *note, run func(*Context)) func(*Context) {
+	at, m, idx := sourceOf(n.source), n.args[0].Index, l.u64(l.dataExpr(n.source, n.args[1]))
+	name, color := l.prog.info.meters[m].Name, l.u64(l.dataExpr(n.source, n.args[2]))
+	return func(c *Context) {
+		i := idx(c)
+		run(c)
+		meters := &c.st.meters[m]
+		t := &trace.Meter{Name: name, Index: &i, OutOfRange: i >= uint64(meters.Size)}
+		if !t.OutOfRange {
+			_, configured := meters.At(i).Configuration()
+			t.Color, t.Unconfigured = extern.ColorName(color(c)), !configured
+		}
+		c.Tell(trace.Step{Meter: t, At: at})
+	}
+}
+
+func (l *loader) tracedHash(n *note, run func(*Context)) func(*Context) {
+	at, into, name := sourceOf(n.source), l.destination(n.args[0]), n.args[2].Str
 	algorithm := ""
 	if jc := l.calcByName[name]; jc != nil {
 		algorithm = jc.Algo
@@ -205,9 +204,13 @@ func (l *loader) destination(dst *ir.Expr) func(*Context) *ir.Field {
 	return func(*Context) *ir.Field { return nil }
 }
 
-// tracedWrite compiles a write of a register with its trace step. run does the write.
-func (l *loader) tracedWrite(r int, idx u64Fn, at *trace.Source,
-	run func(*Context)) func(*Context) {
+func (l *loader) tracedWrite(n *note, run func(*Context)) func(*Context) {
+	return l.tracedElement(n, n.args[0].Index, n.args[1], run)
+}
+
+// tracedElement compiles a write of a register with its trace step. run does the write.
+func (l *loader) tracedElement(n *note, r int, index *ir.Expr, run func(*Context)) func(*Context) {
+	at, idx := sourceOf(n.source), l.u64(l.dataExpr(n.source, index))
 	name := l.prog.info.registers[r].Name
 	return func(c *Context) {
 		t := &trace.RegisterWrite{Name: name, Index: idx(c)}
@@ -220,9 +223,10 @@ func (l *loader) tracedWrite(r int, idx u64Fn, at *trace.Source,
 }
 
 // tracedAssign compiles an assignment with its trace step. run does the assignment.
-func (l *loader) tracedAssign(dst *ir.Expr, at *trace.Source, run func(*Context)) func(*Context) {
+func (l *loader) tracedAssign(n *note, run func(*Context)) func(*Context) {
+	dst, at := n.args[0], sourceOf(n.source)
 	if dst.Op == ir.OpRegister {
-		return l.tracedWrite(dst.Index, l.u64(dst.A), at, run)
+		return l.tracedElement(n, dst.Index, dst.A, run)
 	}
 	pick := l.destination(dst)
 	return func(c *Context) {
@@ -242,14 +246,13 @@ func (l *loader) tracedAssign(dst *ir.Expr, at *trace.Source, run func(*Context)
 	}
 }
 
-// tracedHeader compiles a change of a header with its trace step. run does the change. from is the
-// header to copy, or nil for a change of validity.
-func (l *loader) tracedHeader(dst, from *ir.Expr, at *trace.Source,
-	run func(*Context)) func(*Context) {
-	to := l.headerRef(dst)
+// tracedHeader compiles a change of a header with its trace step. run does the change: a change of
+// validity, or the copy of another header.
+func (l *loader) tracedHeader(n *note, run func(*Context)) func(*Context) {
+	at, to := sourceOf(n.source), l.headerRef(n.args[0])
 	copied := func(*Context) *ir.Header { return nil }
-	if from != nil {
-		copied = l.headerRef(from)
+	if len(n.args) == 2 {
+		copied = l.headerRef(n.args[1])
 	}
 	return func(c *Context) {
 		h, o := to(c), copied(c)

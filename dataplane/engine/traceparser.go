@@ -125,7 +125,7 @@ func (k *checksum) traceCheck(c *Context) {
 
 // tracedParserOp compiles an operation of a parser state with its trace step. run does the
 // operation.
-func (l *loader) tracedParserOp(op *bmv2json.ParserOp,
+func (l *loader) tracedParserOp(op *bmv2json.ParserOp, n *note,
 	run func(*Context) bool) func(*Context) bool {
 	at := sourceOf(op.Source)
 	switch op.Op {
@@ -150,13 +150,9 @@ func (l *loader) tracedParserOp(op *bmv2json.ParserOp,
 			return true
 		}
 	case "set":
-		tell := l.tracedAssign(l.raw(op.Source, op.Parameters[0]), at, func(c *Context) { run(c) })
-		return func(c *Context) bool {
-			tell(c)
-			return !c.failed
-		}
+		return unlessFailed(l.tracedAssign(n, func(c *Context) { run(c) }))
 	case "verify":
-		reads := l.operands(l.raw(op.Source, op.Parameters[0]))
+		reads := l.operands(n.args[0])
 		return func(c *Context) bool {
 			v := &trace.Verify{Reads: c.read(reads)}
 			if v.OK = run(c); !v.OK {
@@ -175,13 +171,7 @@ func (l *loader) tracedParserOp(op *bmv2json.ParserOp,
 			return ok
 		}
 	case "primitive":
-		var p bmv2json.Primitive
-		l.decode(op.Source, op.Parameters[0], &p, "primitive")
-		tell := l.tracedPrimitive(&p, func(c *Context) { run(c) })
-		return func(c *Context) bool {
-			tell(c)
-			return !c.failed
-		}
+		return unlessFailed(l.tracedPrimitive(n, func(c *Context) { run(c) }))
 	}
 	return run
 }

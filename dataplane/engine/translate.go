@@ -368,7 +368,7 @@ func (w *translator) code(code []instr, exits bool) {
 
 func (w *translator) instr(o *instr) {
 	if o.kind == doCall {
-		if !w.primitive(&w.l.notes[o.id]) {
+		if !w.primitive(w.l.notes[o.id]) {
 			w.closures++
 			w.line("c.Call(%d)", o.id)
 		}

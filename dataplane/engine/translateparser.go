@@ -100,7 +100,7 @@ func (w *translator) parseOp(o *parseOp) {
 	case o.call == nil:
 		w.parserCode(o.code)
 	default:
-		if !w.checkOp(&w.l.notes[o.id]) {
+		if !w.checkOp(w.l.notes[o.id]) {
 			w.line("c.SetCursor(cur)\nif !c.ParserCall(%d) {\nreturn\n}\ncur = c.Cursor()", o.id)
 		}
 	}
@@ -147,7 +147,7 @@ func (w *translator) checkOp(n *note) bool {
 			return false
 		}
 	}
-	switch n.op {
+	switch n.parser {
 	case "verify":
 		ok, can1 := w.condition(w.l.boolExpr(nil, n.args[0]))
 		code, can2 := w.value(n.args[1])

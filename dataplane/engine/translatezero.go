@@ -163,9 +163,7 @@ func (f *flow) primitive(n *note) {
 		f.body(n.action)
 	}
 	for i, e := range n.args {
-		written := i == 0 && (n.op == "assign" || n.op == "register_read" ||
-			n.op == "modify_field_with_hash_based_offset") || i == 2 && n.op == "execute_meter"
-		if written && e.Op == ir.OpField {
+		if n.op != nil && n.op.stores(i) && e.Op == ir.OpField {
 			continue
 		}
 		f.expr(e)
@@ -176,7 +174,7 @@ func (f *flow) primitive(n *note) {
 // body reads what an action with jumps, or with arguments of its own, does.
 func (f *flow) body(a *action) {
 	for i := range a.notes {
-		f.primitive(&a.notes[i])
+		f.primitive(a.notes[i])
 	}
 }
 
@@ -186,7 +184,7 @@ func (f *flow) code(code []instr) {
 		o := &code[i]
 		switch {
 		case o.kind == doCall:
-			f.primitive(&f.w.l.notes[o.id])
+			f.primitive(f.w.l.notes[o.id])
 			continue
 		case o.t.kind == termCall:
 			f.expr(f.w.l.notes[o.id].value)
@@ -289,7 +287,7 @@ func (f *flow) parser(p *parser) {
 			case o.call == nil:
 				f.code(o.code)
 			default:
-				f.primitive(&f.w.l.notes[o.id])
+				f.primitive(f.w.l.notes[o.id])
 			}
 		}
 		for _, k := range s.keys {

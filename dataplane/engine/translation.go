@@ -41,12 +41,14 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// note is what a closure does, for Translate.
+// note is what a closure does, for Translate and for a recorder.
 type note struct {
-	op     string     // of a primitive; "": a value or a condition
-	args   []*ir.Expr // of a primitive
-	value  *ir.Expr
-	action *action // "run"
+	op     *operation // a primitive; nil: something else
+	parser string     // an operation of the parser that is none
+	source *bmv2json.Source
+	args   []*ir.Expr
+	value  *ir.Expr // a value or a condition
+	action *action  // that runs
 
 	// What follows is for a recorder.
 	header *ir.Header   // that the parser extracts
@@ -55,21 +57,17 @@ type note struct {
 	calc   *calculation // that is computed
 }
 
-// noteOf notes what a primitive is made of.
-func (l *loader) noteOf(p *bmv2json.Primitive) note {
-	n := note{op: p.Op}
+// noteOf notes what a primitive is made of, and checks the number of its parameters.
+func (l *loader) noteOf(p *bmv2json.Primitive) *note {
+	n := &note{op: operations[p.Op], source: p.Source}
+	if n.op == nil {
+		l.unsupported(p.Source, "primitive %q", p.Op)
+	}
+	if k := len(p.Parameters); k > n.op.args || k < n.op.args-n.op.optional {
+		l.bad(p.Source, "%s with %d parameters: want %d", p.Op, k, n.op.args)
+	}
 	for _, v := range p.Parameters {
 		n.args = append(n.args, l.value(p.Source, v))
-	}
-	switch p.Op {
-	case "count":
-		n.index = l.index(l.dataExpr(p.Source, n.args[1]))
-	case "register_read":
-		n.index = l.index(l.dataExpr(p.Source, n.args[2]))
-	case "register_write":
-		n.index = l.index(l.dataExpr(p.Source, n.args[1]))
-	case "modify_field_with_hash_based_offset":
-		n.calc = l.calcs[n.args[2].Str]
 	}
 	return n
 }
@@ -83,7 +81,7 @@ type closure struct {
 }
 
 // keep numbers a closure, for a program that runs as code or is translated.
-func (l *loader) keep(n note, f closure) uint32 {
+func (l *loader) keep(n *note, f closure) uint32 {
 	if !l.translating && l.translated == nil {
 		return 0
 	}

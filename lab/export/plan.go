@@ -20,16 +20,28 @@ type plan struct {
 	Data        string // folder of the files as Compose names it, with ./ before it
 	Network     lab.Network
 	Controllers []machine
-	Speaker     machine // advertises BMv2 switches
+	Speaker     machine // advertises BMv2 switches, and takes the controller's session
 	Switches    []node
 	Hosts       []host
 	Links       []link
 	MRC, PFC    string // sections of the controller's configuration, empty: none
 	Group       *group // of the hosts of RoCEv2; nil: there are too few
+	facts
 
 	switches map[string]*node
 	hosts    map[string]*host
 	data     string // prefix of the names of files
+}
+
+// facts are what templates ask of a plan as a whole.
+type facts struct {
+	Cluster    bool         // several controllers form an etcd
+	HasMRC     bool         // there are hosts of MRC
+	HasKernels bool         // a switch is a kernel with its agent
+	HasSONiC   bool         // switches run SONiC, which all do then
+	WithoutP4  bool         // a switch runs something else than the P4 program
+	Collectors []netip.Addr // from which switches and speakers take BGP-LS sessions
+	Kinds      []bool       // of switches in a Compose lab: false for weft switch, true for BMv2
 }
 
 // A machine is what has an address in the management network.
@@ -38,6 +50,8 @@ type machine struct {
 	Service string // name of the container: letters, digits and hyphens
 	Index   int    // from 1, among its kind
 	Address netip.Addr
+	// Published is the port of the lab's machine at which a controller's API is.
+	Published int
 }
 
 // A node is a switch.
@@ -69,6 +83,7 @@ type host struct {
 	Ports    []port
 	LineRate uint64
 	Peers    []peer // queue pairs of MRC
+	IsMRC    bool   // it speaks MRC
 	Source   bool   // of the group
 	QPN      uint32 // of RoCEv2
 }
@@ -95,10 +110,11 @@ type port struct {
 
 // A link is a network of two ends.
 type link struct {
-	Name   string // of the network
-	Subnet netip.Prefix
-	Hex    string // the subnet as /proc/net/route has it
-	Ends   [2]end
+	Name    string // of the network
+	Subnet  netip.Prefix
+	Hex     string     // the subnet as /proc/net/route has it
+	Address netip.Addr // of the first end, for Compose
+	Ends    [2]end
 }
 
 // An end is where a link ends.
@@ -158,9 +174,14 @@ func newPlan(n lab.Network, o Options) (*plan, error) {
 			name = fmt.Sprintf("c%d", i+1)
 		}
 		p.Controllers = append(p.Controllers, machine{Name: name, Service: name, Index: i + 1,
-			Address: management(controllerBlock, 10+i)})
+			Address: management(controllerBlock, 10+i), Published: 8080 + i})
+		p.Collectors = append(p.Collectors, p.Controllers[i].Address)
 	}
 	p.Speaker = machine{Name: "speaker", Service: "speaker", Address: management(controllerBlock, 9)}
+	if o.Tool == Mininet {
+		p.Speaker.Address, p.Collectors = loopback, []netip.Addr{loopback}
+	}
+	p.Cluster, p.HasMRC, p.Kinds = o.Controllers > 1, n.HasMRC(), []bool{false, true}
 	if err := p.addNodes(o.Switches == SONiC); err != nil {
 		return nil, err
 	}
@@ -201,10 +222,10 @@ func (p *plan) addNodes(sonic bool) error {
 		sw.GRPC, sw.BGP = netip.AddrPortFrom(m.Address, grpcPort), netip.AddrPortFrom(m.Address, bgpPort)
 		switch {
 		case s.IsKernel() && sonic:
-			sw.System = target.SONiC
+			sw.System, p.HasSONiC, p.WithoutP4 = target.SONiC, true, true
 			sw.GRPC = netip.AddrPortFrom(m.Address, sonicPort)
 		case s.IsKernel(): // in a namespace of its own
-			sw.System = target.Linux
+			sw.System, p.HasKernels, p.WithoutP4 = target.Linux, true, true
 		case p.Tool == Mininet: // all in the namespace of the machine
 			if grpcPort+m.Index > math.MaxUint16 {
 				return fmt.Errorf("%w: %d switches: want at most %d with mininet", ErrOptions,
@@ -222,7 +243,7 @@ func (p *plan) addNodes(sonic bool) error {
 			return err
 		}
 		m := machine{Name: h.Name, Service: service, Index: i + 1, Address: management(hostBlock, i+1)}
-		p.Hosts[i] = host{At: m, Host: h, LineRate: lineRate}
+		p.Hosts[i] = host{At: m, Host: h, LineRate: lineRate, IsMRC: h.Transport == lab.MRC}
 		p.hosts[h.Name] = &p.Hosts[i]
 	}
 	return nil
@@ -238,7 +259,7 @@ func (p *plan) addLinks() {
 			return netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)})
 		}
 		x := &p.Links[i]
-		x.Subnet = netip.PrefixFrom(at(0), linkBits)
+		x.Subnet, x.Address = netip.PrefixFrom(at(0), linkBits), at(2)
 		net := at(0).As4()
 		x.Hex = fmt.Sprintf("%02X%02X%02X%02X", net[3], net[2], net[1], net[0])
 		far := [2]string{l.B, l.A}
@@ -262,7 +283,7 @@ func (p *plan) addLinks() {
 			q.Interface = p.interfaceOf(name, q.Number)
 			q.Far, q.FarPort, q.MAC = p.switches[far[side]], [2]uint32{l.PortB, l.PortA}[side],
 				h.Host.MAC.String()
-			if h.IsMRC() {
+			if h.IsMRC {
 				q.MAC = h.Host.PortMAC(int(q.Number)).String()
 			}
 			if l.Rate > 0 {
@@ -337,7 +358,7 @@ func (p *plan) addMRC() error {
 	for i := range p.Hosts {
 		for j := range p.Hosts {
 			h, far := &p.Hosts[i], &p.Hosts[j]
-			if i != j && h.IsMRC() && far.IsMRC() {
+			if i != j && h.IsMRC && far.IsMRC {
 				h.Peers = append(h.Peers, peer{far.At.Name, far.Host.Address, uint32(firstQPN + j),
 					uint32(firstQPN + i)})
 			}
@@ -352,7 +373,7 @@ func (p *plan) addGroup() {
 	g := &group{Proxy: netip.MustParseAddr("2001:db8:ffff::1"), QPN: groupQPN}
 	for i := range p.Hosts {
 		h := &p.Hosts[i]
-		if h.IsMRC() {
+		if h.IsMRC {
 			continue
 		}
 		h.QPN = uint32(firstQPN + i)
@@ -366,9 +387,6 @@ func (p *plan) addGroup() {
 		p.Group = g
 	}
 }
-
-// IsMRC reports whether the host speaks MRC.
-func (h *host) IsMRC() bool { return h.Host.Transport == lab.MRC }
 
 // label returns a name as container tools and DNS have it: RFC 1123, section 2.1.
 func label(name string) string {

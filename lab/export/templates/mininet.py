@@ -38,7 +38,7 @@ MTU = 9000
 # Name: P4Runtime port, BGP-LS port, and by port the interface and the packets a second, 0 for no limit.
 SWITCHES = {
 {{- range .Switches}}{{if not .System}}
-    {{quote .At.Name}}: ({{.GRPC.Port}}, {{.BGP.Port}}, { {{- range $i, $p := .Ports}}{{if $i}}, {{end}}{{.Number}}: ({{quote .Interface}}, {{.Rate}}){{end -}} }),
+    {{quote .At.Name}}: ({{port .GRPC}}, {{port .BGP}}, { {{- range $i, $p := .Ports}}{{if $i}}, {{end}}{{.Number}}: ({{quote .Interface}}, {{.Rate}}){{end -}} }),
 {{- end}}{{end}}
 }
 {{- if .WithoutP4}}

@@ -6,7 +6,7 @@ set -eu
 set_row() { sudo sonic-db-cli CONFIG_DB hset "$@" > /dev/null; }
 
 set_row 'GNMI|certs' server_crt /etc/sonic/weft/switch-{{.At.Name}}.pem server_key /etc/sonic/weft/switch-{{.At.Name}}.key
-set_row 'GNMI|gnmi' client_auth false port {{.GRPC.Port}} log_level 2
+set_row 'GNMI|gnmi' client_auth false port {{port .GRPC}} log_level 2
 set_row 'DEVICE_METADATA|localhost' mac {{.Switch.MAC}}
 {{- range .Neighbors}}
 set_row 'NEIGH|{{.Port}}|{{.Address}}' neigh {{.MAC}} family IPv6

@@ -70,10 +70,17 @@ fuzz:
 			*) echo "$$out"; exit 255;; \
 		esac' fuzz
 
+# The modules of the static program: deploy/slim replaces go-cmp, and gRPC has no golang.org/x/net/trace, so
+# that the linker drops methods that nothing calls (docs/install.md). go.mod itself must have no replace, with
+# which go install VERSION fails.
+SLIM = bin/slim.mod
+$(SLIM): go.mod go.sum
+	@mkdir -p bin && cp go.mod $@ && cp go.sum bin/slim.sum && $(GO) mod edit -replace github.com/google/go-cmp=./deploy/slim $@
+
 # A container image with the static program and nothing else (test/tools/image), given to Docker or to what
 # DOCKER names.
-STATIC = CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags '-s -w $(STAMP)'
-image:
+STATIC = CGO_ENABLED=0 $(GO) build -modfile=$(SLIM) -tags grpcnotrace -trimpath -buildvcs=auto -ldflags '-s -w $(STAMP)'
+image: $(SLIM)
 	rm -rf bin/image
 	@$(TOOLS) ./image
 	GOOS=linux $(STATIC) -o bin/image/linux_$$($(GO) env GOARCH)/weft ./cmd/weft
@@ -84,7 +91,7 @@ image:
 # deb and rpm, SBOMs, the image, the source and checksums. It takes Go modules and nothing else from outside.
 # PLATFORMS=linux/amd64 makes those of one platform.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
-release:
+release: $(SLIM)
 	@rm -rf bin/release && mkdir -p bin/release/share/man
 	@$(TOOLS) ./image github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod github.com/goreleaser/nfpm/v2/cmd/nfpm
 	@for p in $(PLATFORMS); do \

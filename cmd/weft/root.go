@@ -90,7 +90,6 @@ in this process, and "weft simulate" says what failures would do to jobs.`)
 		root.AddCommand(c)
 	}
 	root.Version = programVersion()
-	root.SetVersionTemplate("{{.Version}}")
 	root.AddCommand(newVersion(env), newMan(env))
 	root.SetIn(env.stdin)
 	root.SetOut(env.stdout)

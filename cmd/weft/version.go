@@ -68,10 +68,9 @@ func buildVersion() string {
 	return fmt.Sprintf("%s (%s%s)", b.Version, b.Commit[:min(12, len(b.Commit))], modified)
 }
 
-// programVersion is the line of "weft version" and "weft --version".
+// programVersion is the line of "weft version" and "weft --version" after these words.
 func programVersion() string {
-	return fmt.Sprintf("weft %s %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS,
-		runtime.GOARCH)
+	return fmt.Sprintf("%s %s %s/%s", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func newVersion(env environment) *cobra.Command {
@@ -94,7 +93,7 @@ store.`,
 				return err
 			}
 			return output.write(env.stdout, document, func(w io.Writer) error {
-				_, err := io.WriteString(w, programVersion())
+				_, err := fmt.Fprintf(w, "weft version %s\n", programVersion())
 				return err
 			})
 		},

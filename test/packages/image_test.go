@@ -125,8 +125,8 @@ func TestImage(t *testing.T) {
 		if sum := sha256.Sum256(layer); image.RootFS.Diffs[0] != "sha256:"+hex.EncodeToString(sum[:]) {
 			t.Errorf("%s: the layer has the sum %x: want %s", at, sum, image.RootFS.Diffs[0])
 		}
-		if len(layer) > 66e6 || manifest.Layers[0].Size > 25e6 {
-			t.Errorf("%s: the program has %d octets, %d compressed: want at most 66 MB and 25 MB", at,
+		if len(layer) > 60e6 || manifest.Layers[0].Size > 25e6 {
+			t.Errorf("%s: the program has %d octets, %d compressed: want at most 60 MB and 25 MB", at,
 				len(layer), manifest.Layers[0].Size)
 		}
 		if at != "linux/"+runtime.GOARCH {

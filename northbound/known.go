@@ -26,7 +26,7 @@ func Known(ctx context.Context, cfg *Config, c Controller) (*causes.Known, error
 	k := &causes.Known{
 		Loopbacks: make(map[topology.NodeID]string), Attached: make(map[string]api.SwitchPort),
 	}
-	if err := errors.Join([]error{
+	err := errors.Join(
 		fill(ctx, &k.Switches, all, any), fill(ctx, &k.Nodes, all, any), fill(ctx, &k.Planes, all, any),
 		fill(ctx, &k.Links, all, kind.Query{Filter: api.LinkFilter{Wrong: true}}),
 		fill(ctx, &k.Hosts, all, any), fill(ctx, &k.Suspects, all, any),
@@ -37,7 +37,8 @@ func Known(ctx context.Context, cfg *Config, c Controller) (*causes.Known, error
 		fill(ctx, &k.Jobs, all, any), fill(ctx, &k.Leases, all, any),
 		fill(ctx, &k.Maintenances, all, any), fill(ctx, &k.Notifications, all, any),
 		fill(ctx, &k.Ports, all, kind.Query{Filter: api.WantedPorts{}}),
-	}...); err != nil {
+	)
+	if err != nil {
 		return nil, err
 	}
 	ready, err := readiness(ctx, c, cfg.Multipath, cfg.BGP, kept(cfg))

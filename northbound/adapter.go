@@ -65,7 +65,7 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 				known = append(known, v.op.Path)
 			}
 			slices.Sort(known)
-			a.server.refuse(c, newProblem(codeNotAllowed, op.Method+" is for "+
+			c.refuse(newProblem(codeNotAllowed, op.Method+" is for "+
 				strings.Join(known, " and ")))
 			return
 		}

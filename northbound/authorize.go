@@ -63,14 +63,11 @@ var plainRoutes = map[string]access.Scope{
 // openPaths are the paths of open operations that a controller forwards.
 var openPaths = []string{sessionPath, oidcLoginPath, oidcCallbackPath, oidcDevicePath}
 
-// isOpen reports whether a request may come from nobody. Its operation has the last word.
-func (s *Server) isOpen(c *exchange) bool {
-	return plainRoutes[c.route] == access.Open || slices.Contains(openPaths, c.Request.URL.Path)
-}
-
 // authenticate finds out who makes the request. Nobody, or who shows credentials that do not count,
 // gets no further than open operations.
 func (s *Server) authenticate(c *exchange) {
+	// The operation has the last word on whether it is open.
+	open := plainRoutes[c.route] == access.Open || slices.Contains(openPaths, c.Request.URL.Path)
 	var p access.Principal
 	var err error
 	if isForwarded(c.Request) {
@@ -84,15 +81,14 @@ func (s *Server) authenticate(c *exchange) {
 		if p.Way != api.WayNone {
 			trust(c.Request)
 		}
-		c.principal = p.Key()
 	}
-	requestOf(c.Request.Context()).principal = &p
+	c.principal = &p
 	c.Request = c.Request.WithContext(access.With(c.Request.Context(), &p))
 	if stranger != nil {
 		s.denied(c, &huma.Operation{}, &p, stranger)
 		return
 	}
-	if p.Known() || err == nil && s.isOpen(c) || err != nil && !isForwarded(c.Request) && s.isOpen(c) {
+	if p.Known() || open && (err == nil || !isForwarded(c.Request)) {
 		c.Next()
 		return
 	}
@@ -111,10 +107,10 @@ func (s *Server) unauthorized(c *exchange, err error) {
 	detail := "this API asks for credentials: a bearer token, a session or a client certificate"
 	switch {
 	case errors.Is(err, access.ErrStore):
-		s.refuse(c, storeProblem(err))
+		c.refuse(storeProblem(err))
 		return
 	case errors.Is(err, access.ErrClock): // no fault of the client
-		s.refuse(c, newProblem(codeNoDecider, err.Error()))
+		c.refuse(newProblem(codeNoDecider, err.Error()))
 		return
 	}
 	if err != nil {
@@ -126,7 +122,7 @@ func (s *Server) unauthorized(c *exchange, err error) {
 		s.writeAudit(c.Request.Context(), r)
 	}
 	c.Header("WWW-Authenticate", `Bearer realm="weft"`)
-	s.refuse(c, newProblem(codeUnauthorized, detail))
+	c.refuse(newProblem(codeUnauthorized, detail))
 }
 
 // forwardedPrincipal returns the principal of a request that another controller has forwarded and
@@ -139,7 +135,7 @@ func (s *Server) forwardedPrincipal(c *exchange) (access.Principal, error) {
 		return access.Principal{}, err
 	}
 	r.RemoteAddr = f.Remote
-	requestOf(r.Context()).forwardedTLS = f.TLS
+	c.forwardedTLS = f.TLS
 	return f.Principal, nil
 }
 
@@ -158,7 +154,7 @@ func (s *Server) admit(c *exchange, op *huma.Operation, carryOut func()) {
 		}
 		if full := s.budget(p); full != nil && scope != access.Open {
 			c.Header("Retry-After", "1")
-			s.refuse(c, full)
+			c.refuse(full)
 			return
 		}
 	} else if !ok || scope != access.Open {
@@ -195,7 +191,7 @@ func (s *Server) denied(c *exchange, op *huma.Operation, p *access.Principal, wh
 	r.ServiceRequest.Authz = api.AuditAuthz{Status: authzDeny, Detail: why.Detail}
 	r.Outcome, r.Status, r.Detail = api.AuditFailure, why.Status, why.Detail
 	s.writeAudit(c.Request.Context(), r)
-	s.refuse(c, why)
+	c.refuse(why)
 }
 
 // foreign returns the problem for a project member that names a resource of another project, or
@@ -235,21 +231,12 @@ func (s *Server) auditRecord(
 			Authz: api.AuditAuthz{Status: authzPermit},
 		},
 	}
-	r.SessionInfo.RemoteAddress = clientAddress(c.Request)
+	r.SessionInfo.RemoteAddress = c.client()
 	if _, port, err := net.SplitHostPort(c.Request.RemoteAddr); err == nil {
 		n, _ := strconv.ParseUint(port, 10, 16) // 0 where it is none
 		r.SessionInfo.RemotePort = uint16(n)
 	}
 	return r
-}
-
-// clientAddress is the address of a request's client, without its port.
-func clientAddress(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 // writeAudit records what changes nothing. A refusal stands even if it cannot be recorded.
@@ -279,7 +266,7 @@ func (s *Server) record(c *exchange, op *huma.Operation, p *access.Principal, ca
 	// the question is asked again
 	case status == http.StatusConflict && op.OperationID == signInOperation:
 	case status >= http.StatusBadRequest:
-		r := entry.Failed(status, requestOf(ctx).detail)
+		r := entry.Failed(status, c.detail)
 		if status == http.StatusUnauthorized { // of a sign-in
 			r.SessionInfo.Authn.Status, r.SessionInfo.Authn.Cause = audit.AuthnFail, r.Detail
 		}

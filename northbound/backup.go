@@ -26,7 +26,7 @@ func (s *Server) keep(c *exchange) {
 			break
 		}
 		if err != nil {
-			s.refuse(c, storeProblem(err))
+			c.refuse(storeProblem(err))
 			return
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Server) backup(ctx context.Context, _ *struct{}) (*huma.StreamResponse,
 	return &huma.StreamResponse{Body: func(h huma.Context) {
 		h.SetHeader("Content-Type", "application/octet-stream")
 		if err := s.cfg.Backup(ctx, h.BodyWriter()); err != nil {
-			requestOf(ctx).cause = err
+			exchangeOf(ctx).cause = err
 			panic(http.ErrAbortHandler) // the client sees that the body is cut short
 		}
 	}}, nil

@@ -99,7 +99,7 @@ const routeForwarded = "forwarded"
 func (f *forwarder) forward(c *exchange) {
 	c.route = routeForwarded
 	if isForwarded(c.Request) {
-		f.server.refuse(c, newProblem(codeNoDecider, "the request was forwarded to a controller that "+
+		c.refuse(newProblem(codeNoDecider, "the request was forwarded to a controller that "+
 			"does not decide"))
 		return
 	}
@@ -109,7 +109,7 @@ func (f *forwarder) forward(c *exchange) {
 		if errors.Is(err, ErrStoreUnavailable) {
 			code = codeStore
 		}
-		f.server.refuse(c, newProblem(code, err.Error()))
+		c.refuse(newProblem(code, err.Error()))
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithValue(c.Request.Context(), target{}, decider))
@@ -121,7 +121,7 @@ func (f *forwarder) forward(c *exchange) {
 		case <-ctx.Done():
 		}
 	}()
-	c.Request = c.Request.WithContext(context.WithValue(ctx, exchangeKey{}, c))
+	c.Request = c.Request.WithContext(ctx)
 	if endless(c.Request.URL.Path) {
 		f.proxy.ServeHTTP(newStreamWriter(c.Writer, f.server.cfg.WriteTimeout), c.Request)
 		return
@@ -151,13 +151,10 @@ func (s *streamWriter) Write(b []byte) (int, error) {
 // Unwrap is for [http.ResponseController].
 func (s *streamWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// exchangeKey is the request's exchange in that of the request to the decider.
-type exchangeKey struct{}
-
 func (f *forwarder) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(r.In.Context().Value(target{}).(*url.URL))
 	r.SetXForwarded()
-	r.Out.Header.Set(requestIDHeader, requestOf(r.In.Context()).id)
+	r.Out.Header.Set(requestIDHeader, exchangeOf(r.In.Context()).id)
 	// The decider takes this controller's word for who makes the request, and gets no credentials.
 	r.Out.Header.Del("Authorization")
 	r.Out.Header.Del("Cookie")
@@ -182,7 +179,8 @@ func (f *forwarder) answered(r *http.Response) error {
 }
 
 func (f *forwarder) failed(_ http.ResponseWriter, r *http.Request, err error) {
-	requestOf(r.Context()).cause = err
+	c := exchangeOf(r.Context())
+	c.cause = err
 	code, detail := codeNoDecider, "the controller that decides does not answer"
 	var dial *net.OpError
 	unsent := errors.As(err, &dial) && dial.Op == "dial"
@@ -190,7 +188,7 @@ func (f *forwarder) failed(_ http.ResponseWriter, r *http.Request, err error) {
 		code = string(api.CodeUnknown)
 		detail += ": the change may have been kept, or not. GET what it was to change"
 	}
-	f.server.refuse(r.Context().Value(exchangeKey{}).(*exchange), newProblem(code, detail))
+	c.refuse(newProblem(code, detail))
 }
 
 // registerMemberHealth registers the checks of a controller that does not decide.

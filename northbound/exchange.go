@@ -1,24 +1,51 @@
 package northbound
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 )
 
-// exchange is a request and its answer on their way through the steps of a router.
+// exchange is a request and its answer on their way through the steps of a router. The context of
+// the request has the exchange.
 type exchange struct {
 	Request *http.Request
 	Writer  *answering
 	// route is the route of the request, as "/v1/groups/:name", for the log and for metrics.
 	route     string
-	id        string // of the request
-	principal string // key of the principal; empty: nobody
-	steps     []func(*exchange)
+	id        string            // of the request
+	principal *access.Principal // nil before it is known
+	detail    string            // what a refusal said
+	cause     error             // why it failed, when the client is not told
+	// forwardedTLS: the client has connected by TLS, to the controller that forwarded the request.
+	forwardedTLS bool
+	steps        []func(*exchange)
+}
+
+type exchangeKey struct{}
+
+// exchangeOf returns the exchange of a request's context, or an empty one.
+func exchangeOf(ctx context.Context) *exchange {
+	if c, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return c
+	}
+	return &exchange{}
+}
+
+// client returns the address of the client without the port.
+func (c *exchange) client() string {
+	host, _, err := net.SplitHostPort(c.Request.RemoteAddr)
+	if err != nil {
+		return c.Request.RemoteAddr
+	}
+	return host
 }
 
 // Next takes the next step. A step that does not call Next ends the exchange.
@@ -42,6 +69,24 @@ func (c *exchange) Data(status int, media string, b []byte) {
 	c.Header("Content-Type", media)
 	c.Writer.WriteHeader(status)
 	_, _ = c.Writer.Write(b) // as with any answer: the client is gone
+}
+
+// refuse answers with a problem outside huma's operations.
+func (c *exchange) refuse(p *api.Problem) { c.Data(p.Status, api.ProblemType, c.text(p)) }
+
+// text completes a problem with the id of the request, notes it, and returns it as JSON.
+func (c *exchange) text(p *api.Problem) []byte {
+	c.note(p)
+	b, err := json.Marshal(p)
+	if err != nil { // of texts: cannot happen
+		return []byte("{}")
+	}
+	return b
+}
+
+// note completes a problem with the id of the request, and keeps what the problem says.
+func (c *exchange) note(p *api.Problem) {
+	p.Instance, c.detail = "urn:weft:request:"+c.id, p.Detail
 }
 
 // JSON answers with a value.
@@ -165,7 +210,9 @@ func (t *router) Handle(method, path string, serve func(*exchange)) {
 
 // ServeHTTP implements [http.Handler].
 func (t *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &exchange{Request: r, Writer: &answering{ResponseWriter: w, status: http.StatusOK}}
+	c := &exchange{Writer: &answering{ResponseWriter: w, status: http.StatusOK}}
+	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, c))
+	c.Request = r
 	last := t.missing
 	h, _ := t.mux.Handler(r)
 	if found, ok := h.(route); ok { // no redirect

@@ -1,6 +1,7 @@
 package northbound
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -169,14 +170,11 @@ func (s *Server) bound(c *exchange) {
 		c.Next()
 		return
 	}
-	principal := c.principal
-	if principal == "" {
-		principal = "address " + clientAddress(c.Request)
-	}
+	principal := cmp.Or(c.principal.Key(), "address "+c.client())
 	leave, limit := s.limiter.enter(principal, endless(c.Request.URL.Path), s.cfg.Now())
 	if limit != "" {
 		c.Header("Retry-After", "1")
-		s.refuse(c, newProblem(codeTooMany, map[string]string{
+		c.refuse(newProblem(codeTooMany, map[string]string{
 			limitRequests: fmt.Sprintf("this client has %d requests under way: want fewer at a time",
 				s.cfg.Limits.Requests),
 			limitStreams: fmt.Sprintf("this client follows events or ports on %d streams: want fewer",

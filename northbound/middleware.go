@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/internal/connlimit"
 )
@@ -55,61 +53,26 @@ func (s *Server) identify(c *exchange) {
 	}
 	c.id = id
 	c.Header(requestIDHeader, id)
-	c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), requestKey{},
-		&request{id: id}))
 	defer hold(c.Request)()
 	c.Next()
-}
-
-// request has the facts about a request in its context.
-type request struct {
-	id        string
-	principal *access.Principal // nil before it is known
-	detail    string            // what a refusal said
-	cause     error             // why it failed, when the client is not told
-	// forwardedTLS: the client has connected by TLS, to the controller that forwarded the request.
-	forwardedTLS bool
-}
-
-type requestKey struct{}
-
-func requestOf(ctx context.Context) *request {
-	if r, ok := ctx.Value(requestKey{}).(*request); ok {
-		return r
-	}
-	return &request{}
 }
 
 // identifyProblem completes a problem with the id of its request, and keeps the
 // cause of an internal one for the log.
 func (s *Server) identifyProblem(ctx huma.Context, _ string, v any) (any, error) {
-	r := requestOf(ctx.Context())
+	c := exchangeOf(ctx.Context())
 	switch p := v.(type) {
 	case *internalError:
-		r.cause, r.detail = p.cause, p.Detail
-		p.Instance = instance(r.id)
+		c.cause = p.cause
+		c.note(p.Problem)
 		return p.Problem, nil
 	case *api.Problem:
 		if p.Status == http.StatusInternalServerError {
-			r.cause = errors.New(p.Detail)
+			c.cause = errors.New(p.Detail)
 		}
-		r.detail = p.Detail
-		p.Instance = instance(r.id)
+		c.note(p)
 	}
 	return v, nil
-}
-
-func instance(id string) string { return "urn:weft:request:" + id }
-
-// refuse answers with a problem outside huma's operations.
-func (s *Server) refuse(c *exchange, p *api.Problem) {
-	p.Instance = instance(c.id)
-	requestOf(c.Request.Context()).detail = p.Detail
-	b, err := json.Marshal(p)
-	if err != nil {
-		b = []byte("{}")
-	}
-	c.Data(p.Status, api.ProblemType, b)
 }
 
 // observe counts, times and logs the request.
@@ -134,11 +97,11 @@ func (s *Server) observe(c *exchange) {
 		slog.Int("bytes", c.Writer.size),
 		slog.Duration("took", took), slog.String("remote", c.Request.RemoteAddr),
 	}
-	if p := requestOf(c.Request.Context()).principal; p != nil && p.Way != api.WayNone {
+	if p := c.principal; p != nil && p.Way != api.WayNone {
 		attrs = append(attrs, slog.String("identity", p.Name))
 	}
-	if cause := requestOf(c.Request.Context()).cause; cause != nil {
-		attrs = append(attrs, slog.String("cause", cause.Error()))
+	if c.cause != nil {
+		attrs = append(attrs, slog.String("cause", c.cause.Error()))
 	}
 	s.cfg.Log.LogAttrs(c.Request.Context(), level, "request", attrs...)
 }
@@ -157,7 +120,7 @@ func (s *Server) recover(c *exchange) {
 		s.cfg.Log.Error("panic in a request", "request", c.id, "panic", v, "stack",
 			string(debug.Stack()))
 		if !c.Writer.begun {
-			s.refuse(c, newProblem(codeInternal, "see the controller's log for this request"))
+			c.refuse(newProblem(codeInternal, "see the controller's log for this request"))
 		}
 	}()
 	c.Next()
@@ -184,14 +147,8 @@ func (s *Server) release(c *exchange) {
 		w.current = s.cfg.Current
 	}
 	w.refuse = func(err error) []byte {
-		p := newProblem(codeNoDecider, "what this controller knows may be out of date: "+err.Error())
-		p.Instance = instance(c.id)
-		requestOf(c.Request.Context()).detail = p.Detail
-		b, err := json.Marshal(p)
-		if err != nil { // of texts: cannot happen
-			return nil
-		}
-		return b
+		return c.text(newProblem(codeNoDecider,
+			"what this controller knows may be out of date: "+err.Error()))
 	}
 	c.Next()
 }
@@ -205,18 +162,18 @@ func (s *Server) sameOrigin(c *exchange) {
 		return
 	}
 	if host := c.Request.Host; !isHealth(c.Request) && !s.isOwnName(host, c.Request) {
-		s.refuse(c, newProblem(codeHost, fmt.Sprintf("host is %q: want an address, a name without a "+
+		c.refuse(newProblem(codeHost, fmt.Sprintf("host is %q: want an address, a name without a "+
 			"dot, or one of api.hosts", clip(host, maxValueText))))
 		return
 	}
 	if err := new(http.CrossOriginProtection).Check(c.Request); err != nil {
-		s.refuse(c, newProblem(codeForbidden,
+		c.refuse(newProblem(codeForbidden,
 			fmt.Sprintf("origin is %q: want that of the server, or none",
 				clip(c.Request.Header.Get("Origin"), maxValueText))))
 		return
 	}
 	if isFormType(c.Request) {
-		s.refuse(c, newProblem(codeMediaType, "the body has to be JSON"))
+		c.refuse(newProblem(codeMediaType, "the body has to be JSON"))
 		return
 	}
 	c.Next()

@@ -143,7 +143,7 @@ func (s *Server) oidcCallback(ctx context.Context, in *struct {
 
 // attemptOf returns the sealed attempt of a browser.
 func (s *Server) attemptOf(ctx context.Context) string {
-	c, err := httpRequest(ctx).Cookie(oidcCookie)
+	c, err := exchangeOf(ctx).Request.Cookie(oidcCookie)
 	if err != nil {
 		return ""
 	}
@@ -157,7 +157,7 @@ func (s *Server) oidcDevice(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cfg.Access.Keeper.Try(clientAddress(httpRequest(ctx))); err != nil {
+	if err := s.cfg.Access.Keeper.Try(exchangeOf(ctx).client()); err != nil {
 		return nil, accessProblem(err)
 	}
 	audit.Of(ctx).Unchanged() // the session that follows is the change

@@ -48,7 +48,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	}
 	s.metrics.causes = s.cfg.Causes
 	s.engine.missing = func(c *exchange) {
-		s.refuse(c, newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
+		c.refuse(newProblem("not_found", "there is nothing at "+c.Request.URL.Path))
 	}
 	s.all = s.kinds()
 	s.registerKinds()
@@ -130,7 +130,7 @@ func newServer(cfg Config) (*Server, error) {
 	s.engine = &router{steps: []func(*exchange){s.warnBrowsers, s.identify, s.observe, s.recover,
 		s.release, s.sameOrigin, s.authenticate, s.bound, s.limit, s.keep}}
 	s.engine.other = func(c *exchange) {
-		s.refuse(c, newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
+		c.refuse(newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
 	}
 	s.api = huma.NewAPI(s.humaConfig(), &adapter{server: s})
 	return s, nil
@@ -162,7 +162,7 @@ func (s *Server) registerDocuments() error {
 		s.engine.Handle(http.MethodGet, path, func(c *exchange) {
 			text, err := made()
 			if err != nil {
-				s.refuse(c, newProblem(codeInternal, err.Error()))
+				c.refuse(newProblem(codeInternal, err.Error()))
 				return
 			}
 			c.Data(http.StatusOK, kind, text)

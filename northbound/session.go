@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
@@ -27,10 +26,6 @@ type sessionAnswer struct {
 
 func (s *Server) registerSession() {
 	tags := []string{accessTag}
-	s.api.UseMiddleware(func(ctx huma.Context, next func(huma.Context)) {
-		r, _ := humago.Unwrap(ctx)
-		next(huma.WithValue(ctx, httpKey{}, r))
-	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "get-session", Method: http.MethodGet, Security: asks(access.Open),
 		Path: sessionPath, Tags: tags,
@@ -106,15 +101,10 @@ func sessionKey(o *api.OpenSession) string {
 	return o.Created.UTC().Format(sortedTime) + " " + o.ID
 }
 
-// httpKey is the HTTP request in the context of an operation.
-type httpKey struct{}
-
-func httpRequest(ctx context.Context) *http.Request { return ctx.Value(httpKey{}).(*http.Request) }
-
 // sessionCookie returns the cookie of a session; "" removes it.
 func sessionCookie(ctx context.Context, value string) http.Cookie {
 	c := http.Cookie{
-		Name: cookieNameOf(ctx), Value: value, Path: "/", HttpOnly: true, Secure: true,
+		Name: cookieNameOf(exchangeOf(ctx)), Value: value, Path: "/", HttpOnly: true, Secure: true,
 		SameSite: http.SameSiteStrictMode,
 	}
 	if value == "" {
@@ -125,9 +115,8 @@ func sessionCookie(ctx context.Context, value string) http.Cookie {
 
 // cookieNameOf returns the cookie's name at the server that the client asked. That server may have
 // forwarded the request.
-func cookieNameOf(ctx context.Context) string {
-	return access.CookieName(httpRequest(ctx).TLS != nil && !isForwarded(httpRequest(ctx)) ||
-		requestOf(ctx).forwardedTLS)
+func cookieNameOf(c *exchange) string {
+	return access.CookieName(c.Request.TLS != nil && !isForwarded(c.Request) || c.forwardedTLS)
 }
 
 func (s *Server) signIn(
@@ -143,7 +132,7 @@ func (s *Server) signIn(
 	case body.Device != "" && body.User == "" && body.Password == "" && body.Token == "":
 		p, cookie, err = s.signInDevice(ctx, body.Device)
 	case body.User != "" && body.Token == "" && body.Device == "":
-		p, cookie, err = keeper.SignIn(ctx, body.User, body.Password, clientAddress(httpRequest(ctx)))
+		p, cookie, err = keeper.SignIn(ctx, body.User, body.Password, exchangeOf(ctx).client())
 	default:
 		f := api.FieldError{Field: "user", Code: api.CodeInvalid, Value: valueText(body.User),
 			Want: "user and password, token, or device"}

@@ -45,7 +45,7 @@ const (
 // The body of a PATCH is no document of the operation: [patched] checks patches.
 func (s *Server) fits(c *exchange, op *huma.Operation) bool {
 	if n := strings.Count(c.Request.URL.RawQuery, "&") + 1; n > maxParameters {
-		s.refuse(c, newProblem(string(api.CodeMalformed),
+		c.refuse(newProblem(string(api.CodeMalformed),
 			fmt.Sprintf("the query has %d parameters: want at most %d", n, maxParameters)))
 		return false
 	}
@@ -63,7 +63,7 @@ func (s *Server) fits(c *exchange, op *huma.Operation) bool {
 		p = s.shapeOf(c.Request, schema, b)
 	}
 	if p != nil {
-		s.refuse(c, p)
+		c.refuse(p)
 		return false
 	}
 	c.Request.Body = io.NopCloser(bytes.NewReader(b))

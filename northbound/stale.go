@@ -113,7 +113,7 @@ func (s *Server) noStale(c *exchange) {
 	}
 	f := api.FieldError{Field: "query." + consistencyParam, Code: api.CodeInvalid,
 		Value: clip(c.Query(consistencyParam), maxValueText), Want: want}
-	s.refuse(c, newProblem(string(api.CodeInvalid), fmt.Sprintf("%s %s: %s", c.Request.Method,
+	c.refuse(newProblem(string(api.CodeInvalid), fmt.Sprintf("%s %s: %s", c.Request.Method,
 		clip(c.Request.URL.Path, maxFieldText), f.Error()), f))
 }
 

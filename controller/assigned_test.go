@@ -25,8 +25,8 @@ func bare(edit func(*api.ProjectSpec)) (s api.ProjectSpec) {
 }
 
 // TestOneProjectOrShared: each kind of thing is one project's, unless both projects share it: one
-// of two is not enough. A host also has the port that it hangs off. What lies beside another's is
-// free.
+// of two is not enough. A host also has the port that it hangs off. Values beside those of another
+// project are free.
 func TestOneProjectOrShared(t *testing.T) {
 	host := func(name string) func(bool) api.ProjectSpec {
 		return func(shared bool) api.ProjectSpec {
@@ -269,7 +269,7 @@ func TestEachQuota(t *testing.T) {
 			s := acmeSpec()
 			*k.quota(&s.Quotas) = n(limit)
 			putProject(t, c, "acme", s)
-			// What others have counts for nothing.
+			// Resources of other projects count for nothing.
 			c.projects.Took(k.kind, "globex-1", k.one)
 			c.projects.Took(k.kind, "free", k.one)
 			for made := range 5 {

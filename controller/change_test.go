@@ -155,8 +155,8 @@ func TestLeave(t *testing.T) {
 				t.Errorf("%s is not polled once: %v", sw, p)
 			}
 		}
-		// Those that stay keep their branch index; a joining one takes the free one
-		// only with a new epoch.
+		// Receivers that stay keep their branch index; a joining one takes the free one only with a new
+		// epoch.
 		again := w.put("g", spec)
 		w.run(time.Second)
 		w.converged()

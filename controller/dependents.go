@@ -11,8 +11,8 @@ import (
 	"github.com/weft-sdn/weft/internal/natural"
 )
 
-// dependence keeps on which parts of the network jobs depend. What a job needs does not change, nor
-// does what follows from it in a fabric: each is found once, and again in another fabric.
+// dependence keeps on which parts of the network jobs depend. The need of a job does not change,
+// nor do its consequences in a fabric: each is found once, and again in another fabric.
 type dependence struct {
 	// one is held by who uses parts.
 	one   chan struct{}
@@ -115,7 +115,7 @@ func (c *Controller) partsOf(
 		if r == nil {
 			r = &fabricview.Reading{}
 		}
-		// What is not known now was known before.
+		// While the parts are unknown the last known parts stay.
 		if !before || r.Wiring != p.wiring && r.Fabric.Known.State == ready.Good {
 			p = wiredParts{ready.NewParts(need, &r.Fabric), r.Wiring}
 		}

@@ -31,7 +31,7 @@ import (
 // This file is the only one that makes features. handle.go, the API, its client and the command
 // line name kinds of resources instead.
 
-// compose makes the features. Those that others rest on come first.
+// compose makes the features. Features that others rest on come first.
 func (c *Core) compose() (err error) {
 	c.ports = port.New(&c.env)
 	c.underlay = underlay.New(&c.env)

@@ -61,8 +61,8 @@ func programmedPFC(t *testing.T) (c *Core, records []store.Record) {
 }
 
 // TestPFCOrphans: tenants, SRv6 policies and PFC policies that a controller does not know stay,
-// with the ports that they need. New ones get other numbers. Those that are applied again are
-// adopted without a write.
+// with the ports that they need. New ones get other numbers. Policies that are applied again adopt
+// their entries without a write.
 func TestPFCOrphans(t *testing.T) {
 	first, _ := programmedPFC(t)
 	before := first.held()

@@ -53,7 +53,7 @@ func SessionConfig(sw *inventory.Switch, election southbound.ElectionID) southbo
 	return cfg
 }
 
-// Open implements Southbound. What it returns is a P4Switch.
+// Open implements Southbound. The result is a P4Switch.
 func (p *P4Runtime) Open(
 	ctx context.Context, sw inventory.Switch, handler func(SwitchEvent),
 ) (Switch, error) {

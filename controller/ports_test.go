@@ -512,7 +512,7 @@ func TestLearnedPorts(t *testing.T) {
 			t.Errorf("%s: %+v", s.Name, s.Conditions)
 		}
 	}
-	// What differs on a link is named by the link's ends, not by its id.
+	// An error names the ends of a link, not the id.
 	w.core.SetPorts("a", controller.PortStates{Up: map[uint32]bool{9: true},
 		Interfaces: []gnmi.Interface{{Name: "Ethernet0", Port: 9, Oper: gnmi.OperUp}}})
 	if g, err := w.core.SwitchGNMI("a"); err != nil || len(g.Differs) == 0 ||

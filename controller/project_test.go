@@ -279,7 +279,7 @@ func TestAssignments(t *testing.T) {
 		len(uses["priority 3"]) != 0 || len(uses["priority 2"]) != 1 || p.Status.Used.Tenants != 1 {
 		t.Errorf("%+v", p.Status)
 	}
-	// What administrators use is not given away as one project's.
+	// Things that administrators use cannot go to one project.
 	own := tenantSpec(7, 4, 0)
 	own.Sites, own.Policies = []api.TenantSite{site("R1", 12)}, nil
 	shared.Hosts, shared.Ports = nil, shared.Ports[1:]

@@ -17,7 +17,7 @@ type Ready struct {
 	// Saves must be kept.
 	Saves []store.Op
 
-	// What follows rests on what is kept already.
+	// The following outputs rest on kept records.
 
 	// Tasks are ordered by switch; each switch has at most one with an id under way.
 	Tasks []reconcile.Task
@@ -29,7 +29,7 @@ type Ready struct {
 	// Work may be done by another goroutine; the outcome goes to [Core.Worked].
 	Work []feature.Work
 
-	// What follows may rest on Saves, and waits until they are kept with all before.
+	// The following outputs may rest on Saves, and wait until these and all earlier records are kept.
 
 	// Answers are to questions of clients, such as QueryState.
 	Answers []feature.Answer

@@ -118,7 +118,7 @@ func TestQueryState(t *testing.T) {
 		}
 	}
 
-	// Those that do not answer do not hold the report up.
+	// Switches that do not answer do not hold the report up.
 	w.states = nil
 	if _, err := w.core.QueryState("g"); err != nil {
 		t.Fatal(err)

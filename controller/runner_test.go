@@ -149,7 +149,7 @@ func TestController(t *testing.T) {
 		if err != nil || !created {
 			t.Fatal(created, err)
 		}
-		// What was answered is kept.
+		// Answered changes are kept.
 		if _, err := records.Get(t.Context(), "groups/g"); err != nil {
 			t.Error(err)
 		}

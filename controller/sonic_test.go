@@ -257,7 +257,7 @@ func TestSONiC(t *testing.T) {
 			t.Errorf("without %s the routes are %v", gone.Name, slices.Sorted(maps.Keys(after)))
 		}
 
-		// What was wanted by a controller before is its own; what it has taken away is so no more.
+		// Rows that a controller wanted before are its own; what it has taken away is so no more.
 		f.stop()
 		again := inv
 		again.Hosts = slices.Clone(inv.Hosts[1:])

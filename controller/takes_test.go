@@ -56,7 +56,7 @@ func TestTenantTakesPort(t *testing.T) {
 	if c := degraded(); !c.Status || c.Reason != api.ReasonPortTaken || c.Message != said {
 		t.Errorf("after: %+v", c)
 	}
-	// What suffers already is not taken by another write.
+	// A write takes nothing from a resource that suffers already.
 	takes, err = w.core.Takes(func(core *controller.Core) error {
 		spec.Priority = 1
 		_, _, err := core.Tenants().Put("red", spec, resource.Precondition{})

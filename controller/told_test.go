@@ -12,7 +12,8 @@ import (
 )
 
 // TestSONiCNeighbors: what SONiC hears by LLDP confirms links, names cables that are elsewhere, and
-// neither makes a link nor takes one away. What says nothing of the inventory counts for nothing.
+// neither makes a link nor takes one away. A record about a system outside of the inventory counts
+// for nothing.
 func TestSONiCNeighbors(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newSONiCBed(t)

@@ -110,7 +110,7 @@ func (s *session) event(e *rdmacm.Event) (moved bool) {
 	case rdmacm.Down:
 		s.tell(c, api.EventConnectionDown, "")
 	case rdmacm.Refused:
-		// Who does not listen yet is asked again and again.
+		// The controller asks a host that does not listen yet again and again.
 		if !c.Active || e.Reason != cm.InvalidServiceID {
 			s.tell(c, api.EventConnectionRefused, byHost+e.Reason.String())
 		}

@@ -171,7 +171,7 @@ func TestNothingToAnswer(t *testing.T) {
 	}
 }
 
-// TestTimeOfConnections: connections have no time of zero, which means none.
+// TestTimeOfConnections: time 0 means none, so no connection begins at 0.
 func TestTimeOfConnections(t *testing.T) {
 	if f := New(&feature.Env{}, nil); f.now() <= 0 {
 		t.Errorf("time %v at the start", f.now())

@@ -34,7 +34,7 @@ type View struct {
 	Held []Held
 }
 
-// Held is how far the drain of a part is.
+// Held is the progress of the drain of a part.
 type Held struct {
 	Part    api.Part
 	Drained bool

@@ -309,9 +309,9 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 			}
 			return err
 		default:
-			// What a call changes is kept by the Add after it. Others may have added more by now: a
-			// write that has failed may have had this change in it, and not theirs.
-			// The store took the write for this process: no question remains who decides.
+			// The Add after a call keeps the changes of the call. Others may have added more by now: a write
+			// that has failed may have had this change in it, and not theirs. The store took the write for
+			// this process: no question remains who decides.
 			err := l.writer.Wait(ctx, before+1)
 			switch {
 			case err == nil:

@@ -56,7 +56,7 @@ func TestDrain(t *testing.T) {
 	if done, _ := w.drained(target); !done {
 		t.Error("not drained")
 	}
-	// What was never down has no back-off.
+	// A link that was never down has no back-off.
 	if err := w.core.Undrain(target); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestHostPort(t *testing.T) {
 	w.run(2 * time.Minute)
 	peers(all)
 
-	// What the leaf's side says is the host's business as well.
+	// A report of the leaf's side concerns the host as well.
 	w.core.SetPorts("leaf2-2", map[uint32]bool{hostPortBase + 1: false})
 	w.pump()
 	peers(hostapi.Ports(1))

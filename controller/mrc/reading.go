@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// What jobs depend on is read in parts, one at each Tick, so that no denial waits for a large job.
-// A part is this many NICs, pairs of racks or links.
+// The facts that jobs depend on are read in parts, one at each Tick, so that no denial waits for a
+// large job. A part is this many NICs, pairs of racks or links.
 const (
 	nicsAtOnce  = 1024
 	pathsAtOnce = 512

@@ -10,8 +10,8 @@ import (
 )
 
 // TestTakes: a drain says beforehand which EV profiles keep paths in fewer planes, and how many
-// ports a host keeps; a smaller profile says how many EVs its hosts keep. What takes nothing says
-// nothing.
+// ports a host keeps; a smaller profile says how many EVs its hosts keep. A write that takes
+// nothing lists nothing.
 func TestTakes(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	w.run(time.Second)

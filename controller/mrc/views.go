@@ -250,8 +250,8 @@ func (c *Core) Hosts() []HostState {
 	return out
 }
 
-// HostPage returns hosts by name, and whether there are more. What the stream to a host says
-// [SetStream] fills in.
+// HostPage returns hosts by name, and whether there are more. [SetStream] fills in the state of the
+// stream to a host.
 func (c *Core) HostPage(page Page) (out []api.Host, more bool) {
 	c.settle()
 	names := make([]string, 0, len(c.hosts.byName))

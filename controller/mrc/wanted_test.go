@@ -15,7 +15,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// want returns what clients want of a world's core, with nothing wanted yet.
+// want returns the desk's state of a world's core, without requests of clients.
 func (w *bed) want() *wanted {
 	w.t.Helper()
 	made, err := newWanted(w.core,

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
-// phase is how far a change of a tree is.
+// phase is the progress of a change of a tree.
 type phase uint8
 
 const (

@@ -1,8 +1,8 @@
 // Package networks has the networks that clients describe: nodes and links in addition
 // to those that BGP-LS reports.
 //
-// It keeps the resources. What they describe is handed to whoever puts the topology
-// together ([Feature.Take]), and comes back as a part of Env.Net.
+// It keeps the resources. The caller that composes the topology takes their nodes and links
+// ([Feature.Take]), which come back as a part of Env.Net.
 package networks
 
 import (

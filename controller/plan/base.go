@@ -143,7 +143,7 @@ type baseWork struct {
 	sw   *inventory.Switch
 	node *topology.Node
 	out  []entry.Entity
-	// What entries of the switch take their matches and parameters of.
+	// Buffers for the matches and parameters of the switch's entries.
 	matches []entry.Match
 	params  []entry.Param
 }

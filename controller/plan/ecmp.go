@@ -21,7 +21,7 @@ type hopSets struct {
 	list  []hopSet // by hopSetID - 1
 	sets  map[string][]Hop
 
-	// What id and entities take, for the next switch to use.
+	// Buffers of id and entities, for the next switch to use.
 	key           []byte
 	names         []string
 	ids           map[string]uint32

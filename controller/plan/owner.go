@@ -74,8 +74,8 @@ func OwnerOf(e entry.Entity) int {
 	return GroupOf(e)
 }
 
-// Intended reports whether the entities of an owner follow from what clients want. Those of the
-// others follow from topology and inventory.
+// Intended reports whether the entities of an owner follow from what clients want. Owners of other
+// entries follow from topology and inventory.
 func Intended(owner int) bool { return owner >= 0 || owner == OwnerPFC }
 
 // ownerOf returns the feature of a table's entry.

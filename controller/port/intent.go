@@ -34,7 +34,7 @@ type Result struct {
 	Err     error
 }
 
-// intent is how far the spec of a port is.
+// intent is the progress of the spec of a port.
 type intent struct {
 	name string
 	sw   string
@@ -121,7 +121,7 @@ func (f *Feature) settle(i *intent) {
 		return
 	}
 	has := s.byPort[i.port].Config
-	// What the switch does not report counts as it was written.
+	// Settings that the switch does not report count as written.
 	for _, x := range has.Missing() {
 		has.Take(x, &i.written)
 	}

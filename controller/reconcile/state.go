@@ -134,7 +134,7 @@ func (s State) Orphans(sw string) iter.Seq[Orphan] {
 	}
 }
 
-// Of returns what an owner has to do with a switch.
+// Of returns the state of an owner at a switch.
 func (s State) Of(sw string, o Owner) Unit { return Unit{s.r, s.r.devices[sw], sw, o} }
 
 // Unit is what one owner has to do with one switch. It is for use at once: it has not seen a change

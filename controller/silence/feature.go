@@ -1,7 +1,7 @@
 // Package silence has what people have taken notice of: causes that make no alert for a while.
 //
-// It keeps the resources and deletes them when their time is over. What a silence does to a cause
-// is up to whoever shows causes.
+// It keeps the resources and deletes them when their time is over. Readers of causes decide how to
+// show a silenced cause.
 package silence
 
 import (

@@ -65,7 +65,7 @@ func TestPreemption(t *testing.T) {
 		if got == "-" {
 			continue
 		}
-		// What was taken comes back when there is room again.
+		// Preempted links come back when there is room again.
 		if err := d.Complete("new"); err != nil {
 			t.Fatal(err)
 		}

@@ -126,8 +126,8 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// What Decode takes leads from leaf to leaf, link by link, and whoever asks the
-// model of the switches hears the same.
+// An EV that Decode takes leads from leaf to leaf, link by link, and the model of the switches
+// agrees.
 func FuzzDecode(f *testing.F) {
 	fab := threeTiers(1, 2, 2, 2, 2)
 	c := fab.clos(f)

@@ -145,7 +145,7 @@ func (f *Format) fieldWidths() []uint8 {
 	return widths
 }
 
-// containerWidths returns the bit widths of block and uSIDs. Of two containers, the first is full.
+// containerWidths returns the bit widths of block and uSIDs. The first of two containers is full.
 func (f *Format) containerWidths(n int) []uint8 {
 	const usidBits = 16
 	usid := f.Mode.USID()

@@ -139,8 +139,8 @@ type Links struct {
 	touched []int32            // that went out or came back since the last take
 }
 
-// adopt takes the links of env.fabric. Those that the fabric before had keep their
-// state; a link that nobody has tried is held.
+// adopt takes the links of env.fabric. Links of the former fabric keep their state; a link that
+// nobody has tried is held.
 func (s *Links) adopt(before *Fabric, drained func(*Edge) bool) {
 	all := make([]Link, len(s.fabric.edges))
 	clear(s.waiting)

@@ -131,7 +131,7 @@ func (e *evidence) count(key counterKey, n counter) suspect.Counts {
 	if n.sent < before.sent || n.lost < before.lost {
 		return suspect.Counts{} // it has wrapped or started again; what happened in between is not known
 	}
-	// What is found lost now may have been sent before.
+	// Packets found lost now may have been sent before.
 	lost := n.lost - before.lost
 	return suspect.Counts{Sent: max(n.sent-before.sent, lost), Lost: lost}
 }

@@ -39,7 +39,7 @@ func evOver(p *Prover, x *Profile, link topology.LinkID, crosses bool) hostapi.E
 }
 
 // TestEVEvents: an EV that a host found bad stands for three lost packets, until it is good again.
-// What is wrong is counted, an error, and keeps the rest from nothing.
+// Wrong reports are counted, give an error, and do not hold up the rest.
 func TestEVEvents(t *testing.T) {
 	p := newProver(t, "stev", nil)
 	there, back, _ := addProfiles(t, p)

@@ -33,12 +33,12 @@ const (
 )
 
 // look has hosts probe the directions of a link one by one: up by the link and down by others, and
-// the other way round. What does not fit into an EV is left out.
+// the other way round. Paths that do not fit into an EV are left out.
 func (p *Planning) look(place int32) {
 	leaves := slices.Clone(p.f.Edge(place).Leaves())
 	taken := make(map[int]bool)
 	for n := 0; n < len(leaves) && len(taken) < lookers; n++ {
-		// Those at the link itself come first: their ways are the shortest.
+		// Hosts at the link itself come first: their ways are the shortest.
 		if i := slices.Index(leaves, p.f.Edge(place).Local); i > 0 {
 			leaves[0], leaves[i] = leaves[i], leaves[0]
 		}

@@ -351,7 +351,7 @@ func (j *Judge) Report(now time.Duration, host string, c *hostapi.SelfProbeCount
 				len(h.targets), fabric.ErrMalformed)
 		}
 	}
-	// Those to leaves come first: they explain the others.
+	// Probes to leaves come first: they explain the others.
 	for _, climbs := range []bool{false, true} {
 		for i := range c.Counts {
 			if t := h.targets[c.Counts[i].Target]; t.toLeaf() != climbs {

@@ -79,8 +79,8 @@ func (a *Avoid) Crosses(host string, t *Target) bool {
 type seat struct {
 	host int // index
 	port uint8
-	// last is the last uSID of its probes: that by which the leaf routes what EVs carry, or for a
-	// leaf with several ports to the host that of the port, which P4 switches alone have.
+	// last is the last uSID of its probes: the uDT6 by which the leaf routes packets of EVs or, for a
+	// leaf with several ports to the host, the uDX6 of the port, which P4 switches alone have.
 	last uint16
 }
 
@@ -123,10 +123,10 @@ func Make(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid, look []int
 // its leaf. Every link up is probed by as many hosts as witnesses, or by all hosts below it where
 // those are fewer; each by the least busy hosts, of different leaves where there are several. So
 // the numbers of targets of the hosts of a leaf differ by one at most, and since each host sends at
-// the same rate, so does the rate by which the uplinks of a leaf are probed. What probes must avoid
-// is taken out last: so a host whose probes do not cross it keeps its targets, and gets more only
-// where other hosts have fewer. Two hosts also probe the directions of each link up in look. The
-// result depends on the arguments alone, if what is avoided stays the same.
+// the same rate, so does the rate by which the uplinks of a leaf are probed. Links that probes must
+// avoid are taken out last: so a host whose probes do not cross it keeps its targets, and gets more
+// only where other hosts have fewer. Two hosts also probe the directions of each link up in look.
+// The result depends on the arguments alone, if what is avoided stays the same.
 func NewPlanning(f *fabric.Fabric, hosts []Host, witnesses int, avoid Avoid,
 	look []int32) *Planning {
 	p := &Planning{f: f, hosts: hosts, witnesses: witnesses, looks: look,

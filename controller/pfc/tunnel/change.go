@@ -11,10 +11,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// phase is how far a change of a policy's path is. At no time is a tunnel taken
-// away before packets have another: both ends of both hold what they need from
-// making to draining, and queues that either path fills stop the upstreams of
-// both.
+// phase is the progress of a change of a policy's path. At no time is a tunnel taken away before
+// packets have another: both ends of both hold what they need from making to draining, and queues
+// that either path fills stop the upstreams of both.
 type phase uint8
 
 const (

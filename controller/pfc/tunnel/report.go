@@ -54,8 +54,8 @@ func (c *Core) LastReport(q Queue) (r Report, at time.Duration, ok bool) {
 	return Report{}, 0, false
 }
 
-// eachQueue calls f with every queue of a deployment that nodes hold, and its PFC
-// policy.
+// eachQueue calls f for every queue that nodes hold for a deployment, with the PFC policy of the
+// queue.
 func (c *Core) eachQueue(f func(q Queue, policy string)) {
 	for _, p := range c.policies {
 		for _, b := range p.held() {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestReports: a storm has an event when it begins and when it ends, both at once where it was over
-// before the next report, and packets that found a queue full have one each time. What a switch has
-// counted before the first report has none.
+// before the next report, and packets that found a queue full have one each time. Counts of before
+// the first report cause no event.
 func TestReports(t *testing.T) {
 	const name = "R1/7/3"
 	began, ended, full := string(api.EventStorm)+" "+name, string(api.EventStormEnded)+" "+name,

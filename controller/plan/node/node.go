@@ -27,7 +27,7 @@ type Fabric struct {
 // Settings returns what clients want of a port of the switch.
 type Settings func(port uint32) api.PortSpec
 
-// Of returns what a switch is. settings may be nil: clients want nothing of any port.
+// Of returns the model of a switch. settings may be nil: clients want nothing of any port.
 func Of(f Fabric, sw *inventory.Switch, settings Settings) api.SwitchModel {
 	w := work{Fabric: f, sw: sw, node: f.Network.Node(sw.Name)}
 	w.out = api.SwitchModel{Name: sw.Name, Tier: -1}
@@ -207,7 +207,7 @@ func (w *work) routes(srv6 bool) {
 }
 
 // hostRoutes has the routes to the hosts of the switch, in the place of others to the same
-// prefixes: what is at the switch itself is nearer. Of two hosts with one prefix the first counts.
+// prefixes: what is at the switch itself is nearer. The first of two hosts with one prefix counts.
 func (w *work) hostRoutes() {
 	own := make(map[netip.Prefix]bool)
 	var routes []api.ModelRoute

@@ -308,7 +308,7 @@ func TestMRCPayloadSizes(t *testing.T) {
 	}
 }
 
-// What the opcode does not have is not written.
+// Headers that the opcode lacks are not written.
 func TestMRCAppendLeavesOut(t *testing.T) {
 	for _, c := range mrcCases(t) {
 		full := mrcCases(t)[0].want

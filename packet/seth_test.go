@@ -59,7 +59,7 @@ func TestSETHReadsItself(t *testing.T) {
 	}
 }
 
-// Offsets wrap with the PSNs. Those that 16 bits cannot say stay on their side of the cumulative
+// Offsets wrap with the PSNs. PSNs beyond 16 bits stay on their side of the cumulative
 // acknowledgement.
 func TestPSNOffset(t *testing.T) {
 	for _, c := range []struct {

@@ -100,7 +100,7 @@ func TestBMv2(t *testing.T) {
 	if !next[Ready](t, ev).Installed {
 		t.Error("a restarted switch got no pipeline")
 	}
-	// What was not written is missed, one of each kind, and nothing else.
+	// The test misses one unwritten entity of each kind, and nothing else.
 	wantAccepted(t)(s.Write(t.Context(), insert(want[0], want[2])))
 	missed, err := s.Confirm(t.Context(), insert(want...))
 	if err != nil {

@@ -57,7 +57,7 @@ func TestConfirm(t *testing.T) {
 	})...)))
 	missed("all", insert(all...), "", none)
 
-	// Of several updates of an entity the last counts.
+	// The last of several updates of an entity counts.
 	group := entry.Copies(64, entry.Replica{Port: 7, Instance: 9})
 	was := slices.IndexFunc(all, func(e entry.Entity) bool { return e.Key() == group.Key() })
 	if was < 0 {

@@ -21,8 +21,8 @@ type Handler func(ctx context.Context, e Event)
 // [StreamError], [Ports] and [Neighbors].
 type Event interface{ event() }
 
-// Ready: this controller is primary and the switch runs the pipeline. Whoever
-// programs the switch reads back and repairs now.
+// Ready: this controller is primary and the switch runs the pipeline. The programmer of the switch
+// reads back and repairs now.
 type Ready struct {
 	// Installed reports that the pipeline was installed just now, so that the
 	// switch holds nothing.

@@ -39,9 +39,9 @@ type ClosRequest struct {
 	// tier, instead of above the top.
 	MaxTiers int
 	Planes   PlaneRule
-	// Previous is what was seen before, if anything: the nodes it knows keep
-	// their tier and plane. A switch that has lost all links to leaves would
-	// otherwise seem to stand above those it hangs on now.
+	// Previous is the Clos of an earlier snapshot, if any: the nodes it knows keep their tier and
+	// plane. A switch that has lost all links to leaves would otherwise seem to stand above those it
+	// hangs on now.
 	Previous *Clos
 	// MaxAscents bounds the ascents from a leaf in a plane; 0:
 	// [DefaultMaxAscents].

@@ -77,7 +77,7 @@ func (f *FirstHops) Find(g *Graph, id NodeID, m Metric) (ok bool) {
 // none is no node and no class.
 const none = -1
 
-// firstHopWork is what finding first hops takes, for the next to use.
+// firstHopWork has buffers that one search for first hops leaves to the next.
 type firstHopWork struct {
 	g     *Graph
 	v     int32

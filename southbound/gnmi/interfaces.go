@@ -31,7 +31,7 @@ type Interface struct {
 	id, configID uint32
 }
 
-// OperStatus is what becomes of packets at an interface.
+// OperStatus is the operational state of an interface.
 type OperStatus uint8
 
 // The states of an interface.

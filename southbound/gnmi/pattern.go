@@ -10,7 +10,7 @@ import (
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 )
 
-// vars are what a path says besides its leaf.
+// vars are the keys in a path: interface, queue and the like.
 type vars struct {
 	iface, queue, priority, sid string
 }

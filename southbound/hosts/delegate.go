@@ -15,7 +15,7 @@ type delegate struct {
 }
 
 // Register has a gRPC server take streams for the server that server returns; nil: there is none
-// now. Whoever accepts the connections makes sure that the other end may take the place of every
+// now. The acceptor of the connections makes sure that the other end may take the place of every
 // host.
 func Register(r grpc.ServiceRegistrar, server func() *Server) {
 	hostpb.RegisterHostsServer(r, &delegate{server: server})

@@ -19,7 +19,7 @@ type deltas struct {
 	next int                    // the place of the next one in last
 }
 
-// transition is what a delta follows from.
+// transition is a pair of states with the delta between them.
 type transition struct {
 	from, to *hostapi.State
 	replace  bool

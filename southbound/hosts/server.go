@@ -258,7 +258,7 @@ func (s *Server) SetSelfProbes(host string, p *hostapi.SelfProbes) error {
 	return nil
 }
 
-// Behind reports whether a stream has not looked yet at what was last set for its host.
+// Behind reports whether a stream has yet to read the newest state of its host.
 func (s *Server) Behind() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -174,7 +174,8 @@ func (w *writer) without(i int) bool {
 // request returns the Set of some updates. A JSON Patch adds nothing to what is not there (RFC
 // 6902, section 4.1): a row of a table without rows comes with its table, and a cell of a missing
 // row with its row. The switch refuses a patch that leaves a table without rows (EmptyTableError of
-// generic_config_updater): the last row goes with its table. What would change nothing is left out.
+// generic_config_updater): the last row goes with its table. Operations without effect are left
+// out.
 func (w *writer) request(some []int) *gpb.SetRequest {
 	var req gpb.SetRequest
 	next := w.held.config.after(w.all, some)
@@ -223,7 +224,7 @@ func (w *writer) request(some []int) *gpb.SetRequest {
 	return &req
 }
 
-// applyPause lies between looks at what the switch has taken.
+// applyPause is the pause between two reads of the switch's APPL_DB.
 const applyPause = 100 * time.Millisecond
 
 // Confirm waits until the switch has taken updates, ApplyTime at most, and returns a refusal for

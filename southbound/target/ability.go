@@ -23,7 +23,7 @@ const (
 	PFCOverSRv6  Feature = "PFC over SRv6"
 )
 
-// ability is what a system makes of a feature.
+// ability defines how well a system supports a feature.
 type ability struct {
 	since string // the first version that has it; "": all that Weft supports
 	words string // how that version is called; "": the system and since

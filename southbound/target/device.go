@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// A System is what runs on a switch.
+// A System is the operating system of a switch.
 type System string
 
 // The systems.

@@ -14,7 +14,7 @@ import (
 // Hardware is a chip or a switch model with a known fault or limit.
 type Hardware string
 
-// quirk is what hardware does otherwise.
+// quirk is a deviation of hardware from the settings.
 type quirk struct {
 	// paddedTransit: a packet is dropped in transit when the uSID behind the active one is 0.
 	paddedTransit bool

@@ -23,8 +23,8 @@ const (
 	prefixFlagNodeV2 = 0x40
 )
 
-// A part is what one NLRI, with its attribute, contributes to an object. The
-// attribute is nil when the NLRI came without one or it was discarded.
+// A part is the contribution of one NLRI, with its attribute, to an object. The attribute is nil
+// when the NLRI came without one or it was discarded.
 type part struct {
 	nlri       *wire.NLRI
 	attributes *wire.Attributes

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/topology/bgpls/wire"
 )
 
-// faultPause is the least time between two reports of what a peer sends malformed: it chooses how
+// faultPause is the least time between two reports of a peer's malformed messages: it chooses how
 // often it does.
 const faultPause = time.Minute
 
@@ -34,7 +34,7 @@ func (f *faults) note(object topology.FaultObject, of wire.Fault) {
 		Length: of.Length, Reason: of.Reason}
 }
 
-// A faultReport is what a peer sent malformed since the report before.
+// A faultReport counts the malformed messages of a peer since the report before.
 type faultReport struct {
 	nlris, attributes uint64
 	last              topology.PeerFault

@@ -112,8 +112,8 @@ func (r *rib) weigh() {
 	}
 }
 
-// end returns when what a peer no longer says since a time is over: not before the peer has had
-// time to say everything again.
+// end returns when the objects that a peer no longer advertises stop to count: not before the peer
+// has had time to say everything again.
 func (r *rib) end(p *ribPeer, since time.Time, doubted bool) time.Time {
 	if doubted {
 		return since.Add(r.lossTime)
@@ -282,7 +282,8 @@ func (r *rib) tickLosses(now time.Time) (next time.Time, ok bool) {
 	return next, ok
 }
 
-// endLosses ends what is over of what a peer no longer says, and finds out when to look again.
+// endLosses removes objects that a peer no longer advertises once their time is over, and computes
+// when the next one is due.
 func (r *rib) endLosses(a peerKey, p *ribPeer, now time.Time) {
 	p.recheck, p.due = false, time.Time{}
 	for o, l := range p.gone {

@@ -120,7 +120,7 @@ func count(of *topology.PeerNLRIs, o *object, n int) {
 	}
 }
 
-// unsay ends the counting of an object of what the peer says.
+// unsay stops counting an object among those that the peer advertises.
 func (p *ribPeer) unsay(o *object) {
 	if octets, ok := p.said[o]; ok {
 		p.octets -= octets

@@ -1,4 +1,4 @@
-// Package eos makes lines of Arista EOS out of what a switch is.
+// Package eos renders the model of a switch as lines of Arista EOS.
 //
 // Sources: public primers of MRC racks with EOS 4.36 for its SRv6, and EOS' manual for interfaces,
 // routes, classes and congestion marks. No switch has loaded these lines yet.

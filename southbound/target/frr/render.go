@@ -1,5 +1,5 @@
-// Package frr makes lines of FRR's configuration out of what a switch is: its locator, static SIDs
-// and static routes. Queues are the kernel's.
+// Package frr renders the model of a switch as lines of FRR's configuration: its locator, static
+// SIDs and static routes. Queues are the kernel's.
 //
 // Source: FRR's user manual (static-sids of staticd, from 10.3).
 package frr

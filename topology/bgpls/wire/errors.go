@@ -3,7 +3,7 @@ package wire
 import "errors"
 
 var (
-	// ErrTruncated reports that a length goes past the end of what holds it.
+	// ErrTruncated reports a length beyond the end of the field around it.
 	ErrTruncated = errors.New("bgpls: truncated")
 	// ErrMalformed reports that a field has a value, or a TLV a length, that its
 	// definition excludes, or that a mandatory TLV is missing.

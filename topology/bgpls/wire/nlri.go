@@ -125,11 +125,10 @@ func NewFault(octets []byte, err error) Fault {
 	return Fault{string(octets[:min(len(octets), MaxFault)]), len(octets), err.Error()}
 }
 
-// ParseNLRIs reads the NLRI field of an MP_REACH_NLRI or MP_UNREACH_NLRI
-// attribute of AFI 16388, SAFI 71. NLRIs that are malformed inside are left out
-// and counted; the error is not nil when the field cannot be divided into NLRIs,
-// and those before the error are returned with it. The TLVs of an NLRI need
-// not be in order: there are speakers that misplace the MT-ID.
+// ParseNLRIs reads the NLRI field of an MP_REACH_NLRI or MP_UNREACH_NLRI attribute of AFI 16388,
+// SAFI 71. NLRIs that are malformed inside are left out and counted; if the field cannot be divided
+// into NLRIs, the NLRIs before the fault come with an error. The TLVs of an NLRI need not be in
+// order: there are speakers that misplace the MT-ID.
 func ParseNLRIs(b []byte) (nlris []Received, skipped Skipped, err error) {
 	for len(b) > 0 {
 		if len(b) < nlriHeaderLen {

@@ -84,8 +84,8 @@ func (g *Authenticator) Ways() []api.Way {
 	return out
 }
 
-// Names of the cookie of a session. That with the prefix is for TLS: a browser takes it from this
-// host alone, and only over TLS (RFC 6265bis, section 4.1.3).
+// Names of the cookie of a session. The name with the prefix is for TLS: a browser takes it from
+// this host alone, and only over TLS (RFC 6265bis, section 4.1.3).
 const (
 	cookieName       = "weft-session"
 	secureCookieName = "__Host-" + cookieName

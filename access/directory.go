@@ -217,8 +217,8 @@ func (d *Directory) session(ctx context.Context, id string) (session, bool) {
 	return find(ctx, d, sessionPrefix, id, func() map[string]session { return d.sessions })
 }
 
-// Empty reports whether there are neither users nor tokens. Of a store that was not read yet that
-// is not known.
+// Empty reports whether there are neither users nor tokens. Before the first reading of the store
+// Empty returns false.
 func (d *Directory) Empty() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -276,7 +276,7 @@ func TestProjectsOfARequest(t *testing.T) {
 			t.Errorf("%d: %s %s: %d %s, want %d", i, c.method, c.name, w.Code, w.Body, c.want)
 		}
 	}
-	// Who sees everything in one project sees nothing of the network.
+	// A member who sees everything in one project sees nothing of the network.
 	if w := do(s, "GET", "/v1/switches", "", "Authorization", admin, projectHeader,
 		"acme"); w.Code != 403 {
 		t.Errorf("%d %s", w.Code, w.Body)

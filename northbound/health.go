@@ -49,7 +49,7 @@ func (s *Server) registerHealth() {
 		Content: op.Responses["200"].Content}
 }
 
-// kept are the checks of what the controller keeps changes in.
+// kept are the checks of the store and the disk.
 func kept(cfg *Config) []api.ReadinessCheck {
 	if cfg.Cluster == nil {
 		return nil

@@ -20,7 +20,7 @@ func fill[V any](ctx context.Context, into *[]V, all []*kind.Kind, q kind.Query)
 	return err
 }
 
-// Known reads all that causes are found in, of what the configuration of a server has.
+// Known reads the state that causes are found in.
 func Known(ctx context.Context, cfg *Config, c Controller) (*causes.Known, error) {
 	all, any := kindsOf(cfg, c), kind.Query{}
 	k := &causes.Known{

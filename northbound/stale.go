@@ -49,8 +49,8 @@ type StaleLabel struct {
 	Revision    string `header:"Weft-Store-Revision" doc:"Of a stale answer: the revision of the store that it is of."`
 }
 
-// label returns the label of what was read at a revision, when the store was asked at a time; zero:
-// it was not read yet.
+// label returns the label of a reading at a revision of the store. at is the time of the question
+// to the store; zero: the store was not read yet.
 func (s *Server) label(revision int64, at time.Time) (StaleLabel, error) {
 	if at.IsZero() {
 		return StaleLabel{}, newProblem(codeStore,

@@ -12,7 +12,7 @@ import (
 // Connections look at each handshake.
 const certificateLook = 30 * time.Second
 
-// certificateEvents are the events of what can happen to a certificate.
+// certificateEvents are the events about certificates.
 var certificateEvents = map[certs.ChangeType]api.EventType{
 	certs.ChangeExpiring: api.EventCertificateExpiring,
 	certs.ChangeExpired:  api.EventCertificateExpired,

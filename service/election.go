@@ -15,7 +15,7 @@ import (
 // electionKey is the key of the record that makes election ids grow with each start.
 const electionKey = "election"
 
-// electionRecord is who the controller of a store is.
+// electionRecord identifies the installation and counts its starts and decisions.
 type electionRecord struct {
 	// Identity distinguishes the election ids of this installation; never 0.
 	Identity uint32 `json:"identity"`

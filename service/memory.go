@@ -36,7 +36,7 @@ func TuneMemory(percent int) {
 }
 
 const (
-	// idleLook is the pause between two looks at what a process allocates.
+	// idleLook is the pause between two reads of the allocations of a process.
 	idleLook = time.Minute
 	// idleUnused is how many unused octets stay with an idle process.
 	idleUnused = 64 << 20

@@ -24,8 +24,8 @@ type network struct {
 	merged topology.Publisher
 }
 
-// newNetwork returns the network with what is learned so far. file is what the
-// configuration describes; nil: nothing.
+// newNetwork returns the network with what is learned so far. file is the topology of the
+// configuration; nil: nothing.
 func newNetwork(learned *topology.Publisher, file *topology.Snapshot) *network {
 	n := &network{learned: learned, changed: make(chan struct{}, 1)}
 	if file != nil {

@@ -53,7 +53,7 @@ type planner struct {
 	before func(context.Context)
 }
 
-// journal is where the events of a planner go.
+// journal takes the events of a planner.
 type journal struct {
 	ring    *northbound.Events
 	publish func(api.Event)

@@ -37,7 +37,7 @@ import (
 	"github.com/weft-sdn/weft/web"
 )
 
-// Options are what a service runs with.
+// Options configure a service.
 type Options struct {
 	Inventory inventory.Inventory
 	// Store keeps resources and decisions; nil: in memory, for as long as the process lives.

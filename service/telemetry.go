@@ -27,7 +27,7 @@ func (o *Options) otlp(section *inventory.OTLP) otlp.Config {
 	}
 }
 
-// Pauses between two looks at what the telemetry needs to know of switches: short after a start,
+// Pauses between two reads of the facts that telemetry needs of switches: short after a start,
 // while switches connect.
 const (
 	firstLook = time.Second

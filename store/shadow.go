@@ -7,15 +7,15 @@ import (
 )
 
 // A Shadow has what some prefixes of a store had when they were read last, also while the store
-// does not answer. It asks the store again and again instead of watching it: an answer to a
-// question says since when what is known may be out of date, and silence of a watch does not.
+// does not answer. It asks the store again and again instead of watching it: an answer of the store
+// shows how old the copy may be; a silent watch shows nothing.
 type Shadow struct {
 	store    Store
 	prefixes []string
 	last     atomic.Pointer[map[string]Reading]
 }
 
-// Reading is what the keys with a prefix had.
+// Reading has the records with a prefix at one revision.
 type Reading struct {
 	// Records are in the order of their keys. They must not be changed.
 	Records []Record

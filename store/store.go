@@ -116,7 +116,7 @@ type Op struct {
 	Value []byte // nil deletes
 }
 
-// reserveKey marks the context of what may take from the reserve of a store.
+// reserveKey marks the context of writes that may use the reserve of a store.
 type reserveKey struct{}
 
 // WithReserve returns a context whose writes a store also takes when its disk is nearly full, by
@@ -187,7 +187,7 @@ type Disk struct {
 	Reason string
 }
 
-// DiskState is what a disk can do.
+// DiskState defines which writes a disk can take.
 type DiskState uint8
 
 // The states.

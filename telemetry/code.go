@@ -14,8 +14,8 @@ const (
 	codeGap = code(0xFFFF)
 )
 
-// encode returns the code of a value, which must not be negative. What is less than 2^-8 and not
-// zero becomes 2^-8.
+// encode returns the code of a value, which must not be negative. Values between 0 and 2^-8 become
+// 2^-8.
 func encode(v float64) code {
 	if !(v > 0) {
 		return 0

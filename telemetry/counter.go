@@ -1,6 +1,6 @@
 package telemetry
 
-// verdict is what became of a counter between two samples.
+// verdict defines what the difference between two samples of a counter is worth.
 type verdict uint8
 
 const (

@@ -13,7 +13,7 @@ import (
 // MaxPoints is the greatest number of points of a History.
 const MaxPoints = 1500
 
-// History is what an object did.
+// History has the rates of an object over time.
 type History struct {
 	// Speed is the speed of a port in bit/s; 0: unknown, or the object is no port.
 	Speed uint64
@@ -33,7 +33,7 @@ type Series struct {
 	Values []float64
 }
 
-// Query is what a history is about.
+// Query selects the object, the metrics and the time of a history.
 type Query struct {
 	Kind Kind
 	// Name is SWITCH/PORT for a port, SWITCH/PORT/QUEUE for a queue, SWITCH/PREFIX for a local SID,

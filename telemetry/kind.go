@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// Kind is what an object is.
+// Kind is the kind of an object.
 type Kind uint8
 
 // The kinds.

@@ -139,7 +139,7 @@ func (st *Store) all() []*shard {
 	return out
 }
 
-// objectOctets is what an object takes at most, without segments.
+// objectOctets is the most memory of an object without its segments.
 func objectOctets(k key) int64 {
 	const perMetric = 8 + 1 + 4 + 4 + 4 + 4 + 2*(fineSpan+fineGrace) + 2*coarseSpan
 	const fixed = int64(unsafe.Sizeof(object{})) + 2*int64(unsafe.Sizeof(key{})) + 16
@@ -165,7 +165,7 @@ func (st *Store) unreserve(k key) {
 	st.objects.Add(-1)
 }
 
-// share is what the segments of some objects may take.
+// share is the memory for the segments of some objects.
 func (st *Store) share(objects int) int64 {
 	room := st.cfg.Memory - st.reserved.Load()
 	return int64(float64(room) * float64(objects) / float64(max(1, st.objects.Load())))

@@ -102,7 +102,7 @@ func (st *Store) Ports(name string, over time.Duration, now time.Time,
 	})
 }
 
-// mean is what an object did in a time.
+// mean is the mean rate of an object in a time.
 type mean struct {
 	known  mask // metrics with values; what is below counts for no others
 	sum    [maxMetrics]float64

@@ -35,8 +35,8 @@ const (
 	AuthnFail    = "FAIL"
 )
 
-// Log writes records of what changes nothing, each before it returns. What a principal does is
-// always recorded. Its methods may be called from any goroutine.
+// Log writes records of requests that change nothing, each before it returns. Requests of
+// principals are always recorded. Its methods may be called from any goroutine.
 type Log struct {
 	store            store.Store
 	known, strangers *writer

@@ -16,9 +16,8 @@ const mostFollows = 100
 // anywhere stands for all faults below services: what nothing else explains follows from these.
 const anywhere = "*"
 
-// Find returns the causes of what is wrong: the findings that no other one explains. Faults come
-// first, then the oldest. Their order does not depend on what follows from them, which comes and
-// goes.
+// Find returns the causes: the findings that no other finding explains. Faults come first, then the
+// oldest. Their order does not depend on what follows from them, which comes and goes.
 func Find(k *Known) []api.Cause {
 	v := newView(k)
 	all := slices.Concat(v.controllerFindings(), v.peerFindings(), v.switchFindings(), v.drains,
@@ -76,7 +75,7 @@ func Find(k *Known) []api.Cause {
 		if !ok {
 			continue
 		}
-		// Of several silences of a cause the last to end counts.
+		// The silence of a cause that ends last counts.
 		if c := &found[at]; c.Silence == nil || c.Silence.Spec.Until.Before(s.Spec.Until) {
 			c.Silence = s
 		}

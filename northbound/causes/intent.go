@@ -199,7 +199,7 @@ func (v *view) outOfUse() map[string]string {
 	return out
 }
 
-// add appends the finding of what has taken a part out of use, if anything has.
+// add appends the finding of the drain or maintenance that has taken a part out of use, if any.
 func (v *view) add(because []string, part string) []string {
 	if id := v.away[part]; id != "" {
 		return append(because, id)

@@ -167,7 +167,7 @@ func TestWho(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("these are no causes: %v", want)
 	}
-	// Whoever changes a drained link later has not drained it.
+	// A client that changes a drained link later is not the one that drained it.
 	k.Who = func(string) (string, time.Time) { return "bob", at(9) }
 	again := Find(&k)
 	attribute(found, again, k.Who)

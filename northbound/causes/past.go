@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Bounds of what is kept of the past. A change costs changeOctets, and its texts.
+// Bounds of the kept past. A change costs changeOctets, and its texts.
 const (
 	pastFor     = 24 * time.Hour
 	pastOctets  = 32 << 20

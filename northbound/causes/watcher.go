@@ -36,7 +36,7 @@ type Watcher struct {
 	past past
 }
 
-// NewWatcher returns a watcher of what look returns.
+// NewWatcher returns a watcher of the causes that look returns.
 func NewWatcher(
 	look func(context.Context) (*Known, error), now func() time.Time,
 ) *Watcher {
@@ -144,7 +144,7 @@ func (w *Watcher) Past(from, at time.Time, sees func(kind, id string) bool) api.
 	return w.past.view(from, at, sees)
 }
 
-// compare makes events of what begins, ends, or has become worse or better.
+// compare makes events of causes that begin, end, or have become worse or better.
 func (w *Watcher) compare(before, now []api.Cause, tell func(api.Event)) {
 	say := func(t api.EventType, c *api.Cause, message string) {
 		tell(api.Event{Time: w.now().UTC(), Type: t, Object: c.ID, Message: message,

@@ -19,7 +19,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Config is what an Relay runs with.
+// Config configures a Relay.
 type Config struct {
 	Inventory *inventory.Inventory
 	// Hosts configures the streams of hosts. Each start has a new epoch.
@@ -55,7 +55,7 @@ type Relay struct {
 // gives it the state that the decider sent last.
 const decisionWait = 2 * time.Second
 
-// sentLook lies between two looks at what is on its way.
+// sentLook is the pause between two checks of the messages under way.
 const sentLook = 5 * time.Millisecond
 
 // New makes an relay; Run runs it.
@@ -99,8 +99,7 @@ func (a *Relay) SetPorts(ctx context.Context, sw string, p controller.PortStates
 	a.follower.SetPorts(ctx, sw, p)
 }
 
-// Sent returns when what follows from what was called before is on its way to the hosts, or ctx
-// ends.
+// Sent returns when the messages of all earlier calls are on their way to the hosts, or ctx ends.
 func (a *Relay) Sent(ctx context.Context) {
 	if a.follower.Flush(ctx) != nil {
 		return
@@ -217,7 +216,7 @@ func (a *Relay) EVEvents(host string, e *hostapi.EVEvents) {
 	}
 }
 
-// EVCounts are what EVs carried.
+// EVCounts takes the packet counts of EVs.
 func (a *Relay) EVCounts(host string, c *hostapi.EVCounts) {
 	s := a.seat(host)
 	for _, x := range c.Counts {
@@ -225,7 +224,7 @@ func (a *Relay) EVCounts(host string, c *hostapi.EVCounts) {
 	}
 }
 
-// ProbeResult is what came of a probe.
+// ProbeResult takes the result of a probe.
 func (a *Relay) ProbeResult(host string, r *hostapi.ProbeResult) { a.seat(host).result(r) }
 
 // PortStatus reports a host's ports that are up.
@@ -234,7 +233,7 @@ func (a *Relay) PortStatus(host string, up hostapi.PortMask) {
 	a.follower.PortStatus(host, up)
 }
 
-// QueuePairs is what applications have made on a host.
+// QueuePairs takes the queue pairs of applications on a host.
 func (a *Relay) QueuePairs(host string, q *hostapi.QueuePairs) {
 	a.seat(host).agent.QueuePairs(*q)
 }
@@ -244,7 +243,7 @@ func (a *Relay) PortErrors(host string, e *hostapi.PortErrors) {
 	a.seat(host).agent.PortErrors(e.Errors)
 }
 
-// SelfProbeCounts is what became of the probes of a host to itself.
+// SelfProbeCounts takes the counts of a host's probes to itself.
 func (a *Relay) SelfProbeCounts(host string, c *hostapi.SelfProbeCounts) {
 	a.seat(host).agent.SelfProbeCounts(c)
 }

@@ -29,7 +29,7 @@ var (
 // format is the version of the layout of a data directory.
 const format = 1
 
-// Format is what FORMAT in a data directory says.
+// Format is the content of the file FORMAT in a data directory.
 type Format struct {
 	// Format is the version of the layout.
 	Format int `json:"format"`

@@ -192,7 +192,7 @@ func (d *disk) lacks(free uint64) string {
 		d.minFree>>20)
 }
 
-// diskState is what follows from the state of a disk.
+// diskState is the state of a disk with its consequences.
 type diskState struct{ store.Disk }
 
 // Out reports whether a server must not run.

@@ -34,7 +34,7 @@ func (c *Config) database() string { return filepath.Join(c.Dir, "etcd", "member
 
 func (c *Config) log() string { return filepath.Join(c.Dir, "etcd", "member", "wal") }
 
-// content is what a data directory says of itself.
+// content describes the etcd in a data directory.
 type content struct {
 	member, cluster uint64
 	members         []Member // as it knew them last

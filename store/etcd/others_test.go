@@ -110,7 +110,8 @@ func TestOthers(t *testing.T) {
 	if len(got) != 7 {
 		t.Errorf("%d others", len(got))
 	}
-	// Who does not run, or has never heard of a member, does not say that it was replaced.
+	// A member that does not run, or has never heard of another member, does not call that member
+	// replaced.
 	for _, members := range [][]Member{nil, {{Name: "there", Address: p.Members["there"]}},
 		{{Name: "gone", Address: p.Members["gone"]}}, {{Address: p.Members["there"]}}} {
 		if a, why := p.absence(&told{members: members}, &told{name: "gone"}, time.Now()); a != "" {

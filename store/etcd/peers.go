@@ -229,7 +229,7 @@ func (p *Peers) judge(has *content, answers []told) error {
 		"directory, or %s", ErrForeign, names, replace)
 }
 
-// told is what another member answers.
+// told is the answer of another member.
 type told struct {
 	name    string
 	cluster uint64

@@ -74,7 +74,8 @@ func spawn(c *Config, lock *os.File) (*process, error) {
 	p.cmd = &exec.Cmd{
 		Path: self, Args: []string{os.Args[0], "etcd", c.Dir}, Env: append(os.Environ(), serverMark+"=1"),
 		ExtraFiles: []*os.File{theirs, lock},
-		// It writes nothing there: who waits for the end of what this process writes waits for both.
+		// It writes nothing there: a caller that waits for the end of this process's output waits for
+		// both.
 		Stdout: os.Stdout,
 		// A stopped process does not notice a closed socket.
 		SysProcAttr: endWithParent(),

@@ -48,7 +48,7 @@ type order struct {
 	Do string `json:"do,omitempty"`
 }
 
-// startOrder is what a server needs of a [Config].
+// startOrder has the fields of a [Config] for the server process.
 type startOrder struct {
 	Dir      string            `json:"dir"`
 	NoSync   bool              `json:"noSync,omitempty"`

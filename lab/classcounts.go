@@ -20,8 +20,8 @@ func (c ClassCounts) Minus(o ClassCounts) ClassCounts {
 		c.DroppedUntrimmed - o.DroppedUntrimmed, c.DroppedTrimmed - o.DroppedTrimmed}
 }
 
-// Classes returns the counts of all switches so far, at all ports. What overran a queue of the
-// target itself counts as not trimmed.
+// Classes returns the counts of all switches so far, at all ports. Packets that overran a queue of
+// the target itself count as not trimmed.
 func (w *World) Classes() (c ClassCounts) {
 	for _, wire := range w.wires {
 		n := w.switches[wire.From]

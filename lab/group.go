@@ -41,8 +41,8 @@ const (
 	writeAccess = verbs.AccessRemoteWrite
 )
 
-// A Group is the source and the receivers of a multicast group: queue pairs and memory. What the
-// switches do is the controller's business.
+// A Group is the source and the receivers of a multicast group: queue pairs and memory. The
+// controller programs the switches.
 type Group struct {
 	Config    GroupConfig
 	Source    *HostNode

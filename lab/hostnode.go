@@ -11,8 +11,8 @@ import (
 	wire "github.com/weft-sdn/weft/packet/cm"
 )
 
-// A HostNode is a software host in a world. Whoever posts work to its queue pairs, or asks its CM
-// for something, calls Wake afterwards.
+// A HostNode is a software host in a world. A caller that posts work to its queue pairs, or asks
+// its CM for something, calls Wake afterwards.
 type HostNode struct {
 	*rc.Host
 	Name string

@@ -149,7 +149,7 @@ func (w *World) stopped(host string) bool {
 }
 
 // Kill kills a part: a switch loses power, a host hangs with its links up, a BGP-LS speaker ends
-// its session. What is dead stays so. An unknown part is an *api.Error.
+// its session. A dead part stays dead. An unknown part is an *api.Error.
 func (l *Live) Kill(ctx context.Context, p Part) error {
 	if err := p.check(&l.World.Network); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (l *Live) Kill(ctx context.Context, p Part) error {
 }
 
 // Revive ends what Kill has begun: a switch comes back empty, at its addresses, a host goes on
-// where it hung, a BGP-LS speaker advertises its switch again. What is alive stays so.
+// where it hung, a BGP-LS speaker advertises its switch again. A living part stays alive.
 func (l *Live) Revive(ctx context.Context, p Part) error {
 	if err := p.check(&l.World.Network); err != nil {
 		return err

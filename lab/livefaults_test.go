@@ -77,7 +77,7 @@ func TestLiveFaults(t *testing.T) {
 	if len(report.Dead) != 1 || report.Dead[0] != (Part{PartSwitch, "N4"}) {
 		t.Errorf("%+v is dead, want N4", report.Dead)
 	}
-	// The neighbors withdraw their ends. What N4 advertised stays, as stale: its session is lost.
+	// The neighbors withdraw their ends. The advertisements of N4 stay, as stale: its session is lost.
 	until("N4 is away", func(s *topology.Snapshot) bool {
 		return s.Stale != nil && len(s.Links) == links-3 && !connected("N4")
 	})

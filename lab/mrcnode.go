@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/host/nic"
 )
 
-// An MRCNode is a software host of MRC in a world. Whoever posts work to its queue pairs, or
+// An MRCNode is a software host of MRC in a world. A caller that posts work to its queue pairs, or
 // applies a state to it, calls Wake afterwards.
 type MRCNode struct {
 	*nic.NIC

@@ -50,7 +50,7 @@ func (w *World) NewPcap(dir string) (*Pcap, error) {
 }
 
 // Capture writes the frames of every link to a directory from now on, until Close: see
-// [World.NewPcap]. What was captured is in the files after a second at the latest.
+// [World.NewPcap]. Captured packets are in the files after a second at the latest.
 func (l *Live) Capture(ctx context.Context, dir string) error {
 	return l.Do(ctx, func(w *World) error {
 		p, err := w.NewPcap(dir)

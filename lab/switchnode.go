@@ -82,7 +82,7 @@ func (n *SwitchNode) portChanged(port uint32, up bool) {
 	}
 }
 
-// Device is the switch's P4Runtime device: another one after each restart. Whoever changes
+// Device is the switch's P4Runtime device: another one after each restart. A caller that changes
 // something there calls Wake afterwards.
 func (n *SwitchNode) Device() *p4rt.Device { return n.device }
 

@@ -113,8 +113,8 @@ func decoded(t *testing.T, text []byte, source netip.Addr) map[string][]hostapi.
 }
 
 // TestPathFile: an applied state is in the file, from which each EV can be read back, also of
-// values that differ in more bits than a selector has. What the NIC cannot take is refused, and
-// leaves the file as it is.
+// values that differ in more bits than a selector has. A state that the NIC cannot take is refused,
+// and leaves the file as it is.
 func TestPathFile(t *testing.T) {
 	f := &PathFile{File: filepath.Join(t.TempDir(), "paths.json"),
 		Source: netip.MustParseAddr("2001:db8::1"), Have: 4}

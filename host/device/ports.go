@@ -41,7 +41,7 @@ type ErrorFact struct {
 var worrying = []string{"err", "drop", "discard", "missed", "out_of_sequence", "timeout", "retrans",
 	"downed", "recovery", "packet_seq"}
 
-// Ports reads what sysfs, as a rule at /sys, has of some interfaces. What is missing is left out.
+// Ports reads what sysfs, as a rule at /sys, has of some interfaces. Missing files are left out.
 func Ports(sysfs string, interfaces []string) []PortFacts {
 	out := make([]PortFacts, len(interfaces))
 	for i, name := range interfaces {

@@ -9,7 +9,7 @@ import (
 // Progress is told how far a host is about once a second, and at its end.
 type Progress func(p Counts)
 
-// Counts is how far a host is.
+// Counts is the progress of a host.
 type Counts struct {
 	Written    uint64 // octets that were acknowledged
 	ToWrite    uint64 // octets of all writes
@@ -18,7 +18,7 @@ type Counts struct {
 	SinceStart time.Duration
 }
 
-// Counts is how far the host is.
+// Counts is the progress of the host.
 func (r *Runner) Counts() Counts {
 	n := Counts{Received: r.Received(), Expected: r.expect, SinceStart: r.Now()}
 	for _, w := range r.writes {

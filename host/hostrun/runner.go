@@ -32,8 +32,8 @@ type Runner struct {
 	Pump func() error
 	// Received is how many octets of payload were executed.
 	Received func() uint64
-	// The runner calls the functions that arrive on Calls and News; either channel may be nil. Whoever
-	// sends there calls Wake afterwards.
+	// The runner calls the functions that arrive on Calls and News; either channel may be nil. A
+	// caller that sends there calls Wake afterwards.
 	Calls, News <-chan func()
 	// Rest, if not nil, is called before the runner waits; true: work remains, so do not wait.
 	Rest func() bool

@@ -1,7 +1,7 @@
 package mrc
 
-// bitmap is a set of PSNs of a window: one bit a PSN modulo its size. Whoever moves the window
-// clears what leaves it.
+// bitmap is a set of PSNs of a window: one bit a PSN modulo its size. The caller that moves the
+// window clears the bits that leave the window.
 type bitmap struct {
 	words []uint64
 	mask  uint32 // size - 1; the size is a power of two, at least 64

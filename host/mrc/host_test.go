@@ -429,7 +429,7 @@ func TestWorkRequests(t *testing.T) {
 
 // TestRemoval: a queue pair is removed in IDLE and in the error state, and in no other ("QP state
 // MUST NOT be removed except when in IDLE state, unless the QP has transitioned to ERROR state",
-// OCP MRC 1.0, section 8.3, MRC-121). What is refused changes nothing.
+// OCP MRC 1.0, section 8.3, MRC-121). A refused request changes nothing.
 func TestRemoval(t *testing.T) {
 	w := &valve{}
 	start := func() *solo {

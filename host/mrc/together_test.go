@@ -114,9 +114,9 @@ func (m *manyWriter) WriteMany(parts []verbs.Part, base uint64) (n int, err erro
 	return n, err
 }
 
-// TestForeignTogether: memory gets the payloads of packets that arrive together at once. Those that
-// memory does not take for now count as lost, those that go on are written once, and the first that
-// memory refuses ends the queue pair.
+// TestForeignTogether: memory gets the payloads of packets that arrive together at once. Packets
+// that memory does not take for now count as lost, packets that go on are written once, and the
+// first packet that memory refuses ends the queue pair.
 func TestForeignTogether(t *testing.T) {
 	for _, name := range []string{"answers", "later", "goes on", "fails"} {
 		l := newBed(t, 3, 2, 2)

@@ -367,8 +367,8 @@ func admitted(reason packet.NACKReason) func(*octets) [][]byte {
 
 // TestEntropyOnTheWire: table 7-2, as octets (MRC-034, MRC-109): the entropy of UDP source ports
 // and of structured EVs is the UDP source port and the low 16 bits of the flow label, that of SRv6
-// the outer destination and the SRH's segment. What answers a packet carries an entropy of the
-// responder's own, and the packet's in its SETH.
+// the outer destination and the SRH's segment. An answer carries an entropy of the responder's own,
+// and the entropy of the answered packet in its SETH.
 func TestEntropyOnTheWire(t *testing.T) {
 	container, segment := netip.MustParseAddr("fcbb:bb00:1:2:3::"),
 		netip.MustParseAddr("fcbb:bb00:4:5::")

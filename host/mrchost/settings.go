@@ -69,7 +69,7 @@ func (r *Receive) intake() nic.Intake {
 	return i
 }
 
-// Attributes are those of table 10-1. What is left out has the default, but for Peer of a queue
+// Attributes are those of table 10-1. Omitted fields have their defaults, but for Peer of a queue
 // pair.
 type Attributes struct {
 	MaxWIMM     *int  `yaml:"maxWimm" doc:"WRITEs with Immediate in flight, 0 to 4096 (MRC_QP_MAX_WIMM_DEST)" default:"32"`

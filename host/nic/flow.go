@@ -92,7 +92,7 @@ func (n *NIC) CreateChosen(cfg mrc.QPConfig, c Choice) (*mrc.QP, error) {
 	return f.qp, nil
 }
 
-// DestroyQP is mrc.Host's. What the queue pair counted stays counted.
+// DestroyQP is mrc.Host's. The counts of the queue pair stay.
 func (n *NIC) DestroyQP(qpn uint32) error {
 	if err := n.Host.DestroyQP(qpn); err != nil {
 		return err

@@ -190,7 +190,7 @@ func TestIntakeDrains(t *testing.T) {
 	if sink.MPR() != 8 || said != 8 {
 		t.Errorf("after a pause mpr %d, SACK with %d: want 8", sink.MPR(), said)
 	}
-	// Who takes everything over at once has no buffer that max_psn_range could follow.
+	// A host that takes everything over at once has no buffer that max_psn_range could follow.
 	f = nictest.New(t, 2, 2, 1, func(n int, c *nic.Config) { c.Intake = nic.Intake{AdaptMPR: true} })
 	qp, sink = f.Pair(0, 1, 100)
 	write(t, f, 0, 1, qp, 100_000).finish(t)

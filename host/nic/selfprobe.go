@@ -8,8 +8,8 @@ import (
 	"github.com/weft-sdn/weft/host/spray"
 )
 
-// SelfProbe follows a valid plan of probes to the host itself, in place of the plan before. What
-// becomes of the probes goes to the reporter. Advance is to be called afterwards.
+// SelfProbe follows a valid plan of probes to the host itself, in place of the plan before. The
+// results of the probes go to the reporter. Advance is to be called afterwards.
 func (n *NIC) SelfProbe(now time.Duration, plan *hostapi.SelfProbes) { n.self.Set(now, plan) }
 
 // probeSelf takes the self-probes that have come back, sends those that are due and reports.

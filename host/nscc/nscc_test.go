@@ -309,7 +309,8 @@ func TestQuickAdapt(t *testing.T) {
 		if c.Window() != 20_000 || c.stats.QuickAdapts != 1 {
 			t.Fatalf("%v after the period, want the 20,000 octets achieved", c)
 		}
-		// What was in flight then says nothing new: neither NACKs nor marked SACKs move the window.
+		// Packets that were in flight then say nothing new: neither NACKs nor marked SACKs move the
+		// window.
 		c.OnNACK(mrc.NACK{Now: period + 2, Size: 4096, InFlight: 186_000})
 		c.OnSACK(sack(period+3, 4096, 50*us, true))
 		if c.Window() != 20_000 {

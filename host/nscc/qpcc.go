@@ -129,8 +129,8 @@ func (c *QPCC) limit() {
 // length returns the least round trip divided by the configured round trip.
 func (c *QPCC) length() float64 { return float64(c.base) / float64(c.cfg.BaseRTT) }
 
-// aim has the target delay follow the window. What a path could carry has the same target by short
-// and by long paths.
+// aim has the target delay follow the window. The same rate has the same target over short and long
+// paths.
 func (c *QPCC) aim() {
 	c.target = c.cfg.TargetDelay
 	if c.cfg.TargetWindow > 0 {

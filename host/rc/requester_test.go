@@ -247,7 +247,7 @@ func TestRNRAtRequester(t *testing.T) {
 		t.Errorf("failed %v, completions %+v", h.qp.Failed(), got)
 	}
 
-	// Of two timers the one that ends later counts.
+	// The later end of two timers counts.
 	h = newSolo(t, nil)
 	mustPost(t, h.qp, verbs.WorkRequest{Op: verbs.OpSend})
 	h.settle(time.Microsecond)
@@ -385,7 +385,7 @@ func TestHold(t *testing.T) {
 	if err := h.qp.HoldAt(1); !errors.Is(err, ErrHoldTooLate) {
 		t.Errorf("hold before a PSN that was sent: %v", err)
 	}
-	// What has begun is still retransmitted.
+	// Begun requests are still retransmitted.
 	wantPSNs(t, "timeout while held", h.settle(200*time.Microsecond), packet.PSNMask, 0, 1)
 	h.ack(1)
 	wantPSNs(t, "held, all acknowledged", h.settle(time.Millisecond))

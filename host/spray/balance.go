@@ -12,7 +12,7 @@ import (
 // packets to learn the comparison in time.
 type Balance struct {
 	weight [packet.MaxPort + 1]float64 // leastWeight to 1
-	// 0 to 1: how far the number of its values limits what a port gets
+	// 0 to 1: how far the number of a port's values limits the port's share
 	bound [packet.MaxPort + 1]float64
 	// 0 to 1, for a port with fewer values than another port: how far the port carries only its share
 	// of the values

@@ -73,8 +73,8 @@ func NewSRv6(containers [32]byte, port int) (EV, error) {
 type Profile struct {
 	EVs []EV // the EV universe in the order of indexes: 1 to MaxEVs of them
 	// MinActive is ev_min_active: a sender marks none ASSUMED_BAD by itself when less than so many
-	// would be left to send on. What the controller denies it does not bound. 0 to the number of
-	// EVs.
+	// would be left to send on. The bound does not apply to denials by the controller. 0 to the number
+	// of EVs.
 	MinActive int
 }
 

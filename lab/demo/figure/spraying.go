@@ -78,7 +78,7 @@ func schedule(ctx context.Context, s *sight) error {
 		return err
 	}
 	look()
-	// What one event does is seen at once: through ACTIVE to READY, and through PENDING to IDLE.
+	// The effect of one event shows at once: through ACTIVE to READY, and through PENDING to IDLE.
 	seen.check(s, "changes", []string{"IDLE to READY", "READY to ACTIVE", "ACTIVE to READY",
 		"READY to PENDING", "PENDING to READY", "PENDING to IDLE"},
 		[]string{"IDLE to ACTIVE", "PENDING to ACTIVE", "ACTIVE to PENDING", "ACTIVE to IDLE"})

@@ -168,7 +168,7 @@ func (d *demo) review(ctx context.Context, p *phase) error {
 	wait, _ := d.wait()
 	return d.stage.Do(ctx, func(w *lab.World) error {
 		var lost []lab.Loss
-		// What the demo did not come to is not told of.
+		// The story leaves out failures that the demo did not reach.
 		d.losses = slices.DeleteFunc(d.losses, func(s *setback) bool { return !s.failed() })
 		for i, s := range d.losses {
 			end, realEnd := p.finished, w.Now()+w.Slipped()

@@ -189,7 +189,7 @@ func globalAddress(interfaces []string) string {
 	return ""
 }
 
-// backend is what follows the controller.
+// backend is the device that follows the controller.
 type backend struct {
 	endpoint agent.Endpoint                               // nil: a NIC in software
 	ids      func(profile, cc string) (evID, ccID uint64) // nil: none

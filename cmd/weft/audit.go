@@ -212,7 +212,7 @@ func readAudit(ctx context.Context, rest *client.Client) ([]api.AuditChain, []ap
 		}
 		chains := after.Items
 		for i := range chains {
-			// What was written meanwhile may be missing among the records.
+			// Records written meanwhile may be missing.
 			chains[i].NewestSeq, chains[i].NewestHash, chains[i].NotedSeq, chains[i].NotedHash = 0, "", 0, ""
 			for _, c := range before.Items {
 				if c.Name == chains[i].Name {

@@ -12,8 +12,8 @@ import (
 
 const defaultServer = "http://127.0.0.1:8080"
 
-// connection is the flags that report how to reach the API. What a flag leaves
-// open comes from the environment.
+// connection is the flags that report how to reach the API. Settings without a flag come from the
+// environment.
 type connection struct {
 	server, token, ca, cert, key string
 	timeout                      time.Duration

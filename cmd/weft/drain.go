@@ -99,7 +99,7 @@ type drainable struct {
 	get func(ctx context.Context) (drainState, error)
 }
 
-// drainState is how far a drain is, or its end.
+// drainState is the progress of a drain, or its end.
 type drainState struct {
 	drains []api.Drain
 	// unused is why hosts do not use all of it yet, drains aside; empty: they do.

@@ -14,7 +14,7 @@ import (
 	known "github.com/weft-sdn/weft/controller/kind"
 )
 
-// viewer is what the commands that show something share.
+// viewer has the flags that all commands with output share.
 type viewer struct {
 	env    environment
 	conn   connection

@@ -21,7 +21,7 @@ func groupTable(w io.Writer, groups []api.MulticastGroup) error {
 	return g.writeTo(w)
 }
 
-// conditionCell returns "yes" or "no", with the reason of what keeps a resource from being well.
+// conditionCell returns "yes" or "no", with the reason if the resource is not well.
 func conditionCell(all api.Conditions, t api.ConditionType) string {
 	c := all.Find(t)
 	switch {

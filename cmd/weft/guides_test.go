@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestGuides runs the commands of the guides in their order. What a command prints must become what
-// the guide shows.
+// TestGuides runs the commands of the guides in their order. The output of a command must become
+// the output in the guide.
 func TestGuides(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a minute of labs in real time")

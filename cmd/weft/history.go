@@ -83,7 +83,7 @@ func changesOf(ctx context.Context, c *client.Client, k *kind, name string) ([]a
 // idOf is the id of a change.
 func idOf(r *api.AuditRecord) string { return fmt.Sprintf("%s:%d", r.Chain, r.Seq) }
 
-// whatOf is what a change was.
+// whatOf names the kind of a change.
 func whatOf(r *api.AuditRecord) string {
 	switch {
 	case len(r.Before) == 0 && len(r.After) == 0:

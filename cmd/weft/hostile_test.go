@@ -230,8 +230,8 @@ func (q *quits) Write(p []byte) (int, error) {
 	return q.buf.Write(p)
 }
 
-// TestHostileNames: whatever the network says, no command hands it to the terminal as it is. What
-// is JSON stays JSON.
+// TestHostileNames: whatever the network says, no command hands it to the terminal as it is. JSON
+// stays JSON.
 func TestHostileNames(t *testing.T) {
 	for _, refuse := range []bool{false, true} {
 		h := newHostileAPI(t)

@@ -37,7 +37,7 @@ type mrcFlags struct {
 	settings        mrchost.QPSettings
 	probeTimeout    time.Duration
 	linear, expo    uint8
-	// no is what is turned off.
+	// no has the features that flags turn off.
 	no struct{ dynamicMPR, trimNACK, serviceTime, trim, tseth bool }
 }
 

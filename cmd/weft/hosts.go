@@ -9,7 +9,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// versionText writes a version of what a host holds, "" for none.
+// versionText writes the version of a host's state, "" for none.
 func versionText(v *api.HostVersion) string {
 	if v == nil {
 		return ""

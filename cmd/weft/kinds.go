@@ -27,7 +27,7 @@ type kind struct {
 	name   string // as documents have it; "": it has none
 	noun   string // in messages, and the command for one
 	plural string // the command for all; "": there is none
-	// items is where the list is; "": there is none.
+	// items is the path of the list; "": there is none.
 	items string
 	// document is the type of documents that apply accepts; nil: apply accepts none.
 	document reflect.Type
@@ -35,14 +35,14 @@ type kind struct {
 	shown
 }
 
-// shown is what only the command line knows of a kind.
+// shown has the facts of a kind that only the command line needs.
 type shown struct {
 	// key is the field for the name in a list. Documents of apply always have "name".
 	key string
 	// table shows resources a row each, and detail one of them; nil: as the table does.
 	table  func(w io.Writer, items []json.RawMessage) error
 	detail func(w io.Writer, item json.RawMessage) error
-	// wide is what -o wide has beside the table; nil: nothing.
+	// wide has the additional columns of -o wide; nil: nothing.
 	wide *beside
 	// waits: commands can wait for the condition Programmed of the kind.
 	waits bool
@@ -78,7 +78,7 @@ func (k *kind) at(name string) (collection, key string, err error) {
 	return client.Path(path[:4]...), name[at+1:], nil
 }
 
-// removed is what a deletion does; "": the kind cannot be deleted.
+// removed describes the effect of a deletion; "": the kind cannot be deleted.
 func (k *kind) removed() string {
 	switch {
 	case k.whole == "" && !k.Has(known.Delete):

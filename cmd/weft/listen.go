@@ -66,7 +66,7 @@ func checkLoopback(ctx context.Context, what, address string, insecure bool, wan
 	return nil
 }
 
-// checkListens checks pairs of what names an address, and the address.
+// checkListens checks addresses to listen at, each with the name of its setting.
 func checkListens(ctx context.Context, pairs ...string) error {
 	var all []error
 	for i := 0; i+1 < len(pairs); i += 2 {

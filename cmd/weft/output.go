@@ -202,7 +202,7 @@ var flat = strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ")
 // inLine returns foreign text in a form that fits within a line.
 func inLine(text string) string { return printable.Text(flat.Replace(text)) }
 
-// row adds a row. What is not known shows as "-".
+// row adds a row. Unknown values show as "-".
 func (g *grid) row(cells ...any) {
 	for i, c := range cells {
 		text := inLine(fmt.Sprint(c))

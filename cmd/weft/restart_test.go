@@ -282,7 +282,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("the second controller wrote to switches that agree: %v, were %v", again, written)
 	}
 
-	// What was deleted does not come back.
+	// Deleted resources do not come back.
 	if _, err := second.rest.Do(t.Context(), http.MethodDelete, "/v1/multicast-groups/g1", nil,
 		nil); err != nil {
 		t.Fatal(err)

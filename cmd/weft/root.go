@@ -16,7 +16,7 @@ import (
 	"github.com/weft-sdn/weft/internal/printable"
 )
 
-// environment is what the command takes from its process.
+// environment has the streams and variables that a command takes from its process.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer

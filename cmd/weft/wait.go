@@ -173,8 +173,8 @@ func await(ctx context.Context, c *client.Client, a *awaited) (state string, err
 	}
 }
 
-// follow puts an empty text into changed after events of what is waited for, and why the stream of
-// events broke off, until ctx ends or the controller refuses.
+// follow sends an empty text to changed after each event of the awaited object, and the reason when
+// the stream of events breaks off, until ctx ends or the controller refuses.
 func (a *awaited) follow(ctx context.Context, c *client.Client, changed chan<- string) error {
 	query := url.Values{}
 	if len(a.events) > 0 {

@@ -250,7 +250,7 @@ func TestGone(t *testing.T) {
 }
 
 // TestClients: an IPv4 address is a client, also where IPv6 carries it, and so is an IPv6 /64,
-// whatever the zone. What has no address is one client.
+// whatever the zone. Connections without an address count as one client.
 func TestClients(t *testing.T) {
 	of := func(addr string) netip.Prefix { return clientOf(textAddr(addr)) }
 	for _, c := range []struct {

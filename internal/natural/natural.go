@@ -3,10 +3,9 @@ package natural
 
 import "strings"
 
-// Compare returns a negative number when a comes before b, a positive one when it
-// comes after, and 0 only when both are the same. Runs of the digits 0 to 9
-// compare by value, whatever their length, and all else by octet. Of names that
-// differ only in leading zeros the one that comes first by octet comes first.
+// Compare returns a negative number when a comes before b, a positive one when it comes after, and
+// 0 only when both are the same. Runs of the digits 0 to 9 compare by value, whatever their length,
+// and all else by octet. Names that differ only in leading zeros are ordered by octet.
 //
 // The order is total, so that a list can be continued behind any name.
 func Compare[S ~string](a, b S) int {

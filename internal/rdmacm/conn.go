@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/packet/cm"
 )
 
-// State is how far a connection is.
+// State is the state of a connection.
 type State uint8
 
 // The states, with those of IBTA in brackets.
@@ -52,7 +52,7 @@ type Conn struct {
 	TID      uint64 `json:"tid"`
 	LocalQPN uint32 `json:"localQpn,omitempty"`
 
-	// What the peer said of its queue pair: PeerPSN is the first PSN that it expects.
+	// The peer's data about its queue pair: PeerPSN is the first PSN that it expects.
 	PeerGUID uint64 `json:"peerGuid,omitempty"`
 	PeerQPN  uint32 `json:"peerQpn,omitempty"`
 	PeerPSN  uint32 `json:"peerPsn,omitempty"`

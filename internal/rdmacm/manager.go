@@ -54,8 +54,8 @@ func New(cfg Config) *Manager {
 		dirty: make(map[uint32]bool)}
 }
 
-// Load takes a connection that another manager had. What waits for an answer is repeated with the
-// next Tick.
+// Load takes a connection that another manager had. Messages that wait for an answer are repeated
+// with the next Tick.
 func (m *Manager) Load(now time.Duration, c Conn) {
 	c.attempts = 0
 	c.due = 0
@@ -191,8 +191,8 @@ func (m *Manager) Wait(id uint32, timeout uint8) bool {
 	return true
 }
 
-// Reject refuses a request, or an answer to one. What is refused is forgotten: the repetition of a
-// REQ is a request again.
+// Reject refuses a request, or an answer to one. A refused connection is forgotten: the repetition
+// of a REQ is a request again.
 func (m *Manager) Reject(id uint32, r cm.REJ) bool {
 	c := m.conns[id]
 	if c == nil || c.State != Asked && c.State != Answered {

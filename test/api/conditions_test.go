@@ -116,8 +116,8 @@ type conditional struct {
 // TestKindsOfMRCAnswerAlike: the kinds of an MRC fabric have the same answers.
 func TestKindsOfMRCAnswerAlike(t *testing.T) {
 	r := startFabric(t)
-	// All that is drained is of plane 2: what was, is used again only when probes come through, and no
-	// host answers any.
+	// All that is drained is of plane 2: a former link is used again only after probes, which no host
+	// answers here.
 	const drained, up = `{"admin":"drained"}`, `{"admin":"up"}`
 	for _, k := range []conditional{
 		{path: "/v1/cc-profiles/x", missing: "/v1/cc-profiles/x", list: "/v1/cc-profiles", deleted: true,

@@ -351,7 +351,7 @@ func TestNothingLeaks(t *testing.T) {
 	if tried < 300 {
 		t.Errorf("only %d requests", tried)
 	}
-	// What is their own they do see, and events of it alone.
+	// Members see their own resources, and events of these alone.
 	for role, want := range map[string]int{"tenant": 1, "editor": 1, "watcher": 1, "stranger": 0,
 		"admin": 2} {
 		as := []string{"Authorization: Bearer " + p.tokens[role]}

@@ -228,9 +228,10 @@ func (f *knownFabric) SetWants(w *fabricview.Wants) {
 // jobsOfProfiles share the hosts of the fabric of which profiles are counted.
 const jobsOfProfiles = 16
 
-// jobProfiles measures what a core with 1,024 hosts takes, all of whose pairs of racks have EV
-// profiles, and one where those alone have that talk in jobs, each on as many racks: all of a job's
-// to each other. It also measures what another job costs: from its need to the states of its hosts.
+// jobProfiles measures the memory of a core with 1,024 hosts: with EV profiles of all pairs of
+// racks, and with EV profiles of the pairs that talk in jobs, each job on as many racks: all of a
+// job's to each other. It also measures what another job costs: from its need to the states of its
+// hosts.
 func jobProfiles(out *report) error {
 	whole := sprayedClos()
 	needs := make([]*ready.Need, jobsOfProfiles)

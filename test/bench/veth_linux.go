@@ -28,8 +28,8 @@ const (
 	vethBatch = 64 // frames sent at once
 	vethRuns  = 5
 	vethTime  = 600 * time.Millisecond
-	// Frames under way at most, copies counted. What libpcap holds for simple_switch is some thirty
-	// frames, whatever their size.
+	// Frames under way at most, copies counted. libpcap holds some thirty frames for simple_switch,
+	// whatever their size.
 	vethWindow, simpleSwitchWindow = 512, 24
 	vethReady                      = "ready"
 )

@@ -46,7 +46,7 @@ func (t *Tap) Write(frame []byte) (int, error) { return t.file.Write(frame) }
 // os.ErrDeadlineExceeded or os.ErrClosed.
 func (t *Tap) Read(b []byte) (int, error) { return t.file.Read(b) }
 
-// SetReadDeadline bounds the reads to come, and the one that waits.
+// SetReadDeadline sets the deadline of later reads and of the read under way.
 func (t *Tap) SetReadDeadline(deadline time.Time) error { return t.file.SetReadDeadline(deadline) }
 
 func (t *Tap) close() error { return t.file.Close() }

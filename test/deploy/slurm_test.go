@@ -82,7 +82,7 @@ func TestPrologFailsClosed(t *testing.T) {
 			!slices.Equal(calls, want) {
 			t.Errorf("without %q: status %d after %q, want 1 after %q", call, status, calls, want)
 		}
-		// Those that report the failure may fail too.
+		// Commands that report the failure may fail too.
 		for _, next := range []string{"weft delete", "scontrol", "logger"} {
 			if _, status := slurmScript(t, "prolog.sh", []string{call, next}, nil, nil, nil); status != 1 {
 				t.Errorf("without %q and %q: status %d", call, next, status)

@@ -215,7 +215,7 @@ func (b *bmv2Target) inject(t testing.TB, in ...wire) []wire {
 				b.arrived(ctx, t, w.port)
 			}
 		}
-		// What comes in by two ways has no order but the one we make.
+		// Packets by two ways have no order but the test's.
 		if last := i+1 == len(in); !last && in[i+1].port != w.port {
 			b.arrived(ctx, t, w.port)
 			out = append(out, b.flush(ctx, t, false)...)

@@ -115,7 +115,7 @@ func play(t *testing.T, target target, name string, h *history, moves []func() m
 	target.write(t, h.w.g.responses())
 	before := readCells(t, target)
 
-	// What comes in between two changes of entries or time goes in at once.
+	// Packets between two changes of entries or time go in at once.
 	var batch []move
 	total := map[cell]int{}
 	flush := func() bool {

@@ -410,7 +410,8 @@ func spec(mode api.GroupMode, group *lab.Group) api.MulticastGroupSpec {
 		ProxyAddress: group.Config.Proxy, DesignatedQPN: group.Config.DesignatedQPN,
 		InitialPSN: group.Config.InitialPSN, Mode: mode,
 		Source: api.GroupSource{Address: group.Source.Config().Addr, QPN: group.SourceQP.Config().QPN},
-		// What depends on the time must not show: BMv2's time is the world's, the twins' is not.
+		// Differences that depend on the time must not show: BMv2's time is the world's, the twins' is
+		// not.
 		CNPWindow: api.Duration(time.Hour), NackHoldoff: api.Duration(time.Hour),
 	}
 	for _, r := range group.Receivers {

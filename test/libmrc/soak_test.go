@@ -83,7 +83,7 @@ func (m *machines) soak(t *testing.T) {
 		}
 	}
 	all.Wait()
-	// On a busy machine each load may have met a kill. What is left of the NICs serves one.
+	// On a busy machine each load may have met a kill. The remaining NIC serves one.
 	for s.messages == 0 && ctx.Err() == nil && !t.Failed() {
 		s.load(ctx, t, time.Second, seed+uint64(s.loads))
 	}

@@ -136,7 +136,7 @@ func (l *load) lasting(f fault) fault {
 	f.do = func(ctx context.Context, b *bed, at *node, r *rand.Rand, _ time.Duration) error {
 		ctx, over := context.WithCancel(ctx)
 		defer over()
-		// What a controller was asked before the fault it has answered then.
+		// By then a controller has answered all requests of before the fault.
 		from := l.h.now() + answerTime + time.Second
 		go func() {
 			for ctx.Err() == nil && slices.ContainsFunc(f.spared(b, at), func(n *node) bool {

@@ -21,7 +21,7 @@ func sameChanges(root *node) map[*node]bool {
 	for _, a := range root.field("actions").list() {
 		s.actions[a.field("id").number] = a
 	}
-	// What is kept for another pass is not 0 when that one starts.
+	// Metadata kept for another pass is not 0 when that pass starts.
 	for _, l := range root.field("field_lists").list() {
 		for _, e := range l.field("elements").list() {
 			s.kept.add(e)

@@ -382,7 +382,7 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	trial.o.program, trial.o.programTests = "rules/program.json", []string{"near", "far"}
-	// What sees most of it takes long, and is tried whatever the budget.
+	// The suites that see most changes take long, and are tried whatever the budget.
 	trial.o.budget = 0
 	var out []string
 	for _, b := range trial.reaching(mutant{File: trial.o.program}) {

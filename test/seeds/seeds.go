@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Range returns the first seed and how many there are, count from first by
-// default, a quarter of them with -short: WEFT_SEED=n runs n alone, WEFT_SEEDS=m runs m of them,
-// from n or from the default. A value that is no number fails the test. What is run is logged.
+// Range returns the first seed and how many there are, count from first by default, a quarter of
+// them with -short: WEFT_SEED=n runs n alone, WEFT_SEEDS=m runs m of them, from n or from the
+// default. A value that is no number fails the test. The seed is logged.
 func Range(t testing.TB, first, count uint64) (uint64, uint64) {
 	t.Helper()
 	if testing.Short() {

@@ -212,7 +212,7 @@ func TestJobs(t *testing.T) {
 	}
 	b.forgotten()
 
-	// What administrators have written stays.
+	// Text of administrators stays.
 	b.ready.Store(false)
 	out, err = b.client("sbatch", "--parsable", "--begin=now+1hour", "--wrap", program)
 	if err != nil {

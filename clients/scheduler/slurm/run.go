@@ -45,7 +45,7 @@ func HostsOf(c *client.Client) func(ctx context.Context) ([]api.Host, bool, erro
 	}
 }
 
-// Run drains and resumes nodes until ctx ends, and returns why it ended. What goes wrong is tried
+// Run drains and resumes nodes until ctx ends, and returns why it ended. Failed commands are tried
 // again.
 func (w *Watch) Run(ctx context.Context) error {
 	watcher := NewWatcher(w.Config, w.Names, time.Now())

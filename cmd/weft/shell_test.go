@@ -137,8 +137,8 @@ func newShell(t *testing.T) *shell {
 	return &shell{t: t, folder: t.TempDir(), labs: make(map[string]*startedLab)}
 }
 
-// enter has commands talk to a lab, which is started when it does not run. One with traffic, which
-// takes all of a processor, does not outlast its commands.
+// enter has commands talk to a lab, which is started when it does not run. A lab with traffic takes
+// a whole processor, so it ends with its last command.
 func (s *shell) enter(name string) {
 	s.t.Helper()
 	if s.in != name && strings.Contains(s.in, "--traffic") {
@@ -396,8 +396,8 @@ func TestDocumentedExamples(t *testing.T) {
 		least              int
 	}{
 		{"README.md", "", "", 9},
-		{"docs/api.md", "", "", 16},
-		{"docs/cli.md", "\n## Talking to a controller\n", "\n## switch\n", 8},
+		{"docs/api.md", "", "", 9},
+		{"docs/cli.md", "\n## Talking to a controller\n", "\n## switch\n", 7},
 	} {
 		t.Run(c.document, func(t *testing.T) {
 			t.Parallel()

@@ -150,8 +150,8 @@ func TestConformanceTable(t *testing.T) {
 	}
 }
 
-// TestRuleTables: every row of a "Rule | Reason | Test" table in docs/ has a reason and names tests
-// that exist in the package they name. Each feature page has such a table.
+// TestRuleTables: every row of a "Rule | Test" table in docs/ names tests that exist in
+// the package they name. Each feature page has such a table.
 func TestRuleTables(t *testing.T) {
 	tests := goTests(t, "../..")
 	rules := map[string]int{}
@@ -162,7 +162,7 @@ func TestRuleTables(t *testing.T) {
 				inTable = false
 				continue
 			}
-			if line == "| Rule | Reason | Test |" {
+			if line == "| Rule | Test |" {
 				inTable = true
 				continue
 			}
@@ -171,11 +171,11 @@ func TestRuleTables(t *testing.T) {
 			}
 			rules[filepath.Base(path)]++
 			cells := strings.Split(strings.Trim(line, "|"), " | ")
-			if len(cells) != 3 || strings.TrimSpace(cells[0]) == "" || strings.TrimSpace(cells[1]) == "" {
-				t.Errorf("%s:%d: want rule, reason and tests", path, i+1)
+			if len(cells) != 2 || strings.TrimSpace(cells[0]) == "" {
+				t.Errorf("%s:%d: want rule and tests", path, i+1)
 				continue
 			}
-			for name := range strings.SplitSeq(strings.TrimSpace(cells[2]), ", ") {
+			for name := range strings.SplitSeq(strings.TrimSpace(cells[1]), ", ") {
 				if err := checkTest(tests, strings.Trim(name, "`")); err != nil {
 					t.Errorf("%s:%d: %v", path, i+1, err)
 				}
@@ -184,7 +184,7 @@ func TestRuleTables(t *testing.T) {
 	})
 	for _, page := range []string{"multicast.md", "mrc.md", "pfc.md", "srv6.md"} {
 		if rules[page] == 0 {
-			t.Errorf("docs/%s has no table \"Rule | Reason | Test\"", page)
+			t.Errorf("docs/%s has no table \"Rule | Test\"", page)
 		}
 	}
 }

@@ -2,36 +2,12 @@ package northbound
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/weft-sdn/weft/access"
-	"github.com/weft-sdn/weft/controller"
 )
-
-// keep refuses changes while nothing can be kept: an answer of success means that a change outlives
-// the controller. Deletions are taken, for they make room, and so may who signs in.
-func (s *Server) keep(c *exchange) {
-	switch c.Request.Method {
-	case http.MethodPut, http.MethodPost, http.MethodPatch:
-		dry, _ := strconv.ParseBool(c.Query("dryRun"))
-		if s.cfg.Writable == nil || dry {
-			break
-		}
-		err := s.cfg.Writable()
-		if errors.Is(err, controller.ErrNoRoom) && c.Request.URL.Path == sessionPath {
-			break
-		}
-		if err != nil {
-			c.refuse(storeProblem(err))
-			return
-		}
-	}
-	c.Next()
-}
 
 // backupOperation reads secrets: it is recorded in the audit log.
 const backupOperation = "get-backup"

@@ -3,23 +3,26 @@ package northbound
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
+	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
 // Limits bound what clients may take of the server at a time. A principal is a token, a client
 // certificate, or, for clients without either, an address.
 type Limits struct {
-	// Connections bounds all connections, Strangers those on which no request had a valid token or
-	// client certificate, PerClient those of one IPv4 address or IPv6 /64.
+	// Connections bounds all connections, Strangers the connections without a request that had a valid
+	// token or client certificate, PerClient the connections of one IPv4 address or IPv6 /64.
 	Connections, Strangers, PerClient int
 	// Requests of a principal under way, and event streams of a principal.
 	Requests, Streams int
@@ -197,5 +200,26 @@ func (s *Server) limit(c *exchange) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), s.cfg.RequestTimeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)
+	c.Next()
+}
+
+// keep refuses changes while nothing can be kept: an answer of success means that a change outlives
+// the controller. Deletions are taken, for they make room, and so may who signs in.
+func (s *Server) keep(c *exchange) {
+	switch c.Request.Method {
+	case http.MethodPut, http.MethodPost, http.MethodPatch:
+		dry, _ := strconv.ParseBool(c.Query("dryRun"))
+		if s.cfg.Writable == nil || dry {
+			break
+		}
+		err := s.cfg.Writable()
+		if errors.Is(err, controller.ErrNoRoom) && c.Request.URL.Path == sessionPath {
+			break
+		}
+		if err != nil {
+			c.refuse(storeProblem(err))
+			return
+		}
+	}
 	c.Next()
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Bounds of what is kept.
+// Bounds of users, tokens and sessions.
 const (
 	maxUsers        = 1000
 	maxTokens       = 10000
@@ -41,8 +41,8 @@ type Keeper struct {
 	stale bool // an attempt to write failed: whether it took effect is not known
 }
 
-// NewKeeper returns a keeper that writes to s, which is the store of the authenticator's directory
-// with the condition that the controller still decides.
+// NewKeeper returns a keeper that writes to s: the store of the authenticator's directory, which
+// refuses writes once the controller no longer decides.
 func NewKeeper(
 	ctx context.Context, g *Authenticator, s store.Store, cost Cost, log *slog.Logger,
 ) (*Keeper, error) {
@@ -291,7 +291,8 @@ func sessionsOf(sessions map[string]session, name string) (ops []store.Op) {
 	return ops
 }
 
-// SetPassword sets a user's password and ends its sessions. Who sets his own needs the present one.
+// SetPassword sets a user's password and ends its sessions. Users who set their own password need
+// the present one.
 func (k *Keeper) SetPassword(ctx context.Context, by *Principal, name string,
 	r *api.PasswordRequest) error {
 	if err := r.Validate(); err != nil {
@@ -397,14 +398,14 @@ func (k *Keeper) begin(ctx context.Context, p Principal, address string) (Princi
 	now := k.authenticator.cfg.Now().UTC()
 	s := session{Digest: digest(secret), Principal: p, Created: now, LastUsed: now}
 	err := k.change(ctx, func() ([]store.Op, error) {
-		ops, err := k.room(p, now)
+		users, _, sessions := k.authenticator.dir.snapshot()
+		ops, err := k.room(sessions, p, now)
 		if err != nil {
 			return nil, err
 		}
 		op, err := put(sessionPrefix+id, s)
 		ops = append(ops, op)
 		if p.Way == api.WayUser {
-			users, _, _ := k.authenticator.dir.snapshot()
 			u, ok := users[p.Name]
 			if !ok {
 				return nil, fmt.Errorf("%w: the user was removed", ErrCredentials)
@@ -426,8 +427,9 @@ func (k *Keeper) begin(ctx context.Context, p Principal, address string) (Princi
 }
 
 // room returns the writes that make room for one more session of a principal.
-func (k *Keeper) room(p Principal, now time.Time) (ops []store.Op, err error) {
-	_, _, sessions := k.authenticator.dir.snapshot()
+func (k *Keeper) room(
+	sessions map[string]session, p Principal, now time.Time,
+) (ops []store.Op, err error) {
 	var mine []string
 	left := 0
 	for id, s := range sessions {

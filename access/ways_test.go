@@ -117,7 +117,7 @@ func TestRoomForSessions(t *testing.T) {
 		add("ann", c.anns, ann, w.now)
 		add("bob", c.bobs, Principal{Name: "bob", Way: api.WayUser}, w.now)
 		add("over", c.over, ann, w.now.Add(-10*365*24*time.Hour))
-		ops, err := w.keeper.room(ann, w.now)
+		ops, err := w.keeper.room(sessions, ann, w.now)
 		var e *api.Error
 		if refused := errors.As(err, &e) && e.Code == api.CodeLimit; refused != c.refused ||
 			err != nil && !refused {

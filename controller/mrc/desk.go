@@ -10,7 +10,6 @@ import (
 
 	"github.com/weft-sdn/weft/access"
 	"github.com/weft-sdn/weft/api"
-	"github.com/weft-sdn/weft/controller/fabricview"
 	"github.com/weft-sdn/weft/controller/kind"
 	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/hosts"
@@ -68,10 +67,6 @@ func NewDesk(
 
 // Kinds returns the kinds of resources of the core.
 func (d *Desk) Kinds() []*kind.Kind { return d.kinds }
-
-// SetWants takes what the core of the switches wants of the fabric: that pairs can talk, and that
-// parts are drained, in addition to what clients drain. Views show how far the drains are.
-func (d *Desk) SetWants(w *fabricview.Wants) { d.setWants(w) }
 
 // Versions returns the versions of resources.
 func (d *Desk) Versions() *resource.Versions { return d.versions }

@@ -105,8 +105,9 @@ func (w *wanted) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// setWants takes what the core of the switches wants.
-func (w *wanted) setWants(wants *fabricview.Wants) {
+// SetWants takes what the core of the switches wants of the fabric: that pairs can talk, and that
+// parts are drained, in addition to what clients drain. Views show how far the drains are.
+func (w *wanted) SetWants(wants *fabricview.Wants) {
 	if w.wants != nil && w.wants.Seq >= wants.Seq {
 		return
 	}

@@ -316,8 +316,8 @@ func TestNotificationFails(t *testing.T) {
 	}
 }
 
-// TestNotificationEvents: the event of failures comes after five minutes and not before, and that
-// of their end with the first message that is taken.
+// TestNotificationEvents: the event of failures comes after five minutes and not before, and the
+// event of their end with the first accepted message.
 func TestNotificationEvents(t *testing.T) {
 	h := newHooked(t)
 	h.put("n", hookSpec)

@@ -21,7 +21,7 @@ type Switches string
 const (
 	SwitchesP4    Switches = "p4"
 	SwitchesLinux Switches = "linux"
-	// SwitchesMixed: those of plane 1 run the P4 program, and all others Linux.
+	// SwitchesMixed: switches of plane 1 run the P4 program, and all others Linux.
 	SwitchesMixed Switches = "mixed"
 )
 

@@ -80,8 +80,7 @@ func TestDiskIsSaid(t *testing.T) {
 	}
 }
 
-// TestShort: changes are refused for the disk of a controller when no more than half of those that
-// form the store have room.
+// TestShort: changes are refused when at most half of the store's members have room on their disks.
 func TestShort(t *testing.T) {
 	for _, c := range []struct {
 		form             int // controllers c1 and so on

@@ -129,8 +129,8 @@ func (m *member) visit(ctx context.Context, name string, last sighting) (a answe
 }
 
 // absent describes a controller that holds no lease, or whose lease is unknown because this
-// controller has no lease. other is the answer of that controller's part of the store, if the
-// controllers form the store.
+// controller has no lease. other is the answer of the other controller's etcd, if the controllers
+// form one.
 func absent(name string, last sighting, a answer, other store.Other, formed,
 	leased bool) api.Controller {
 	c := api.Controller{Name: name, API: last.API, Peers: last.Member.Peers, Hosts: last.Hosts,

@@ -19,8 +19,8 @@ type Client struct {
 	Pipeline  *Pipeline
 	// BatchUpdates and BatchBytes limit a request as Config's do; 0: its defaults.
 	BatchUpdates, BatchBytes int
-	// AtOnce is how many requests of one Write may be under way at once. Above 1, several goroutines
-	// call Transport. 0: 1.
+	// AtOnce bounds the requests of one Write under way. Above 1, several goroutines call Transport.
+	// 0: 1.
 	AtOnce int
 }
 

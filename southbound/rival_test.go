@@ -45,8 +45,8 @@ func (x *stranger) rise(cut bool) {
 	}
 }
 
-// leave ends the stranger. The fake, which remembers no id, says to a client without one that it is
-// primary, as BMv2 does.
+// leave ends the stranger. The fake remembers no id, and tells a client without an id that the
+// client is primary, as BMv2 does.
 func (x *stranger) leave() {
 	x.f.with(func() {
 		delete(x.f.streams, x.at)

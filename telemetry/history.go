@@ -110,8 +110,8 @@ func wanted(k Kind, names []string) (m mask, err error) {
 	return m, nil
 }
 
-// History returns what an object did. The error is ErrNotFound or ErrUnknown, with the metrics that
-// there are.
+// History returns what an object did. The error is ErrNotFound or ErrUnknown, with the known
+// metrics.
 func (st *Store) History(q Query, now time.Time) (History, error) {
 	m, err := wanted(q.Kind, q.Metrics)
 	if err != nil {

@@ -38,7 +38,7 @@ func (w Ascents) Links(ascent int32) []int32 {
 	return nil
 }
 
-// Apex returns the node that an ascent ends in, nil for an ascent that there is not.
+// Apex returns the last node of an ascent, nil for an unknown ascent.
 func (w Ascents) Apex(ascent int32) *Node {
 	links := w.Links(ascent)
 	if links == nil {

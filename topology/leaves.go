@@ -2,11 +2,9 @@ package topology
 
 import "net/netip"
 
-// Leaves returns the switches that hosts seem to be attached to, in order:
-// the nodes that advertise a prefix which is neither their own (loopback,
-// router-id, locator, SID), nor that of one of their links, nor a default
-// route. BGP-LS does not know hosts; who does, names the leaves in
-// [ClosRequest] instead.
+// Leaves returns the switches that hosts seem to be attached to, in order: the nodes that advertise
+// a prefix other than their own (loopback, router-id, locator, SID), prefixes of their links, and
+// default routes. BGP-LS does not know hosts; who does, names the leaves in [ClosRequest] instead.
 func (s *Snapshot) Leaves() []NodeID {
 	var leaves []NodeID
 	for _, p := range s.Prefixes {

@@ -56,10 +56,9 @@ func (p *Paths) Distance(id NodeID) (d uint64, ok bool) {
 	return p.dist[v], true
 }
 
-// Links returns the links through which the shortest paths between the root
-// and a node touch that node, in the order of the snapshot: the links by which
-// paths of [Graph.Toward] leave the node (its equal-cost next hops toward the
-// root), or those by which paths of [Graph.From] arrive. The root has none.
+// Links returns the links through which the shortest paths between the root and a node touch that
+// node, in the order of the snapshot: the links by which paths of [Graph.Toward] leave the node
+// (its equal-cost next hops toward the root), or paths of [Graph.From] arrive. The root has none.
 func (p *Paths) Links(id NodeID) []*Link {
 	v, ok := p.g.snapshot.nodeIndex[id]
 	if !ok {

@@ -68,8 +68,8 @@ type Rule struct {
 type Provider struct {
 	cfg    Config
 	client *http.Client
-	// life is that of the provider: it keeps the context of its discovery, to read keys again. end
-	// ends it, and running waits for discoveries.
+	// life is the context of the provider, which reads keys again by it. end cancels life, and running
+	// waits for discoveries.
 	life    context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup

@@ -24,7 +24,7 @@ import (
 // watchPorts is how often "weft agent" looks whether its ports are up.
 const watchPorts = 200 * time.Millisecond
 
-// watchErrors is how often the agent reads the counters of errors of its ports.
+// watchErrors is the interval between two readings of the error counters of ports.
 const watchErrors = time.Second
 
 // hostAgent is the flags of "weft agent".
@@ -101,8 +101,8 @@ The interfaces are the ports of the host in the order of the planes of the inven
 	return c
 }
 
-// open returns the endpoint of the flags, the ids of profiles in it if it has any, and what runs
-// beside it. The error names the flag.
+// open returns the endpoint that the flags select, the ids of its profiles if it has any, and a
+// function to run beside it. The error names the flag.
 func (a *hostAgent) open(log *slog.Logger) (*backend, error) {
 	wrong := func(format string, args ...any) (*backend, error) {
 		return nil, &usageError{fmt.Errorf("agent: "+format, args...)}

@@ -7,8 +7,9 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
-// TestRequestsForMembers: the certificate for a controller has the address of its part of the etcd,
-// and that for the controller of the file also the host at which others reach that controller.
+// TestRequestsForMembers: the certificate for a controller has the address of its etcd member, and
+// the certificate for the controller of the file also the host at which others reach that
+// controller.
 func TestRequestsForMembers(t *testing.T) {
 	inv := inventory.Default()
 	inv.Cluster.Name, inv.Cluster.Listen, inv.Cluster.Advertise = "c1", "192.0.2.7:9443", "c1.example"

@@ -230,7 +230,7 @@ func (q *quits) Write(p []byte) (int, error) {
 	return q.buf.Write(p)
 }
 
-// TestHostileNames: whatever the network says, no command hands it to the terminal as it is. JSON
+// TestHostileNames: no command hands text of the network to the terminal without escaping. JSON
 // stays JSON.
 func TestHostileNames(t *testing.T) {
 	for _, refuse := range []bool{false, true} {

@@ -63,8 +63,8 @@ func show(of *known.Kind, s shown) *kind {
 	return k
 }
 
-// at returns the path of the collection of a resource and its name there, or the rule for names. Of
-// a name of two parts, "n1/3", the first one is in the path: n1 has port 3.
+// at returns the path of the collection of a resource and its name there, or the rule for names.
+// The path has the first part of a name of two parts, such as "n1/3".
 func (k *kind) at(name string) (collection, key string, err error) {
 	if k.Form == "" {
 		return k.items, name, nil

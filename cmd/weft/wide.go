@@ -18,7 +18,7 @@ type beside struct {
 	cells   func(item json.RawMessage) ([]any, error)
 }
 
-// wider makes the further columns of a kind of a function of its type.
+// wider makes the additional columns of a kind from a function of the kind's type.
 func wider[T any](cells func(t *T) []any, heading ...string) *beside {
 	return &beside{heading, func(item json.RawMessage) (out []any, err error) {
 		err = detail(func(_ io.Writer, t *T) error {

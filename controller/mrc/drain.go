@@ -265,7 +265,7 @@ func (ds *drainSet) run(applied func(host string) (seq, plan uint64)) {
 	}
 }
 
-// next lowers a time to that at which a drain is over.
+// next lowers a time to the end of a drain.
 func (ds *drainSet) next(at time.Duration) time.Duration {
 	for _, d := range ds.list {
 		if !d.awaitsHosts() && !d.done && !ds.awaitsSwitches(d) {

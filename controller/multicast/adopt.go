@@ -83,7 +83,7 @@ func (f *Feature) orphanProxy(sw string, o reconcile.Owner) (proxy netip.Addr, o
 	return netip.Addr{}, false
 }
 
-// adopt takes over the orphans at the index of a group, but for those of another proxy address.
+// adopt takes over the orphans at the index of a group, but no orphan with another proxy address.
 func (f *Feature) adopt(g *group, proxy netip.Addr) {
 	for _, sw := range f.env.Switches.Switches() {
 		if p, has := f.orphanProxy(sw, g.owner()); !has || p == proxy {

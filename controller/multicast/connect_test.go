@@ -214,8 +214,8 @@ func TestReceiverBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestOffer: the source may write to the memory that every receiver has, with the key of the first
-// by address; of receivers without memory to none.
+// TestOffer: the source may write to memory common to all receivers, with the key of the receiver
+// that is first by address; of receivers without memory to none.
 func TestOffer(t *testing.T) {
 	d := newDesk(t)
 	g := d.group(1, func(s *api.MulticastGroupSpec) {

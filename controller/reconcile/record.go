@@ -13,7 +13,8 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// Keys of the records: one a guarded owner with claims, and one a switch that was ever read.
+// Keys of the records: each guarded owner with claims has a record, and each switch that was ever
+// read.
 const (
 	claimPrefix  = "claims/"
 	orphanPrefix = "orphans/"

@@ -40,8 +40,8 @@ type Trial struct {
 	Takes []api.Taken
 }
 
-// VisibleOf returns those of some keys, a kind, a slash and a name, that the client may know of,
-// and "others" for the rest.
+// VisibleOf returns the keys (a kind, a slash and a name) that the client may know of, and "others"
+// for the rest.
 func (p Precondition) VisibleOf(keys []string) (out []string) {
 	hidden := false
 	for _, key := range keys {

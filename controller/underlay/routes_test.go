@@ -123,10 +123,10 @@ func (s *routedSwitch) write(most int) bool {
 	return false
 }
 
-// TestRoutesChangeWithoutDetour: while routes change from those of one topology to
-// those of another, each destination goes where it went before or goes afterwards
-// after every single update, in whatever order a switch does the updates of a
-// request, also when yet another topology comes meanwhile.
+// TestRoutesChangeWithoutDetour: while routes of one topology become routes of another topology,
+// each destination goes where it went before or goes afterwards after every single update, in
+// whatever order a switch does the updates of a request, also when yet another topology comes
+// meanwhile.
 func TestRoutesChangeWithoutDetour(t *testing.T) {
 	updates := 0
 	for seed := range uint64(60) {

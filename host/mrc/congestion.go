@@ -8,8 +8,8 @@ import (
 
 // Congestion is the congestion controller of a queue pair, or of several (see Context; OCP MRC 1.0,
 // §8.3, the actions of table 8-2). The queue pair does the preprocessing of sections 8.4 and 8.5
-// and counts what is in flight (table 8-3), with that of others that share the controller; the
-// controller sets the window. All sizes are octets of nominal_pktsize.
+// and counts what is in flight (table 8-3), together with other queue pairs that share the
+// controller; the controller sets the window. All sizes are octets of nominal_pktsize.
 //
 // The queue pair may send while Window() > octets in flight, new data and retransmissions alike. No
 // call may call back into the queue pair.

@@ -14,8 +14,8 @@ import (
 )
 
 // TestIPv4: hosts with IPv4 addresses write to each other while packets are lost and trimmed. Every
-// frame is read octet by octet: the entropy value of a request is its UDP source port, a SACK and a
-// NACK reflect that with zeros for the flow label that there is not (OCP MRC 1.0, §7.5.2.1, §9.1).
+// frame is read octet by octet: the entropy value of a request is its UDP source port; SACK and
+// NACK reflect the port, with zeros for the missing flow label (OCP MRC 1.0, §7.5.2.1, §9.1).
 func TestIPv4(t *testing.T) {
 	addresses := [2]netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")}
 	var clock virtual.Clock

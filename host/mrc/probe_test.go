@@ -144,8 +144,8 @@ func TestProbeWakesTheHost(t *testing.T) {
 	}
 }
 
-// TestLostProbeWakesTheHost: a probe that is not answered is given up after a Local ACK Timeout, by
-// a host that has nothing else to do then.
+// TestLostProbeWakesTheHost: a host without other work wakes after a Local ACK Timeout, and gives
+// the unanswered probe up.
 func TestLostProbeWakesTheHost(t *testing.T) {
 	const timeout = 1024 * 128 * time.Nanosecond
 	d := &doubtful{RoundRobin: NewRoundRobin(testPaths(4, 2)...), wanted: true,

@@ -116,7 +116,7 @@ func TestWaits(t *testing.T) {
 }
 
 // TestIntakeAnswers: the intake answers for a queue pair where it limits something and the owner
-// does not answer; it limits packets out of order of all queue pairs, but not the one by which a
+// does not answer; it limits packets out of order of all queue pairs, but not the packet by which a
 // queue pair goes on.
 func TestIntakeAnswers(t *testing.T) {
 	fc := nscc.FlowControl{Enabled: true, Low: 1, High: 2}

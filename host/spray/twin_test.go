@@ -16,7 +16,7 @@ type twin struct {
 	port  func(i int) int
 }
 
-// alive are those in their order that would be used if their ports had room.
+// alive are the values, in order, that would be used if their ports had room.
 func (w *twin) alive(order []int) (list []int) {
 	for _, i := range order {
 		if w.state[i] == Good || w.state[i] == Skip {

@@ -183,8 +183,8 @@ type Certificate struct {
 	Identity, Subject, Issuer, Serial string
 	Names                             []string
 	NotBefore, NotAfter               time.Time
-	// Authority reports that the file has authorities, Peer that the certificate belongs to the other
-	// side, which showed it at Seen.
+	// Authority reports that the file has authorities, Peer that the other side showed the
+	// certificate, at Seen.
 	Authority, Peer bool
 	Seen            time.Time
 	// Fault is why the present content of the file is not in use.

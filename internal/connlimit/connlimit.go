@@ -120,8 +120,8 @@ func (l *Listener) admit(conn net.Conn) *Conn {
 	return c
 }
 
-// idle returns the place of the connection that was used the longest ago, of those that nothing
-// holds; nil: there is none. l.mu is held.
+// idle returns the place of the least recently used connection that nothing holds; nil: there is
+// none. l.mu is held.
 func idle(l *list.List) *list.Element {
 	for e := l.Front(); e != nil; e = e.Next() {
 		if e.Value.(*Conn).held == 0 {

@@ -35,7 +35,7 @@ type Filled struct {
 	Bound []int32   // by demand: the link that filled its last path; -1: none did
 }
 
-// full bounds what a full link may have left, as a part of its capacity.
+// full bounds the free capacity of a full link, as a part of its capacity.
 const full = 1e-9
 
 // Fill raises the rates of all flows alike until a link is full, goes on with the remaining paths,

@@ -1,6 +1,6 @@
 // Package pcap writes captures of Ethernet frames that tcpdump and Wireshark read: the classic
-// format with stamps in nanoseconds (draft-ietf-opsawg-pcap). A library that knows hundreds of
-// protocols would be an eighth of the program.
+// format with stamps in nanoseconds (draft-ietf-opsawg-pcap). A library with hundreds of protocols
+// would make up an eighth of the program.
 package pcap
 
 import (

@@ -55,7 +55,7 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// TestMRA: it makes the other end wait, and answers repetitions until there is an answer.
+// TestMRA: the manager makes the other end wait, and answers repetitions until the owner answers.
 func TestMRA(t *testing.T) {
 	m := at(t, Asked, false)
 	if !m.Wait(ourID, 20) || outcome(m) != "MRA, -> asked" {
@@ -107,8 +107,8 @@ func TestStaleAnswer(t *testing.T) {
 	}
 }
 
-// TestRefusals: other transport services and port spaces than those of connections, and answers of
-// the owner that come at the wrong time.
+// TestRefusals: transport services and port spaces other than connections use, and answers of the
+// owner at the wrong time.
 func TestRefusals(t *testing.T) {
 	m := New(Config{})
 	r := hostREQ()

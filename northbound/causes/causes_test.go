@@ -631,7 +631,7 @@ func TestHurt(t *testing.T) {
 	}
 }
 
-// TestPeersThatAreUp: nobody is told to bring up peers that are up, or that there are not.
+// TestPeersThatAreUp: no cause asks for peers that are up, or that nobody configured.
 func TestPeersThatAreUp(t *testing.T) {
 	alone := newView(&Known{Checks: []api.ReadinessCheck{{Name: "bgp-ls"}}}).peerFindings()
 	if len(alone) != 1 || !strings.HasPrefix(alone[0].Todo, "Apply a network") {

@@ -92,7 +92,7 @@ func newBed(t *testing.T, n int, seed uint64) *bed {
 }
 
 // worlds runs a test in a bed of three controllers for each of some seeds, 'usual' of them by
-// default. The numbers of the test differ from those of others by stream.
+// default. Each test has its own stream of random numbers.
 func worlds(t *testing.T, usual, stream uint64, do func(w *bed, random *rand.Rand)) {
 	t.Helper()
 	first, count := seeds.Range(t, 1, usual)

@@ -24,7 +24,7 @@ type Config struct {
 	TTL time.Duration
 	// Margin is how long before the end of its lease a controller stops. Default a sixth of TTL.
 	Margin time.Duration
-	// Lead decides: it is called with each mandate of this controller, and returns when ctx ends.
+	// Lead decides: the node calls it for each mandate of this controller; it returns when ctx ends.
 	// An error ends the term.
 	Lead func(ctx context.Context, m *Mandate) error
 	// Switches returns the switches whose sessions the controllers share; nil: there are none.

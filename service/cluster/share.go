@@ -34,7 +34,7 @@ type Owner struct {
 	// it has closed the session.
 	From int64 `json:"from,omitempty"`
 	// Held reports that the installation holds the switch: one of its owners was primary, no client of
-	// another installation has taken the switch since, and some controller has run all the time.
+	// another installation took the switch afterwards, and a controller ran all the time.
 	Held bool `json:"held,omitempty"`
 	// Term is the term of the decider that chose the owner, and Since the time of the choice.
 	Term  int64     `json:"term"`

@@ -234,7 +234,7 @@ func TestSharePlanes(t *testing.T) {
 	}
 }
 
-// TestShareUnknownPlane: as long as planes are not known, no switch leaves an owner that lives.
+// TestShareUnknownPlane: while planes are unknown, no switch leaves a living owner.
 func TestShareUnknownPlane(t *testing.T) {
 	members, switches := crew("c1", "c2", "c3"), someSwitches(60, 3)
 	owners := make(map[string]Owner)

@@ -51,8 +51,8 @@ type Member struct {
 	// Instance distinguishes a controller from an earlier controller of the same name: the store's
 	// revision at the time of joining.
 	Instance int64 `json:"instance,omitempty"`
-	// First is the instance since which some controller has run at any time, as this controller knows:
-	// of its own first lease, or of the controllers that were present then.
+	// First is the oldest instance since whose start a controller has always run, as far as this
+	// controller knows: of its own first lease, or of the controllers that were present then.
 	First int64 `json:"first,omitempty"`
 }
 

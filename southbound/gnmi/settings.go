@@ -200,7 +200,7 @@ func (s *Settings) typed(x Setting, e gpb.Encoding) (*gpb.TypedValue, error) {
 	return &gpb.TypedValue{Value: &gpb.TypedValue_JsonIetfVal{JsonIetfVal: []byte(text)}}, nil
 }
 
-// Present returns the settings that there are.
+// Present returns the settings with values.
 func (s *Settings) Present() (out []Setting) {
 	for _, x := range allSettings {
 		if _, ok := s.value(x); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi/hostpb"
 )
 
-// delegate hands streams to the server that there is at the time.
+// delegate hands streams to the present server.
 type delegate struct {
 	hostpb.UnimplementedHostsServer
 	server func() *Server

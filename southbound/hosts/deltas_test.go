@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// TestDeltasAreShared: the delta between two states is made once for all hosts, until as many
-// others have been made as are kept.
+// TestDeltasAreShared: all hosts share the delta between two states, until newer deltas have
+// replaced it.
 func TestDeltasAreShared(t *testing.T) {
 	var d deltas
 	from, to := &hostapi.State{}, &hostapi.State{DeniedPorts: 2}

@@ -242,8 +242,8 @@ func TestDiskIsWatched(t *testing.T) {
 	})
 }
 
-// TestReserveIsWhole: there is a reserve when the database has its blocks ahead, and the log all of
-// its next segment, whatever the name of the directory.
+// TestReserveIsWhole: the reserve exists once the database has its blocks ahead, and the log its
+// whole next segment, whatever the name of the directory.
 func TestReserveIsWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pod[1")
 	if err := os.Mkdir(dir, 0o700); err != nil {

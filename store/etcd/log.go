@@ -19,8 +19,7 @@ type core struct {
 	fields  []zapcore.Field
 }
 
-// removal is a part of etcd's message after the other members have removed this member. etcd then
-// stops without an error.
+// removal is a part of etcd's message to a removed member. etcd then stops without an error.
 const removal = "data-dir used by this member must be removed"
 
 func newCore(log *slog.Logger) *core {

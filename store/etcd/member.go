@@ -40,7 +40,7 @@ type server struct {
 const closeTime = time.Second
 
 // member returns the configuration of a server, alone or with the peers of c. etcd has its defaults
-// in package embed, so those that hold here too are repeated.
+// in package embed, so Weft repeats the defaults that it shares.
 func (c *Config) member(log *core) *config.ServerConfig {
 	s := &config.ServerConfig{
 		Name: "weft", DataDir: filepath.Join(c.Dir, "etcd"), Logger: zap.New(log),

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// revisionBump is how far the revisions of a restored store are ahead of its backup, so that the
-// store reuses no revision that a watcher or a cache has seen since the backup.
+// revisionBump is the distance of a restored store's revisions from its backup's: the store must
+// reuse no revision that a watcher or a cache has seen since the backup.
 const revisionBump = 1 << 30
 
 // Restore makes a data directory from a backup, and returns the backup's SHA-256. The directory

@@ -122,7 +122,7 @@ const (
 
 const ownPolicy = `{"srv6Policy":"wan","tenant":"acme"}`
 
-// theirs are things that are not acme's, by kind: one of another project and one that there is not.
+// theirs are things that are not acme's, by kind: a resource of another project, and a missing one.
 // A queue pair goes with its host, a prefix with its port, and a rate is counted.
 var theirs = map[string][]any{
 	"host": {theirHost, "2001:db8:1::99"}, "proxy": {theirProxy, "2001:db8:cccc::1"},

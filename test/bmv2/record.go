@@ -30,9 +30,8 @@ var ErrLost = errors.New("frames went unrecorded")
 // recordBuffer is the number of unread octets that the kernel holds, including its own overhead.
 const recordBuffer = 256 << 20
 
-// Recorder sees every frame on every cable of a network, in the order the kernel has them arrive.
-// That is the order in which a switch gets those of one port; between ports, a switch may take
-// another.
+// Recorder sees every frame on every cable of a network, in the order the kernel has them arrive. A
+// switch gets the frames of one port in this order; between ports, a switch may take another.
 type Recorder struct {
 	file *os.File
 	done sync.WaitGroup

@@ -53,8 +53,8 @@ type FileRun struct {
 	thrift int // port of its Thrift server
 }
 
-// InFile returns the name of the capture file of packets that arrive on a port; OutFile that of
-// those that leave it.
+// InFile returns the name of the capture file of packets that arrive on a port; OutFile the capture
+// of the packets that leave the port.
 func InFile(port uint32) string  { return fmt.Sprintf("%d_in.pcap", port) }
 func OutFile(port uint32) string { return fmt.Sprintf("%d_out.pcap", port) }
 

@@ -77,7 +77,7 @@ func TestMain(m *testing.M) {
 }
 
 // buildOlder builds the release of the commit that worktree.FromVariable names: Go may fetch its
-// modules, which takes the network that there is outside.
+// modules, which takes the network outside.
 func buildOlder() error {
 	commit := os.Getenv(worktree.FromVariable)
 	if commit == "" {

@@ -296,7 +296,7 @@ func (b *bed) drops(n *node, out, in bool, ports ...int) []string {
 	return rules
 }
 
-// storeDrops are those by which a node loses the store alone.
+// storeDrops are rules by which a node loses the store alone.
 func (b *bed) storeDrops(n *node) []string {
 	if b.etcd != nil {
 		return between(n, b.etcd.address)

@@ -115,7 +115,7 @@ func (r resource) with(version uint64, content uint32, last uint64) resource {
 	return r
 }
 
-// model is that of one resource, which does not exist at first.
+// model is the model of one resource, which does not exist at first.
 func model() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return resource{} },

@@ -28,8 +28,8 @@ type reference struct {
 }
 
 // TestImage: the image is an OCI layout whose blobs are what they are called; each platform has one
-// layer of a program and an empty folder, a user without rights, and labels. That of this machine
-// runs from a root that is read only, as that user, and a controller answers there.
+// layer of a program and an empty folder, a user without rights, and labels. The image of this
+// machine runs from a read-only root as user 65532, and its controller answers.
 func TestImage(t *testing.T) {
 	release(t, "deb", "unshare", "setpriv")
 	found, err := filepath.Glob("../../bin/release/weft_*_image.tar")

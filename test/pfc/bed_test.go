@@ -84,7 +84,7 @@ func (b *bed) tenants() {
 	b.tenantsOn()
 }
 
-// tenantsOn makes the two tenants on the SRv6 policy that there is.
+// tenantsOn makes the two tenants on the existing SRv6 policy.
 func (b *bed) tenantsOn() {
 	b.t.Helper()
 	for i, hosts := range [][2]string{{"DC1", "DC2"}, {"B1", "B2"}} {

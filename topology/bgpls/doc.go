@@ -10,9 +10,9 @@
 //
 // As an originator, a Speaker advertises the objects of one node with [Speaker.Originate].
 //
-// A peer's objects outlive the session: they stay in the snapshots, which are marked stale unless
-// another peer advertises the same objects, until the peer is back and has sent everything again
-// (End-of-RIB). Only then does the collector remove the missing objects. An object from several
+// A peer's objects outlive the session: they stay in the snapshots until the peer has returned and
+// sent everything again (End-of-RIB); the snapshots are marked stale unless another peer advertises
+// the same objects. Only then does the collector remove the missing objects. An object from several
 // peers lives until the last peer withdraws it.
 //
 // The sessions are kept by GoBGP, and no other package sees its types. It does

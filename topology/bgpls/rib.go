@@ -40,7 +40,7 @@ type rib struct {
 	// dead, when not nil, returns the nodes that are known to be gone without any peer.
 	dead    func() map[topology.NodeID]bool
 	weighed time.Time // when tick has weighed losses last
-	// touched reports that changes wait to be published, refused that only counters have changed.
+	// touched reports changes to be published, refused that only counters have changed.
 	touched, refused bool
 }
 

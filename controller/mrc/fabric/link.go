@@ -334,7 +334,7 @@ func (s *Links) Hasten(i int32, at time.Duration) {
 	}
 }
 
-// run moves links on whose time has come; with restoring, run puts ready links back into use.
+// run advances links whose time has come; with restoring, run puts ready links back into use.
 func (s *Links) run(restoring bool) {
 	for _, i := range s.Waiting() {
 		l := &s.all[i]

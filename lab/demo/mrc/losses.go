@@ -127,8 +127,8 @@ func (d *demo) unaware(w *lab.World, s *setback, before time.Duration) (hosts in
 }
 
 // concerns reports whether a failure takes entropy values from the h-th host, from 0. With
-// structured ones a T2 chooses among its links to the T1s of a pod, so that to hosts elsewhere
-// these values remain good while it has one.
+// structured values a T2 chooses among its links to the T1s of a pod, so the values remain good for
+// hosts elsewhere while the T2 has such a link.
 func (d *demo) concerns(s *setback, h int) bool {
 	f := d.Fabric
 	switch {

@@ -39,7 +39,7 @@ func ValidateAdmin(s *AdminSpec) error {
 		Value: strconv.Quote(string(s.Admin)), Want: `"up" or "drained"`}})
 }
 
-// Drain is how far a drain is.
+// Drain is the progress of a drain.
 type Drain struct {
 	Target  string   `json:"target" doc:"What is drained: a link, node, plane or port of a host."`
 	Drained bool     `json:"drained" doc:"No host uses it any more, and what was on its way has gone."`

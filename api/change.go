@@ -15,7 +15,7 @@ type EntityUpdate struct {
 	Entity string `json:"entity" doc:"The entry, group of copies or clone session, in the names of the P4 program."`
 }
 
-// MostTaken bounds what a dry run lists of what a write would take.
+// MostTaken bounds the losses that a dry run lists.
 const MostTaken = 100
 
 // Taken describes what a write would take away from another resource.

@@ -55,7 +55,7 @@ type EventNumbers struct {
 	ProbesLost *uint64  `json:"probesLost,omitempty" doc:"Probes of them that were lost."`
 }
 
-// EventState is what became of the first object of an event.
+// EventState is the new state of the first object of an event.
 type EventState string
 
 // The states.

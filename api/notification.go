@@ -25,7 +25,7 @@ const (
 	MaxPending = 64
 	// MaxTold bounds the causes at a time that the receiver of a notification was told of.
 	MaxTold = 256
-	// MaxMessageFollows bounds what a message lists of what follows from a cause.
+	// MaxMessageFollows bounds the consequences of a cause in a message.
 	MaxMessageFollows = 10
 )
 

@@ -20,7 +20,7 @@ const (
 	eventQuiet   = EventSeverity("quiet")
 )
 
-// families are, by the family of event types, the kind of what Object names, and the noun of it.
+// families maps each family of event types to the kind of the named object and its noun.
 var families = map[string]struct{ kind, noun string }{
 	"group":        {"multicast-group", "Group"},
 	"receiver":     {"multicast-group", "Receiver"},

@@ -35,7 +35,8 @@ type SimulationEvent struct {
 // String returns what happens, in words.
 func (e SimulationEvent) String() string { return fmt.Sprintf("%s %v", e.Action, e.Object) }
 
-// SimulationAction is what happens to a part of the fabric.
+// SimulationAction is an event of a simulation: the failure, repair or drain of a part of the
+// fabric.
 type SimulationAction string
 
 // The actions.
@@ -45,7 +46,7 @@ const (
 	SimulationRepair SimulationAction = "repair"
 )
 
-// SimulationStep is what a job does in a step.
+// SimulationStep is the work of a job in one step.
 type SimulationStep struct {
 	Name    string           `json:"name" minLength:"1" maxLength:"253" names:"-" doc:"Name of a job that has not ended."`
 	Compute Duration         `json:"compute,omitempty" names:"-" doc:"Time in which each rank computes before it communicates. Default 0."`
@@ -91,7 +92,7 @@ type Simulation struct {
 	Jobs   []SimulatedJob `json:"jobs" doc:"The jobs that have not ended: those that lose most first."`
 }
 
-// SimulatedJob is what a job gets.
+// SimulatedJob is the result for one job.
 type SimulatedJob struct {
 	Name     string         `json:"name" doc:"Name of the job."`
 	Ranks    int            `json:"ranks" doc:"How many ranks it has."`
@@ -102,7 +103,7 @@ type SimulatedJob struct {
 	Increase *float64       `json:"increase,omitempty" doc:"How much longer a step takes after the events: 0.1 is a tenth; absent where a step does not end."`
 }
 
-// SimulatedStep is what a step of a job takes.
+// SimulatedStep is the time and the bandwidth of a step of a job.
 type SimulatedStep struct {
 	Step   Duration `json:"step" doc:"How long a step takes; 0: it does not end."`
 	Share  float64  `json:"share" doc:"Of the bandwidth that the pattern of the job has with its NICs at full rate, the share that it gets, of 1."`

@@ -57,7 +57,7 @@ type ModelRoute struct {
 	Hops   []ModelHop   `json:"hops" doc:"By port."`
 }
 
-// What a port faces.
+// Neighbors of a port.
 const (
 	FacesFabric = "fabric"
 	FacesHost   = "host"

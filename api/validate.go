@@ -72,9 +72,8 @@ func ValidateName(name string) error {
 	return Refuse([]FieldError{wrong})
 }
 
-// ValidateGroup returns everything that is wrong with a completed spec, or nil. What
-// depends on a tree (branches of a node, reachability, the size of an SRH) is
-// for the planner to say.
+// ValidateGroup returns everything that is wrong with a completed spec, or nil. The planner checks
+// limits of trees (branches of a node, reachability, the size of an SRH).
 func ValidateGroup(s *MulticastGroupSpec, env GroupEnv) error {
 	v := validator{env: env}
 	v.proxy(s.ProxyAddress)

@@ -98,7 +98,7 @@ func Path(segments ...string) string {
 	return b.String()
 }
 
-// Answer is what the server said.
+// Answer is an answer of the server.
 type Answer struct {
 	Status int
 	Header http.Header

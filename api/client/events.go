@@ -17,7 +17,7 @@ import (
 
 // Event is one server-sent event.
 type Event struct {
-	// ID is what the stream is taken up again after.
+	// ID is the last event that the client has; the stream resumes after it.
 	ID string
 	// Type is the event's name.
 	Type string

@@ -13,7 +13,7 @@ import (
 // name of a controller begins with LocalMark.
 const LocalMark = "~"
 
-// QueuePairs is what applications have made on a host: in place of what was said before.
+// QueuePairs lists the queue pairs of applications on a host: in place of what was said before.
 type QueuePairs struct {
 	Groups  []QueuePairGroup
 	LeftOut int // queue pairs that the groups leave out
@@ -26,7 +26,7 @@ type QueuePairGroup struct {
 	Failed int // of these
 }
 
-// A QueuePairKey is what queue pairs may have in common.
+// A QueuePairKey has the attributes by which queue pairs are counted together.
 type QueuePairKey struct {
 	Peer netip.Addr
 	// Profile and CC name the profiles of the queue pairs; empty: none, or the device's own profile.

@@ -146,3 +146,52 @@ test('a plane is shown by how much its links are used, as the API says', async (
   await page.context().close();
   await busy.stop();
 });
+
+test('a link that fails is on the screen within 100 ms of the event, by no poll', async () => {
+  const { page, wrong } = await open(browser, 'about:blank');
+  await page.addInitScript(() => {
+    // What recurs does not run: a page that waited for its next question would never show the failure.
+    window.setInterval = (() => 0) as never;
+    const decode = Reflect.get(TextDecoder.prototype, 'decode') as TextDecoder['decode'];
+    TextDecoder.prototype.decode = function (...args) {
+      const text = decode.apply(this, args);
+      if (text.includes('"type":"link.changed"')) (window as never as { told?: number }).told ??= Date.now();
+      return text;
+    };
+  });
+  await page.goto(`${lab.url}/#/fabric?plane=1&view=matrix`);
+  await says(page, '16 up');
+  const links = await lab.items<Schemas['FabricLink']>('/v1/links?plane=1');
+  const took: { page: number; all: number }[] = [];
+  for (let i = 0; i < 6; i++) {
+    // Another link each time: one that fails again and again is held back.
+    const [from] = links.filter((l) => l.status.fromName === `P1-T0-${1 + (i % 4)}`)[i >> 2]!.id.split('~');
+    const shown = page.evaluate(
+      (up) =>
+        new Promise<{ told: number; shown: number }>((resolve) => {
+          const at = window as never as { told?: number };
+          at.told = undefined;
+          const watch = new MutationObserver(() => {
+            if (!document.querySelector('.drawing .said')!.textContent!.includes(`${up} up`)) return;
+            watch.disconnect();
+            // The frame of the change is drawn before the one after it begins.
+            requestAnimationFrame(() => requestAnimationFrame(() => resolve({ told: at.told!, shown: Date.now() })));
+          });
+          watch.observe(document.body, { subtree: true, childList: true, characterData: true });
+        }),
+      15 - i,
+    );
+    const port = `/v1/switches/P1-T0-${1 + (i % 4)}/ports/${from!.split(',')[1]}`;
+    expect((await lab.send('PUT', port, { spec: { enabled: false } })).status).toBe(200);
+    const seen = await shown;
+    const events = await lab.items<Schemas['Event']>('/v1/events/latest?type=link.changed');
+    const event = events.find((e) => e.state === 'denied' && e.object?.startsWith(`${from}~`))!;
+    took.push({ page: seen.shown - seen.told, all: seen.shown - Date.parse(event.time) });
+  }
+  console.log(JSON.stringify({ bench: 'dashboard', failedLinkMs: took }));
+  const least = (of: 'page' | 'all') => Math.min(...took.map((t) => t[of]));
+  expect(least('page'), 'from the message of the stream to the frame').toBeLessThan(100);
+  expect(least('all'), 'from the event in the controller to the frame').toBeLessThan(100);
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});

@@ -25,8 +25,10 @@ function set(change: Partial<Live>): void {
   listeners.forEach((f) => f());
 }
 
-/** The least time between two rounds of questions that events give rise to. */
-const pause = 200;
+/** The least time between two rounds of questions that events give rise to, and the longest wait for the answers. */
+const pause = 50,
+  longest = 1_000;
+const after = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** From this number of links on, changed ones are asked for one by one, at most so many at a time. */
 const manyLinks = 10_000,
@@ -49,27 +51,30 @@ export function startLive(queries: QueryClient): () => void {
   const due = new Set<string>();
   const changed = new Set<string>(); // links
   let all = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const flush = () => {
-    const some = [...changed];
-    changed.clear();
-    if (some.length > 0 && !all && !due.has('links')) void refresh(queries, some);
-    if (all) void queries.invalidateQueries();
-    else if (due.size > 0) {
-      const names = new Set(due);
-      void queries.invalidateQueries({ predicate: (q) => names.has(String(q.queryKey[0])) });
-    } else if (some.length === 0) {
-      timer = undefined;
-      return;
+  let asking = false,
+    stopped = false;
+  /** Asks for what is stale, round by round: what events make stale meanwhile is of the next round. */
+  const flush = async () => {
+    asking = true;
+    // What comes at once is asked for at once.
+    await Promise.resolve();
+    while (!stopped && (all || due.size > 0 || changed.size > 0)) {
+      const [names, some, every] = [new Set(due), [...changed], all];
+      due.clear();
+      changed.clear();
+      all = false;
+      const answered = Promise.all([
+        queries.invalidateQueries(every ? {} : { predicate: (q) => names.has(String(q.queryKey[0])) }),
+        some.length > 0 && !every && !names.has('links') && refresh(queries, some),
+      ]);
+      await Promise.all([after(pause), Promise.race([answered, after(longest)])]);
     }
-    due.clear();
-    all = false;
-    timer = setTimeout(flush, pause);
+    asking = false;
   };
   const touch = (names: string[] | undefined) => {
     if (names) names.forEach((n) => due.add(n));
     else all = true;
-    timer ??= setTimeout(flush, 0);
+    if (!asking) void flush();
   };
   const catchUp = async () => {
     try {
@@ -126,7 +131,7 @@ export function startLive(queries: QueryClient): () => void {
   return () => {
     unsubscribe();
     stop?.();
-    clearTimeout(timer);
+    stopped = true;
   };
 }
 

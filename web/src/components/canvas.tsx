@@ -86,8 +86,9 @@ export const whole: View = { scale: 1, x: 0, y: 0 };
 function size(at: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
   const dpr = window.devicePixelRatio || 1,
     c = at.getContext('2d')!;
-  at.width = Math.round(width * dpr);
-  at.height = Math.round(height * dpr);
+  const [w, h] = [Math.round(width * dpr), Math.round(height * dpr)];
+  // Even the same size would make them anew, and clear them.
+  if (at.width !== w || at.height !== h) Object.assign(at, { width: w, height: h });
   c.setTransform(dpr, 0, 0, dpr, 0, 0);
   return c;
 }
@@ -218,14 +219,18 @@ export function imageOf(columns: number, rows: number, ink: (i: number) => strin
   canvas.width = Math.max(1, columns);
   canvas.height = Math.max(1, rows);
   const c = canvas.getContext('2d')!;
-  const data = c.createImageData(canvas.width, canvas.height);
-  const colours = new Map<string, readonly number[]>();
+  const data = c.createImageData(canvas.width, canvas.height),
+    pixels = new Uint32Array(data.data.buffer);
+  const colours = new Map<string, number>();
   for (let i = 0; i < columns * rows; i++) {
     const text = ink(i);
     if (text === undefined) continue;
     let colour = colours.get(text);
-    if (!colour) colours.set(text, (colour = [...channels(text), 255]));
-    data.data.set(colour, 4 * i);
+    if (colour === undefined) {
+      colour = new Uint32Array(Uint8Array.of(...channels(text), 255).buffer)[0]!;
+      colours.set(text, colour);
+    }
+    pixels[i] = colour;
   }
   c.putImageData(data, 0, 0);
   return canvas;

@@ -193,7 +193,12 @@ export function Tiles({
     }
     c.globalAlpha = 1;
   };
-  const chosen = blocks.find((b) => b.id === at);
+  // It goes through all cells of a block: not anew for each step of a move.
+  const chosen = useMemo(() => {
+    const b = blocks.find((x) => x.id === at),
+      i = b ? division.all.indexOf(b) : -1;
+    return b && blockText(b, cells[i]!, loads[i]);
+  }, [blocks, at, division, cells, loads]);
   const summary = useMemo(
     () =>
       planes.map((p) => {
@@ -237,9 +242,7 @@ export function Tiles({
           }}
         />
         <p id={said} className="quiet said" aria-live="polite">
-          {chosen
-            ? blockText(chosen, cells[division.all.indexOf(chosen)]!, loads[division.all.indexOf(chosen)])
-            : `${summary.join('. ')}.`}
+          {chosen ?? `${summary.join('. ')}.`}
         </p>
       </div>
       <p className="quiet">

@@ -181,6 +181,9 @@ export const without = (part: { kind: string; name: string } | undefined) =>
   queryOptions({
     queryKey: ['jobs', 'without', part?.kind, part?.name],
     queryFn: async ({ signal }) => {
+      // Who passes over a link does not ask about it.
+      await new Promise((resolve) => setTimeout(resolve, 250));
+      signal.throwIfAborted();
       const objects = [part?.kind === 'link' ? { link: part.name } : { node: part?.name }];
       const from = new Date(Date.now() + 3_600_000).toISOString(),
         until = new Date(Date.now() + 7_200_000).toISOString();

@@ -19,8 +19,8 @@ interface Mark extends Moment {
 
 const speeds = [1, 5, 20, 60];
 
-/** How often a moment that goes on is another one, in milliseconds. */
-const tick = 250;
+/** How often a moment that goes on is another one, in milliseconds: browsers bound how often an address changes. */
+const tick = 500;
 
 /** The one bar of time: which time the charts show, and which moment the application shows. */
 export function Replay() {
@@ -51,7 +51,7 @@ function Bar() {
     if (at !== undefined && at !== Math.floor(moment.current)) moment.current = at;
     step.current = (t) => {
       moment.current = Math.min(t, to);
-      jump(moment.current, { from, to });
+      if (Math.floor(moment.current) !== at) jump(moment.current, { from, to });
       if (t >= to) setPlaying(false);
     };
   });

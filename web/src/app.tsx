@@ -15,6 +15,7 @@ import {
 } from './api/session';
 import { useMade, type Made } from './api/undo';
 import { Badge } from './components/badge';
+import { Choose } from './components/choose';
 import { Dialog } from './components/dialog';
 import { To } from './components/link';
 import { Brand, Rail } from './components/rail';
@@ -269,11 +270,16 @@ function LiveState() {
 function ThemeChoice() {
   const theme = useTheme();
   return (
-    <select aria-label="Theme" value={theme} onChange={(e) => setTheme(e.target.value as Theme)}>
-      <option value="system">Auto</option>
-      <option value="light">Light</option>
-      <option value="dark">Dark</option>
-    </select>
+    <Choose
+      name="Theme"
+      value={theme}
+      set={(t) => setTheme(t as Theme)}
+      of={[
+        ['system', 'Auto'],
+        ['light', 'Light'],
+        ['dark', 'Dark'],
+      ]}
+    />
   );
 }
 
@@ -286,17 +292,13 @@ function ProjectChoice() {
   const names = everywhere ? (all.data ?? []) : (whole?.projects ?? []).map((p) => p.name);
   if (!chosen && (names.length === 0 || (!everywhere && names.length === 1))) return null;
   return (
-    <label className="project">
-      Project{' '}
-      <select value={chosen} onChange={(e) => chooseProject(e.target.value)}>
-        <option value="">{everywhere ? 'everything' : 'all of mine'}</option>
-        {[...new Set([...(chosen ? [chosen] : []), ...names])].sort(natural).map((n) => (
-          <option key={n} value={n}>
-            {n}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Choose
+      label="Project"
+      value={chosen}
+      set={chooseProject}
+      of={[...new Set([...(chosen ? [chosen] : []), ...names])].sort(natural)}
+      none={everywhere ? 'everything' : 'all of mine'}
+    />
   );
 }
 

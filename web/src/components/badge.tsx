@@ -43,30 +43,16 @@ export function Conditions({ of }: { of: Schemas['GroupCondition'][] | null | un
 
 /** One badge for all conditions. */
 export function Summary({ of }: { of: Schemas['GroupCondition'][] | null | undefined }) {
-  const get = (type: string) => of?.find((c) => c.type === type);
-  const accepted = get('Accepted'),
-    programmed = get('Programmed'),
-    degraded = get('Degraded');
-  if (accepted && !accepted.status)
+  const is = (type: string, bad: boolean) => of?.find((c) => c.type === type && c.status === bad);
+  const refused = is('Accepted', false) ?? is('Degraded', true),
+    first = refused ?? is('Programmed', false);
+  if (first)
     return (
-      <Badge tone="fault" title={accepted.message}>
-        {conditionText(accepted)}
+      <Badge tone={refused ? 'fault' : 'warning'} title={first.message}>
+        {conditionText(first)}
       </Badge>
     );
-  if (degraded?.status)
-    return (
-      <Badge tone="fault" title={degraded.message}>
-        {conditionText(degraded)}
-      </Badge>
-    );
-  if (programmed && !programmed.status)
-    return (
-      <Badge tone="warning" title={programmed.message}>
-        {conditionText(programmed)}
-      </Badge>
-    );
-  if (!of?.length) return <Badge tone="quiet">unknown</Badge>;
-  return <Badge tone="ok">well</Badge>;
+  return of?.length ? <Badge tone="ok">well</Badge> : <Badge tone="quiet">unknown</Badge>;
 }
 
 /** What conditions say. */

@@ -15,10 +15,9 @@ import { useNow } from '../store/now';
 import { useParam } from '../store/place';
 import { Copy } from './copy';
 import { Diff } from './diff';
-import { useEventColumns } from './eventcolumns';
+import { Events as EventTable } from './events';
 import { Confirm, useMayTo, Writing } from './form';
 import { Answer, Empty, Failure, Loading } from './states';
-import { Table } from './table';
 import { Tabs, type Tab } from './tabs';
 import { Updates } from './tried';
 
@@ -220,8 +219,7 @@ function PastChange({
 function Events({ collection, name }: { collection: Collection; name: string }) {
   const families = kindOf(collection)!.events;
   const earlier = useQuery(ask.eventsOf(families, name));
-  const live = useLive(),
-    columns = useEventColumns();
+  const live = useLive();
   const rows = useMemo(
     () =>
       merge(
@@ -232,15 +230,7 @@ function Events({ collection, name }: { collection: Collection; name: string }) 
   );
   return (
     <Answer of={earlier} what="its events">
-      {() => (
-        <Table
-          rows={rows}
-          columns={columns}
-          id={(e) => `${e.seq} ${e.time}`}
-          label={`Events of ${name}`}
-          empty="No event about it is kept."
-        />
-      )}
+      {() => <EventTable of={rows} label={`Events of ${name}`} empty="No event about it is kept." />}
     </Answer>
   );
 }

@@ -8,6 +8,7 @@ import { cost, type Target as FabricTarget } from '../domain/fabric';
 import type { Collection } from '../domain/kinds';
 import { setParams, usePlace } from '../store/place';
 import { Dependents } from './dependents';
+import { Heads } from './facts';
 import { Dialog } from './dialog';
 import { Failure, Loading } from './states';
 import { Takes } from './tried';
@@ -110,14 +111,7 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
             </p>
             {c.planes.length > 0 && (
               <table className="facts">
-                <thead>
-                  <tr>
-                    <th scope="col">Plane</th>
-                    <th scope="col">Directions in use</th>
-                    <th scope="col">After</th>
-                    <th scope="col">Capacity left</th>
-                  </tr>
-                </thead>
+                <Heads of={['Plane', 'Directions in use', 'After', 'Capacity left']} />
                 <tbody>
                   {c.planes.map((p) => (
                     <tr key={p.plane}>

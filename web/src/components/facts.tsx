@@ -30,3 +30,18 @@ export function Heading({ title, state, children }: { title: string; state?: Rea
     </div>
   );
 }
+
+/** The names of the columns of a table of facts. */
+export function Heads({ of }: { of: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {of.map((h) => (
+          <th key={h} scope="col">
+            {h}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}

@@ -29,7 +29,7 @@ export interface Choice {
 export type Field = { name: string; label: string; hint?: string; required?: boolean } & (
   | { kind: 'text' }
   /** It is shown to nobody, and not filled in by the browser. */
-  | { kind: 'secret'; make?: () => string }
+  | { kind: 'secret'; make?: () => string; least?: number; auto?: 'current-password' }
   /** With at, the ports are offered of the switch or the host that the field of that name has. */
   | { kind: 'number'; hex?: boolean; at?: 'switch' | 'host' }
   | { kind: 'flag'; fallback: boolean }
@@ -66,7 +66,7 @@ interface Way {
   fields: readonly Field[];
 }
 
-interface Variant {
+export interface Variant {
   label: string;
   fields: readonly [Field, ...Field[]];
   first: Spec;
@@ -314,47 +314,25 @@ function wrong(e: ApiError): Wrong[] {
   return list.length > 0 ? list : e.problem.field ? [{ field: e.problem.field, text: e.message }] : [];
 }
 
-function Fields({
-  of,
-  path,
-  spec,
-  change,
-  problems,
-}: {
-  of: readonly Field[];
-  path: SpecPath;
+/** A spec that is written field by field, and what the controller refused of it. */
+interface Writer {
   spec: Spec;
   change: (path: SpecPath, value: unknown) => void;
   problems: Wrong[];
-}) {
-  return of.map((f) => (
-    <FieldInput
-      key={`${f.kind} ${f.name}`}
-      of={f}
-      path={[...path, f.name]}
-      spec={spec}
-      change={change}
-      problems={problems}
-    />
-  ));
 }
 
-function FieldInput({
-  of: f,
-  path,
-  spec,
-  change,
-  problems,
-}: {
-  of: Field;
-  path: SpecPath;
-  spec: Spec;
-  change: (path: SpecPath, value: unknown) => void;
-  problems: Wrong[];
-}) {
+function Fields({ of, path, ...writer }: { of: readonly Field[]; path: SpecPath } & Writer) {
+  return of.map((f) => <FieldInput key={`${f.kind} ${f.name}`} of={f} path={[...path, f.name]} {...writer} />);
+}
+
+function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & Writer) {
+  const { spec, change, problems } = writer;
   const id = useId();
-  const value = get(spec, path);
-  const own = problems.find((p) => p.field === fieldName(path));
+  const value = get(spec, path),
+    text = value === undefined ? '' : String(value),
+    above = path.slice(0, -1);
+  const of = (path: SpecPath) => problems.find((p) => p.field === fieldName(path));
+  const own = of(path);
   const common = {
     id,
     required: f.required,
@@ -366,136 +344,132 @@ function FieldInput({
       {own ? `✕ ${own.text}` : f.hint}
     </span>
   );
+  const labelled = (input: ReactNode, below: ReactNode = about) => (
+    <p className="field">
+      <label htmlFor={id}>{f.label}</label>
+      {input}
+      {below}
+    </p>
+  );
+  /** Items under one title, each of which can be removed, and a button for another one. */
+  const several = (plural: string, items: ReactNode[], add: string, another: unknown, first?: ReactNode) => (
+    <fieldset>
+      <legend>{plural}</legend>
+      {about}
+      {first}
+      {items.map((item, i) => (
+        <div key={i} className="item" role="group" aria-label={`${f.label} ${i + 1}`}>
+          {item}
+          <button
+            type="button"
+            aria-label={`Remove ${f.label} ${i + 1}`}
+            onClick={() => change([...path, i], undefined)}
+          >
+            Remove
+          </button>
+        </div>
+      ))}
+      <button type="button" onClick={() => change([...path, items.length], another)}>
+        {add}
+      </button>
+    </fieldset>
+  );
   switch (f.kind) {
     case 'group':
       return (
         <fieldset>
           <legend>{f.label}</legend>
-          <Fields of={f.fields} path={path} spec={spec} change={change} problems={problems} />
+          <Fields of={f.fields} path={path} {...writer} />
         </fieldset>
       );
     case 'list': {
-      const items = Array.isArray(value) ? (value as Spec[]) : [];
-      return (
-        <fieldset>
-          <legend>{f.plural}</legend>
-          {about}
-          {f.pick && (
-            <Pick
-              label={f.pick.label}
-              from={f.pick.from}
-              chosen={items.map((item) => String(item[f.pick!.field] ?? ''))}
-              add={(values) => change(path, [...items, ...values.map((v) => ({ ...f.first(), [f.pick!.field]: v }))])}
-              remove={(v) =>
-                change(
-                  path,
-                  items.filter((item) => item[f.pick!.field] !== v),
-                )
-              }
-            />
-          )}
-          {items.map((_, i) => (
-            <div key={i} className="item" role="group" aria-label={`${f.label} ${i + 1}`}>
-              <Fields of={f.item} path={[...path, i]} spec={spec} change={change} problems={problems} />
-              <button
-                type="button"
-                aria-label={`Remove ${f.label} ${i + 1}`}
-                onClick={() => change([...path, i], undefined)}
-              >
-                Remove
-              </button>
-            </div>
-          ))}
-          <button type="button" onClick={() => change([...path, items.length], f.first())}>
-            {f.add}
-          </button>
-        </fieldset>
-      );
-    }
-    case 'texts': {
-      const items = Array.isArray(value) ? (value as string[]) : [];
-      return (
-        <fieldset>
-          <legend>{f.plural}</legend>
-          {about}
-          {items.map((text, i) => {
-            const label = `${f.label} ${i + 1}`,
-              put = (t: string) => change([...path, i], t),
-              not = problems.find((p) => p.field === fieldName([...path, i])),
-              its = { 'aria-label': label, 'aria-invalid': not !== undefined, value: text };
-            return (
-              <div key={i} className="item">
-                {f.from ? (
-                  <Select {...its} from={f.from} put={put} />
-                ) : (
-                  <input {...its} onChange={(e) => put(e.target.value)} />
-                )}
-                {not && <span className="wrong">✕ {not.text}</span>}
-                <button type="button" aria-label={`Remove ${label}`} onClick={() => change([...path, i], undefined)}>
-                  Remove
-                </button>
-              </div>
-            );
-          })}
-          <button type="button" onClick={() => change([...path, items.length], f.from?.[0]?.value ?? '')}>
-            {f.add}
-          </button>
-        </fieldset>
-      );
-    }
-    case 'more': {
-      const above = path.slice(0, -1);
-      return (
-        <More open={f.fields.some((x) => get(spec, [...above, x.name]) !== undefined)} label={f.label}>
-          <Fields of={f.fields} path={above} spec={spec} change={change} problems={problems} />
-        </More>
-      );
-    }
-    case 'variant':
-    case 'way': {
-      const above = path.slice(0, -1),
-        now = (get(spec, above) ?? {}) as Spec;
-      const ways = f.kind === 'way' ? f.of : f.of.map(anew),
-        at = Math.max(
-          0,
-          ways.findIndex((w) => w.is(now)),
-        );
-      return (
-        <>
-          <p className="field">
-            <label htmlFor={id}>{f.label}</label>
-            <select {...common} value={at} onChange={(e) => change(above, ways[Number(e.target.value)]!.make(now))}>
-              {ways.map((w, i) => (
-                <option key={w.label} value={i}>
-                  {w.label}
-                </option>
-              ))}
-            </select>
-            {about}
-          </p>
-          <Fields of={ways[at]!.fields} path={above} spec={spec} change={change} problems={problems} />
-        </>
-      );
-    }
-    case 'time':
-      return (
-        <p className="field">
-          <label htmlFor={id}>{f.label}</label>
-          <input
-            {...common}
-            type="datetime-local"
-            step={1}
-            value={localTime(value)}
-            onChange={(e) =>
+      const items = Array.isArray(value) ? (value as Spec[]) : [],
+        { pick } = f;
+      return several(
+        f.plural,
+        items.map((_, i) => <Fields key={i} of={f.item} path={[...path, i]} {...writer} />),
+        f.add,
+        f.first(),
+        pick && (
+          <Pick
+            label={pick.label}
+            from={pick.from}
+            chosen={items.map((item) => String(item[pick.field] ?? ''))}
+            add={(values) => change(path, [...items, ...values.map((v) => ({ ...f.first(), [pick.field]: v }))])}
+            remove={(v) =>
               change(
                 path,
-                e.target.value === '' ? undefined : new Date(e.target.value).toISOString().replace('.000', ''),
+                items.filter((item) => item[pick.field] !== v),
               )
             }
           />
-          {about}
-        </p>
+        ),
       );
+    }
+    case 'texts':
+      return several(
+        f.plural,
+        (Array.isArray(value) ? (value as string[]) : []).map((text, i) => {
+          const put = (t: string) => change([...path, i], t),
+            not = of([...path, i]),
+            its = { 'aria-label': `${f.label} ${i + 1}`, 'aria-invalid': not !== undefined, value: text };
+          return (
+            <>
+              {f.from ? (
+                <Select {...its} from={f.from} put={put} />
+              ) : (
+                <input {...its} onChange={(e) => put(e.target.value)} />
+              )}
+              {not && <span className="wrong">✕ {not.text}</span>}
+            </>
+          );
+        }),
+        f.add,
+        f.from?.[0]?.value ?? '',
+      );
+    case 'more':
+      return (
+        <More open={f.fields.some((x) => get(spec, [...above, x.name]) !== undefined)} label={f.label}>
+          <Fields of={f.fields} path={above} {...writer} />
+        </More>
+      );
+    case 'variant':
+    case 'way': {
+      const now = (get(spec, above) ?? {}) as Spec,
+        ways = f.kind === 'way' ? f.of : f.of.map(anew),
+        at =
+          ways[
+            Math.max(
+              0,
+              ways.findIndex((w) => w.is(now)),
+            )
+          ]!;
+      return (
+        <>
+          {labelled(
+            <Select
+              {...common}
+              value={at.label}
+              from={ways.map((w) => ({ value: w.label }))}
+              put={(label) => change(above, ways.find((w) => w.label === label)!.make(now))}
+            />,
+          )}
+          <Fields of={at.fields} path={above} {...writer} />
+        </>
+      );
+    }
+    case 'time': {
+      const put = (t: string) => change(path, t ? new Date(t).toISOString().replace('.000', '') : undefined);
+      return labelled(
+        <input
+          {...common}
+          type="datetime-local"
+          step={1}
+          value={localTime(value)}
+          onChange={(e) => put(e.target.value)}
+        />,
+      );
+    }
     case 'flag':
       return (
         <p className="field">
@@ -512,60 +486,52 @@ function FieldInput({
         </p>
       );
     case 'port': {
-      const above = path.slice(0, -1);
       const sw = get(spec, [...above, 'switch']),
-        port = get(spec, [...above, 'port']);
-      const not = own ?? problems.find((p) => p.field === fieldName([...above, 'port']));
+        port = get(spec, [...above, 'port']),
+        not = own ?? of([...above, 'port']);
       const put = (text: string) => {
         const slash = text.lastIndexOf('/');
         change([...above, 'switch'], slash < 0 ? undefined : text.slice(0, slash));
         change([...above, 'port'], slash < 0 ? undefined : Number(text.slice(slash + 1)));
       };
-      return (
-        <p className="field">
-          <label htmlFor={id}>{f.label}</label>
-          <Select
-            {...common}
-            aria-invalid={not !== undefined}
-            value={sw === undefined || port === undefined ? '' : `${String(sw)}/${String(port)}`}
-            from={f.from}
-            put={put}
-          />
-          {not ? <span className="wrong">✕ {not.text}</span> : about}
-        </p>
+      return labelled(
+        <Select
+          {...common}
+          aria-invalid={not !== undefined}
+          value={sw === undefined || port === undefined ? '' : `${String(sw)}/${String(port)}`}
+          from={f.from}
+          put={put}
+        />,
+        not && <span className="wrong">✕ {not.text}</span>,
       );
     }
-    case 'choice': {
-      const text = value === undefined ? '' : String(value);
-      return (
-        <p className="field">
-          <label htmlFor={id}>{f.label}</label>
-          <Select
-            {...common}
-            value={text}
-            from={f.from}
-            empty={f.empty}
-            put={(t) => change(path, t === '' ? undefined : f.number ? Number(t) : t)}
-          />
-          {about}
-        </p>
+    case 'choice':
+      return labelled(
+        <Select
+          {...common}
+          value={text}
+          from={f.from}
+          empty={f.empty}
+          put={(t) => change(path, t === '' ? undefined : f.number ? Number(t) : t)}
+        />,
       );
-    }
     default: {
-      const text = value === undefined ? '' : String(value);
-      const put = (t: string) => change(path, f.kind === 'number' ? readNumber(t) : t === '' ? undefined : t);
-      return (
-        <p className="field">
-          <label htmlFor={id}>{f.label}</label>
+      const put = (t: string) => change(path, f.kind === 'number' ? readNumber(t) : t === '' ? undefined : t),
+        list = `${id}-list`;
+      return labelled(
+        <>
           {f.kind === 'number' ? (
-            <NumberInput {...common} value={value} hex={f.hex} put={put} list={f.at && `${id}-list`} />
+            <NumberInput {...common} value={value} hex={f.hex} put={put} list={f.at && list} />
           ) : (
             <input
               {...common}
-              type={f.kind === 'secret' ? 'password' : 'text'}
-              autoComplete={f.kind === 'secret' ? 'new-password' : undefined}
+              {...(f.kind === 'secret' && {
+                type: 'password',
+                autoComplete: f.auto ?? 'new-password',
+                minLength: f.least,
+              })}
               value={text}
-              list={f.kind === 'suggest' ? `${id}-list` : undefined}
+              list={f.kind === 'suggest' ? list : undefined}
               onChange={(e) => put(e.target.value)}
             />
           )}
@@ -578,22 +544,85 @@ function FieldInput({
             </span>
           )}
           {f.kind === 'number' && f.at && (
-            <PortList id={`${id}-list`} at={f.at} name={String(get(spec, [...path.slice(0, -1), f.at]) ?? '')} />
+            <PortList id={list} at={f.at} name={String(get(spec, [...above, f.at]) ?? '')} />
           )}
-          {f.kind === 'suggest' && (
-            <datalist id={`${id}-list`}>
-              {f.from.map((c) => (
-                <option key={c.value} value={c.value}>
-                  {c.label}
-                </option>
-              ))}
-            </datalist>
-          )}
-          {about}
-        </p>
+          {f.kind === 'suggest' && <Options id={list} of={f.from} />}
+        </>,
       );
     }
   }
+}
+
+/** What a field suggests. */
+function Options({ id, of }: { id: string; of: readonly Choice[] }) {
+  return (
+    <datalist id={id}>
+      {of.map((c) => (
+        <option key={c.value} value={c.value}>
+          {c.label}
+        </option>
+      ))}
+    </datalist>
+  );
+}
+
+/** A dialog that asks for some fields, which may depend on what is typed, and does something with them. */
+export function Ask({
+  title,
+  fields,
+  first = {},
+  label,
+  act,
+  close,
+  done = close,
+  children,
+}: {
+  title: string;
+  fields: (spec: Spec) => readonly Field[];
+  first?: Spec;
+  /** The button that does it. */
+  label: string;
+  act: (spec: Spec) => Promise<unknown>;
+  close: () => void;
+  /** Called when it is done. */
+  done?: () => void;
+  children?: ReactNode;
+}) {
+  const queries = useQueryClient();
+  const [spec, setSpec] = useState(first);
+  const doing = useMutation({
+    mutationFn: () => act(spec),
+    onSuccess: done,
+    onSettled: () => queries.invalidateQueries(),
+  });
+  return (
+    <Dialog title={title} close={close}>
+      <form
+        onSubmit={(e) => {
+          e.preventDefault();
+          doing.mutate();
+        }}
+      >
+        {children}
+        <Fields
+          of={fields(spec)}
+          path={[]}
+          spec={spec}
+          change={(path, value) => setSpec((s) => set(s, path, value) as Spec)}
+          problems={doing.error instanceof ApiError ? wrong(doing.error) : []}
+        />
+        {doing.isError && <Failure error={doing.error} />}
+        <p className="buttons">
+          <button type="submit" className="main" disabled={doing.isPending}>
+            {label}
+          </button>
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+        </p>
+      </form>
+    </Dialog>
+  );
 }
 
 /** Folds away what few need; it stays as its user has it. */
@@ -614,20 +643,12 @@ export function PortList({ id, at, name }: { id: string; at: 'switch' | 'host'; 
     hosts = useQuery({ ...ask.hosts, enabled: reads && at === 'host' });
   const all =
     at === 'switch'
-      ? (ports.data ?? []).map((p) => ({ port: p.status.port, text: p.status.interface }))
+      ? (ports.data ?? []).map((p) => ({ value: String(p.status.port), label: p.status.interface }))
       : (hosts.data?.find((h) => h.name === name)?.ports ?? []).map((p) => ({
-          port: p.port,
-          text: p.status.leafName && `at ${p.status.leafName}`,
+          value: String(p.port),
+          label: p.status.leafName && `at ${p.status.leafName}`,
         }));
-  return (
-    <datalist id={id}>
-      {all.map((p) => (
-        <option key={p.port} value={p.port}>
-          {p.text}
-        </option>
-      ))}
-    </datalist>
-  );
+  return <Options id={id} of={all} />;
 }
 
 /** Keeps what is typed: 0x10 stays so while its value is 16. */

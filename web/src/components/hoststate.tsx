@@ -9,16 +9,12 @@ type Port = Host['ports'][number];
 /** The state of a host; mrc: hosts of this network have streams and versions. */
 export function HostState({ of: h, mrc }: { of: Host; mrc: boolean }) {
   const usable = h.ports.filter((p) => p.status.usable).length;
-  if (mrc && !h.connected)
+  const away = mrc && !h.connected,
+    refused = h.refusals?.[0];
+  if (away || refused)
     return (
-      <Badge tone="fault" title={h.error}>
-        not connected
-      </Badge>
-    );
-  if (h.refusals?.length)
-    return (
-      <Badge tone="fault" title={h.refusals[0]!.reason}>
-        refuses {h.refusals[0]!.field}
+      <Badge tone="fault" title={away ? h.error : refused!.reason}>
+        {away ? 'not connected' : `refuses ${refused!.field}`}
       </Badge>
     );
   if (usable < h.ports.length)

@@ -9,6 +9,7 @@ import { stretches, type Stretch } from '../domain/past';
 import { reverse } from '../domain/network';
 import { jump, useMoment, usePast, useSpan } from '../store/past';
 import { useParam } from '../store/place';
+import { Choose } from './choose';
 import { Matrix } from './matrix';
 import { Where, type Pointed } from './network';
 import { Answer } from './states';
@@ -83,13 +84,15 @@ function Pairs({ of: r }: { of: Racks }) {
     <>
       <div className="heading">
         <h2>Ranks by ranks</h2>
-        <label>
-          Show{' '}
-          <select value={show} onChange={(e) => setShow(e.target.value)}>
-            <option value="paths">paths left</option>
-            <option value="rtt">round trip</option>
-          </select>
-        </label>
+        <Choose
+          label="Show"
+          value={show}
+          set={setShow}
+          of={[
+            ['paths', 'paths left'],
+            ['rtt', 'round trip'],
+          ]}
+        />
       </div>
       <div className="hero">
         {r.pairs ? (

@@ -9,6 +9,7 @@ import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { jump, useMoment, usePast, useSpan } from '../store/past';
 import { shapes, type Tone } from './badge';
+import { Choose } from './choose';
 import { Copy } from './copy';
 import { record } from './clip';
 
@@ -81,13 +82,12 @@ function Bar() {
         >
           <span aria-hidden="true">{plays ? '❚❚' : '▶'}</span>
         </button>
-        <select aria-label="Speed" value={speed} onChange={(e) => setSpeed(Number(e.target.value))}>
-          {speeds.map((s) => (
-            <option key={s} value={s}>
-              {s}×
-            </option>
-          ))}
-        </select>
+        <Choose
+          name="Speed"
+          value={String(speed)}
+          set={(s) => setSpeed(Number(s))}
+          of={speeds.map((s) => [String(s), `${s}×`])}
+        />
       </span>
       <div className="track">
         <Marks from={from} to={to} jump={(t) => step.current(t)} />
@@ -109,18 +109,13 @@ function Bar() {
         {at === undefined ? spanText({ from, to }, now) : said}
         <Unknown at={at} />
       </span>
-      <select
-        aria-label="Time shown"
+      <Choose
+        name="Time shown"
         value={'last' in span ? (presets.find((p) => p[2] === span.last)?.[0] ?? '') : ''}
-        onChange={(e) => show({ last: presets.find((p) => p[0] === e.target.value)?.[2] ?? 120 })}
-      >
-        {!live && <option value="">a time</option>}
-        {presets.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
+        set={(t) => show({ last: presets.find((p) => p[0] === t)?.[2] ?? 120 })}
+        of={presets.map(([value, text]) => [value, text])}
+        none={live ? undefined : 'a time'}
+      />
       <span className="buttons">
         <button
           type="button"

@@ -4,6 +4,7 @@ import * as ask from '../api/queries';
 import { shares } from '../domain/shares';
 import { useSpan } from '../store/past';
 import { Chart } from './chart';
+import { Choose } from './choose';
 
 /** How what a host sends is spread over the planes: each port of it leads to a leaf of one plane. */
 export function PlaneShares({ hosts }: { hosts: readonly string[] }) {
@@ -43,16 +44,7 @@ export function PlaneShares({ hosts }: { hosts: readonly string[] }) {
       title={
         <>
           share of each plane, of what{' '}
-          {hosts.length > 1 ? (
-            <select aria-label="Host" value={name} onChange={(e) => choose(e.target.value)}>
-              {hosts.map((h) => (
-                <option key={h}>{h}</option>
-              ))}
-            </select>
-          ) : (
-            name
-          )}{' '}
-          sends
+          {hosts.length > 1 ? <Choose name="Host" value={name} set={choose} of={hosts} /> : name} sends
         </>
       }
       times={times}

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import type { Written } from '../api/actions';
 import { formatCount, formatShare } from '../domain/format';
+import { Heads } from './facts';
 import { Names, To } from './link';
 
 /** What a dry run says: the updates of switches, and what else follows from the change. */
@@ -93,15 +94,7 @@ export function ByJob<J extends { name: string }>({
   return (
     <div className="scrolls" role="region" aria-label={label} tabIndex={0}>
       <table className="facts" aria-label={label}>
-        <thead>
-          <tr>
-            {['Job', ...heads].map((h) => (
-              <th key={h} scope="col">
-                {h}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Heads of={['Job', ...heads]} />
         <tbody>
           {of.map((j) => (
             <tr key={j.name}>
@@ -161,16 +154,7 @@ export function Paths({ of }: { of: Schemas['LeasedPath'][] }) {
   return (
     <div className="scrolls" role="region" aria-label="Paths" tabIndex={0}>
       <table className="facts" aria-label="Paths">
-        <thead>
-          <tr>
-            <th scope="col">From</th>
-            <th scope="col">To</th>
-            <th scope="col">Plane</th>
-            <th scope="col">Over</th>
-            <th scope="col">EV</th>
-            <th scope="col">Packets carry</th>
-          </tr>
-        </thead>
+        <Heads of={['From', 'To', 'Plane', 'Over', 'EV', 'Packets carry']} />
         <tbody>
           {of.map((p) => (
             <tr key={`${p.from} ${p.to} ${p.ev.value}`}>

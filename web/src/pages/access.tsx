@@ -1,5 +1,5 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
@@ -8,10 +8,11 @@ import { Badge } from '../components/badge';
 import { Copy } from '../components/copy';
 import { Dialog } from '../components/dialog';
 import { Facts } from '../components/facts';
-import { Confirm } from '../components/form';
-import { Answer, Failure } from '../components/states';
+import { Ask, Confirm, type Field } from '../components/form';
+import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatTime } from '../domain/format';
+import type { Spec } from '../domain/spec';
 import { useNow } from '../store/now';
 
 type User = Schemas['User'];
@@ -213,142 +214,70 @@ function Heading2({ title, label, open }: { title: string; label: string; open: 
   );
 }
 
-function Text({
-  label,
-  hint,
-  ...rest
-}: { label: string; hint?: string } & React.InputHTMLAttributes<HTMLInputElement>) {
-  const id = useId();
-  return (
-    <p className="field">
-      <label htmlFor={id}>{label}</label>
-      <input id={id} aria-describedby={hint ? `${id}-about` : undefined} {...rest} />
-      {hint && (
-        <span id={`${id}-about`} className="quiet">
-          {hint}
-        </span>
-      )}
-    </p>
-  );
-}
-
-type Role = User['role'];
+const name = { kind: 'text', name: 'name', label: 'Name', required: true } as const;
+const secret: Field = {
+  kind: 'secret',
+  name: 'password',
+  label: 'Password',
+  required: true,
+  least: 12,
+  hint: '12 characters at least.',
+};
 
 /** What a user or token may do, and of which project the role tenant is. */
-function RoleChoice({
-  role,
-  tenant,
-  change,
-}: {
-  role: Role;
-  tenant: string;
-  change: (role: Role, tenant: string) => void;
-}) {
-  const id = useId();
-  const projects = useQuery(ask.projects);
-  return (
-    <>
-      <p className="field">
-        <label htmlFor={id}>Role</label>
-        <select id={id} value={role} onChange={(e) => change(e.target.value as Role, tenant)}>
-          {Object.entries(roles).map(([value, text]) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </p>
-      {role === 'tenant' && (
-        <>
-          <Text
-            label="Project"
-            required
-            list={`${id}-projects`}
-            value={tenant}
-            onChange={(e) => change(role, e.target.value)}
-          />
-          <datalist id={`${id}-projects`}>
-            {(projects.data ?? []).map((p) => (
-              <option key={p.name} value={p.name} />
-            ))}
-          </datalist>
-        </>
-      )}
-    </>
-  );
-}
+const roleFields = (spec: Spec, projects: readonly { name: string }[]): Field[] => [
+  {
+    kind: 'choice',
+    name: 'role',
+    label: 'Role',
+    from: Object.entries(roles).map(([value, label]) => ({ value, label })),
+  },
+  ...(spec.role === 'tenant'
+    ? [
+        {
+          kind: 'suggest',
+          name: 'tenant',
+          label: 'Project',
+          required: true,
+          from: projects.map((p) => ({ value: p.name })),
+        } as const,
+      ]
+    : []),
+];
 
-const ofRole = (role: Role, tenant: string) => ({ role, ...(role === 'tenant' ? { tenant } : {}) });
+/** What is sent of a form: the project goes with the role tenant alone. */
+const sent = ({ tenant, ...spec }: Spec) => (spec.role === 'tenant' ? { ...spec, tenant } : spec);
 
 function NewUser({ close }: { close: () => void }) {
-  const queries = useQueryClient();
-  const [name, setName] = useState(''),
-    [secret, setSecret] = useState('');
-  const [[role, tenant], setRole] = useState<[Role, string]>(['viewer', '']);
-  const add = useMutation({
-    mutationFn: () => act.addUser({ name, password: secret, ...ofRole(role, tenant) }),
-    onSuccess: close,
-    onSettled: () => queries.invalidateQueries(),
-  });
+  const projects = useQuery(ask.projects).data ?? [];
   return (
-    <Dialog title="New user" close={close}>
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          add.mutate();
-        }}
-      >
-        <Text
-          label="Name"
-          required
-          autoFocus
-          autoComplete="off"
-          value={name}
-          onChange={(e) => setName(e.target.value)}
-        />
-        <RoleChoice role={role} tenant={tenant} change={(r, t) => setRole([r, t])} />
-        <Text
-          label="Password"
-          type="password"
-          required
-          minLength={12}
-          autoComplete="new-password"
-          hint="12 characters at least. The user can set another one."
-          value={secret}
-          onChange={(e) => setSecret(e.target.value)}
-        />
-        {add.isError && <Failure error={add.error} />}
-        <p className="buttons">
-          <button type="submit" className="main" disabled={add.isPending}>
-            Create
-          </button>
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-        </p>
-      </form>
-    </Dialog>
+    <Ask
+      title="New user"
+      label="Create"
+      first={{ role: 'viewer' }}
+      fields={(spec) => [
+        name,
+        ...roleFields(spec, projects),
+        { ...secret, hint: '12 characters at least. The user can set another one.' },
+      ]}
+      act={(spec) => act.addUser(sent(spec) as unknown as Schemas['UserRequest'])}
+      close={close}
+    />
   );
 }
 
 function NewToken({ close }: { close: () => void }) {
-  const queries = useQueryClient();
-  const [name, setName] = useState(''),
-    [lifetime, setLifetime] = useState('');
-  const [[role, tenant], setRole] = useState<[Role, string]>(['viewer', '']);
-  const make = useMutation({
-    mutationFn: () => act.makeToken({ name, ...ofRole(role, tenant), ...(lifetime && { lifetime }) }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ask.tokens.queryKey }),
-  });
-  if (make.data)
+  const projects = useQuery(ask.projects).data ?? [];
+  const [made, setMade] = useState<Token & { secret?: string }>();
+  if (made)
     return (
-      <Dialog title={`Token ${make.data.name}`} close={close}>
+      <Dialog title={`Token ${made.name}`} close={close}>
         <p>This is the token. It is shown now and never again: the controller keeps only its hash.</p>
         <pre className="trace wraps" tabIndex={0} aria-label="The token">
-          {make.data.secret}
+          {made.secret}
         </pre>
         <p className="buttons">
-          <Copy text={make.data.secret ?? ''} />
+          <Copy text={made.secret ?? ''} />
           <button type="button" onClick={close}>
             I have it
           </button>
@@ -356,89 +285,38 @@ function NewToken({ close }: { close: () => void }) {
       </Dialog>
     );
   return (
-    <Dialog title="New token" close={close}>
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          make.mutate();
-        }}
-      >
-        <Text
-          label="Name"
-          required
-          autoFocus
-          autoComplete="off"
-          hint="Who uses it, such as the name of a program."
-          value={name}
-          onChange={(e) => setName(e.target.value)}
-        />
-        <RoleChoice role={role} tenant={tenant} change={(r, t) => setRole([r, t])} />
-        <Text
-          label="Lifetime"
-          hint="Such as 720h. Empty: until it is revoked."
-          value={lifetime}
-          onChange={(e) => setLifetime(e.target.value)}
-        />
-        {make.isError && <Failure error={make.error} />}
-        <p className="buttons">
-          <button type="submit" className="main" disabled={make.isPending}>
-            Create
-          </button>
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-        </p>
-      </form>
-    </Dialog>
+    <Ask
+      title="New token"
+      label="Create"
+      first={{ role: 'viewer' }}
+      fields={(spec) => [
+        { ...name, hint: 'Who uses it, such as the name of a program.' },
+        ...roleFields(spec, projects),
+        { kind: 'text', name: 'lifetime', label: 'Lifetime', hint: 'Such as 720h. Empty: until it is revoked.' },
+      ]}
+      act={async (spec) => setMade(await act.makeToken(sent(spec) as unknown as Schemas['TokenRequest']))}
+      close={close}
+      done={() => undefined}
+    />
   );
 }
 
 function Password({ user, close }: { user: string; close: () => void }) {
   const own = useSession()?.name === user;
-  const [secret, setSecret] = useState(''),
-    [current, setCurrent] = useState('');
-  const set = useMutation({
-    mutationFn: () => act.setPassword(user, secret, current || undefined),
-    onSuccess: close,
-  });
   return (
-    <Dialog title={`Password of ${user}`} close={close}>
-      <form
-        onSubmit={(e) => {
-          e.preventDefault();
-          set.mutate();
-        }}
-      >
-        <p>The sessions of {user} end at once.</p>
-        {own && (
-          <Text
-            label="Present password"
-            type="password"
-            autoComplete="current-password"
-            value={current}
-            onChange={(e) => setCurrent(e.target.value)}
-          />
-        )}
-        <Text
-          label="New password"
-          type="password"
-          required
-          minLength={12}
-          autoComplete="new-password"
-          hint="12 characters at least."
-          value={secret}
-          onChange={(e) => setSecret(e.target.value)}
-        />
-        {set.isError && <Failure error={set.error} />}
-        <p className="buttons">
-          <button type="submit" className="main" disabled={set.isPending}>
-            Set
-          </button>
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-        </p>
-      </form>
-    </Dialog>
+    <Ask
+      title={`Password of ${user}`}
+      label="Set"
+      fields={() => [
+        ...(own
+          ? [{ kind: 'secret', name: 'current', label: 'Present password', auto: 'current-password' } as const]
+          : []),
+        { ...secret, label: 'New password' },
+      ]}
+      act={({ password, current }) => act.setPassword(user, password as string, current as string | undefined)}
+      close={close}
+    >
+      <p>The sessions of {user} end at once.</p>
+    </Ask>
   );
 }

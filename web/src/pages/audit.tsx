@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Badge } from '../components/badge';
+import { Choose } from '../components/choose';
+import { long, shown, toned } from '../components/columns';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatTime } from '../domain/format';
@@ -23,18 +24,8 @@ function Moment({ at }: { at: string }) {
 
 const id = (r: Record) => `${r.chain} ${r.seq}`;
 const columns: Column<Record>[] = [
-  {
-    name: 'Time',
-    key: (r) => r.timestamp,
-    cell: (r) => <Moment at={r.timestamp} />,
-    width: 1.4,
-  },
-  {
-    name: 'Who',
-    key: (r) => r.sessionInfo.user.identity,
-    cell: (r) => r.sessionInfo.user.identity || 'nobody',
-    width: 0.8,
-  },
+  { name: 'Time', key: (r) => r.timestamp, cell: (r) => <Moment at={r.timestamp} />, width: 1.4 },
+  shown('Who', (r) => r.sessionInfo.user.identity, String, { none: 'nobody', width: 0.8 }),
   { name: 'Role', key: (r) => r.sessionInfo.user.role ?? '', width: 0.6 },
   { name: 'From', key: (r) => r.sessionInfo.remoteAddress ?? '', width: 0.8 },
   {
@@ -47,18 +38,12 @@ const columns: Column<Record>[] = [
     ),
     width: 2.4,
   },
-  {
-    name: 'Outcome',
-    key: (r) => `${r.outcome} ${r.status}`,
-    cell: (r) => (
-      <Badge tone={r.outcome === 'success' ? 'ok' : 'fault'}>
-        {r.outcome}
-        {r.status ? ` ${r.status}` : ''}
-      </Badge>
-    ),
-    width: 0.8,
-  },
-  { name: 'Detail', key: (r) => r.detail ?? '', cell: (r) => <span title={r.detail}>{r.detail}</span>, width: 1.6 },
+  toned(
+    'Outcome',
+    (r) => [r.outcome === 'success' ? 'ok' : 'fault', `${r.outcome}${r.status ? ` ${r.status}` : ''}`],
+    0.8,
+  ),
+  long('Detail', (r) => r.detail, 1.6),
   {
     name: 'Record',
     key: id,
@@ -88,14 +73,7 @@ export function Audit() {
         <label>
           Path <input type="search" value={path} onChange={(e) => setPath(e.target.value)} />
         </label>
-        <label>
-          Outcome{' '}
-          <select value={outcome} onChange={(e) => setOutcome(e.target.value)}>
-            <option value="">any</option>
-            <option value="success">success</option>
-            <option value="failure">failure</option>
-          </select>
-        </label>
+        <Choose label="Outcome" value={outcome} set={setOutcome} of={['success', 'failure']} none="any" />
         <span className="quiet">
           the latest 500; <code>weft audit verify</code> checks the chain of hashes
         </span>

@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
+import { aged, coded, counted, lasting, toned } from '../components/columns';
 import { Answer } from '../components/states';
 import { Table } from '../components/table';
 import type { Schemas } from '../api/client';
-import { formatAge, formatDuration, formatOctets } from '../domain/format';
+import { formatOctets } from '../domain/format';
 import { useNow } from '../store/now';
 
 const tones: Record<Schemas['Controller']['role'], Tone> = {
@@ -26,7 +27,7 @@ export function Controllers() {
       <h1>Controllers</h1>
       <Answer of={controllers} what="controllers">
         {(all) => (
-          <Table
+          <Table<Schemas['Controller']>
             rows={all}
             id={(c) => c.name}
             label="Controllers"
@@ -43,34 +44,26 @@ export function Controllers() {
                 ),
                 width: 1.4,
               },
-              {
-                name: 'Role',
-                key: (c) => c.role,
-                cell: (c) => <Badge tone={tones[c.role]}>{c.reason ? `${c.role}: ${c.reason}` : c.role}</Badge>,
-              },
-              { name: 'For', key: (c) => c.since ?? '', cell: (c) => formatAge(c.since, now), width: 0.6 },
-              { name: 'Switches', key: (c) => c.switches, number: true, width: 0.6 },
-              { name: 'Host streams', key: (c) => c.streams, number: true, width: 0.8 },
-              { name: 'Lag', key: (c) => c.lag, cell: (c) => formatDuration(c.lag), number: true, width: 0.6 },
+              toned('Role', (c) => [tones[c.role], c.reason ? `${c.role}: ${c.reason}` : c.role]),
+              aged('For', (c) => c.since, now, 0.6, ''),
+              counted('Switches', (c) => c.switches, 0.6),
+              counted('Host streams', (c) => c.streams, 0.8),
+              lasting('Lag', (c) => c.lag, 0.6, ''),
               {
                 name: 'Disk',
                 key: (c) => c.disk?.state ?? '',
-                cell: (c) =>
-                  c.disk && (
-                    <Badge
-                      tone={diskTone(c.disk)}
-                    >{`${c.disk.state}${c.disk.slow ? ', slow' : ''}, ${formatOctets(c.disk.free)} free`}</Badge>
+                cell: ({ disk: d }) =>
+                  d && (
+                    <Badge tone={diskTone(d)}>
+                      {d.state}
+                      {d.slow && ', slow'}, {formatOctets(d.free)} free
+                    </Badge>
                   ),
               },
-              {
-                name: 'Last contact',
-                key: (c) => c.lastContact ?? '',
-                cell: (c) => c.lastContact && formatAge(c.lastContact, now),
-                width: 0.8,
-              },
+              aged('Last contact', (c) => c.lastContact, now, 0.8, ''),
               { name: 'Release', key: (c) => c.release, width: 0.8 },
-              { name: 'Up for', key: (c) => c.started, cell: (c) => formatAge(c.started, now), width: 0.6 },
-              { name: 'API', key: (c) => c.api ?? '', cell: (c) => <code>{c.api}</code> },
+              aged('Up for', (c) => c.started, now, 0.6),
+              coded('API', (c) => c.api),
               { name: 'Message', key: (c) => c.message ?? c.alarm ?? '', width: 2 },
             ]}
           />
@@ -79,19 +72,14 @@ export function Controllers() {
       <h2>Readiness</h2>
       <Answer of={ready} what="checks">
         {(r) => (
-          <Table
+          <Table<Schemas['ReadinessView']['checks'][number]>
             rows={r.checks}
             id={(c) => c.name}
             label="Checks"
             empty=""
             columns={[
               { name: 'Check', key: (c) => c.name },
-              {
-                name: 'State',
-                key: (c) => String(c.ok),
-                cell: (c) => <Badge tone={c.ok ? 'ok' : 'fault'}>{c.ok ? 'ok' : 'not yet'}</Badge>,
-                width: 0.6,
-              },
+              toned('State', (c) => (c.ok ? ['ok', 'ok'] : ['fault', 'not yet']), 0.6),
               { name: 'Message', key: (c) => c.message ?? '', width: 4 },
             ]}
           />

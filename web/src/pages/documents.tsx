@@ -3,6 +3,7 @@ import { useState } from 'react';
 import * as ask from '../api/queries';
 import { may, useSession } from '../api/session';
 import { Summary, Messages } from '../components/badge';
+import { conditions, counted, shown } from '../components/columns';
 import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented, NewlyDocumented } from '../components/documented';
@@ -71,19 +72,14 @@ function List({ collection }: { collection: Collection }) {
   const now = useNow();
   const columns: Column<ask.Resource>[] = [
     { name: 'Name', key: (r) => r.name, cell: (r) => <To {...placeOf(collection, r.name)}>{r.name}</To>, width: 2 },
-    {
-      name: 'State',
-      key: (r) => JSON.stringify(r.status?.conditions ?? ''),
-      cell: (r) => <Summary of={r.status?.conditions} />,
-      width: 1.5,
-    },
-    { name: 'Version', key: (r) => r.version, number: true, width: 0.6 },
-    {
-      name: 'Created',
-      key: (r) => r.created ?? '',
-      cell: (r) => (r.created ? `${formatAge(r.created, now)} ago` : '–'),
-      width: 0.8,
-    },
+    conditions(1.5),
+    counted('Version', (r) => r.version, 0.6),
+    shown(
+      'Created',
+      (r) => r.created,
+      (t) => `${formatAge(t, now)} ago`,
+      { width: 0.8 },
+    ),
   ];
   return (
     <>

@@ -1,14 +1,13 @@
 import { useMemo } from 'react';
-import { useEventColumns } from '../components/eventcolumns';
+import { Choose } from '../components/choose';
+import { Events as All } from '../components/events';
 import { Contains } from '../components/contains';
 import { Empty } from '../components/states';
-import { Table } from '../components/table';
 import { useLive } from '../store/live';
 import { useParam } from '../store/place';
 
 export function Events() {
-  const live = useLive(),
-    columns = useEventColumns();
+  const live = useLive();
   const [family, setFamily] = useParam('family');
   const [search, setSearch] = useParam('q');
   const families = useMemo(() => [...new Set(live.events.map((e) => e.type.split('.')[0]!))].sort(), [live.events]);
@@ -20,28 +19,19 @@ export function Events() {
     <>
       <h1>Events</h1>
       <p className="filters">
-        <label>
-          Family{' '}
-          <select value={family} onChange={(e) => setFamily(e.target.value)}>
-            <option value="">all</option>
-            {[...new Set([...families, ...(family ? [family] : [])])].map((f) => (
-              <option key={f}>{f}</option>
-            ))}
-          </select>
-        </label>
+        <Choose
+          label="Family"
+          value={family}
+          set={setFamily}
+          of={[...new Set([...families, ...(family ? [family] : [])])]}
+          none="all"
+        />
         <Contains search={search} set={setSearch} what={`${live.events.length} events, newest first`} />
       </p>
       {live.state === 'connecting' && live.events.length === 0 ? (
         <Empty>Connecting to the stream of events…</Empty>
       ) : (
-        <Table
-          rows={rows}
-          columns={columns}
-          id={(e) => `${e.seq} ${e.time}`}
-          label="Events"
-          search={search}
-          empty="No event so far."
-        />
+        <All of={rows} label="Events" search={search} empty="No event so far." />
       )}
     </>
   );

@@ -3,11 +3,13 @@ import { useMemo, useState } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Badge, Conditions, Summary, type Tone, Messages } from '../components/badge';
+import { Badge, Conditions, Messages, type Tone } from '../components/badge';
+import { Choose } from '../components/choose';
+import { conditions, counted, lasting, named, shown } from '../components/columns';
 import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
+import { Facts, Heading, Heads } from '../components/facts';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
 import { History } from '../components/history';
 import { PlaneShares } from '../components/shares';
@@ -15,7 +17,7 @@ import { LinkNames, Names, To } from '../components/link';
 import { Answer, Empty, NoFabric } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { containers, contains, fieldsOf, parseAddress } from '../domain/ev';
-import { formatAge, formatDuration, formatShare } from '../domain/format';
+import { formatAge, formatShare } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { formatExact } from '../domain/json';
 import { useEditing } from '../store/draft';
@@ -54,17 +56,12 @@ function All() {
   const profiles = useQuery(only === 'degraded' ? ask.degradedProfiles : ask.profiles);
   const names = (hosts.data ?? []).map((h) => h.name);
   const columns: Column<Profile>[] = [
-    { name: 'EV profile', key: (p) => p.name, cell: (p) => <To path={['evs', p.name]}>{p.name}</To>, width: 1.6 },
-    {
-      name: 'State',
-      key: (p) => JSON.stringify(p.status.conditions),
-      cell: (p) => <Summary of={p.status.conditions} />,
-      width: 1.4,
-    },
-    { name: 'EVs', key: (p) => p.status.count, number: true, width: 0.5 },
-    { name: 'Active', key: (p) => p.status.active, number: true, width: 0.5 },
-    { name: 'Denied', key: (p) => p.status.denied, number: true, width: 0.5 },
-    { name: 'Assumed bad', key: (p) => p.status.assumedBad, number: true, width: 0.7 },
+    named('EV profile', 'evs', 1.6),
+    conditions(),
+    counted('EVs', (p) => p.status.count, 0.5),
+    counted('Active', (p) => p.status.active, 0.5),
+    counted('Denied', (p) => p.status.denied, 0.5),
+    counted('Assumed bad', (p) => p.status.assumedBad, 0.7),
     { name: 'Mode', key: (p) => p.status.mode ?? '', width: 0.5 },
     { name: 'CC profile', key: (p) => p.status.ccProfile ?? '', width: 0.8 },
     {
@@ -85,24 +82,8 @@ function All() {
     <>
       <h1>Entropy values</h1>
       <p className="filters">
-        <label>
-          From{' '}
-          <select value={from} onChange={(e) => setFrom(e.target.value)}>
-            <option value="">a host</option>
-            {names.map((n) => (
-              <option key={n}>{n}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          to{' '}
-          <select value={to} onChange={(e) => setTo(e.target.value)}>
-            <option value="">a host</option>
-            {names.map((n) => (
-              <option key={n}>{n}</option>
-            ))}
-          </select>
-        </label>
+        <Choose label="From" value={from} set={setFrom} of={names} none="a host" />
+        <Choose label="to" value={to} set={setTo} of={names} none="a host" />
         {from && to && (
           <button type="button" onClick={() => setParams({ from: to, to: from })}>
             Swap
@@ -116,13 +97,7 @@ function All() {
       )}
       <h2>EV profiles</h2>
       <p className="filters">
-        <label>
-          State{' '}
-          <select value={only} onChange={(e) => setOnly(e.target.value)}>
-            <option value="">any</option>
-            <option value="degraded">degraded</option>
-          </select>
-        </label>
+        <Choose label="State" value={only} set={setOnly} of={['degraded']} none="any" />
         <Contains
           search={search}
           set={setSearch}
@@ -214,7 +189,7 @@ function EvTable({ name, label, chosen }: { name: string; label: string; chosen?
       ),
       width: 1.3,
     },
-    { name: 'Port', key: (r) => r.ev.port, number: true, width: 0.5 },
+    counted('Port', (r) => r.ev.port, 0.5),
     {
       name: 'State',
       key: (r) => r.ev.state,
@@ -241,28 +216,19 @@ function EvTable({ name, label, chosen }: { name: string; label: string; chosen?
         ),
       width: 0.9,
     },
-    {
-      name: 'Round trip',
-      key: (r) => r.probe?.rttMean ?? '',
-      number: true,
-      cell: (r) => formatDuration(r.probe?.rttMean) || '–',
-      width: 0.8,
-    },
+    lasting('Round trip', (r) => r.probe?.rttMean, 0.8),
   ];
   return (
     <>
       <p className="filters">
-        <label>
-          State{' '}
-          <select aria-label={`${label}, state`} value={state} onChange={(e) => setState(e.target.value)}>
-            <option value="">any</option>
-            {(Object.keys(stateTexts) as (keyof typeof stateTexts)[]).map((s) => (
-              <option key={s} value={s}>
-                {stateTexts[s]}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choose
+          label="State"
+          name={`${label}, state`}
+          value={state}
+          set={setState}
+          of={Object.entries(stateTexts)}
+          none="any"
+        />
       </p>
       <Answer of={profile} what="EVs">
         {() => (
@@ -454,15 +420,7 @@ function Path({ of: p, widths }: { of: Schemas['EvPathView']; widths: readonly n
       {p.hops.length === 0 && <p>Both ends have the same leaf: {p.nodes?.join(', ') ?? p.source}.</p>}
       {p.hops.length > 0 && (
         <table className="facts hops" aria-label={`Hops of ${p.ev}`}>
-          <thead>
-            <tr>
-              <th scope="col">At</th>
-              <th scope="col">Goes by</th>
-              <th scope="col">In the packet</th>
-              <th scope="col">Leaves by port</th>
-              <th scope="col">To</th>
-            </tr>
-          </thead>
+          <Heads of={['At', 'Goes by', 'In the packet', 'Leaves by port', 'To']} />
           <tbody>
             {p.hops.map((h, i) => (
               <tr key={i}>
@@ -594,31 +552,22 @@ function CCProfiles() {
       </div>
       <Answer of={all} what="CC profiles">
         {(list) => (
-          <Table
+          <Table<Schemas['CcProfile']>
             rows={list}
             id={(c) => c.name}
             label="CC profiles"
             empty="There is no CC profile: hosts choose their own parameters."
             columns={[
               { name: 'CC profile', key: (c) => c.name },
-              {
-                name: 'Target delay',
-                key: (c) => c.spec.nscc.targetDelay,
-                cell: (c) => formatDuration(c.spec.nscc.targetDelay),
-                number: true,
-              },
-              {
-                name: 'Base round trip',
-                key: (c) => c.spec.nscc.baseRtt ?? '',
-                cell: (c) => formatDuration(c.spec.nscc.baseRtt),
-                number: true,
-              },
+              lasting('Target delay', (c) => c.spec.nscc.targetDelay),
+              lasting('Base round trip', (c) => c.spec.nscc.baseRtt, undefined, ''),
               { name: 'Window at most', key: (c) => c.spec.nscc.maxCwnd, number: true },
-              {
-                name: 'Changed',
-                key: (c) => c.created ?? '',
-                cell: (c) => (c.created ? `made ${formatAge(c.created, now)} ago` : ''),
-              },
+              shown(
+                'Changed',
+                (c) => c.created,
+                (t) => `made ${formatAge(t, now)} ago`,
+                { none: '' },
+              ),
               {
                 name: 'Actions',
                 width: 2,

@@ -3,6 +3,8 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, linkTones } from '../components/badge';
+import { Choose } from '../components/choose';
+import { long } from '../components/columns';
 import { Contains } from '../components/contains';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
@@ -119,46 +121,37 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
     { name: 'EVs', key: (l) => (l.status.denied ? 'denied' : 'in use'), width: 0.7 },
     { name: 'Ports', key: (l) => `${l.status.fromPort ?? '–'} / ${l.status.toPort ?? '–'}`, width: 0.8 },
     { name: 'For', key: (l) => since(l) ?? '', cell: (l) => formatAge(since(l), now), width: 0.6 },
-    {
-      name: 'Cause',
-      key: (l) => l.status.cause ?? '',
-      cell: (l) => <span title={l.status.cause}>{l.status.cause}</span>,
-      width: 2,
-    },
+    long('Cause', (l) => l.status.cause, 2),
   ];
   return (
     <>
       <p className="filters">
         {(planes.data?.length ?? 0) > 0 && !block && (
-          <label>
-            Plane{' '}
-            <select value={plane} onChange={(e) => setPlane(e.target.value)}>
-              <option value="">all</option>
-              {planes.data!.map((p) => (
-                <option key={p.plane}>{p.plane}</option>
-              ))}
-            </select>
-          </label>
+          <Choose label="Plane" value={plane} set={setPlane} of={planes.data!.map((p) => String(p.plane))} none="all" />
         )}
         {tiered && (
-          <label>
-            As{' '}
-            <select value={view} onChange={(e) => setView(e.target.value)}>
-              {big && !block && <option value="blocks">planes and pods</option>}
-              <option value="matrix">matrices</option>
-              {fits && <option value="picture">picture</option>}
-            </select>
-          </label>
+          <Choose
+            label="As"
+            value={view}
+            set={setView}
+            of={[
+              ...(big && !block ? [['blocks', 'planes and pods'] as const] : []),
+              ['matrix', 'matrices'],
+              ...(fits ? ['picture'] : []),
+            ]}
+          />
         )}
         {tiered && view === 'matrix' && (
-          <label>
-            Show{' '}
-            <select value={show} onChange={(e) => setShow(e.target.value)}>
-              <option value="state">states</option>
-              <option value="up">use from T0 to T1</option>
-              <option value="down">use from T1 to T0</option>
-            </select>
-          </label>
+          <Choose
+            label="Show"
+            value={show}
+            set={setShow}
+            of={[
+              ['state', 'states'],
+              ['up', 'use from T0 to T1'],
+              ['down', 'use from T1 to T0'],
+            ]}
+          />
         )}
         {view === 'matrix' && tiered && <StateLegend />}
       </p>
@@ -167,20 +160,18 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
       {view === 'blocks' && big ? (
         <Tiles nodes={nodes} links={links} stateOf={stateOf} plane={plane} back={opened} />
       ) : (view === 'matrix' || !fits) && tiered ? (
-        <>
-          <div className="matrices">
-            {all.map((m) => (
-              <PlaneMatrix
-                key={`${m.plane} ${m.tier}`}
-                of={m}
-                show={show}
-                chosen={chosenLink && [...m.links].find(([, l]) => l.some((x) => x.id === chosenLink.id))?.[0]}
-                choose={(i) => setParams(looked('link', m.links.get(i)?.[0]?.id))}
-                chooseNode={(id) => setParams(looked('node', id))}
-              />
-            ))}
-          </div>
-        </>
+        <div className="matrices">
+          {all.map((m) => (
+            <PlaneMatrix
+              key={`${m.plane} ${m.tier}`}
+              of={m}
+              show={show}
+              chosen={chosenLink && [...m.links].find(([, l]) => l.some((x) => x.id === chosenLink.id))?.[0]}
+              choose={(i) => setParams(looked('link', m.links.get(i)?.[0]?.id))}
+              chooseNode={(id) => setParams(looked('node', id))}
+            />
+          ))}
+        </div>
       ) : (
         <NetworkPicture
           nodes={nodesInPlane}
@@ -192,19 +183,13 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
       )}
       <h2>Links</h2>
       <p className="filters">
-        <label>
-          State{' '}
-          <select value={wanted} onChange={(e) => setWanted(e.target.value)}>
-            <option value="">any</option>
-            {states
-              .filter((s) => s !== 'none')
-              .map((s) => (
-                <option key={s} value={s}>
-                  {stateTexts[s]}
-                </option>
-              ))}
-          </select>
-        </label>
+        <Choose
+          label="State"
+          value={wanted}
+          set={setWanted}
+          of={states.filter((s) => s !== 'none').map((s) => [s, stateTexts[s]])}
+          none="any"
+        />
         <Contains search={search} set={setSearch} what={`${rows.length} directions`} />
       </p>
       <Table

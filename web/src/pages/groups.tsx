@@ -4,16 +4,16 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
-import { Badge, Conditions, Summary, Messages } from '../components/badge';
-import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
-import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { Badge } from '../components/badge';
+import { coded, conditions, counted, linked, named, shown } from '../components/columns';
+import { Facts } from '../components/facts';
+import { Confirm, Form, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
 import { Listing } from '../components/listing';
 import { Chart } from '../components/chart';
 import { History } from '../components/history';
 import { Where } from '../components/network';
+import { Resource } from '../components/resource';
 import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -32,7 +32,6 @@ import {
 import type { Spec } from '../domain/spec';
 import { columns as columnsOf } from '../domain/samples';
 import { drawTree, lag } from '../domain/tree';
-import { useEditing } from '../store/draft';
 import { useAssigned, useHostNames } from '../store/assigned';
 import { useNow } from '../store/now';
 import { useSeen } from '../store/seen';
@@ -48,29 +47,14 @@ export function Groups({ path }: { path: string[] }) {
 function List() {
   const groups = useQuery(ask.groups);
   const columns: Column<Group>[] = [
-    { name: 'Group', key: (g) => g.name, cell: (g) => <To path={['groups', g.name]}>{g.name}</To> },
-    {
-      name: 'State',
-      key: (g) => JSON.stringify(g.status.conditions),
-      cell: (g) => <Summary of={g.status.conditions} />,
-      width: 1.4,
-    },
-    {
-      name: 'Proxy address',
-      key: (g) => g.spec.proxyAddress,
-      cell: (g) => <code>{g.spec.proxyAddress}</code>,
-      width: 1.2,
-    },
-    {
-      name: 'Source',
-      key: (g) => g.spec.source?.address ?? 'any',
-      cell: (g) => <code>{g.spec.source?.address ?? 'any'}</code>,
-      width: 1.2,
-    },
-    { name: 'Receivers', key: (g) => g.spec.receivers?.length ?? 0, number: true, width: 0.6 },
-    { name: 'Stalled', key: (g) => g.status.stalledReceivers?.length ?? 0, number: true, width: 0.5 },
+    named('Group', 'groups'),
+    conditions(),
+    coded('Proxy address', (g) => g.spec.proxyAddress, 1.2),
+    coded('Source', (g) => g.spec.source?.address ?? 'any', 1.2),
+    counted('Receivers', (g) => g.spec.receivers?.length ?? 0, 0.6),
+    counted('Stalled', (g) => g.status.stalledReceivers?.length ?? 0, 0.5),
     { name: 'Mode', key: (g) => g.spec.mode ?? '', width: 0.8 },
-    { name: 'Epoch', key: (g) => g.status.epoch ?? 0, number: true, width: 0.8 },
+    counted('Epoch', (g) => g.status.epoch ?? 0, 0.8),
   ];
   return (
     <Listing
@@ -272,29 +256,29 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
 }
 
 function One({ name }: { name: string }) {
-  const group = useQuery(ask.group(name));
-  const [editing, setEditing] = useEditing('form', 'multicast-groups', name);
   return (
-    <Answer of={group} what={`group ${name}`} gone={<Documented collection="multicast-groups" name={name} />}>
+    <Resource
+      collection="multicast-groups"
+      name={name}
+      of={useQuery(ask.group(name))}
+      actions={() => (
+        <Confirm
+          scope="tenant:write"
+          on={name}
+          label="Reset"
+          title={`Reset group ${name}?`}
+          act={() => act.resetGroup(name)}
+        >
+          <p>
+            A reset gives the group a new epoch: the switches forget what its branches have acknowledged. Source and
+            receivers have to connect their queue pairs again.
+          </p>
+        </Confirm>
+      )}
+      form={(g, close) => <GroupForm group={g} close={close} />}
+    >
       {(g) => (
         <>
-          <Heading title={`Group ${name}`} state={<Conditions of={g.status.conditions} />}>
-            <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-            <Confirm
-              scope="tenant:write"
-              on={name}
-              label="Reset"
-              title={`Reset group ${name}?`}
-              act={() => act.resetGroup(name)}
-            >
-              <p>
-                A reset gives the group a new epoch: the switches forget what its branches have acknowledged. Source and
-                receivers have to connect their queue pairs again.
-              </p>
-            </Confirm>
-            <Delete collection="multicast-groups" name={name} />
-          </Heading>
-          <Messages of={g.status.conditions} />
           <Stalled of={g} />
           {g.status.tree ? <Tree group={g} /> : <Empty>The group has no tree.</Empty>}
           {connects(g.spec as unknown as Spec) && <Connections of={g} />}
@@ -324,11 +308,9 @@ function One({ name }: { name: string }) {
               ['Created', g.created],
             ]}
           />
-          <Documented collection="multicast-groups" name={name} of={g} />
-          {editing && <GroupForm group={g} close={() => setEditing(false)} />}
         </>
       )}
-    </Answer>
+    </Resource>
   );
 }
 
@@ -357,7 +339,7 @@ function Connections({ of: g }: { of: Group }) {
       },
       width: 1.4,
     },
-    { name: 'Address', key: (c) => c.address, cell: (c) => <code>{c.address}</code>, width: 1.6 },
+    coded('Address', (c) => c.address, 1.6),
     { name: 'Role', key: (c) => c.role, width: 0.8 },
     { name: 'Connected by', key: (c) => (c.listens ? 'the controller' : 'the application'), width: 1.1 },
     {
@@ -373,14 +355,11 @@ function Connections({ of: g }: { of: Group }) {
       },
       width: 1.4,
     },
-    { name: 'QPN', key: (c) => c.qpn ?? -1, number: true, width: 0.7, cell: (c) => c.qpn ?? '–' },
-    {
-      name: 'PSN offset',
-      key: (c) => (c.role === 'receiver' ? (c.psnOffset ?? 0) : -1),
+    shown('QPN', (c) => c.qpn, String, { number: true, width: 0.7 }),
+    shown('PSN offset', (c) => (c.role === 'receiver' ? (c.psnOffset ?? 0) : undefined), String, {
       number: true,
       width: 0.8,
-      cell: (c) => (c.role === 'receiver' ? (c.psnOffset ?? 0) : '–'),
-    },
+    }),
   ];
   return (
     <section aria-label={`Connections of ${g.name}`}>
@@ -494,8 +473,8 @@ function Tree({ group: g }: { group: Group }) {
   }, [drawing, rows, held]);
   const stuck = stalledBranches(held ?? [], rows);
   const columns: Column<Row>[] = [
-    { name: 'Switch', key: (r) => r.switch, cell: (r) => <To path={['switches', r.switch]}>{r.switch}</To> },
-    { name: 'Branch', key: (r) => r.index, number: true, width: 0.5 },
+    linked('Switch', 'switches', (r) => r.switch),
+    counted('Branch', (r) => r.index, 0.5),
     { name: 'To', key: (r) => r.child || (names.get(r.receiver ?? '') ?? r.receiver ?? ''), width: 1.4 },
     {
       name: 'State',
@@ -517,9 +496,9 @@ function Tree({ group: g }: { group: Group }) {
         ),
     },
     { name: 'Acknowledged PSN', key: (r) => r.ackPsn, number: true, cell: (r) => (r.valid ? r.ackPsn : '–') },
-    { name: 'Behind', key: (r) => r.lag ?? -1, number: true, width: 0.6, cell: (r) => r.lag ?? '–' },
-    { name: 'MSN', key: (r) => r.msn, number: true, width: 0.6 },
-    { name: 'CNPs in window', key: (r) => r.cnpCount, number: true, width: 0.8 },
+    shown('Behind', (r) => r.lag, String, { number: true, width: 0.6 }),
+    counted('MSN', (r) => r.msn, 0.6),
+    counted('CNPs in window', (r) => r.cnpCount, 0.8),
   ];
   return (
     <>

@@ -3,6 +3,8 @@ import { useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
+import { Choose } from '../components/choose';
+import { aged, coded, counted, named } from '../components/columns';
 import { Contains } from '../components/contains';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
@@ -44,8 +46,8 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
   const [search, setSearch] = useParam('q');
   const now = useNow();
   const columns: Column<Host>[] = [
-    { name: 'Host', key: (h) => h.name, cell: (h) => <To path={['hosts', h.name]}>{h.name}</To>, width: 0.8 },
-    { name: 'Address', key: (h) => h.address, cell: (h) => <code>{h.address}</code>, width: 1.3 },
+    named('Host', 'hosts', 0.8),
+    coded('Address', (h) => h.address, 1.3),
     {
       name: 'State',
       key: (h) => `${h.connected} ${h.ports.filter((p) => p.status.usable).length}`,
@@ -60,16 +62,11 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
     },
     ...(mrc
       ? [
-          { name: 'EV profiles', key: (h: Host) => h.evProfiles, number: true, width: 0.7 },
-          { name: 'EVs', key: (h: Host) => h.evs, number: true, width: 0.5 },
-          { name: 'State sent', key: (h: Host) => h.versions.wanted, number: true, width: 0.75 },
-          { name: 'Applied', key: (h: Host) => h.versions.applied, number: true, width: 0.6 },
-          {
-            name: 'Stream for',
-            key: (h: Host) => h.since ?? '',
-            cell: (h: Host) => formatAge(h.since, now),
-            width: 0.75,
-          },
+          counted<Host>('EV profiles', (h) => h.evProfiles, 0.7),
+          counted<Host>('EVs', (h) => h.evs, 0.5),
+          counted<Host>('State sent', (h) => h.versions.wanted, 0.75),
+          counted<Host>('Applied', (h) => h.versions.applied, 0.6),
+          aged<Host>('Stream for', (h) => h.since, now, 0.75, ''),
           { name: 'Software', key: (h: Host) => h.software ?? '', width: 0.7 },
         ]
       : []),
@@ -104,7 +101,7 @@ function QueuePairs({ of: q, host }: { of: NonNullable<Host['queuePairs']>; host
         </span>
         {q.failed > 0 && <Badge tone="fault">{q.failed} failed</Badge>}
       </h2>
-      <Table
+      <Table<Group>
         rows={q.groups}
         id={(g) => [g.peer, g.evProfile, g.ccProfile, JSON.stringify(g.hints)].join(' ')}
         label={`Queue pairs of ${host}`}
@@ -112,11 +109,11 @@ function QueuePairs({ of: q, host }: { of: NonNullable<Host['queuePairs']>; host
         columns={[
           {
             name: 'Peer',
-            key: (g: Group) => g.peerName ?? g.peer,
+            key: (g) => g.peerName ?? g.peer,
             cell: (g) => (g.peerName ? <To path={['hosts', g.peerName]}>{g.peerName}</To> : <code>{g.peer}</code>),
           },
-          { name: 'Queue pairs', key: (g) => g.count, number: true, width: 0.6 },
-          { name: 'Failed', key: (g) => g.failed ?? 0, number: true, width: 0.5 },
+          counted('Queue pairs', (g) => g.count, 0.6),
+          counted('Failed', (g) => g.failed ?? 0, 0.5),
           { name: 'EV profile', key: (g) => g.evProfile ?? '', cell: (g) => profileName(g.evProfile) },
           { name: 'CC profile', key: (g) => g.ccProfile ?? '', cell: (g) => profileName(g.ccProfile) },
           {
@@ -147,13 +144,13 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
       <Dependents kind="host" name={h.name} />
       <HostFaults of={h} />
       <h2>Ports</h2>
-      <Table
+      <Table<Port>
         rows={h.ports}
         id={(p) => String(p.port)}
         label={`Ports of ${h.name}`}
         empty=""
         columns={[
-          { name: 'Port', key: (p) => p.port, number: true, width: 0.4 },
+          counted('Port', (p) => p.port, 0.4),
           {
             name: 'At',
             key: (p) => p.status.leafName ?? p.status.leaf,
@@ -204,23 +201,16 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
       {h.queuePairs && <QueuePairs of={h.queuePairs} host={h.name} />}
       {mrc && (
         <p className="filters">
-          <label>
-            Paths to{' '}
-            <select
-              value={other}
-              onChange={(e) => {
-                setOther(e.target.value);
-                go(['evs'], { from: h.name, to: e.target.value });
-              }}
-            >
-              <option value="">a host</option>
-              {all
-                .filter((x) => x.name !== h.name)
-                .map((x) => (
-                  <option key={x.name}>{x.name}</option>
-                ))}
-            </select>
-          </label>
+          <Choose
+            label="Paths to"
+            value={other}
+            set={(to) => {
+              setOther(to);
+              go(['evs'], { from: h.name, to });
+            }}
+            of={all.map((x) => x.name).filter((n) => n !== h.name)}
+            none="a host"
+          />
         </p>
       )}
       {own.length > 0 && (

@@ -5,21 +5,20 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
-import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
-import { useEventColumns } from '../components/eventcolumns';
-import { Confirm, Form, Open, type Field } from '../components/form';
+import { counted, named, shown } from '../components/columns';
+import { Facts, Heads } from '../components/facts';
+import { Events } from '../components/events';
+import { Confirm, Form, type Field } from '../components/form';
 import { History as Measured } from '../components/history';
 import { JobFabric, Lanes } from '../components/jobfabric';
 import { Names, To } from '../components/link';
 import { Listing } from '../components/listing';
+import { Resource } from '../components/resource';
 import { Answer, Empty } from '../components/states';
-import { Table, type Column } from '../components/table';
+import type { Column } from '../components/table';
 import { formatAge, formatCount, formatDuration, formatShare } from '../domain/format';
 import { blockerPlace, meaning, patterns, trimmed, verdict } from '../domain/job';
 import { plain } from '../domain/network';
-import { useEditing } from '../store/draft';
 import { useAssigned } from '../store/assigned';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
@@ -45,25 +44,21 @@ function List() {
   const jobs = useQuery(ask.jobs);
   const now = useNow();
   const columns: Column<Job>[] = [
-    { name: 'Job', key: (j) => j.name, cell: (j) => <To path={['jobs', j.name]}>{j.name}</To> },
+    named('Job', 'jobs'),
     { name: 'Fabric', key: (j) => verdict(j).text, cell: (j) => <Verdict of={j} />, width: 1.2 },
     { name: 'Phase', key: (j) => j.status.phase ?? '', width: 0.7 },
-    { name: 'Ranks', key: (j) => j.status.ranks, number: true, width: 0.5 },
-    { name: 'Racks', key: (j) => j.status.follows.racks, number: true, width: 0.5 },
-    {
-      name: 'Paths left',
-      key: (j) => j.status.left ?? -1,
-      cell: (j) => (j.status.left === undefined ? '–' : formatShare(j.status.left)),
-      number: true,
-      width: 0.7,
-    },
-    { name: 'Priority', key: (j) => j.spec.priority ?? 0, number: true, width: 0.6 },
-    {
-      name: 'Lease ends',
-      key: (j) => j.status.ends ?? '',
-      cell: (j) => (j.status.ends ? `in ${formatAge(new Date(now).toISOString(), Date.parse(j.status.ends))}` : '–'),
-      width: 0.7,
-    },
+    counted('Ranks', (j) => j.status.ranks, 0.5),
+    counted('Racks', (j) => j.status.follows.racks, 0.5),
+    shown('Paths left', (j) => j.status.left, formatShare, { number: true, width: 0.7 }),
+    counted('Priority', (j) => j.spec.priority ?? 0, 0.6),
+    shown(
+      'Lease ends',
+      (j) => j.status.ends,
+      (t) => `in ${formatAge(new Date(now).toISOString(), Date.parse(t))}`,
+      {
+        width: 0.7,
+      },
+    ),
   ];
   return (
     <Listing
@@ -170,31 +165,33 @@ function JobForm({ job, close }: { job?: Job; close: () => void }) {
 }
 
 function One({ name }: { name: string }) {
-  const job = useQuery(ask.job(name)),
-    reads = useMay('read'),
+  const reads = useMay('read'),
     { then } = usePast();
-  const [editing, setEditing] = useEditing('form', 'jobs', name);
   return (
-    <Answer of={job} what={`job ${name}`} gone={<Documented collection="jobs" name={name} />}>
+    <Resource
+      collection="jobs"
+      name={name}
+      of={useQuery(ask.job(name))}
+      state={(j) => <Badge tone="quiet">{j.status.phase?.toLowerCase()}</Badge>}
+      actions={(j) =>
+        j.status.ends && (
+          <Confirm
+            scope="tenant:write"
+            on={name}
+            label="Renew"
+            title={`Renew the lease of job ${name}?`}
+            act={() => act.renewJob(name)}
+          >
+            <p>It goes on for {formatDuration(j.spec.lease)} from now, unless it is renewed again.</p>
+          </Confirm>
+        )
+      }
+      form={(j, close) => <JobForm job={j} close={close} />}
+    >
       {(j) => {
         const over = j.status.phase === 'Draining' || j.status.phase === 'Done';
         return (
           <>
-            <Heading title={`Job ${name}`} state={<Badge tone="quiet">{j.status.phase?.toLowerCase()}</Badge>}>
-              <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-              {j.status.ends && (
-                <Confirm
-                  scope="tenant:write"
-                  on={name}
-                  label="Renew"
-                  title={`Renew the lease of job ${name}?`}
-                  act={() => act.renewJob(name)}
-                >
-                  <p>It goes on for {formatDuration(j.spec.lease)} from now, unless it is renewed again.</p>
-                </Confirm>
-              )}
-              <Delete collection="jobs" name={name} />
-            </Heading>
             {then ? (
               <p className={`verdict ${then.state('job', name) ? 'fault' : 'ok'}`}>
                 <Verdict of={j} />
@@ -229,12 +226,10 @@ function One({ name }: { name: string }) {
                 ['Created', j.created],
               ]}
             />
-            <Documented collection="jobs" name={name} of={j} />
-            {editing && <JobForm job={j} close={() => setEditing(false)} />}
           </>
         );
       }}
-    </Answer>
+    </Resource>
   );
 }
 
@@ -336,14 +331,7 @@ function Racks({ name }: { name: string }) {
             </p>
             <div className="racks" role="region" aria-label="Ranks by rack" tabIndex={0}>
               <table className="facts">
-                <thead>
-                  <tr>
-                    <th scope="col">Rack</th>
-                    <th scope="col">Good</th>
-                    <th scope="col">Paths left</th>
-                    <th scope="col">Ranks</th>
-                  </tr>
-                </thead>
+                <Heads of={['Rack', 'Good', 'Paths left', 'Ranks']} />
                 <tbody>
                   {(all ? r.racks : r.racks.slice(0, mostRacks)).map((k) => (
                     <tr key={k.name}>
@@ -410,8 +398,7 @@ const mostGroups = 4;
 
 /** What the job lost and when: its events. */
 function History({ name }: { name: string }) {
-  const live = useLive(),
-    columns = useEventColumns();
+  const live = useLive();
   const rows = useMemo(
     () => live.events.filter((e) => e.type.startsWith('job.') && e.object === name).toReversed(),
     [live.events, name],
@@ -419,13 +406,7 @@ function History({ name }: { name: string }) {
   return (
     <>
       <h2>History</h2>
-      <Table
-        rows={rows}
-        columns={columns}
-        id={(e) => `${e.seq} ${e.time}`}
-        label={`History of ${name}`}
-        empty="No event of it is kept."
-      />
+      <Events of={rows} label={`History of ${name}`} empty="No event of it is kept." />
     </>
   );
 }

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, type KeyboardEvent } from 'react';
 import { body, client } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
+import { Choose } from '../components/choose';
 import { Facts } from '../components/facts';
 import { Intent, To } from '../components/link';
 import { Empty, Failure } from '../components/states';
@@ -34,15 +35,13 @@ export function Journey() {
   }, [mutate]);
   const hosts = (topology.data?.hosts ?? []).map((h) => h.name);
   const choice = (label: string, name: string, value: string, all: readonly string[], none: string) => (
-    <label>
-      {label}{' '}
-      <select value={value} onChange={(e) => setParams({ [name]: e.target.value || undefined, caught: undefined })}>
-        <option value="">{none}</option>
-        {all.map((x) => (
-          <option key={x}>{x}</option>
-        ))}
-      </select>
-    </label>
+    <Choose
+      label={label}
+      value={value}
+      set={(x) => setParams({ [name]: x || undefined, caught: undefined })}
+      of={all}
+      none={none}
+    />
   );
   return (
     <>
@@ -134,14 +133,7 @@ function Caught(p: { hops: Hop[]; from: string; hosts: string[]; to: string; end
         <li className={at === all.length - 1 ? 'lit' : undefined}>{p.hosts.includes(chosen) ? chosen : '…'}</li>
         {p.hosts.length > 1 && (
           <li className="copies">
-            <label>
-              Copy for{' '}
-              <select value={chosen} onChange={(e) => (setStep('0'), choose(e.target.value))}>
-                {p.hosts.map((h) => (
-                  <option key={h}>{h}</option>
-                ))}
-              </select>
-            </label>
+            <Choose label="Copy for" value={chosen} set={(host) => (setStep('0'), choose(host))} of={p.hosts} />
           </li>
         )}
       </ol>

@@ -4,17 +4,15 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions, type Tone } from '../components/badge';
-import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
-import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { counted, linked, named, rated, shown } from '../components/columns';
+import { Facts } from '../components/facts';
+import { Confirm, Form, type Choice, type Field } from '../components/form';
 import { To } from '../components/link';
 import { Listing } from '../components/listing';
-import { Answer } from '../components/states';
+import { Resource } from '../components/resource';
 import type { Column } from '../components/table';
 import { Paths } from '../components/tried';
 import { formatAge, formatBitRate, formatDuration } from '../domain/format';
-import { useEditing } from '../store/draft';
 import { useAssigned } from '../store/assigned';
 import { useNow } from '../store/now';
 import { go } from '../store/place';
@@ -42,34 +40,23 @@ function Phase({ of: l }: { of: Lease }) {
   );
 }
 
-function useEnds(): (time: string | undefined) => string {
+function useEnds(): (time: string) => string {
   const now = useNow();
-  return (time) => (time ? `in ${formatAge(new Date(now).toISOString(), Date.parse(time))}` : '–');
+  return (time) => `in ${formatAge(new Date(now).toISOString(), Date.parse(time))}`;
 }
 
 function List() {
   const leases = useQuery(ask.leases);
   const ends = useEnds();
   const columns: Column<Lease>[] = [
-    { name: 'Lease', key: (l) => l.name, cell: (l) => <To path={['leases', l.name]}>{l.name}</To> },
+    named('Lease', 'leases'),
     { name: 'State', key: (l) => l.status.phase ?? '', cell: (l) => <Phase of={l} />, width: 0.7 },
     { name: 'Between', key: (l) => l.spec.pairs.map((p) => `${p.from} to ${p.to}`).join(', '), width: 2 },
-    { name: 'Paths', key: (l) => l.status.paths?.length ?? 0, number: true, width: 0.5 },
-    {
-      name: 'Bandwidth',
-      key: (l) => Number(l.spec.bandwidth ?? 0),
-      cell: (l) => (l.spec.bandwidth ? formatBitRate(Number(l.spec.bandwidth)) : '–'),
-      number: true,
-      width: 0.8,
-    },
+    counted('Paths', (l) => l.status.paths?.length ?? 0, 0.5),
+    rated('Bandwidth', (l) => Number(l.spec.bandwidth ?? 0), 0.8, '–'),
     { name: 'Links', key: (l) => l.spec.sharing ?? '', width: 0.7 },
-    {
-      name: 'For job',
-      key: (l) => l.spec.job ?? '',
-      cell: (l) => (l.spec.job ? <To path={['jobs', l.spec.job]}>{l.spec.job}</To> : '–'),
-      width: 0.8,
-    },
-    { name: 'Ends', key: (l) => l.status.ends ?? '', cell: (l) => ends(l.status.ends), width: 0.7 },
+    linked('For job', 'jobs', (l) => l.spec.job, 0.8),
+    shown('Ends', (l) => l.status.ends, ends, { width: 0.7 }),
   ];
   return (
     <Listing
@@ -169,47 +156,48 @@ function LeaseForm({ lease, close }: { lease?: Lease; close: () => void }) {
 }
 
 function One({ name }: { name: string }) {
-  const lease = useQuery(ask.lease(name));
-  const [editing, setEditing] = useEditing('form', 'leases', name);
   const ends = useEnds();
   return (
-    <Answer of={lease} what={`lease ${name}`} gone={<Documented collection="leases" name={name} />}>
+    <Resource
+      collection="leases"
+      name={name}
+      of={useQuery(ask.lease(name))}
+      state={(l) => (
+        <span className="badges">
+          <Phase of={l} />
+          <Conditions of={l.status.conditions} />
+        </span>
+      )}
+      actions={(l) => (
+        <>
+          {l.spec.heartbeat && l.status.phase !== 'Ended' && (
+            <Confirm
+              scope="tenant:write"
+              on={name}
+              label="Renew"
+              title={`Renew lease ${name}?`}
+              act={() => act.renewLease(name)}
+            >
+              <p>It goes on for {formatDuration(l.spec.heartbeat)} from now, unless it is renewed again.</p>
+            </Confirm>
+          )}
+          {l.status.phase === 'Moving' && (
+            <Confirm
+              scope="tenant:write"
+              on={name}
+              label="It has moved"
+              title={`Does the client of lease ${name} use the new paths?`}
+              act={() => act.movedLease(name)}
+            >
+              <p>The former paths are free from then on: what is still sent on them is in the way of others.</p>
+            </Confirm>
+          )}
+        </>
+      )}
+      form={(l, close) => <LeaseForm lease={l} close={close} />}
+    >
       {(l) => (
         <>
-          <Heading
-            title={`Lease ${name}`}
-            state={
-              <span className="badges">
-                <Phase of={l} />
-                <Conditions of={l.status.conditions} />
-              </span>
-            }
-          >
-            <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-            {l.spec.heartbeat && l.status.phase !== 'Ended' && (
-              <Confirm
-                scope="tenant:write"
-                on={name}
-                label="Renew"
-                title={`Renew lease ${name}?`}
-                act={() => act.renewLease(name)}
-              >
-                <p>It goes on for {formatDuration(l.spec.heartbeat)} from now, unless it is renewed again.</p>
-              </Confirm>
-            )}
-            {l.status.phase === 'Moving' && (
-              <Confirm
-                scope="tenant:write"
-                on={name}
-                label="It has moved"
-                title={`Does the client of lease ${name} use the new paths?`}
-                act={() => act.movedLease(name)}
-              >
-                <p>The former paths are free from then on: what is still sent on them is in the way of others.</p>
-              </Confirm>
-            )}
-            <Delete collection="leases" name={name} />
-          </Heading>
           {l.status.reason && <p>{l.status.reason.slice(0, 1).toUpperCase() + l.status.reason.slice(1)}.</p>}
           <h2>Its paths</h2>
           {l.status.paths?.length ? <Paths of={l.status.paths} /> : <p className="state">It holds no path.</p>}
@@ -238,10 +226,8 @@ function One({ name }: { name: string }) {
               ['Version', l.version],
             ]}
           />
-          <Documented collection="leases" name={name} of={l} />
-          {editing && <LeaseForm lease={l} close={() => setEditing(false)} />}
         </>
       )}
-    </Answer>
+    </Resource>
   );
 }

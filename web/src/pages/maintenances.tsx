@@ -3,18 +3,16 @@ import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
-import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
-import { Form, Open, type Choice, type Field } from '../components/form';
+import { counted, named } from '../components/columns';
+import { Facts } from '../components/facts';
+import { Form, type Choice, type Field, type Variant } from '../components/form';
 import { To } from '../components/link';
 import { Listing } from '../components/listing';
-import { Answer } from '../components/states';
+import { Resource } from '../components/resource';
 import type { Column } from '../components/table';
 import { Losses } from '../components/tried';
 import { formatDuration, formatTime } from '../domain/format';
 import { linkName, reverse } from '../domain/network';
-import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
 import { go } from '../store/place';
 
@@ -61,12 +59,12 @@ function List() {
   const now = useNow(),
     nameOf = useObjectNames();
   const columns: Column<Maintenance>[] = [
-    { name: 'Maintenance', key: (m) => m.name, cell: (m) => <To path={['maintenances', m.name]}>{m.name}</To> },
+    named('Maintenance', 'maintenances'),
     { name: 'State', key: (m) => m.status.phase ?? '', cell: (m) => <Phase of={m} />, width: 1.4 },
     { name: 'What', key: (m) => m.spec.objects.map(nameOf).join(', '), width: 2 },
     { name: 'From', key: (m) => m.spec.from, cell: (m) => <Time of={m.spec.from} now={now} />, width: 1.2 },
     { name: 'Until', key: (m) => m.spec.until, cell: (m) => <Time of={m.spec.until} now={now} />, width: 1.2 },
-    { name: 'Priority', key: (m) => m.spec.priority ?? 0, number: true, width: 0.5 },
+    counted('Priority', (m) => m.spec.priority ?? 0, 0.5),
   ];
   return (
     <Listing
@@ -102,6 +100,11 @@ function MaintenanceForm({ maintenance, close }: { maintenance?: Maintenance; cl
       return [{ value: l.id, label: linkName(l) }];
     });
   }, [links.data]);
+  const one = (name: string, label: string, what: string, from: Choice[], number = false): Variant => ({
+    label,
+    first: { [name]: number ? 1 : '' },
+    fields: [{ kind: 'choice', name, label: what, number, required: true, from }],
+  });
   const zone = new Date().getTimezoneOffset() === 0 ? 'UTC' : 'Your local time';
   const fields: Field[] = [
     {
@@ -118,30 +121,15 @@ function MaintenanceForm({ maintenance, close }: { maintenance?: Maintenance; cl
           name: 'kind',
           label: 'What',
           of: [
-            {
-              label: 'a switch',
-              first: { node: '' },
-              fields: [{ kind: 'choice', name: 'node', label: 'Switch', required: true, from: switches }],
-            },
-            {
-              label: 'a link, in both directions',
-              first: { link: '' },
-              fields: [{ kind: 'choice', name: 'link', label: 'Link', required: true, from: pairs }],
-            },
-            {
-              label: 'a plane',
-              first: { plane: 1 },
-              fields: [
-                {
-                  kind: 'choice',
-                  name: 'plane',
-                  label: 'Plane',
-                  number: true,
-                  required: true,
-                  from: (planes.data ?? []).map((p) => ({ value: String(p.plane) })),
-                },
-              ],
-            },
+            one('node', 'a switch', 'Switch', switches),
+            one('link', 'a link, in both directions', 'Link', pairs),
+            one(
+              'plane',
+              'a plane',
+              'Plane',
+              (planes.data ?? []).map((p) => ({ value: String(p.plane) })),
+              true,
+            ),
             {
               label: 'a port of a host',
               first: { host: '', port: 1 },
@@ -183,18 +171,18 @@ function MaintenanceForm({ maintenance, close }: { maintenance?: Maintenance; cl
 }
 
 function One({ name }: { name: string }) {
-  const maintenance = useQuery(ask.maintenance(name));
-  const [editing, setEditing] = useEditing('form', 'maintenances', name);
   const now = useNow(),
     nameOf = useObjectNames();
   return (
-    <Answer of={maintenance} what={`maintenance ${name}`} gone={<Documented collection="maintenances" name={name} />}>
+    <Resource
+      collection="maintenances"
+      name={name}
+      of={useQuery(ask.maintenance(name))}
+      state={(m) => <Phase of={m} />}
+      form={(m, close) => <MaintenanceForm maintenance={m} close={close} />}
+    >
       {(m) => (
         <>
-          <Heading title={`Maintenance ${name}`} state={<Phase of={m} />}>
-            <Open scope="operate" label="Change…" open={() => setEditing(true)} />
-            <Delete collection="maintenances" name={name} />
-          </Heading>
           <p>
             From <Time of={m.spec.from} now={now} /> until <Time of={m.spec.until} now={now} />
             {m.status.drains && (
@@ -207,24 +195,13 @@ function One({ name }: { name: string }) {
           <h2>What is not used</h2>
           <ul className="spaced">
             {m.spec.objects.map((o) => {
-              const text = nameOf(o);
+              const text = nameOf(o),
+                part = o.node ? { node: o.node } : o.link ? { link: o.link } : { plane: String(o.plane) };
               return (
                 <li key={text}>
-                  {o.node ? (
-                    <To path={['fabric']} query={{ node: o.node }}>
-                      {text}
-                    </To>
-                  ) : o.link ? (
-                    <To path={['fabric']} query={{ link: o.link }}>
-                      {text}
-                    </To>
-                  ) : o.host ? (
-                    <To path={['hosts', o.host]}>{text}</To>
-                  ) : (
-                    <To path={['fabric']} query={{ plane: String(o.plane) }}>
-                      {text}
-                    </To>
-                  )}
+                  <To path={o.host ? ['hosts', o.host] : ['fabric']} query={o.host ? undefined : part}>
+                    {text}
+                  </To>
                 </li>
               );
             })}
@@ -251,10 +228,8 @@ function One({ name }: { name: string }) {
               ['Created', m.created],
             ]}
           />
-          <Documented collection="maintenances" name={name} of={m} />
-          {editing && <MaintenanceForm maintenance={m} close={() => setEditing(false)} />}
         </>
       )}
-    </Answer>
+    </Resource>
   );
 }

@@ -2,17 +2,15 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Badge, Conditions, Summary, Messages } from '../components/badge';
-import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
-import { Form, Open, type Choice, type Field } from '../components/form';
-import { To } from '../components/link';
+import { Badge } from '../components/badge';
+import { coded, conditions, counted, named, shown } from '../components/columns';
+import { Facts } from '../components/facts';
+import { Form, type Choice, type Field } from '../components/form';
 import { Listing } from '../components/listing';
-import { Answer, Failure } from '../components/states';
+import { Resource } from '../components/resource';
+import { Failure } from '../components/states';
 import type { Column } from '../components/table';
 import { formatAge, formatCount, formatDuration } from '../domain/format';
-import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
 import { go } from '../store/place';
 
@@ -29,23 +27,18 @@ function List() {
   const all = useQuery(ask.notifications);
   const now = useNow();
   const columns: Column<Notification>[] = [
-    { name: 'Notification', key: (n) => n.name, cell: (n) => <To path={['notifications', n.name]}>{n.name}</To> },
-    {
-      name: 'State',
-      key: (n) => JSON.stringify(n.status.conditions),
-      cell: (n) => <Summary of={n.status.conditions} />,
-      width: 1.2,
-    },
-    { name: 'Receiver', key: (n) => n.spec.url, cell: (n) => <code>{n.spec.url}</code>, width: 2.4 },
+    named('Notification', 'notifications'),
+    conditions(1.2),
+    coded('Receiver', (n) => n.spec.url, 2.4),
     { name: 'Causes', key: severities },
-    { name: 'Waiting', key: (n) => n.status.pending, number: true, width: 0.6 },
-    { name: 'Lost', key: (n) => n.status.lost, number: true, width: 0.5 },
-    {
-      name: 'Delivered',
-      key: (n) => n.status.delivered ?? '',
-      cell: (n) => (n.status.delivered ? `${formatAge(n.status.delivered, now)} ago` : 'never'),
-      width: 0.8,
-    },
+    counted('Waiting', (n) => n.status.pending, 0.6),
+    counted('Lost', (n) => n.status.lost, 0.5),
+    shown(
+      'Delivered',
+      (n) => n.status.delivered,
+      (t) => `${formatAge(t, now)} ago`,
+      { none: 'never', width: 0.8 },
+    ),
   ];
   return (
     <Listing
@@ -130,23 +123,23 @@ function NotificationForm({ of, close }: { of?: Notification; close: () => void 
 }
 
 function One({ name }: { name: string }) {
-  const one = useQuery(ask.notification(name));
-  const [editing, setEditing] = useEditing('form', 'notifications', name);
   const now = useNow();
   const trial = useMutation({ mutationFn: () => act.testNotification(name) });
   const ago = (time: string | undefined) => time && `${formatAge(time, now)} ago`;
   return (
-    <Answer of={one} what={`notification ${name}`} gone={<Documented collection="notifications" name={name} />}>
+    <Resource
+      collection="notifications"
+      name={name}
+      of={useQuery(ask.notification(name))}
+      actions={() => (
+        <button type="button" disabled={trial.isPending} onClick={() => trial.mutate()}>
+          Send a test message
+        </button>
+      )}
+      form={(n, close) => <NotificationForm of={n} close={close} />}
+    >
       {(n) => (
         <>
-          <Heading title={`Notification ${name}`} state={<Conditions of={n.status.conditions} />}>
-            <button type="button" disabled={trial.isPending} onClick={() => trial.mutate()}>
-              Send a test message
-            </button>
-            <Open scope="administer" label="Change…" open={() => setEditing(true)} />
-            <Delete collection="notifications" name={name} />
-          </Heading>
-          <Messages of={n.status.conditions} />
           {trial.isPending && (
             <p className="state" role="status">
               Waiting for the receiver…
@@ -184,10 +177,8 @@ function One({ name }: { name: string }) {
               ['Version', n.version],
             ]}
           />
-          <Documented collection="notifications" name={name} of={n} />
-          {editing && <NotificationForm of={n} close={() => setEditing(false)} />}
         </>
       )}
-    </Answer>
+    </Resource>
   );
 }

@@ -6,7 +6,9 @@ import * as ask from '../api/queries';
 import { useMay, useSession } from '../api/session';
 import { Alive } from '../components/alive';
 import { Badge, type Tone } from '../components/badge';
-import { useEventColumns } from '../components/eventcolumns';
+import { Choose } from '../components/choose';
+import { counted, rated, shown, toned } from '../components/columns';
+import { Events } from '../components/events';
 import { Heading } from '../components/facts';
 import { Confirm } from '../components/form';
 import { History } from '../components/history';
@@ -248,8 +250,7 @@ function Network() {
     ],
   });
   const live = useLive(),
-    { then } = usePast(),
-    columns = useEventColumns();
+    { then } = usePast();
   const all = causes.data ?? [];
   const asked = [causes, switches, peers, links, planes, hosts, groups, tenants, pfcPolicies, fabric, balance];
   const failed = asked.find((q) => q.isError);
@@ -373,7 +374,7 @@ function Network() {
       {planes.data && planes.data.length > 0 && (
         <section>
           <h2>Planes</h2>
-          <Table
+          <Table<Schemas['FabricPlane']>
             rows={planes.data}
             id={(p) => String(p.plane)}
             label="Planes"
@@ -388,13 +389,9 @@ function Network() {
                   </To>
                 ),
               },
-              {
-                name: 'Wanted',
-                key: (p) => p.spec.admin,
-                cell: (p) => <Badge tone={p.spec.admin === 'up' ? 'ok' : 'work'}>{p.spec.admin}</Badge>,
-              },
-              { name: 'Link directions', key: (p) => p.status.links, number: true },
-              { name: 'Denied', key: (p) => p.status.deniedLinks, number: true },
+              toned('Wanted', (p) => [p.spec.admin === 'up' ? 'ok' : 'work', p.spec.admin]),
+              counted('Link directions', (p) => p.status.links),
+              counted('Denied', (p) => p.status.deniedLinks),
               {
                 name: 'Balance',
                 key: (p) => uneven(p.plane)?.index ?? 0,
@@ -415,13 +412,7 @@ function Network() {
       <Busiest />
       <section>
         <h2>What happened last</h2>
-        <Table
-          rows={live.events.slice(-12).toReversed()}
-          columns={columns}
-          id={(e) => `${e.seq} ${e.time}`}
-          label="Latest events"
-          empty="No event so far."
-        />
+        <Events of={live.events.slice(-12).toReversed()} label="Latest events" empty="No event so far." />
       </section>
     </>
   );
@@ -467,7 +458,7 @@ function Busiest() {
   return (
     <section>
       <h2>Busiest ports</h2>
-      <Table
+      <Table<Schemas['TopItem']>
         rows={items}
         id={(i) => i.name}
         label="Busiest ports"
@@ -490,26 +481,11 @@ function Busiest() {
           },
           ...(items.some((i) => i.in !== undefined || i.out !== undefined)
             ? [
-                {
-                  name: 'In',
-                  key: (i: Schemas['TopItem']) => i.in ?? 0,
-                  number: true,
-                  cell: (i: Schemas['TopItem']) => (i.in === undefined ? '' : formatShare(i.in)),
-                },
-                {
-                  name: 'Out',
-                  key: (i: Schemas['TopItem']) => i.out ?? 0,
-                  number: true,
-                  cell: (i: Schemas['TopItem']) => (i.out === undefined ? '' : formatShare(i.out)),
-                },
+                shown<Schemas['TopItem'], number>('In', (i) => i.in, formatShare, { number: true, none: '' }),
+                shown<Schemas['TopItem'], number>('Out', (i) => i.out, formatShare, { number: true, none: '' }),
               ]
             : []),
-          {
-            name: 'Speed',
-            key: (i) => i.speed ?? 0,
-            number: true,
-            cell: (i) => (i.speed ? formatValue(i.speed, 'bit/s') : ''),
-          },
+          rated('Speed', (i) => i.speed),
         ]}
       />
     </section>
@@ -624,14 +600,7 @@ function Notice({ of }: { of: Cause }) {
         <label>
           Note <input value={note} maxLength={500} onChange={(e) => setNote(e.target.value)} />
         </label>
-        <label>
-          For{' '}
-          <select value={span} onChange={(e) => setSpan(e.target.value)}>
-            {Object.keys(spans).map((s) => (
-              <option key={s}>{s}</option>
-            ))}
-          </select>
-        </label>
+        <Choose label="For" value={span} set={setSpan} of={Object.keys(spans)} />
       </Confirm>
     </p>
   );

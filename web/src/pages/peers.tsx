@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import * as ask from '../api/queries';
 import type { Schemas } from '../api/client';
 import { Badge } from '../components/badge';
+import { aged, counted, long, shown, toned } from '../components/columns';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatCount } from '../domain/format';
@@ -15,21 +16,16 @@ export function Peers() {
   const [selected] = useParam('peer');
   const columns: Column<Schemas['BgpPeerView']>[] = [
     { name: 'Peer', key: (p) => p.name, width: 2.2 },
-    { name: 'AS', key: (p) => p.asn, number: true, width: 0.9 },
-    {
-      name: 'State',
-      key: (p) => p.state,
-      cell: (p) => <Badge tone={p.state === 'established' ? 'ok' : p.synced ? 'warning' : 'fault'}>{p.state}</Badge>,
-      width: 1.7,
-    },
+    counted('AS', (p) => p.asn, 0.9),
+    toned('State', (p) => [p.state === 'established' ? 'ok' : p.synced ? 'warning' : 'fault', p.state], 1.7),
     { name: 'In sync', key: (p) => (p.synced ? 'yes' : 'no'), width: 0.6 },
-    { name: 'For', key: (p) => p.since ?? '', cell: (p) => formatAge(p.since, now), width: 0.6 },
-    { name: 'Sessions', key: (p) => p.sessions, number: true, width: 0.7 },
-    { name: 'Updates', key: (p) => p.updates, cell: (p) => formatCount(p.updates), number: true, width: 0.7 },
-    { name: 'Nodes', key: (p) => p.nlris.nodes, number: true, width: 0.6 },
-    { name: 'Links', key: (p) => p.nlris.links, number: true, width: 0.6 },
-    { name: 'Prefixes', key: (p) => p.nlris.prefixes, number: true, width: 0.7 },
-    { name: 'SIDs', key: (p) => p.nlris.sids, number: true, width: 0.6 },
+    aged('For', (p) => p.since, now, 0.6, ''),
+    counted('Sessions', (p) => p.sessions, 0.7),
+    shown('Updates', (p) => p.updates, formatCount, { number: true, width: 0.7 }),
+    counted('Nodes', (p) => p.nlris.nodes, 0.6),
+    counted('Links', (p) => p.nlris.links, 0.6),
+    counted('Prefixes', (p) => p.nlris.prefixes, 0.7),
+    counted('SIDs', (p) => p.nlris.sids, 0.6),
     {
       name: 'Malformed',
       key: (p) => (p.malformedNlris ?? 0) + (p.discardedAttributes ?? 0),
@@ -62,12 +58,7 @@ export function Peers() {
           </span>
         ),
     },
-    {
-      name: 'Last error',
-      key: (p) => p.lastError ?? '',
-      cell: (p) => <span title={p.lastError}>{p.lastError}</span>,
-      width: 2,
-    },
+    long('Last error', (p) => p.lastError, 2),
   ];
   return (
     <>

@@ -1,22 +1,23 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
-import { Badge, Conditions, Summary, type Tone, Messages } from '../components/badge';
+import { Badge, type Tone } from '../components/badge';
 import { Chart } from '../components/chart';
 import { History } from '../components/history';
+import { Choose } from '../components/choose';
+import { conditions, counted, lasting, linked, named, rated, toned } from '../components/columns';
 import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
+import { Facts } from '../components/facts';
 import { Open } from '../components/form';
 import { To } from '../components/link';
+import { Resource } from '../components/resource';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
 import { kindOf } from '../domain/kinds';
 import { between, columns as columnsOf, growth, spells } from '../domain/samples';
-import { useEditing } from '../store/draft';
 import { useNow } from '../store/now';
 import { Edit, type Edited, type Kind } from './policies';
 import { useSeen } from '../store/seen';
@@ -51,24 +52,36 @@ export function Lossless() {
       <Delete collection={kind} name={of.name} />
     </span>
   );
+  const list = <T extends NonNullable<Edited['of']>>(
+    kind: Kind,
+    title: string,
+    of: UseQueryResult<T[]>,
+    empty: string,
+    columns: Column<T>[],
+  ) => (
+    <>
+      <div className="heading">
+        <h2>{title}</h2>
+        {edit(kind)}
+      </div>
+      <Answer of={of} what={title}>
+        {(all) => (
+          <Table
+            rows={all}
+            columns={[...columns, { name: 'Actions', cell: (r) => doing(kind, r), width: 2.4 }]}
+            id={(r) => r.name}
+            label={title}
+            empty={empty}
+          />
+        )}
+      </Answer>
+    </>
+  );
   const pfcColumns: Column<PFC>[] = [
-    { name: 'PFC policy', key: (p) => p.name, cell: (p) => <To path={['pfc', p.name]}>{p.name}</To> },
-    {
-      name: 'State',
-      key: (p) => JSON.stringify(p.status.conditions),
-      cell: (p) => <Summary of={p.status.conditions} />,
-      width: 1.4,
-    },
-    {
-      name: 'Tenant',
-      key: (p) => p.spec.tenant,
-      cell: (p) => <To path={['tenants', p.spec.tenant]}>{p.spec.tenant}</To>,
-    },
-    {
-      name: 'SRv6 policy',
-      key: (p) => p.spec.srv6Policy,
-      cell: (p) => <To path={['srv6-policies', p.spec.srv6Policy]}>{p.spec.srv6Policy}</To>,
-    },
+    named('PFC policy', 'pfc'),
+    conditions(),
+    linked('Tenant', 'tenants', (p) => p.spec.tenant),
+    linked('SRv6 policy', 'srv6-policies', (p) => p.spec.srv6Policy),
     {
       name: 'Tunnels up',
       key: (p) => p.status.tunnels?.length ?? 0,
@@ -76,32 +89,15 @@ export function Lossless() {
         `${(p.status.tunnels ?? []).filter((t) => t.state === 'up').length} of ${p.status.tunnels?.length ?? 0}`,
       width: 0.7,
     },
-    {
-      name: 'Paused now',
-      key: (p) => (p.status.nodes ?? []).filter((n) => n.queue?.paused).length,
-      number: true,
-      width: 0.7,
-    },
-    { name: 'Dropped', key: (p) => dropped(p), number: true, width: 0.6 },
-    { name: 'Actions', cell: (p) => doing('pfc-policies', p), width: 2 },
+    counted('Paused now', (p) => (p.status.nodes ?? []).filter((n) => n.queue?.paused).length, 0.7),
+    counted('Dropped', dropped, 0.6),
   ];
   const tenantColumns: Column<Tenant>[] = [
-    { name: 'Tenant', key: (t) => t.name, cell: (t) => <To path={['tenants', t.name]}>{t.name}</To> },
-    {
-      name: 'State',
-      key: (t) => JSON.stringify(t.status.conditions),
-      cell: (t) => <Summary of={t.status.conditions} />,
-      width: 1.4,
-    },
-    { name: 'Slice', key: (t) => t.spec.slice, number: true, width: 0.5 },
-    { name: 'Priority', key: (t) => t.spec.priority, number: true, width: 0.6 },
-    {
-      name: 'Rate',
-      key: (t) => t.spec.rate ?? 0,
-      cell: (t) => (t.spec.rate ? formatBitRate(t.spec.rate) : ''),
-      number: true,
-      width: 0.8,
-    },
+    named('Tenant', 'tenants'),
+    conditions(),
+    counted('Slice', (t) => t.spec.slice, 0.5),
+    counted('Priority', (t) => t.spec.priority, 0.6),
+    rated('Rate', (t) => t.spec.rate, 0.8),
     {
       name: 'Sites',
       key: (t) => (t.status.sites ?? []).map((s) => s.switch).join(' '),
@@ -109,110 +105,70 @@ export function Lossless() {
       width: 1.4,
     },
     { name: 'SRv6 policies', key: (t) => (t.spec.policies ?? []).join(', '), width: 1.2 },
-    { name: 'VRF', key: (t) => t.status.vrf, number: true, width: 0.5 },
-    { name: 'Actions', cell: (t) => doing('tenants', t), width: 2.2 },
+    counted('VRF', (t) => t.status.vrf, 0.5),
   ];
   const srv6Columns: Column<SRv6>[] = [
-    { name: 'SRv6 policy', key: (p) => p.name, cell: (p) => <To path={['srv6-policies', p.name]}>{p.name}</To> },
-    {
-      name: 'State',
-      key: (p) => JSON.stringify(p.status.conditions),
-      cell: (p) => <Summary of={p.status.conditions} />,
-      width: 1.4,
-    },
+    named('SRv6 policy', 'srv6-policies'),
+    conditions(),
     { name: 'From', key: (p) => p.spec.headend, width: 0.6 },
     { name: 'To', key: (p) => p.spec.endpoint, width: 0.6 },
     { name: 'Path', key: (p) => (p.status.path ?? []).join(' → '), width: 1.8 },
-    {
-      name: 'Segments',
-      key: (p) => (p.status.segmentList ?? []).map((s) => s.sid).join(' '),
-      cell: (p) => (
-        <span title={(p.status.segmentList ?? []).map((s) => `${s.node} ${s.sid} ${s.behavior}`).join('\n')}>
-          {(p.status.segmentList ?? []).map((s) => `${s.node}.${s.behavior}`).join(', ')}
-        </span>
-      ),
-      width: 2,
-    },
+    segments((p) => p.status.segmentList),
     { name: 'PFC at', key: (p) => (p.status.pfcNodes ?? []).join(', ') },
     { name: 'Used by', key: (p) => (p.status.usedBy ?? []).join(', '), width: 1.2 },
-    { name: 'Actions', cell: (p) => doing('srv6-policies', p), width: 2.4 },
   ];
   return (
     <>
       <h1>Lossless tenants</h1>
-      <div className="heading">
-        <h2>PFC policies</h2>
-        {edit('pfc-policies')}
-      </div>
-      <Answer of={pfc} what="PFC policies">
-        {(all) => (
-          <Table
-            rows={all}
-            columns={pfcColumns}
-            id={(p) => p.name}
-            label="PFC policies"
-            empty="There is no PFC policy. It makes an SRv6 policy lossless for a tenant."
-          />
-        )}
-      </Answer>
-      <div className="heading">
-        <h2>Tenants</h2>
-        {edit('tenants')}
-      </div>
-      <Answer of={tenants} what="tenants">
-        {(all) => (
-          <Table
-            rows={all}
-            columns={tenantColumns}
-            id={(t) => t.name}
-            label="Tenants"
-            empty="There is no tenant. A tenant is an L3VPN over SRv6 with a slice of the network."
-          />
-        )}
-      </Answer>
-      {readsAll && (
-        <div className="heading">
-          <h2>SRv6 policies</h2>
-          {edit('srv6-policies')}
-        </div>
+      {list(
+        'pfc-policies',
+        'PFC policies',
+        pfc,
+        'There is no PFC policy. It makes an SRv6 policy lossless for a tenant.',
+        pfcColumns,
       )}
-      {readsAll && (
-        <Answer of={policies} what="SRv6 policies">
-          {(all) => (
-            <Table
-              rows={all}
-              columns={srv6Columns}
-              id={(p) => p.name}
-              label="SRv6 policies"
-              empty="There is no SRv6 policy."
-            />
-          )}
-        </Answer>
+      {list(
+        'tenants',
+        'Tenants',
+        tenants,
+        'There is no tenant. A tenant is an L3VPN over SRv6 with a slice of the network.',
+        tenantColumns,
       )}
+      {readsAll && list('srv6-policies', 'SRv6 policies', policies, 'There is no SRv6 policy.', srv6Columns)}
       {editing && <Edit of={editing} close={() => setEditing(undefined)} />}
     </>
   );
 }
+
+/** Segments by switch and behavior, with their SIDs below the pointer. */
+const segments = <T,>(of: (row: T) => Schemas['PfcTunnel']['segments'] | null | undefined): Column<T> => ({
+  name: 'Segments',
+  key: (r) => (of(r) ?? []).map((s) => s.sid).join(' '),
+  cell: (r) => (
+    <span title={(of(r) ?? []).map((s) => `${s.node} ${s.sid} ${s.behavior}`).join('\n')}>
+      {(of(r) ?? []).map((s) => `${s.node}.${s.behavior}`).join(', ')}
+    </span>
+  ),
+  width: 2,
+});
 
 const dropped = (p: PFC) => (p.status.nodes ?? []).reduce((n, x) => n + (x.queue?.dropped ?? 0), 0);
 
 const tunnelTones: Record<Schemas['PfcTunnel']['state'], Tone> = { up: 'ok', down: 'fault', unknown: 'quiet' };
 
 function One({ name }: { name: string }) {
-  const policy = useQuery(ask.pfcPolicy(name));
-  const [editing, setEditing] = useEditing('form', 'pfc-policies', name);
   const now = useNow();
   return (
-    <Answer of={policy} what={`PFC policy ${name}`} gone={<Documented collection="pfc-policies" name={name} />}>
+    <Resource
+      collection="pfc-policies"
+      name={name}
+      of={useQuery(ask.pfcPolicy(name))}
+      form={(p, close) => <Edit of={{ kind: 'pfc-policies', of: p }} close={close} />}
+    >
       {(p) => {
         const nodes = p.status.nodes ?? [];
         return (
           <>
-            <Heading title={`PFC policy ${name}`} state={<Conditions of={p.status.conditions} />}>
-              <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-              <Delete collection="pfc-policies" name={name} />
-            </Heading>
-            <Messages of={p.status.conditions} />
             <p>
               Tenant <To path={['tenants', p.spec.tenant]}>{p.spec.tenant}</To> on SRv6 policy{' '}
               <To path={['srv6-policies', p.spec.srv6Policy]}>{p.spec.srv6Policy}</To>, scenario {p.spec.scenario ?? 1},
@@ -230,58 +186,21 @@ function One({ name }: { name: string }) {
               </div>
             )}
             <h2>Tunnels</h2>
-            <Table
+            <Table<Schemas['PfcTunnel']>
               rows={p.status.tunnels ?? []}
               id={(t) => `${t.from} ${t.id} ${t.to}`}
               label="Tunnels"
               empty="There is no tunnel: nobody downstream pauses anybody."
               columns={[
-                {
-                  name: 'From',
-                  key: (t) => t.from,
-                  cell: (t) => <To path={['switches', t.from]}>{t.from}</To>,
-                  width: 0.6,
-                },
-                { name: 'To', key: (t) => t.to, cell: (t) => <To path={['switches', t.to]}>{t.to}</To>, width: 0.6 },
-                {
-                  name: 'State',
-                  key: (t) => t.state,
-                  cell: (t) => <Badge tone={tunnelTones[t.state]}>{t.state}</Badge>,
-                  width: 0.7,
-                },
-                {
-                  name: 'Segments',
-                  key: (t) => (t.segments ?? []).map((s) => s.sid).join(' '),
-                  cell: (t) => (
-                    <span title={(t.segments ?? []).map((s) => `${s.node} ${s.sid} ${s.behavior}`).join('\n')}>
-                      {(t.segments ?? []).map((s) => `${s.node}.${s.behavior}`).join(', ')}
-                    </span>
-                  ),
-                  width: 2,
-                },
-                {
-                  name: 'Round trip',
-                  key: (t) => t.rtt ?? '',
-                  cell: (t) => formatDuration(t.rtt) || '–',
-                  number: true,
-                  width: 0.8,
-                },
-                {
-                  name: 'Least',
-                  key: (t) => t.minRtt ?? '',
-                  cell: (t) => formatDuration(t.minRtt) || '–',
-                  number: true,
-                  width: 0.8,
-                },
-                {
-                  name: 'Most',
-                  key: (t) => t.maxRtt ?? '',
-                  cell: (t) => formatDuration(t.maxRtt) || '–',
-                  number: true,
-                  width: 0.8,
-                },
-                { name: 'Probes', key: (t) => t.sent, number: true, width: 0.6 },
-                { name: 'Lost', key: (t) => t.lost, number: true, width: 0.5 },
+                linked('From', 'switches', (t) => t.from, 0.6),
+                linked('To', 'switches', (t) => t.to, 0.6),
+                toned('State', (t) => [tunnelTones[t.state], t.state], 0.7),
+                segments((t) => t.segments),
+                lasting('Round trip', (t) => t.rtt, 0.8),
+                lasting('Least', (t) => t.minRtt, 0.8),
+                lasting('Most', (t) => t.maxRtt, 0.8),
+                counted('Probes', (t) => t.sent, 0.6),
+                counted('Lost', (t) => t.lost, 0.5),
               ]}
             />
             <TunnelCharts of={p} />
@@ -289,12 +208,10 @@ function One({ name }: { name: string }) {
               Version {p.version}
               {p.created && `, made ${formatAge(p.created, now)} ago`}.
             </p>
-            <Documented collection="pfc-policies" name={name} of={p} />
-            {editing && <Edit of={{ kind: 'pfc-policies', of: p }} close={() => setEditing(false)} />}
           </>
         );
       }}
-    </Answer>
+    </Resource>
   );
 }
 
@@ -314,16 +231,12 @@ function TunnelCharts({ of: p }: { of: PFC }) {
     <section aria-label={`Tunnel ${name}`}>
       <h2>Tunnels over time</h2>
       <p className="filters">
-        <label>
-          Tunnel{' '}
-          <select value={name} onChange={(e) => choose(e.target.value)}>
-            {tunnels.map((t, i) => (
-              <option key={names[i]} value={names[i]}>
-                {t.from} → {t.to} ({t.id})
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choose
+          label="Tunnel"
+          value={name}
+          set={choose}
+          of={tunnels.map((t, i) => [names[i]!, `${t.from} → ${t.to} (${t.id})`])}
+        />
       </p>
       <div className="charts">
         <History kind="tunnel" name={name} absent="No probe of this tunnel has been sent yet." />

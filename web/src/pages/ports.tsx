@@ -5,6 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Summary } from '../components/badge';
+import { rated, shown } from '../components/columns';
 import { CutOff } from '../components/cutoff';
 import { Folded } from '../components/documented';
 import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
@@ -71,20 +72,8 @@ export function Ports({ name }: { name: string }) {
       width: 1.1,
       cell: (p) => <State of={p} now={now} silent={gnmi.data?.error !== undefined} />,
     },
-    {
-      name: 'Speed',
-      key: (p) => p.status.speed ?? 0,
-      cell: (p) => (p.status.speed ? formatBitRate(p.status.speed) : ''),
-      number: true,
-      width: 0.7,
-    },
-    {
-      name: 'MTU',
-      key: (p) => p.status.config.mtu ?? 0,
-      cell: (p) => p.status.config.mtu ?? '',
-      number: true,
-      width: 0.5,
-    },
+    rated('Speed', (p) => p.status.speed, 0.7),
+    shown('MTU', (p) => p.status.config.mtu, String, { number: true, width: 0.5, none: '' }),
     {
       name: 'Link to',
       key: (p) => p.status.link ?? '',

@@ -2,18 +2,16 @@ import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { chooseProject, may, useMay, useProject, useWholeSession } from '../api/session';
-import { Badge, Conditions } from '../components/badge';
-import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
-import { Form, Open, type Choice, type Field } from '../components/form';
-import { Resources, To } from '../components/link';
+import { Badge } from '../components/badge';
+import { coded, counted, named } from '../components/columns';
+import { Facts } from '../components/facts';
+import { Form, type Choice, type Field } from '../components/form';
+import { Resources } from '../components/link';
 import { Listing } from '../components/listing';
-import { Answer } from '../components/states';
+import { Resource } from '../components/resource';
 import { Table, type Column } from '../components/table';
 import { formatBitRate, formatCount, formatDuration } from '../domain/format';
 import { quotas, type Quota } from '../domain/project';
-import { useEditing } from '../store/draft';
 import { go } from '../store/place';
 
 type Project = Schemas['Project'];
@@ -22,50 +20,34 @@ export function Projects({ path }: { path: string[] }) {
   return path[0] === undefined ? <List /> : <One name={path[0]} />;
 }
 
-const of = (used: number, limit: number | undefined) => (limit === undefined ? String(used) : `${used} of ${limit}`);
+type Amount = number | bigint;
+const of = (used: Amount, limit: Amount | undefined, show: (n: Amount) => string = String) =>
+  limit ? `${show(used)} of ${show(limit)}` : show(used);
+
+/** How much of a quota each project uses. */
+const used = (name: string, what: 'groups' | 'receivers' | 'tenants' | 'policies', width = 0.7): Column<Project> => ({
+  name,
+  key: (p) => p.status.used[what],
+  cell: (p) => of(p.status.used[what], p.spec.quotas?.[what]),
+  number: true,
+  width,
+});
 
 function List() {
   const projects = useQuery(ask.projects);
   const columns: Column<Project>[] = [
-    { name: 'Project', key: (p) => p.name, cell: (p) => <To path={['projects', p.name]}>{p.name}</To> },
-    { name: 'Members', key: (p) => p.spec.members?.length ?? 0, number: true, width: 0.6 },
-    { name: 'Hosts', key: (p) => p.spec.hosts?.length ?? 0, number: true, width: 0.5 },
-    { name: 'Ports', key: (p) => p.spec.ports?.length ?? 0, number: true, width: 0.5 },
-    {
-      name: 'Groups',
-      key: (p) => p.status.used.groups,
-      cell: (p) => of(p.status.used.groups, p.spec.quotas?.groups),
-      number: true,
-      width: 0.7,
-    },
-    {
-      name: 'Receivers',
-      key: (p) => p.status.used.receivers,
-      cell: (p) => of(p.status.used.receivers, p.spec.quotas?.receivers),
-      number: true,
-      width: 0.7,
-    },
-    {
-      name: 'Tenants',
-      key: (p) => p.status.used.tenants,
-      cell: (p) => of(p.status.used.tenants, p.spec.quotas?.tenants),
-      number: true,
-      width: 0.7,
-    },
-    {
-      name: 'PFC policies',
-      key: (p) => p.status.used.policies,
-      cell: (p) => of(p.status.used.policies, p.spec.quotas?.policies),
-      number: true,
-      width: 0.8,
-    },
+    named('Project', 'projects'),
+    counted('Members', (p) => p.spec.members?.length ?? 0, 0.6),
+    counted('Hosts', (p) => p.spec.hosts?.length ?? 0, 0.5),
+    counted('Ports', (p) => p.spec.ports?.length ?? 0, 0.5),
+    used('Groups', 'groups'),
+    used('Receivers', 'receivers'),
+    used('Tenants', 'tenants'),
+    used('PFC policies', 'policies', 0.8),
     {
       name: 'Bandwidth',
       key: (p) => Number(p.status.used.bandwidth),
-      cell: (p) =>
-        p.spec.bandwidth
-          ? `${formatBitRate(Number(p.status.used.bandwidth))} of ${formatBitRate(Number(p.spec.bandwidth))}`
-          : formatBitRate(Number(p.status.used.bandwidth)),
+      cell: (p) => of(p.status.used.bandwidth, p.spec.bandwidth, (n) => formatBitRate(Number(n))),
       number: true,
       width: 1.2,
     },
@@ -83,17 +65,16 @@ function List() {
 }
 
 function One({ name }: { name: string }) {
-  const project = useQuery(ask.project(name));
-  const [editing, setEditing] = useEditing('form', 'projects', name);
   return (
-    <Answer of={project} what={`project ${name}`} gone={<Documented collection="projects" name={name} />}>
+    <Resource
+      collection="projects"
+      name={name}
+      of={useQuery(ask.project(name))}
+      actions={() => <Act name={name} />}
+      form={(p, close) => <ProjectForm project={p} close={close} />}
+    >
       {(p) => (
         <>
-          <Heading title={`Project ${name}`} state={<Conditions of={p.status.conditions} />}>
-            <Act name={name} />
-            <Open scope="administer" label="Change…" open={() => setEditing(true)} />
-            <Delete collection="projects" name={name} />
-          </Heading>
           <Assets of={p} />
           <h2>Members</h2>
           <Table
@@ -122,11 +103,9 @@ function One({ name }: { name: string }) {
               ['Created', p.created],
             ]}
           />
-          <Documented collection="projects" name={name} of={p} />
-          {editing && <ProjectForm project={p} close={() => setEditing(false)} />}
         </>
       )}
-    </Answer>
+    </Resource>
   );
 }
 
@@ -137,13 +116,9 @@ function Act({ name }: { name: string }) {
   const chosen = useProject(),
     whole = useWholeSession();
   if (!may(whole, 'read') && (whole?.projects?.length ?? 0) < 2) return null;
-  return chosen === name ? (
-    <button type="button" onClick={() => chooseProject('')}>
-      Act in all projects
-    </button>
-  ) : (
-    <button type="button" onClick={() => chooseProject(name)}>
-      Act in this project alone
+  return (
+    <button type="button" onClick={() => chooseProject(chosen === name ? '' : name)}>
+      {chosen === name ? 'Act in all projects' : 'Act in this project alone'}
     </button>
   );
 }
@@ -169,7 +144,7 @@ export function Assets({ of: p }: { of: Project }) {
         ))}
       </section>
       <h2>What it has</h2>
-      <Table
+      <Table<Schemas['ProjectThing']>
         rows={things}
         id={(t) => `${t.kind} ${t.name}`}
         label={`What ${p.name} has`}
@@ -177,12 +152,7 @@ export function Assets({ of: p }: { of: Project }) {
         columns={[
           { name: 'Kind', key: (t) => kinds[t.kind] },
           { name: 'Name', key: (t) => t.name, width: 1.4 },
-          {
-            name: 'Address',
-            key: (t) => t.address ?? '',
-            cell: (t) => t.address && <code>{t.address}</code>,
-            width: 1.3,
-          },
+          coded('Address', (t) => t.address, 1.3),
           { name: 'At', key: (t) => (t.ports ?? []).map((x) => `${x.switch}/${x.port}`).join(', '), width: 1 },
           { name: 'Others', key: (t) => (t.shared ? 'may have it too' : ''), width: 0.9 },
           {

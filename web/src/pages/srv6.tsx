@@ -1,14 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
+import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Conditions, Messages } from '../components/badge';
-import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
-import { Open } from '../components/form';
+import { coded, linked } from '../components/columns';
+import { Facts } from '../components/facts';
 import { Names, Resources, To } from '../components/link';
-import { Answer } from '../components/states';
+import { Resource } from '../components/resource';
 import { Table } from '../components/table';
-import { useEditing } from '../store/draft';
 import { Lossless } from './pfc';
 import { Edit } from './policies';
 
@@ -17,17 +14,15 @@ export function Srv6Policies({ path }: { path: string[] }) {
 }
 
 function One({ name }: { name: string }) {
-  const policy = useQuery(ask.srv6Policy(name));
-  const [editing, setEditing] = useEditing('form', 'srv6-policies', name);
   return (
-    <Answer of={policy} what={`SRv6 policy ${name}`} gone={<Documented collection="srv6-policies" name={name} />}>
+    <Resource
+      collection="srv6-policies"
+      name={name}
+      of={useQuery(ask.srv6Policy(name))}
+      form={(p, close) => <Edit of={{ kind: 'srv6-policies', of: p }} close={close} />}
+    >
       {(p) => (
         <>
-          <Heading title={`SRv6 policy ${name}`} state={<Conditions of={p.status.conditions} />}>
-            <Open scope="configure" label="Change…" open={() => setEditing(true)} />
-            <Delete collection="srv6-policies" name={name} />
-          </Heading>
-          <Messages of={p.status.conditions} />
           <p>
             From <To path={['switches', p.spec.headend]}>{p.spec.headend}</To> to{' '}
             <To path={['switches', p.spec.endpoint]}>{p.spec.endpoint}</To>
@@ -49,14 +44,14 @@ function One({ name }: { name: string }) {
             <p className="state">There is none now.</p>
           )}
           <h2>Segments in force</h2>
-          <Table
+          <Table<NonNullable<Schemas['Srv6Policy']['status']['segmentList']>[number]>
             rows={p.status.segmentList ?? []}
             id={(s) => s.sid}
             label={`Segments of ${name}`}
             empty="There is none."
             columns={[
-              { name: 'Switch', key: (s) => s.node, cell: (s) => <To path={['switches', s.node]}>{s.node}</To> },
-              { name: 'SID', key: (s) => s.sid, cell: (s) => <code>{s.sid}</code>, width: 1.6 },
+              linked('Switch', 'switches', (s) => s.node),
+              coded('SID', (s) => s.sid, 1.6),
               { name: 'Behavior', key: (s) => s.behavior, width: 1.6 },
             ]}
           />
@@ -70,10 +65,8 @@ function One({ name }: { name: string }) {
               ['Created', p.created],
             ]}
           />
-          <Documented collection="srv6-policies" name={name} of={p} />
-          {editing && <Edit of={{ kind: 'srv6-policies', of: p }} close={() => setEditing(false)} />}
         </>
       )}
-    </Answer>
+    </Resource>
   );
 }

@@ -5,6 +5,8 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Conditions } from '../components/badge';
+import { Choose } from '../components/choose';
+import { aged, coded, counted, long, named, shown } from '../components/columns';
 import { Contains } from '../components/contains';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
@@ -47,16 +49,10 @@ const reported = (s: Switch) => (s.connected && !s.ports?.error ? s.ports : unde
 
 function State({ of: s }: { of: Switch }) {
   if (!s.managed) return <Badge tone="quiet">not managed</Badge>;
-  if (!s.connected)
+  if (!s.connected || s.errors?.length)
     return (
-      <Badge tone="fault" title={s.reason}>
-        not connected
-      </Badge>
-    );
-  if (s.errors?.length)
-    return (
-      <Badge tone="fault" title={s.errors[0]}>
-        refuses updates
+      <Badge tone="fault" title={s.connected ? s.errors![0] : s.reason}>
+        {s.connected ? 'refuses updates' : 'not connected'}
       </Badge>
     );
   if (!s.synced) return <Badge tone="warning">{s.pending} updates pending</Badge>;
@@ -68,31 +64,19 @@ function List({ all }: { all: Switch[] }) {
   const [search, setSearch] = useParam('q');
   const now = useNow();
   const columns: Column<Switch>[] = [
-    { name: 'Switch', key: (s) => s.name, cell: (s) => <To path={['switches', s.name]}>{s.name}</To> },
+    named('Switch', 'switches'),
     { name: 'State', key: (s) => `${s.connected} ${s.synced}`, cell: (s) => <State of={s} />, width: 1.2 },
-    { name: 'For', key: (s) => s.since ?? '', cell: (s) => formatAge(s.since, now), width: 0.5 },
-    { name: 'Entries', key: (s) => s.entries, number: true, width: 0.6 },
-    { name: 'Pending', key: (s) => s.pending, number: true, width: 0.6 },
-    {
-      name: 'Ports up',
-      key: (s) => reported(s)?.up ?? -1,
-      number: true,
-      width: 0.6,
-      cell: (s) => reported(s)?.up ?? '–',
-    },
+    aged('For', (s) => s.since, now, 0.5, ''),
+    counted('Entries', (s) => s.entries, 0.6),
+    counted('Pending', (s) => s.pending, 0.6),
+    shown('Ports up', (s) => reported(s)?.up, String, { number: true, width: 0.6 }),
     {
       name: 'Ports down',
       key: (s) => reported(s)?.down?.length ?? 0,
-      width: 1,
       cell: (s) => reported(s)?.down?.join(', '),
     },
-    { name: 'Node', key: (s) => s.node ?? '', cell: (s) => <code>{s.node}</code>, width: 1.2 },
-    {
-      name: 'Programmed by',
-      key: (s) => s.address ?? '',
-      cell: (s) => <Programmed of={s} />,
-      width: 1.8,
-    },
+    coded('Node', (s) => s.node, 1.2),
+    { name: 'Programmed by', key: (s) => s.address ?? '', cell: (s) => <Programmed of={s} />, width: 1.8 },
   ];
   return (
     <>
@@ -217,7 +201,7 @@ function Orphans({ name }: { name: string }) {
     <section>
       <h2>Entries that no resource explains</h2>
       <p>The controller keeps them until somebody deletes them.</p>
-      <Table
+      <Table<Schemas['Orphan']>
         rows={orphans.data}
         id={(o) => o.name}
         label="Orphans"
@@ -225,9 +209,9 @@ function Orphans({ name }: { name: string }) {
         columns={[
           { name: 'Orphan', key: (o) => o.name, width: 1.3 },
           { name: 'What it says', key: (o) => o.detail ?? '', width: 1.2 },
-          { name: 'Entries', key: (o) => o.entries, number: true, width: 0.5 },
-          { name: 'For', key: (o) => o.since, cell: (o) => formatAge(o.since, now), width: 0.5 },
-          { name: 'Why', key: (o) => o.reason, cell: (o) => <span title={o.reason}>{o.reason}</span>, width: 2 },
+          counted('Entries', (o) => o.entries, 0.5),
+          aged('For', (o) => o.since, now, 0.5),
+          long('Why', (o) => o.reason, 2),
           {
             name: 'Actions',
             cell: (o) => (
@@ -276,14 +260,7 @@ function Trace({ name }: { name: string }) {
           />
         </label>
         <PortList id="trace-ports" at="switch" name={name} />
-        <label>
-          Packets{' '}
-          <select value={count} onChange={(e) => setCount(e.target.value)}>
-            {['1', '2', '5', '10', '20'].map((n) => (
-              <option key={n}>{n}</option>
-            ))}
-          </select>
-        </label>
+        <Choose label="Packets" value={count} set={setCount} of={['1', '2', '5', '10', '20']} />
         <button type="submit" disabled={trace.isPending}>
           Catch the next
         </button>
@@ -351,20 +328,13 @@ function Tables({ name }: { name: string }) {
       <Answer of={tables} what="tables">
         {(all) => (
           <p className="filters">
-            <label>
-              Table{' '}
-              <select
-                value={chosen}
-                onChange={(e) => setParams({ table: e.target.value || undefined, 'entry-q': undefined })}
-              >
-                <option value="">choose</option>
-                {all.map((t) => (
-                  <option key={t.name} value={t.name}>
-                    {t.name}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <Choose
+              label="Table"
+              value={chosen}
+              set={(t) => setParams({ table: t || undefined, 'entry-q': undefined })}
+              of={all.map((t) => t.name)}
+              none="choose"
+            />
             {table && (
               <span className="quiet">
                 room for {formatCount(table.size)}; matches on {(table.fields ?? []).join(', ') || 'nothing'}; actions{' '}
@@ -402,9 +372,7 @@ function Entries({ name, table }: { name: string; table: Schemas['TableView'] })
       ),
       width: /addr|dst|prefix/.test(f) ? 2 : 1,
     })),
-    ...(rows.some((r) => r.entry.priority)
-      ? [{ name: 'Priority', key: (r: Row) => r.entry.priority ?? 0, number: true, width: 0.6 }]
-      : []),
+    ...(rows.some((r) => r.entry.priority) ? [counted<Row>('Priority', (r) => r.entry.priority ?? 0, 0.6)] : []),
     {
       name: 'Action',
       key: (r) => `${r.entry.action ?? ''} ${r.entry.member ?? ''} ${r.entry.group ?? ''}`,

@@ -1,15 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
+import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { Conditions, Messages } from '../components/badge';
-import { Delete } from '../components/delete';
-import { Documented } from '../components/documented';
-import { Facts, Heading } from '../components/facts';
-import { Open } from '../components/form';
-import { Names, Resources, To } from '../components/link';
-import { Answer } from '../components/states';
+import { coded, counted, linked } from '../components/columns';
+import { Facts } from '../components/facts';
+import { Names, Resources } from '../components/link';
+import { Resource } from '../components/resource';
 import { Table } from '../components/table';
 import { formatBitRate } from '../domain/format';
-import { useEditing } from '../store/draft';
 import { Lossless } from './pfc';
 import { Edit } from './policies';
 
@@ -18,28 +15,26 @@ export function Tenants({ path }: { path: string[] }) {
 }
 
 function One({ name }: { name: string }) {
-  const tenant = useQuery(ask.tenant(name));
-  const [editing, setEditing] = useEditing('form', 'tenants', name);
   return (
-    <Answer of={tenant} what={`tenant ${name}`} gone={<Documented collection="tenants" name={name} />}>
+    <Resource
+      collection="tenants"
+      name={name}
+      of={useQuery(ask.tenant(name))}
+      form={(t, close) => <Edit of={{ kind: 'tenants', of: t }} close={close} />}
+    >
       {(t) => (
         <>
-          <Heading title={`Tenant ${name}`} state={<Conditions of={t.status.conditions} />}>
-            <Open scope="tenant:write" on={name} label="Change…" open={() => setEditing(true)} />
-            <Delete collection="tenants" name={name} />
-          </Heading>
-          <Messages of={t.status.conditions} />
           <h2>Sites</h2>
-          <Table
+          <Table<NonNullable<Schemas['Tenant']['status']['sites']>[number]>
             rows={t.status.sites ?? []}
             id={(s) => `${s.switch} ${s.port}`}
             label={`Sites of ${name}`}
             empty="It has no site: no packet is the tenant's."
             columns={[
-              { name: 'Switch', key: (s) => s.switch, cell: (s) => <To path={['switches', s.switch]}>{s.switch}</To> },
-              { name: 'Port', key: (s) => s.port, number: true, width: 0.4 },
+              linked('Switch', 'switches', (s) => s.switch),
+              counted('Port', (s) => s.port, 0.4),
               { name: 'Prefixes', key: (s) => s.prefixes.join(', '), width: 2 },
-              { name: 'SID', key: (s) => s.sid, cell: (s) => <code>{s.sid}</code>, width: 1.4 },
+              coded('SID', (s) => s.sid, 1.4),
             ]}
           />
           <Facts
@@ -55,10 +50,8 @@ function One({ name }: { name: string }) {
               ['Created', t.created],
             ]}
           />
-          <Documented collection="tenants" name={name} of={t} />
-          {editing && <Edit of={{ kind: 'tenants', of: t }} close={() => setEditing(false)} />}
         </>
       )}
-    </Answer>
+    </Resource>
   );
 }

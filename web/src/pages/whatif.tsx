@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
 import { body, client, type Schemas } from '../api/client';
 import * as ask from '../api/queries';
+import { Choose } from '../components/choose';
 import { Heading } from '../components/facts';
 import { ByJob } from '../components/tried';
 import { NetworkPicture } from '../components/network';
@@ -116,13 +117,15 @@ function Question({ links, nodes }: { links: Schemas['FabricLink'][]; nodes: Sch
   return (
     <>
       <p className="filters">
-        <label>
-          What is chosen{' '}
-          <select value={action} onChange={(e) => setAction(e.target.value)}>
-            <option value="fail">fails</option>
-            <option value="drain">is drained</option>
-          </select>
-        </label>
+        <Choose
+          label="What is chosen"
+          value={action}
+          set={setAction}
+          of={[
+            ['fail', 'fails'],
+            ['drain', 'is drained'],
+          ]}
+        />
         <label>
           Choose{' '}
           <input

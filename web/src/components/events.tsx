@@ -5,10 +5,10 @@ import { formatTime } from '../domain/format';
 import { useNow } from '../store/now';
 import { Badge } from './badge';
 import { To } from './link';
-import type { Column } from './table';
+import { Table, type Column } from './table';
 
 /** The columns of a table of events, which are sentences with links to what they are about. */
-export function useEventColumns(): Column<Event>[] {
+function useEventColumns(): Column<Event>[] {
   const now = useNow();
   const today = new Date(now).toDateString(); // columns change with the day, and not with every second
   return useMemo(
@@ -47,4 +47,10 @@ export function useEventColumns(): Column<Event>[] {
     ],
     [today],
   );
+}
+
+/** Events as a table, in the order that they have. */
+export function Events({ of, label, empty, search }: { of: Event[]; label: string; empty: string; search?: string }) {
+  const columns = useEventColumns();
+  return <Table rows={of} columns={columns} id={(e) => `${e.seq} ${e.time}`} {...{ label, empty, search }} />;
 }

@@ -10,22 +10,23 @@ import (
 
 // Host is a host of the fabric.
 type Host struct {
-	Name         string            `json:"name"`
-	Address      netip.Addr        `json:"address" doc:"Of its queue pairs, in all planes."`
-	Prefixes     []netip.Prefix    `json:"prefixes,omitempty" doc:"Others that it is reached by."`
-	Ports        []HostPort        `json:"ports"`
-	Connected    bool              `json:"connected" doc:"Its stream is open."`
-	Since        time.Time         `json:"since,omitzero" doc:"When the stream was opened, or ended."`
-	Error        string            `json:"error,omitempty" doc:"Why the last stream ended, when there is none now."`
-	Software     string            `json:"software,omitempty" doc:"What the agent says that it is."`
-	Instance     string            `json:"instance,omitempty" pattern:"^0x[0-9a-f]+$" doc:"Of the agent's start: another one when its counters began anew. 64 bits, which a JSON number would lose some of."`
-	Capabilities *HostCapabilities `json:"capabilities,omitempty" doc:"What its device can hold; absent before it has connected."`
-	Versions     HostVersions      `json:"versions"`
-	Refusals     []HostRefusal     `json:"refusals,omitempty" doc:"The parts of that state that it does not hold, and why."`
-	EVProfiles   int               `json:"evProfiles" doc:"EV profiles that the controller has for it."`
-	EVs          int               `json:"evs" doc:"EVs in all of them."`
-	QueuePairs   *HostQueuePairs   `json:"queuePairs,omitempty" doc:"What applications have made on it; absent of one that has reported none, or has no stream."`
-	QPHints      *QPHints          `json:"qpHints,omitempty" doc:"What the controller has told it of the queue pairs of the jobs on it; absent without a job, and of a host that takes none."`
+	Name          string            `json:"name"`
+	Address       netip.Addr        `json:"address" doc:"Of its queue pairs, in all planes."`
+	Prefixes      []netip.Prefix    `json:"prefixes,omitempty" doc:"Others that it is reached by."`
+	Ports         []HostPort        `json:"ports"`
+	ErrorsLeftOut int               `json:"errorsLeftOut,omitempty" doc:"Counters of errors that no port has: there were too many for the stream."`
+	Connected     bool              `json:"connected" doc:"Its stream is open."`
+	Since         time.Time         `json:"since,omitzero" doc:"When the stream was opened, or ended."`
+	Error         string            `json:"error,omitempty" doc:"Why the last stream ended, when there is none now."`
+	Software      string            `json:"software,omitempty" doc:"What the agent says that it is."`
+	Instance      string            `json:"instance,omitempty" pattern:"^0x[0-9a-f]+$" doc:"Of the agent's start: another one when its counters began anew. 64 bits, which a JSON number would lose some of."`
+	Capabilities  *HostCapabilities `json:"capabilities,omitempty" doc:"What its device can hold; absent before it has connected."`
+	Versions      HostVersions      `json:"versions"`
+	Refusals      []HostRefusal     `json:"refusals,omitempty" doc:"The parts of that state that it does not hold, and why."`
+	EVProfiles    int               `json:"evProfiles" doc:"EV profiles that the controller has for it."`
+	EVs           int               `json:"evs" doc:"EVs in all of them."`
+	QueuePairs    *HostQueuePairs   `json:"queuePairs,omitempty" doc:"What applications have made on it; absent of one that has reported none, or has no stream."`
+	QPHints       *QPHints          `json:"qpHints,omitempty" doc:"What the controller has told it of the queue pairs of the jobs on it; absent without a job, and of a host that takes none."`
 }
 
 // HostQueuePairs are the queue pairs that applications have made on a host.

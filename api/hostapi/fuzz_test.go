@@ -109,7 +109,7 @@ func FuzzUp(f *testing.F) {
 		&hostapi.QueuePairs{LeftOut: 1, Groups: []hostapi.QueuePairGroup{{Count: 3, Failed: 1,
 			QueuePairKey: hostapi.QueuePairKey{Peer: netip.MustParseAddr("2001:db8::1"), Profile: "~7",
 				CC: "cc", Hints: hostapi.QPHints{QPsPerPeer: 2}}}}},
-		&hostapi.PortErrors{Errors: []hostapi.PortError{{Port: 2, Source: "mlx5_0/1",
+		&hostapi.PortErrors{LeftOut: 2, Errors: []hostapi.PortError{{Port: 2, Source: "mlx5_0/1",
 			Counter: "symbol_error", Count: 1 << 40}}},
 	} {
 		b, err := proto.Marshal(hostapi.EncodeUp(m))

@@ -8,7 +8,10 @@ import (
 
 // PortErrors are the counters of errors and losses of a host's ports that are not 0: in place of
 // what was said before.
-type PortErrors struct{ Errors []PortError }
+type PortErrors struct {
+	Errors  []PortError
+	LeftOut int // counters that Errors leaves out
+}
 
 // PortError is a counter of a port: of its interface, or as "mlx5_0/1" of a port of an RDMA device.
 type PortError struct {
@@ -18,7 +21,7 @@ type PortError struct {
 }
 
 func encodePortErrors(m *PortErrors) *pb.PortErrors {
-	out := &pb.PortErrors{}
+	out := &pb.PortErrors{LeftOut: uint32(m.LeftOut)}
 	for _, e := range m.Errors {
 		out.Errors = append(out.Errors, &pb.PortError{Port: uint32(e.Port), Source: e.Source,
 			Counter: e.Counter, Count: e.Count})
@@ -27,7 +30,7 @@ func encodePortErrors(m *PortErrors) *pb.PortErrors {
 }
 
 func decodePortErrors(m *pb.PortErrors) (*PortErrors, *FieldError) {
-	out := &PortErrors{}
+	out := &PortErrors{LeftOut: int(m.GetLeftOut())}
 	seen := make(map[PortError]bool)
 	for i, p := range m.GetErrors() {
 		e := PortError{uint8(min(p.GetPort(), MaxPort+1)), p.GetSource(), p.GetCounter(), p.GetCount()}

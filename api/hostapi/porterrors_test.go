@@ -25,8 +25,10 @@ func TestPortErrors(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	m, err := hostapi.DecodeUp(hostapi.EncodeUp(&hostapi.PortErrors{Errors: []hostapi.PortError{ok}}))
-	if err != nil || !slices.Equal(m.(*hostapi.PortErrors).Errors, []hostapi.PortError{ok}) {
+	m, err := hostapi.DecodeUp(hostapi.EncodeUp(&hostapi.PortErrors{Errors: []hostapi.PortError{ok},
+		LeftOut: 3}))
+	if e, is := m.(*hostapi.PortErrors); err != nil || !is || e.LeftOut != 3 ||
+		!slices.Equal(e.Errors, []hostapi.PortError{ok}) {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

@@ -68,6 +68,9 @@ func hostDetail(w io.Writer, h *api.Host) error {
 			strings.Join(c.CCAlgorithms, " ")))
 		g.row("Options:", strings.Join(append(append([]string{}, c.Options...), c.Transport...), " "))
 	}
+	if n := h.ErrorsLeftOut; n > 0 {
+		g.row("Errors:", fmt.Sprintf("%d more counters of ports are not listed", n))
+	}
 	for _, r := range h.Refusals {
 		g.row("Refuses:", fmt.Sprintf("%s: %s (%s)", r.Field, r.Reason,
 			notes(r.Code, versionText(r.Version))))

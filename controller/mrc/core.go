@@ -213,7 +213,7 @@ func (c *Core) PortErrors(name string, m *hostapi.PortErrors) error {
 	if err != nil {
 		return err
 	}
-	h.portErrors = m.Errors
+	h.portErrors = *m
 	return nil
 }
 

@@ -32,7 +32,7 @@ type session struct {
 	hello   hostapi.Hello // the last
 	// queuePairs has the queue pairs of applications that the host reported on this stream.
 	queuePairs hostapi.QueuePairs
-	portErrors []hostapi.PortError // they stay while the stream is gone
+	portErrors hostapi.PortErrors // they stay while the stream is gone
 }
 
 // A sender groups the hosts of a rack whose devices have equal capabilities: they share a state.
@@ -230,7 +230,7 @@ func (c *Core) Hello(name string, m *hostapi.Hello) error {
 	}
 	h.hello = *m
 	h.hello.Name = name
-	h.queuePairs, h.portErrors = hostapi.QueuePairs{}, nil
+	h.queuePairs, h.portErrors = hostapi.QueuePairs{}, hostapi.PortErrors{}
 	h.foreign = foreign && !h.told
 	c.prover.Connect(h.Host, m.Capabilities.OptAttr&hostapi.OptEVProbe != 0)
 	c.prover.SetSelfProbes(h.Host, m.Capabilities.SelfProbes, restarted)

@@ -28,7 +28,8 @@ func TestHostInstanceIsText(t *testing.T) {
 func TestHostPortErrors(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	say := func(errors ...hostapi.PortError) {
-		if err := w.core.PortErrors("h1-1", &hostapi.PortErrors{Errors: errors}); err != nil {
+		if err := w.core.PortErrors("h1-1", &hostapi.PortErrors{Errors: errors,
+			LeftOut: len(errors)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,6 +38,9 @@ func TestHostPortErrors(t *testing.T) {
 		h, _ := w.core.Host("h1-1")
 		if got := h.Ports[0].Status.Errors; !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, want %+v", what, got, want)
+		}
+		if said := len(w.core.hosts.byName["h1-1"].portErrors.Errors); h.ErrorsLeftOut != said {
+			t.Errorf("%s: %d left out, want %d", what, h.ErrorsLeftOut, said)
 		}
 		if got := w.core.Fabric().Ports.Errors; got != sum {
 			t.Errorf("%s: %d in the fabric, want %d", what, got, sum)

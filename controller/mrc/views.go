@@ -36,7 +36,7 @@ func (c *Core) Fabric() api.Fabric {
 		countQueuePairs(&f.QPs, &h.queuePairs)
 		f.Ports.All += len(h.At)
 		f.Ports.Usable += h.Usable().Len()
-		for _, e := range h.portErrors {
+		for _, e := range h.portErrors.Errors {
 			f.Ports.Errors += e.Count
 		}
 	}
@@ -284,8 +284,8 @@ func (c *Core) Host(name string) (api.Host, bool) {
 func (c *Core) viewHost(h *host) api.Host {
 	v := api.Host{
 		Name: h.Name, Address: h.Address, Prefixes: h.Prefixes, Ports: c.viewPorts(h),
-		Connected: h.Connected(),
-		Software:  h.hello.Software, Instance: instanceText(h.hello.Instance),
+		ErrorsLeftOut: h.portErrors.LeftOut, Connected: h.Connected(),
+		Software: h.hello.Software, Instance: instanceText(h.hello.Instance),
 		Versions: api.HostVersions{Wanted: h.seq, Applied: h.applied},
 	}
 	if h.hello.Instance != 0 {
@@ -349,7 +349,7 @@ func (c *Core) viewPorts(h *host) []api.HostPort {
 		}
 		st.LeafName = fabric.NameOf(c.state.Advertised(), st.Leaf)
 		st.Drains = c.drains.views(func(d *drain) bool { return d.Host == h.Name && d.Port == port })
-		for _, e := range h.portErrors {
+		for _, e := range h.portErrors.Errors {
 			if e.Port == port {
 				st.Errors = append(st.Errors, api.PortError{Source: e.Source, Counter: e.Counter,
 					Count: e.Count})

@@ -105,9 +105,7 @@ func (a *Agent) PortStatus(up hostapi.PortMask) { a.say(func(o *Outbox) { o.Port
 
 // PortErrors reports the counters of errors of the host's ports that are not 0, in place of the
 // last report.
-func (a *Agent) PortErrors(errors []hostapi.PortError) {
-	a.say(func(o *Outbox) { o.PortErrors(errors) })
-}
+func (a *Agent) PortErrors(e hostapi.PortErrors) { a.say(func(o *Outbox) { o.PortErrors(e) }) }
 
 // SelfProbeCounts reports what became of probes of the host to itself.
 func (a *Agent) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
@@ -295,6 +293,7 @@ func first(stream grpc.BidiStreamingClient[hostpb.HostMessage, hostpb.Controller
 // controller closes the stream after reading all messages.
 func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb.HostMessage,
 	hostpb.ControllerMessage]) error {
+	leftOut := 0
 	for {
 		a.mu.Lock()
 		m, last := a.out.Next(), a.last
@@ -309,6 +308,11 @@ func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb
 			case <-a.news:
 			}
 			continue
+		}
+		if e, ok := m.(*hostapi.PortErrors); ok && e.LeftOut != leftOut {
+			leftOut = e.LeftOut
+			a.cfg.Log.Warn("the controller takes fewer counters of errors than the ports have", "sent",
+				len(e.Errors), "leftOut", leftOut)
 		}
 		if err := stream.Send(hostapi.EncodeUp(m)); err != nil {
 			if errors.Is(err, io.EOF) {

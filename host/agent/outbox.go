@@ -40,7 +40,7 @@ type Outbox struct {
 	queuePairsNews bool               // which the controller has not been told
 
 	portErrors struct {
-		last []hostapi.PortError
+		last hostapi.PortErrors
 		news bool // the controller has not been told
 		most int  // in a message; 0: the controller takes none
 	}
@@ -74,7 +74,7 @@ func NewOutbox() *Outbox {
 func (o *Outbox) Open(w *hostapi.Welcome) {
 	o.open, o.maxEvents, o.maxCounts, o.maxGroups = true, w.MaxEvents, w.MaxCounts, w.MaxGroups
 	o.queuePairsNews = len(o.queuePairs.Groups) > 0
-	o.portErrors.news, o.portErrors.most = len(o.portErrors.last) > 0, w.MaxPortErrors
+	o.portErrors.news, o.portErrors.most = len(o.portErrors.last.Errors) > 0, w.MaxPortErrors
 	o.answer, o.portsNews = nil, o.portsSet
 	clear(o.told)
 }
@@ -169,10 +169,11 @@ func (o *Outbox) QueuePairs(q hostapi.QueuePairs) {
 }
 
 // PortErrors sets the present counters of errors of the host's ports that are not 0. If there are
-// more than the controller takes, the controller gets the first.
-func (o *Outbox) PortErrors(errors []hostapi.PortError) {
-	if !slices.Equal(errors, o.portErrors.last) {
-		o.portErrors.last, o.portErrors.news = slices.Clone(errors), true
+// more than the controller takes, the controller gets the first, and the number of the others.
+func (o *Outbox) PortErrors(e hostapi.PortErrors) {
+	if e.LeftOut != o.portErrors.last.LeftOut || !slices.Equal(e.Errors, o.portErrors.last.Errors) {
+		e.Errors = slices.Clone(e.Errors)
+		o.portErrors.last, o.portErrors.news = e, true
 	}
 }
 
@@ -250,8 +251,9 @@ func (o *Outbox) Next() hostapi.Up {
 		return o.nextQueuePairs()
 	case o.portErrors.news && o.portErrors.most > 0:
 		o.portErrors.news = false
-		n := min(len(o.portErrors.last), o.portErrors.most)
-		return &hostapi.PortErrors{Errors: o.portErrors.last[:n]}
+		m := o.portErrors.last
+		n := min(len(m.Errors), o.portErrors.most)
+		return &hostapi.PortErrors{Errors: m.Errors[:n], LeftOut: m.LeftOut + len(m.Errors) - n}
 	case len(o.events) > 0 || o.dropped > 0:
 		n := min(len(o.events), o.maxEvents)
 		m := &hostapi.EVEvents{Events: slices.Clone(o.events[:n]), Dropped: o.dropped}

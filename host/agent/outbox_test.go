@@ -227,33 +227,37 @@ func TestBadOnesAfterASnapshot(t *testing.T) {
 }
 
 // TestOutboxPortErrors: the outbox reports the counters of ports after a change, and on a new
-// stream; to a controller that does not know them never, and of too many the first ones.
+// stream; to a controller that does not know them never, and of too many the first ones and the
+// number of the others.
 func TestOutboxPortErrors(t *testing.T) {
 	o := agent.NewOutbox()
 	errors := []hostapi.PortError{{Port: 1, Source: "eth0", Counter: "rx_errors", Count: 1},
 		{Port: 2, Source: "eth1", Counter: "rx_errors", Count: 2}}
-	is := func(what string, want int) {
+	is := func(what string, want, leftOut int) {
 		t.Helper()
 		m, ok := o.Next().(*hostapi.PortErrors)
-		if ok != (want >= 0) || ok && !slices.Equal(m.Errors, errors[:want]) || o.Next() != nil {
-			t.Errorf("%s: %+v, want %d of %v", what, m, want, errors)
+		if ok != (want >= 0) || ok && (!slices.Equal(m.Errors, errors[:want]) ||
+			m.LeftOut != leftOut) || o.Next() != nil {
+			t.Errorf("%s: %+v, want %d of %v, and %d left out", what, m, want, errors, leftOut)
 		}
 	}
 	none := -1
-	o.PortErrors(errors)
+	o.PortErrors(hostapi.PortErrors{Errors: errors})
 	o.Open(&hostapi.Welcome{MaxEvents: 9, MaxCounts: 9})
-	is("an old controller", none)
+	is("an old controller", none, 0)
 	o.Open(&hostapi.Welcome{MaxEvents: 9, MaxCounts: 9, MaxPortErrors: 1})
-	is("one at a time", 1)
+	is("one at a time", 1, 1)
 	o.Open(&hostapi.Welcome{MaxEvents: 9, MaxCounts: 9, MaxPortErrors: 9})
-	is("a new stream", 2)
-	o.PortErrors(slices.Clone(errors))
-	is("the same", none)
+	is("a new stream", 2, 0)
+	o.PortErrors(hostapi.PortErrors{Errors: slices.Clone(errors)})
+	is("the same", none, 0)
 	errors[1].Count++
-	o.PortErrors(errors)
-	is("one more", 2)
-	o.PortErrors(nil)
-	is("none any more", 0)
+	o.PortErrors(hostapi.PortErrors{Errors: errors})
+	is("one more", 2, 0)
+	o.PortErrors(hostapi.PortErrors{Errors: errors, LeftOut: 3})
+	is("a relay that left out three", 2, 3)
+	o.PortErrors(hostapi.PortErrors{})
+	is("none any more", 0, 0)
 }
 
 // TestOutboxNews: the outbox reports counters, ports and queue pairs at first and after a change;

@@ -87,14 +87,14 @@ func Ports(sysfs string, interfaces []string) []PortFacts {
 // PortErrors returns the counters of errors of ports for the controller, without those that the
 // stream does not take: the controller would end the stream. These are counters with odd names, and
 // a counter that an RDMA port has in counters and once more in hw_counters.
-func PortErrors(ports []PortFacts) (out []hostapi.PortError) {
+func PortErrors(ports []PortFacts) (out hostapi.PortErrors) {
 	for _, p := range ports {
 		for _, f := range p.Errors {
 			e := hostapi.PortError{Port: uint8(p.Port), Source: f.Of, Counter: f.Counter, Count: f.Count}
-			if e.Validate() == nil && !slices.ContainsFunc(out, func(o hostapi.PortError) bool {
+			if e.Validate() == nil && !slices.ContainsFunc(out.Errors, func(o hostapi.PortError) bool {
 				return o.Port == e.Port && o.Source == e.Source && o.Counter == e.Counter
 			}) {
-				out = append(out, e)
+				out.Errors = append(out.Errors, e)
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func TestPorts(t *testing.T) {
 	}
 	got[1].Errors = append(got[1].Errors, ErrorFact{"eth 0", "rx_errors", 1},
 		ErrorFact{"mlx5_0/1", "symbol_error", 4})
-	if e := PortErrors(got); !reflect.DeepEqual(e, []hostapi.PortError{{Port: 2, Source: "eth0",
+	if e := PortErrors(got).Errors; !reflect.DeepEqual(e, []hostapi.PortError{{Port: 2, Source: "eth0",
 		Counter: "rx_crc_errors", Count: 7}, {Port: 2, Source: "mlx5_0/1", Counter: "symbol_error",
 		Count: 3}, {Port: 2, Source: "mlx5_0/1", Counter: "out_of_sequence", Count: 5}}) {
 		t.Errorf("%+v for the controller", e)

@@ -125,6 +125,9 @@ func (v *view) errorsAt(host string, port uint8) (out []string) {
 				out = append(out, fmt.Sprintf("Counters: %s of %s at %s/%d is %d.", e.Counter, e.Source, host,
 					port, e.Count))
 			}
+			if n := v.Hosts[i].ErrorsLeftOut; n > 0 {
+				out = append(out, fmt.Sprintf("Counters: %d more of %s are not listed.", n, host))
+			}
 		}
 	}
 	return out

@@ -84,12 +84,14 @@ func TestRepairs(t *testing.T) {
 			FromName: "h2", To: "t0", ToName: "t0", Kind: "grey", By: "selfProbes",
 			Evidence: api.SuspectEvidence{Sent: 900, Lost: 9, Paths: 1}}},
 			hosts: func(h *api.Host) {
+				h.ErrorsLeftOut = 7
 				h.Ports[0].Status.Errors = []api.PortError{{Source: "mlx5_0/1", Counter: "symbol_error",
 					Count: uint64(len(h.Name) + 40)}}
 			},
 			part: "cable", of: "h2/1 – t0", evidence: []string{
 				"Probes: 9 of 900 of 1 hosts to themselves are lost.",
-				"Counters: symbol_error of mlx5_0/1 at h2/1 is 42."}, concerns: []string{"h2"}},
+				"Counters: symbol_error of mlx5_0/1 at h2/1 is 42.",
+				"Counters: 7 more of h2 are not listed."}, concerns: []string{"h2"}},
 		"the port of a host": {hosts: func(h *api.Host) {
 			h.Ports[0].Status.HostDown = h.Name == "h1"
 		}, part: "cable", of: "h1/1 – t0", evidence: []string{"Ports: The host reports it."},

@@ -240,7 +240,7 @@ func (a *Relay) QueuePairs(host string, q *hostapi.QueuePairs) {
 
 // PortErrors is the counters of errors of a host's ports.
 func (a *Relay) PortErrors(host string, e *hostapi.PortErrors) {
-	a.seat(host).agent.PortErrors(e.Errors)
+	a.seat(host).agent.PortErrors(*e)
 }
 
 // SelfProbeCounts takes the counts of a host's probes to itself.

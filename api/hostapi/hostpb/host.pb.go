@@ -1506,7 +1506,9 @@ func (x *SelfProbeCount) GetMissingNs() uint64 {
 type PortErrors struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most Welcome.max_port_errors, no two with the same port, source and counter.
-	Errors        []*PortError `protobuf:"bytes,1,rep,name=errors,proto3" json:"errors,omitempty"`
+	Errors []*PortError `protobuf:"bytes,1,rep,name=errors,proto3" json:"errors,omitempty"`
+	// Counters that errors leaves out, as there were too many.
+	LeftOut       uint32 `protobuf:"varint,2,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1546,6 +1548,13 @@ func (x *PortErrors) GetErrors() []*PortError {
 		return x.Errors
 	}
 	return nil
+}
+
+func (x *PortErrors) GetLeftOut() uint32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return 0
 }
 
 type PortError struct {
@@ -3498,10 +3507,11 @@ const file_host_proto_rawDesc = "" +
 	"\x06marked\x18\x05 \x01(\x04R\x06marked\x12\x16\n" +
 	"\x06misses\x18\x06 \x01(\rR\x06misses\x12\x1d\n" +
 	"\n" +
-	"missing_ns\x18\a \x01(\x04R\tmissingNs\"=\n" +
+	"missing_ns\x18\a \x01(\x04R\tmissingNs\"X\n" +
 	"\n" +
 	"PortErrors\x12/\n" +
-	"\x06errors\x18\x01 \x03(\v2\x17.weft.host.v1.PortErrorR\x06errors\"g\n" +
+	"\x06errors\x18\x01 \x03(\v2\x17.weft.host.v1.PortErrorR\x06errors\x12\x19\n" +
+	"\bleft_out\x18\x02 \x01(\rR\aleftOut\"g\n" +
 	"\tPortError\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\rR\x04port\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +

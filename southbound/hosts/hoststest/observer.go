@@ -141,7 +141,7 @@ func (o *Observer) QueuePairs(host string, q *hostapi.QueuePairs) {
 func (o *Observer) PortErrors(host string, e *hostapi.PortErrors) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.note(host, "port errors %v", e.Errors)
+	o.note(host, "port errors %v, %d more", e.Errors, e.LeftOut)
 }
 
 // SelfProbeCounts remembers "self-probes N" and each target, passed and lost.

@@ -36,7 +36,8 @@ type Seg6 struct {
 // Weft is the protocol of the routes (rtm_protocol).
 const Weft = 87
 
-// NewSeg6 opens a backend in the network namespace of the thread.
+// NewSeg6 opens a backend in the network namespace of the thread. Without CAP_NET_ADMIN it fails at
+// once: the kernel refuses to remove even a route that it does not have.
 func NewSeg6(hops []Hop) (*Seg6, error) {
 	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -50,6 +51,12 @@ func NewSeg6(hops []Hop) (*Seg6, error) {
 			return nil, fmt.Errorf("interface %s: %w", hop.Interface, err)
 		}
 		s.links = append(s.links, l.Attrs().Index)
+	}
+	none := &net.IPNet{IP: net.IPv6unspecified, Mask: net.CIDRMask(128, 128)}
+	if err := h.RouteDel(&netlink.Route{Dst: none, Protocol: Weft,
+		Table: unix.RT_TABLE_MAIN}); errors.Is(err, unix.EPERM) {
+		h.Close()
+		return nil, fmt.Errorf("routes need CAP_NET_ADMIN: %w", err)
 	}
 	return s, nil
 }

@@ -73,6 +73,17 @@ func (f *Fabric) Reverse(e *Edge) *Edge {
 	return &f.edges[e.reverse]
 }
 
+// Back returns the place of the opposite direction of the edge at a place; -1: it has none.
+func (f *Fabric) Back(place int32) int32 { return f.edges[place].reverse }
+
+// Both returns a place, and that of the opposite direction if there is one.
+func (f *Fabric) Both(place int32) []int32 {
+	if back := f.Back(place); back >= 0 {
+		return []int32{place, back}
+	}
+	return []int32{place}
+}
+
 // ByID returns the places of the edges that paths cross, in the natural order of their ids. The
 // slice must not be changed.
 func (f *Fabric) ByID() []int32 { return f.byID() }

@@ -157,12 +157,8 @@ func (s *selfProber) next(at time.Duration) time.Duration {
 
 // open reports whether a link up is in use in both directions.
 func (s *selfProber) open(place int32) bool {
-	back := s.State.Fabric().Reverse(s.links.At(place).Edge)
-	if back == nil || s.links.At(place).Denied() {
-		return false
-	}
-	i, ok := s.State.Fabric().Place(back.ID)
-	return ok && !s.links.At(i).Denied()
+	back := s.State.Fabric().Back(place)
+	return back >= 0 && !s.links.At(place).Denied() && !s.links.At(back).Denied()
 }
 
 // avoid returns the parts that probes must not cross now: drained parts, and links that are down.
@@ -170,11 +166,7 @@ func (s *selfProber) avoid() selfprobe.Avoid {
 	f := s.State.Fabric()
 	return selfprobe.Avoid{
 		Link: func(place int32) string {
-			for _, l := range [...]*fabric.Edge{f.Edge(place), f.Reverse(f.Edge(place))} {
-				if l == nil {
-					continue
-				}
-				i, _ := f.Place(l.ID)
+			for _, i := range f.Both(place) {
 				switch at := s.links.At(i); {
 				case at.Drained():
 					return "it is drained"
@@ -377,12 +369,10 @@ func (s *selfProber) moved(id topology.LinkID) {
 	if !ok {
 		return
 	}
-	if e := f.Edge(i); !e.Rises() {
-		back := f.Reverse(e)
-		if back == nil {
+	if !f.Edge(i).Rises() {
+		if i = f.Back(i); i < 0 {
 			return
 		}
-		i, _ = f.Place(back.ID)
 	}
 	s.judge.Moved(i)
 	s.replan(awayWait) // probes leave links that are down
@@ -468,9 +458,8 @@ var wordsOf = map[selfprobe.Kind]string{selfprobe.BlackHole: "a black hole",
 // verdictLinks returns both directions of the links of a verdict.
 func verdictLinks(f *fabric.Fabric, v *selfprobe.Verdict) (out []topology.LinkID) {
 	for _, i := range v.Links {
-		out = append(out, f.Edge(i).ID)
-		if back := f.Reverse(f.Edge(i)); back != nil {
-			out = append(out, back.ID)
+		for _, end := range f.Both(i) {
+			out = append(out, f.Edge(end).ID)
 		}
 	}
 	return out
@@ -526,11 +515,7 @@ func (s *suspectSet) act(x *accused) {
 	}
 	cause := fmt.Sprintf("loses %.2g of its packets", x.Loss)
 	for _, i := range v.Links {
-		ends := []int32{i}
-		if back := s.State.Fabric().Reverse(s.State.Fabric().Edge(i)); back != nil {
-			j, _ := s.State.Fabric().Place(back.ID)
-			ends = append(ends, j)
-		}
+		ends := s.State.Fabric().Both(i)
 		if slices.ContainsFunc(ends, func(i int32) bool { return s.links.At(i).Phase() != fabric.Up }) {
 			continue
 		}
@@ -589,8 +574,8 @@ func (p *Prover) LinkTruth(place int32, wall func(time.Duration) time.Time) api.
 	f := p.State.Fabric()
 	e := f.Edge(place)
 	up, id := place, e.ID
-	if back := f.Reverse(e); !e.Rises() && back != nil {
-		up, _ = f.Place(back.ID)
+	if back := f.Back(place); !e.Rises() && back >= 0 {
+		up = back
 	}
 	if n, ok := p.suspects.counts[id]; ok {
 		t.Counters = &api.LinkCounters{Sent: n.sent, Received: n.received, Missing: n.missing}

@@ -57,11 +57,9 @@ func (p *Planning) look(place int32) {
 func (p *Planning) addTrip(s seat, leaf topology.NodeID, place int32, trip []int32) error {
 	back := make([]int32, 0, len(trip))
 	for _, i := range slices.Backward(trip) {
-		r, _ := p.f.Place(p.f.Reverse(p.f.Edge(i)).ID)
-		back = append(back, r)
+		back = append(back, p.f.Back(i))
 	}
-	other, _ := p.f.Place(p.f.Reverse(p.f.Edge(place)).ID)
-	for _, t := range []Target{{Trip: trip, Asks: place}, {Trip: back, Asks: other}} {
+	for _, t := range []Target{{Trip: trip, Asks: place}, {Trip: back, Asks: p.f.Back(place)}} {
 		path := make([]*topology.Link, len(t.Trip))
 		for i, l := range t.Trip {
 			path[i] = p.f.Edge(l).Link
@@ -84,15 +82,11 @@ func (p *Planning) addTrip(s seat, leaf topology.NodeID, place int32, trip []int
 func (p *Planning) roundTrip(leaf topology.NodeID, place int32) []int32 {
 	trip, ok := p.climb(leaf, place)
 	bad := func(i int32) bool {
-		e := p.f.Edge(i)
-		back := p.f.Reverse(e)
-		if back == nil {
-			return true
-		}
-		r, _ := p.f.Place(back.ID)
-		return slices.Contains(p.looks, i) || slices.Contains(p.looks, r) || p.avoid.link(i) != ""
+		back := p.f.Back(i)
+		return back < 0 || slices.Contains(p.looks, i) || slices.Contains(p.looks, back) ||
+			p.avoid.link(i) != ""
 	}
-	if !ok || p.f.Reverse(p.f.Edge(place)) == nil || slices.ContainsFunc(trip[:len(trip)-1], bad) {
+	if !ok || p.f.Back(place) < 0 || slices.ContainsFunc(trip[:len(trip)-1], bad) {
 		return nil
 	}
 	// The shortest way back, breadth first.
@@ -185,9 +179,8 @@ func (j *Judge) countDirection(t *targetEvidence, passed, lost uint64) {
 		return
 	}
 	place, i := t.asks, 0
-	if e := j.f.Edge(place); !e.Rises() {
-		place, _ = j.f.Place(j.f.Reverse(e).ID)
-		i = 1
+	if !j.f.Edge(place).Rises() {
+		place, i = j.f.Back(place), 1
 	}
 	w := j.directions[place]
 	if w == nil {

@@ -296,11 +296,11 @@ func (p *Planning) add(s seat, leaf topology.NodeID, climb []int32) error {
 		path = append(path, p.f.Edge(i).Link)
 	}
 	for _, i := range slices.Backward(climb) {
-		back := p.f.Reverse(p.f.Edge(i))
-		if back == nil {
+		back := p.f.Back(i)
+		if back < 0 {
 			return fmt.Errorf("link %s has no other direction", p.f.Edge(i).ID)
 		}
-		path = append(path, back.Link)
+		path = append(path, p.f.Edge(back).Link)
 	}
 	value, err := p.f.Assignment().Encode(leaf, path, s.last)
 	if err != nil {
@@ -385,12 +385,9 @@ func (p *Planning) climb(leaf topology.NodeID, place int32) ([]int32, bool) {
 		if !ok {
 			continue
 		}
-		up := p.f.Reverse(p.f.Edge(i))
-		if up == nil || !up.Rises() || !slices.Contains(up.Leaves(), leaf) {
-			continue
-		}
-		below, _ := p.f.Place(up.ID)
-		if p.avoid.link(below) != "" {
+		below := p.f.Back(i)
+		if below < 0 || !p.f.Edge(below).Rises() || !slices.Contains(p.f.Edge(below).Leaves(), leaf) ||
+			p.avoid.link(below) != "" {
 			continue
 		}
 		if first, ok := p.climb(leaf, below); ok {

@@ -1,7 +1,6 @@
 package device
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/bits"
@@ -102,12 +101,16 @@ func merged(rows []row) []row {
 	if len(rows) < 2 {
 		return rows
 	}
-	common := wide(rows[0].to.Addr()).xor(wide(rows[len(rows)-1].to.Addr())).leadingZeros()
+	first, last := rows[0].to.Addr(), rows[len(rows)-1].to.Addr()
+	common := 127
+	for !netip.PrefixFrom(first, common).Contains(last) {
+		common--
+	}
 	same := func(r row) bool { return string(r.templates) == string(rows[0].templates) }
 	if !slices.ContainsFunc(rows, func(r row) bool { return !same(r) }) {
-		return []row{{netip.PrefixFrom(rows[0].to.Addr(), common).Masked(), rows[0].templates}}
+		return []row{{netip.PrefixFrom(first, common).Masked(), rows[0].templates}}
 	}
-	half := slices.IndexFunc(rows, func(r row) bool { return wide(r.to.Addr()).bit(127-common) == 1 })
+	half := slices.IndexFunc(rows, func(r row) bool { return bit(r.to.Addr(), common) == 1 })
 	return append(merged(rows[:half]), merged(rows[half:])...)
 }
 
@@ -115,19 +118,19 @@ func merged(rows []row) []row {
 func templates(evs []hostapi.EV) []Template {
 	out := []Template{}
 	for len(evs) > 0 {
-		first, mask := wide(outer(evs[0])), uint128{}
+		first, mask := outer(evs[0]), netip.IPv6Unspecified()
 		n := 1
 		for ; n < len(evs); n++ {
-			next := mask.or(first.xor(wide(outer(evs[n]))))
-			if next.ones() > maxWidth {
+			next := combine(mask, combine(first, outer(evs[n]), xor), or)
+			if ones(next) > maxWidth {
 				break
 			}
 			mask = next
 		}
-		t := Template{Plane: int(evs[0].Port) - 1, Data: first.without(mask).addr(), Mask: mask.addr(),
-			PSMask: (1<<mask.ones() - 1) << portBits}
+		t := Template{Plane: int(evs[0].Port) - 1, Data: combine(first, mask, without), Mask: mask,
+			PSMask: (1<<ones(mask) - 1) << portBits}
 		for _, v := range evs[:n] {
-			t.PSList = append(t.PSList, mask.extract(wide(outer(v)))<<portBits|uint32(v.Port-1))
+			t.PSList = append(t.PSList, extract(mask, outer(v))<<portBits|uint32(v.Port-1))
 		}
 		slices.Sort(t.PSList)
 		out, evs = append(out, t), evs[n:]
@@ -137,82 +140,66 @@ func templates(evs []hostapi.EV) []Template {
 
 // EVs returns the outer destinations and ports that a template stands for.
 func (t *Template) EVs() (out []hostapi.EV, err error) {
-	mask, data := wide(t.Mask), wide(t.Data)
 	for _, s := range t.PSList {
 		if s&^(t.PSMask|(1<<portBits-1)) != 0 {
 			return nil, fmt.Errorf("ps_list: %d, want no bits but those of ps_mask %d and two for the port",
 				s, t.PSMask)
 		}
 		v := hostapi.EV{Port: uint8(s&(1<<portBits-1)) + 1}
-		a := data.or(mask.deposit(s & t.PSMask >> portBits)).addr().As16()
+		a := combine(t.Data, deposit(t.Mask, s&t.PSMask>>portBits), or).As16()
 		copy(v.Value[:], a[:])
 		out = append(out, v)
 	}
 	return out, nil
 }
 
-// uint128 is an IPv6 address as a number.
-type uint128 struct{ hi, lo uint64 }
-
-func wide(a netip.Addr) uint128 {
-	b := a.As16()
-	return uint128{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+// combine returns the address whose octets are f of those of two others.
+func combine(a, b netip.Addr, f func(x, y byte) byte) netip.Addr {
+	x, y := a.As16(), b.As16()
+	for i := range x {
+		x[i] = f(x[i], y[i])
+	}
+	return netip.AddrFrom16(x)
 }
 
-func (u uint128) addr() netip.Addr {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], u.hi)
-	binary.BigEndian.PutUint64(b[8:], u.lo)
-	return netip.AddrFrom16(b)
-}
+func or(x, y byte) byte      { return x | y }
+func xor(x, y byte) byte     { return x ^ y }
+func without(x, y byte) byte { return x &^ y }
 
-func (u uint128) or(v uint128) uint128      { return uint128{u.hi | v.hi, u.lo | v.lo} }
-func (u uint128) xor(v uint128) uint128     { return uint128{u.hi ^ v.hi, u.lo ^ v.lo} }
-func (u uint128) without(v uint128) uint128 { return uint128{u.hi &^ v.hi, u.lo &^ v.lo} }
+// bit returns bit i of an address, from the most significant.
+func bit(a netip.Addr, i int) uint32 {
+	octets := a.As16()
+	return uint32(octets[i/8]>>(7-i%8)) & 1
+}
 
 // ones returns the number of one bits.
-func (u uint128) ones() int { return bits.OnesCount64(u.hi) + bits.OnesCount64(u.lo) }
-
-// leadingZeros returns the number of zero bits before the first one bit.
-func (u uint128) leadingZeros() int {
-	if u.hi == 0 {
-		return 64 + bits.LeadingZeros64(u.lo)
+func ones(a netip.Addr) (n int) {
+	for _, x := range a.As16() {
+		n += bits.OnesCount8(x)
 	}
-	return bits.LeadingZeros64(u.hi)
+	return n
 }
 
-// bit returns bit i, from the least significant.
-func (u uint128) bit(i int) uint64 {
-	if i < 64 {
-		return u.lo >> i & 1
-	}
-	return u.hi >> (i - 64) & 1
-}
-
-// extract gathers the bits of v at the one bits of the mask u, the least significant first.
-func (u uint128) extract(v uint128) (out uint32) {
-	n := 0
-	for i := range 128 {
-		if u.bit(i) == 1 {
-			out |= uint32(v.bit(i)) << n
-			n++
+// extract gathers the bits of v at the one bits of a mask, the least significant first.
+func extract(mask, v netip.Addr) (out uint32) {
+	for i := range 128 { // the last is the least significant
+		if bit(mask, i) == 1 {
+			out = out<<1 | bit(v, i)
 		}
 	}
 	return out
 }
 
 // deposit is the reverse of extract.
-func (u uint128) deposit(x uint32) (out uint128) {
+func deposit(mask netip.Addr, x uint32) netip.Addr {
+	out := mask.As16()
 	for i := range 128 {
-		if u.bit(i) == 0 {
-			continue
+		if at := 127 - i; bit(mask, at) == 1 {
+			if x&1 == 0 {
+				out[at/8] &^= 1 << (7 - at%8)
+			}
+			x >>= 1
 		}
-		if i < 64 {
-			out.lo |= uint64(x&1) << i
-		} else {
-			out.hi |= uint64(x&1) << (i - 64)
-		}
-		x >>= 1
 	}
-	return out
+	return netip.AddrFrom16(out)
 }

@@ -1,6 +1,9 @@
 package maxmin
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // A Parted demand is a number of equal flows, each of which sends over several paths at once. The
 // rates of the paths grow in proportion to the shares; a full path stops, and the others go on.
@@ -44,86 +47,171 @@ const full = 1e-9
 // flow). Unlike [Rates], Fill never takes capacity back from a path, so that a flow with many paths
 // may keep a part of a link that another flow depends on. A demand without paths has rate 0. Fill
 // returns early with the error of a ctx that has ended.
+//
+// A link that is full costs the work of the demands that cross it, and not that of all demands.
 func Fill(ctx context.Context, capacities []float64, demands []Parted) (Filled, error) {
-	out := Filled{Rates: make([]float64, len(demands)), Loads: make([]float64, len(capacities)),
-		Bound: make([]int32, len(demands))}
-	growth := make([]float64, len(capacities))
-	closed := make([]bool, len(capacities))
-	live := make([]int32, 0, len(demands)) // demands
-	shares := make([]float64, len(demands))
-	open := make([][]bool, len(demands)) // paths
+	f := filler{demands: demands, growth: make([]float64, len(capacities)),
+		users: make([]int32, len(capacities)), closed: make([]bool, len(capacities)),
+		shares: make([]float64, len(demands)), open: make([][]bool, len(demands)),
+		Filled: Filled{Rates: make([]float64, len(demands)), Loads: make([]float64, len(capacities)),
+			Bound: make([]int32, len(demands))}}
+	var bounded []int32 // demands with a most that are live
+	live := 0
 	for i := range demands {
-		out.Bound[i] = -1
-		open[i] = make([]bool, len(demands[i].Paths))
+		f.Bound[i] = -1
+		f.open[i] = make([]bool, len(demands[i].Paths))
 		for w := range demands[i].Paths {
-			open[i][w] = true
-			shares[i] += demands[i].Paths[w].Share
+			f.open[i][w] = true
+			f.shares[i] += demands[i].Paths[w].Share
 		}
-		if shares[i] > 0 {
-			live = append(live, int32(i))
-		}
-	}
-	for len(live) > 0 {
-		if err := ctx.Err(); err != nil {
-			return out, err
-		}
-		clear(growth)
-		for _, i := range live {
-			d := &demands[i]
-			for w := range d.Paths {
-				if !open[i][w] {
-					continue
-				}
-				each := d.Flows * d.Paths[w].Share / shares[i]
-				for _, uses := range d.Paths[w].All() {
-					for _, u := range uses {
-						growth[u.Link] += each * u.Part
-					}
-				}
+		if f.shares[i] > 0 {
+			f.add(int32(i), 1)
+			live++
+			if demands[i].Most > 0 {
+				bounded = append(bounded, int32(i))
 			}
 		}
+	}
+	at := f.index()
+	var rising, hit []int32
+	for l, n := range f.users {
+		if n > 0 {
+			rising = append(rising, int32(l))
+		}
+	}
+	for level := 0.0; live > 0; {
+		if err := ctx.Err(); err != nil {
+			return f.Filled, err
+		}
 		step := -1.0
-		for l, g := range growth {
-			if t := (capacities[l] - out.Loads[l]) / g; g > 0 && (step < 0 || t < step) {
+		left := rising[:0]
+		for _, l := range rising {
+			if f.users[l] == 0 {
+				continue
+			}
+			left = append(left, l)
+			if t := (capacities[l] - f.Loads[l]) / f.growth[l]; step < 0 || t < step {
 				step = max(0, t)
 			}
 		}
-		for _, i := range live {
-			if most := demands[i].Most; most > 0 && (step < 0 || most-out.Rates[i] < step) {
-				step = max(0, most-out.Rates[i])
+		rising = left
+		for _, i := range bounded {
+			if most := demands[i].Most; step < 0 || most-level < step {
+				step = max(0, most-level)
 			}
 		}
-		if step < 0 {
-			break // nothing bounds what is left
+		if step < 0 { // nothing bounds what is left
+			for i, share := range f.shares {
+				if share > 0 {
+					f.Rates[i] = level
+				}
+			}
+			break
 		}
-		for l, g := range growth {
-			if out.Loads[l] += g * step; g > 0 && out.Loads[l] >= capacities[l]*(1-full) {
-				closed[l] = true
+		level += step
+		hit = hit[:0]
+		for _, l := range rising {
+			if f.Loads[l] += f.growth[l] * step; f.Loads[l] >= capacities[l]*(1-full) {
+				f.closed[l] = true
+				hit = append(hit, at.of[at.first[l]:at.first[l+1]]...)
 			}
 		}
-		left := live[:0]
-		for _, i := range live {
-			d := &demands[i]
-			out.Rates[i] += step
-			shares[i] = 0
-			for w := range d.Paths {
-				for _, uses := range d.Paths[w].All() {
-					for _, u := range uses {
-						if open[i][w] && u.Part > 0 && closed[u.Link] {
-							open[i][w], out.Bound[i] = false, u.Link
-						}
+		for _, i := range bounded {
+			if level >= demands[i].Most*(1-full) {
+				hit = append(hit, i)
+			}
+		}
+		slices.Sort(hit)
+		for _, i := range slices.Compact(hit) {
+			if f.shares[i] > 0 && !f.close(i, level) {
+				live--
+			}
+		}
+		bounded = slices.DeleteFunc(bounded, func(i int32) bool { return f.shares[i] == 0 })
+	}
+	return f.Filled, nil
+}
+
+// filler is the state of Fill.
+type filler struct {
+	Filled
+	demands []Parted
+	growth  []float64 // by link: what a unit of all rates adds
+	users   []int32   // by link: open paths
+	closed  []bool    // by link
+	open    [][]bool  // by demand and path
+	shares  []float64 // by demand: of open paths; 0: its rate is final
+}
+
+// add adds what a demand's open paths do to links, times 1 or -1.
+func (f *filler) add(i int32, times float64) {
+	d := &f.demands[i]
+	for w := range d.Paths {
+		if !f.open[i][w] {
+			continue
+		}
+		each := times * d.Flows * d.Paths[w].Share / f.shares[i]
+		for _, uses := range d.Paths[w].All() {
+			for _, u := range uses {
+				if u.Part > 0 {
+					f.growth[u.Link] += each * u.Part
+					f.users[u.Link] += int32(times)
+				}
+			}
+		}
+	}
+}
+
+// close takes full links from the paths of a demand with a rate, and reports whether its rate may
+// rise further.
+func (f *filler) close(i int32, rate float64) bool {
+	d := &f.demands[i]
+	f.add(i, -1)
+	f.Rates[i], f.shares[i] = rate, 0
+	for w := range d.Paths {
+		for _, uses := range d.Paths[w].All() {
+			for _, u := range uses {
+				if f.open[i][w] && u.Part > 0 && f.closed[u.Link] {
+					f.open[i][w], f.Bound[i] = false, u.Link
+				}
+			}
+		}
+		if f.open[i][w] {
+			f.shares[i] += d.Paths[w].Share
+		}
+	}
+	if d.Most > 0 && rate >= d.Most*(1-full) {
+		f.shares[i] = 0
+	}
+	if f.shares[i] == 0 {
+		return false
+	}
+	f.Bound[i] = -1
+	f.add(i, 1)
+	return true
+}
+
+// crossing is the demands that cross each link.
+type crossing struct{ first, of []int32 }
+
+func (f *filler) index() crossing {
+	c := crossing{first: make([]int32, len(f.users)+1)}
+	for l, n := range f.users {
+		c.first[l+1] = c.first[l] + n
+	}
+	c.of = make([]int32, c.first[len(f.users)])
+	next := slices.Clone(c.first)
+	for i := range f.demands {
+		for w := range f.demands[i].Paths {
+			for _, uses := range f.demands[i].Paths[w].All() {
+				for _, u := range uses {
+					if u.Part > 0 && f.shares[i] > 0 {
+						c.of[next[u.Link]] = int32(i)
+						next[u.Link]++
 					}
 				}
-				if open[i][w] {
-					shares[i] += d.Paths[w].Share
-				}
-			}
-			if shares[i] > 0 && (d.Most == 0 || out.Rates[i] < d.Most*(1-full)) {
-				out.Bound[i] = -1
-				left = append(left, i)
 			}
 		}
-		live = left
 	}
-	return out, nil
+	return c
 }

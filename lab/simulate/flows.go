@@ -103,7 +103,7 @@ func (s *Scenario) completeFlows(c checks) error {
 	}
 	f.restore = settings.Restore.Hold.D() + s.Times.Detect + s.Times.Tell
 	f.network = &flows.Network{Fabric: found, MRC: &settings, Hosts: map[string]flows.Host{},
-		Payload: lab.PayloadShare, Frame: lab.FullFrame}
+		Payload: lab.PayloadShare, Frame: lab.FullFrame, Parts: flows.MostParts}
 	rate, delay := map[string]uint64{}, map[string]float64{}
 	for _, l := range s.network.Links {
 		rate[l.A], rate[l.B] = l.Rate, l.Rate

@@ -30,6 +30,7 @@ type Model struct {
 	entities []entity
 	least    []float64 // by job: the least time of a step, in seconds
 	whole    *view
+	large    bool // entities end together
 }
 
 // nic is a NIC of some job.
@@ -71,13 +72,16 @@ type entity struct {
 	bundles []int32
 }
 
-// Bounds of what [Network.Compile] takes: some 1 GB of memory.
+// Bounds of what [Network.Compile] takes.
 const (
 	// MaxMessages bounds the messages of all jobs in a step, those of an all-to-all not counted.
 	MaxMessages = 4 << 20
-	// MaxParts bounds the kinds of messages, those between NICs that are alike being one, times the
-	// ports of a NIC.
-	MaxParts = 8 << 20
+	// MostParts bounds the kinds of messages, those between NICs that are alike being one, times the
+	// ports of a NIC: some 1 GB of memory. quickParts of them take some seconds.
+	MostParts  = 8 << 20
+	quickParts = 1 << 18
+	// largeParts is more of these than a model has whose rates are always exact.
+	largeParts = 1 << 16
 )
 
 // ErrTooLarge: the jobs have more messages in a step, or kinds of messages, than a model takes.
@@ -265,7 +269,7 @@ func (c *compiler) bundle() error {
 	for _, r := range c.racks {
 		ports = max(ports, len(r))
 	}
-	most, all := MaxParts/ports, 0 // kinds of messages
+	most, all := c.net.Parts/ports, 0 // kinds of messages
 	type ends struct {
 		from, to int32
 		octets   float64
@@ -341,8 +345,10 @@ func (c *compiler) bundle() error {
 	})
 	if all > most {
 		return fmt.Errorf("%w: the jobs have %d kinds of messages in a step or more, want at most %d: "+
-			"fewer ranks or communicators with data, above all of all-to-all", ErrTooLarge, all, most)
+			"ranks in the order of racks, or fewer ranks or communicators with data, above all of "+
+			"all-to-all", ErrTooLarge, all, most)
 	}
+	c.large = all*ports > largeParts
 	return nil
 }
 

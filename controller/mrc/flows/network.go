@@ -22,6 +22,8 @@ type Network struct {
 	// packet on a link.
 	Payload float64
 	Frame   int
+	// Parts is the most kinds of messages times ports of a NIC that a model has.
+	Parts int
 }
 
 // A Host is a NIC.
@@ -50,10 +52,10 @@ const (
 )
 
 // Of returns a fabric with the NICs at some attachments, each of whose ports has the rate of the
-// fastest link of its leaf.
+// fastest link of its leaf. Its models are those that take some seconds at most.
 func Of(f *fabric.Fabric, at map[string]ev.Attachment, m *inventory.MRC) *Network {
 	n := &Network{Fabric: f, Hosts: make(map[string]Host, len(at)), MRC: m, Payload: usualPayload,
-		Frame: usualFrame}
+		Frame: usualFrame, Parts: quickParts}
 	for name, a := range at {
 		n.Hosts[name] = Host{At: a}
 	}

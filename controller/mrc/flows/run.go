@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -231,13 +232,16 @@ type runner struct {
 	left  []float64 // by entity: the part that is left, of 1
 	pause []float64 // by entity: seconds in which nothing gets through
 	out   *Outcome
+	ends  []time.Duration // of next
 
-	carried map[string]*LinkUse // Used in bits per link
+	used    []float64           // by link of v: bits
+	carried map[string]*LinkUse // Used in seconds of the link's rate
 	seconds float64
 }
 
 // change sets the state, and notes what NICs lose by it.
 func (r *runner) change(ctx context.Context, c *Change, at int) (err error) {
+	r.note()
 	before := r.v
 	if r.v, err = r.m.see(ctx, &c.State); err != nil {
 		return err
@@ -280,35 +284,48 @@ func (r *runner) begin(at time.Duration) {
 				j.open++
 			}
 			if j.open == 0 {
-				r.step(j, at)
+				r.step(j, at, 0)
 			}
 		}
 	}
 }
 
-// step ends a step of a job, and begins the next one.
-func (r *runner) step(j *running, at time.Duration) {
-	j.out.Steps = append(j.out.Steps, Step{j.begins, at - j.begins})
+// step ends a step of a job, late by some seconds, and begins the next one.
+func (r *runner) step(j *running, at time.Duration, late float64) {
+	ended := at - time.Duration(late*1e9)
+	j.out.Steps = append(j.out.Steps, Step{j.begins, ended - j.begins})
 	j.left--
 	j.begins, j.until, j.computes = at, at+j.Compute, true
 }
 
-// next returns when something happens next; more is false when nothing does.
+// together is the part of the entities of a large model that end at once: new rates each time that
+// one of thousands ends would take minutes.
+const together = 0.1
+
+// next returns when something happens next; more is false when nothing does. Of a large model some
+// entities have ended before then.
 func (r *runner) next(at time.Duration) (next time.Duration, more bool) {
 	next = math.MaxInt64
 	now := r.rates
+	ends := r.ends[:0]
 	for _, j := range r.jobs {
 		if j.left > 0 && j.computes {
 			next, more = min(next, j.until), true
 		}
 		for _, e := range j.entities {
 			if t := r.pause[e] + r.left[e]*now.took[e]; r.now.has(e) && t < 1e9 {
-				next = min(next, at+max(1, time.Duration(math.Ceil(t*1e9))))
-				more = true
+				ends = append(ends, at+max(1, time.Duration(math.Ceil(t*1e9))))
 			}
 		}
 	}
-	return next, more
+	if r.ends = ends; len(ends) == 0 {
+		return next, more
+	}
+	if !r.m.large {
+		return min(next, slices.Min(ends)), true
+	}
+	slices.Sort(ends)
+	return min(next, ends[int(together*float64(len(ends)))]), true
 }
 
 // stuck reports whether a job has messages that have no path.
@@ -334,14 +351,16 @@ func (r *runner) advance(d time.Duration) {
 // carry counts what links carry. While a ring waits for its slowest rank the others send less than
 // they could.
 func (r *runner) carry(now *rates, seconds float64) {
-	loads := make([]float64, len(now.Loads))
+	for len(r.used) < len(now.Loads) {
+		r.used = append(r.used, 0)
+	}
 	for e := range r.m.entities {
 		if !r.now.has(e) || math.IsInf(now.took[e], 1) {
 			continue
 		}
 		for _, i := range r.m.entities[e].bundles {
 			b := &r.m.bundles[i]
-			mean := b.count * b.octets * 8 / now.took[e]
+			bits := b.count * b.octets * 8 / now.took[e] * seconds
 			d := &r.v.demands[i]
 			all := 0.0
 			for _, w := range d.Paths {
@@ -350,14 +369,18 @@ func (r *runner) carry(now *rates, seconds float64) {
 			for _, w := range d.Paths {
 				for _, uses := range w.All() {
 					for _, u := range uses {
-						loads[u.Link] += mean * w.Share / all * u.Part
+						r.used[u.Link] += bits * w.Share / all * u.Part
 					}
 				}
 			}
 		}
 	}
-	for l, load := range loads {
-		if load == 0 {
+}
+
+// note notes what the links of the view have carried.
+func (r *runner) note() {
+	for l, bits := range r.used {
+		if bits == 0 {
 			continue
 		}
 		c := &r.v.links[l]
@@ -367,8 +390,9 @@ func (r *runner) carry(now *rates, seconds float64) {
 			x = &LinkUse{Tier: r.v.tier(c), Up: r.v.up(c), Count: c.count, Link: name}
 			r.carried[name] = x
 		}
-		x.Used += load * seconds / r.v.capacities[l]
+		x.Used += bits / r.v.capacities[l]
 	}
+	r.used = r.used[:0]
 }
 
 // name names one of the links of a class.
@@ -407,14 +431,17 @@ func (v *view) up(c *sameLinks) bool {
 func (r *runner) end(at time.Duration) {
 	now := r.rates
 	for _, j := range r.jobs {
+		late := math.Inf(1) // the last one, in seconds
 		for _, e := range j.entities {
-			if !r.now.has(e) || r.left[e]*now.took[e] > 1e-9 || r.pause[e] > 0 {
+			left := r.left[e] * now.took[e]
+			if !r.now.has(e) || left > 1e-9 || r.pause[e] > 0 {
 				continue
 			}
+			late = min(late, max(0, -left))
 			r.bound(j, e, now)
 			r.now.drop(e)
 			if j.open--; j.open == 0 {
-				r.step(j, at)
+				r.step(j, at, late)
 			}
 		}
 	}
@@ -442,19 +469,14 @@ func (r *runner) finish() {
 			j.out.CutOff = r.m.cutOff(r.v, j)
 		}
 	}
+	r.note()
 	for _, x := range r.carried {
 		if x.Used = x.Used / r.seconds; x.Used > 0 {
 			r.out.Links = append(r.out.Links, *x)
 		}
 	}
 	slices.SortFunc(r.out.Links, func(a, b LinkUse) int {
-		if a.Used != b.Used {
-			return map[bool]int{true: -1, false: 1}[a.Used > b.Used]
-		}
-		if a.Link < b.Link {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(b.Used, a.Used), cmp.Compare(a.Link, b.Link))
 	})
 }
 

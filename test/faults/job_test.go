@@ -23,9 +23,6 @@ const (
 	jobAnswer = 500 * time.Millisecond
 )
 
-// worldBegan is the wall-clock time at which a world begins.
-var worldBegan = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
-
 // jobStory is a fabric with jobs and maintenances during faults.
 type jobStory struct {
 	*leaseStory
@@ -47,7 +44,7 @@ type jobRead struct {
 }
 
 // wall returns the wall-clock time after a while.
-func (s *jobStory) wall(d time.Duration) time.Time { return worldBegan.Add(s.world.Now() + d) }
+func (s *jobStory) wall(d time.Duration) time.Time { return s.control.Wall(s.world.Now() + d) }
 
 // job returns a random job.
 func (s *jobStory) job() api.JobSpec {

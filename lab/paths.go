@@ -163,6 +163,9 @@ func (p *PathControl) work() {
 		}
 		for _, e := range r.Events {
 			c.logf("%v event %v %s %s", c.World.now, e.Type, e.Object, e.Message)
+			if c.Events != nil {
+				c.Events(e)
+			}
 		}
 	}
 	if v := p.core.View(); v != p.viewed {

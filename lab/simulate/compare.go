@@ -48,7 +48,7 @@ func (r *Report) Holds() bool {
 func Compare(ctx context.Context, s *Scenario) (*Report, error) {
 	r := &Report{Scenario: s}
 	plain := *s
-	plain.Events = nil
+	plain.Events, plain.Maintenances = nil, nil
 	var without *Result
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) {

@@ -31,6 +31,9 @@ func (e *Event) verb() (verb, object string, one bool) {
 func (e *Event) String() string {
 	verb, _, _ := e.verb()
 	text := verb + " " + e.part.String()
+	if e.window != "" {
+		text = "maintenance " + e.window + ": " + text
+	}
 	for _, x := range []struct {
 		name  string
 		value float64
@@ -88,8 +91,8 @@ func (e *Event) complete(c checks, n *lab.Network, fluid bool) {
 		!slices.Contains(known, e.Direction) {
 		c.bad("direction", e.Direction, "a-b, b-a or both, with loss, corrupt or delay")
 	}
-	if strings.HasSuffix(verb, "drain") && e.part.kind != "link" && e.part.kind != "switch" {
-		c.bad(verb, strconv.Quote(object), "'link A B' or 'switch A'")
+	if strings.HasSuffix(verb, "drain") && e.part.kind == "host" {
+		c.bad(verb, strconv.Quote(object), drainable)
 	}
 }
 
@@ -153,21 +156,27 @@ func (x *Expectation) check(c checks, jobs []Job) {
 	}
 }
 
-// apply makes an event happen.
-func (e *Event) apply(w *lab.World, c *lab.Control) error {
+// apply makes an event happen; the controller itself makes those of maintenances happen.
+func (e *Event) apply(w *lab.World, by *client) error {
 	verb, _, _ := e.verb()
-	switch verb {
-	case "drain", "undrain":
-		target, err := target(w, c, e.part)
-		if err != nil {
-			return err
-		}
-		if verb == "drain" {
-			return c.Paths.Drain(target)
-		}
-		return c.Paths.Undrain(target)
+	switch {
+	case e.window != "":
+		return nil
+	case verb == "fail" || verb == "repair":
+		return set(w, by.control, e, verb == "fail")
 	}
-	return set(w, c, e, verb == "fail")
+	change := by.control.Paths.Drain
+	if verb == "undrain" {
+		change = by.control.Paths.Undrain
+	}
+	t, err := target(by.control, e.part)
+	if err == nil {
+		err = change(t)
+	}
+	if err != nil {
+		by.note("Refused: %v: %v.", e, err)
+	}
+	return nil
 }
 
 // set makes the parts of an event fail or work again, and lets the controller find out.
@@ -247,24 +256,38 @@ func (e *Event) setLink(w *lab.World, ref lab.LinkRef, fail bool) (err error) {
 	return err
 }
 
-// target returns what the controller knows a switch or a link by.
-func target(w *lab.World, c *lab.Control, p part) (mrc.Target, error) {
+// target returns what the controller knows a part by: a link of a host as the port of the host.
+func target(c *lab.Control, p part) (mrc.Target, error) {
+	n := &c.World.Network
 	id := func(name string) topology.NodeID {
-		i := slices.IndexFunc(w.Network.Switches, func(s lab.Switch) bool { return s.Name == name })
+		i := slices.IndexFunc(n.Switches, func(s lab.Switch) bool { return s.Name == name })
 		if i < 0 {
 			return ""
 		}
-		return lab.NodeID(w.Network.Switches[i])
+		return lab.NodeID(n.Switches[i])
 	}
-	if p.kind == "switch" {
+	switch p.kind {
+	case "switch":
 		return mrc.Target{Node: id(p.names[0])}, nil
+	case "plane":
+		number, _ := strconv.Atoi(p.names[0])
+		return mrc.Target{Plane: number}, nil
 	}
 	a, b := id(p.names[0]), id(p.names[1])
-	_, now := c.Paths.Core().Network()
-	for _, l := range now.Links {
-		if l.Local == a && l.Remote == b {
-			return mrc.Target{Link: l.ID}, nil
+	for i, host := range p.names {
+		port := uint8(0)
+		for sw := range n.Uplinks(host) {
+			if port++; (a == "" || b == "") && sw == p.names[1-i] {
+				return mrc.Target{Host: host, Port: port}, nil
+			}
 		}
 	}
-	return mrc.Target{}, fmt.Errorf("%v: the controller knows no such link between switches", p)
+	if _, now := c.Paths.Core().Network(); now != nil {
+		for _, l := range now.Links {
+			if l.Local == a && l.Remote == b {
+				return mrc.Target{Link: l.ID}, nil
+			}
+		}
+	}
+	return mrc.Target{}, fmt.Errorf("%v: the controller knows no such link now", p)
 }

@@ -80,6 +80,13 @@ func (r *Report) tables() (tables [][][]string) {
 		}
 		end()
 	}
+	if len(r.Notices) > 0 {
+		row("AT\tTHE CONTROLLER SAYS")
+		for _, n := range r.Notices {
+			row("%v\t%s", us(n.At), n.Says)
+		}
+		end()
+	}
 	row("LINKS\tMEAN USE\tBUSIEST\tLINK")
 	for _, u := range r.Tiers {
 		row("%s\t%.1f %%\t%.1f %%\t%s", u.name(), 100*u.Mean, 100*u.Most, u.Link)
@@ -109,7 +116,7 @@ func (r *Report) Text(w io.Writer) error {
 }
 
 // JSON writes a report as JSON lines, each an object with the field "kind": scenario, job, step,
-// event, phase, links and expect. Times are in seconds.
+// event, notice, phase, links and expect. Times are in seconds.
 func (r *Report) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	var failed error
@@ -136,6 +143,9 @@ func (r *Report) JSON(w io.Writer) error {
 	for _, x := range r.Events {
 		write(fields{"kind": "event", "at": x.At.Seconds(), "event": x.What, "hosts": x.Hosts,
 			"told": x.Told.Seconds(), "denied": x.Denied})
+	}
+	for _, n := range r.Notices {
+		write(fields{"kind": "notice", "at": n.At.Seconds(), "says": n.Says})
 	}
 	for _, p := range r.Phases {
 		write(fields{"kind": "phase", "job": p.Job, "from": p.From.Seconds(), "to": p.To.Seconds(),

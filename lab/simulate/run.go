@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/lab"
 )
 
@@ -20,6 +22,8 @@ type Result struct {
 	// bound the collectives. With model packets.
 	Busiest []DirectionUse
 	Ended   time.Duration // when the run ended
+	// Notices are what the controller told its clients, with model packets and transport mrc.
+	Notices []Notice
 }
 
 // A JobResult describes a job of a run.
@@ -42,11 +46,11 @@ type JobResult struct {
 // the last rank had ended the step.
 type StepTime struct{ Began, Took time.Duration }
 
-// Counters are sums over the queue pairs of a job.
+// Counters are sums over the queue pairs of a job, of packets of data alone.
 type Counters struct {
-	Packets, Resent uint64 // Packets with those sent again
-	Trimmed, Marked uint64 // by switches, as receivers saw them
-	Timeouts        uint64
+	Packets, Resent uint64 // by their sources; Packets with those sent again
+	Trimmed, Marked uint64 // by switches, as the ends of data saw them: acknowledgements do not count
+	Timeouts        uint64 // of sources
 }
 
 // An EventResult tells how many hosts learned of an event, and when.
@@ -113,14 +117,23 @@ func Run(ctx context.Context, s *Scenario) (*Result, error) {
 		}
 		workers = append(workers, k)
 	}
-	began := w.Now()
+	by := &client{control: control, mute: s.Transport == lab.RoCE}
+	control.Events = by.hear
+	by.place(s)
+	began := by.began
 	for i, k := range workers {
-		w.At(began+s.Jobs[i].At, k.start)
+		w.At(began+s.Jobs[i].At, func() {
+			by.start(k.job)
+			k.start()
+		})
+	}
+	for i := range s.Maintenances {
+		w.At(began+s.Maintenances[i].At, func() { by.maintain(&s.Maintenances[i]) })
 	}
 	var failed error
 	for i := range s.Events {
 		w.At(began+s.Events[i].At, func() {
-			if err := s.Events[i].apply(w, control); err != nil && failed == nil {
+			if err := s.Events[i].apply(w, by); err != nil && failed == nil {
 				failed = fmt.Errorf("event %v: %w", &s.Events[i], err)
 			}
 		})
@@ -131,7 +144,12 @@ func Run(ctx context.Context, s *Scenario) (*Result, error) {
 		left := false
 		for _, k := range workers {
 			k.collect()
-			left = left || k.left > 0 && k.err == nil
+			if k.left > 0 && k.err == nil {
+				left = true
+			} else if !k.over {
+				k.over = true
+				by.put(k.job, api.JobDone)
+			}
 		}
 		if events++; events%4096 == 0 && failed == nil {
 			failed = ctx.Err()
@@ -144,7 +162,9 @@ func Run(ctx context.Context, s *Scenario) (*Result, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return s.result(w, workers, began, sent), nil
+	r := s.result(w, workers, began, sent)
+	r.Notices = by.notices
+	return r, nil
 }
 
 // fabric returns the fabric with a controller that has programmed it.
@@ -153,6 +173,10 @@ func (s *Scenario) fabric() (*lab.World, *lab.Control, error) {
 	n.Switches, n.Hosts = slices.Clone(n.Switches), slices.Clone(n.Hosts)
 	n.Links = slices.Clone(n.Links)
 	settings := *cmp.Or(n.MRC, lab.MRCSettings(&n, s.mode))
+	if n.MRC == nil { // virtual time has room for the probes of a controller of its own
+		usual := inventory.Default().MRC.Probes
+		settings.Probes.Rate, settings.Probes.HostRate = usual.Rate, usual.HostRate
+	}
 	settings.Mode = s.mode.String()
 	if s.Transport == lab.RoCE {
 		s.speakRoCE(&n, &settings)

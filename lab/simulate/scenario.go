@@ -32,6 +32,8 @@ type Scenario struct {
 	Events  []Event       `yaml:"events,omitempty"`
 	Expect  []Expectation `yaml:"expect,omitempty"`
 
+	Maintenances []Maintenance `yaml:"maintenances,omitempty"`
+
 	// Transport is what the queue pairs of hosts speak.
 	Transport lab.Transport `yaml:"transport,omitempty" doc:"'mrc', or 'roce' for RoCEv2 RC with ECMP, go-back-N and DCQCN, for comparison: a fabric of one plane, model 'packets'" default:"mrc"`
 
@@ -62,6 +64,7 @@ type Job struct {
 	Step          Step                  `yaml:"step" doc:"what each step does"`
 	Steps         int                   `yaml:"steps,omitempty" doc:"number of steps" default:"1"`
 	At            time.Duration         `yaml:"at,omitempty" doc:"when the first step begins" default:"0s"`
+	Priority      int                   `yaml:"priority,omitempty" doc:"of the job, as a job of the API has it: the controller refuses a maintenance of a lower priority while the job runs and loses something" default:"0"`
 	Latency       time.Duration         `yaml:"latency,omitempty" doc:"constant time from the arrival of a message at a rank to the messages that depend on the message: copies and reductions within the machine" default:"0s"`
 	groups        []group
 	hosts         []string
@@ -80,7 +83,7 @@ type Event struct {
 	At        time.Duration `yaml:"at" doc:"when, from the start of the jobs" default:"0s"`
 	Fail      string        `yaml:"fail,omitempty" doc:"what fails: 'link A B', 'switch A', 'host H1' or 'plane 2'"`
 	Repair    string        `yaml:"repair,omitempty" doc:"what works again"`
-	Drain     string        `yaml:"drain,omitempty" doc:"what the controller drains: 'link A B' or 'switch A'"`
+	Drain     string        `yaml:"drain,omitempty" doc:"what the controller drains: 'link A B', the port of a host as 'link H1 A', 'switch A' or 'plane 2'"`
 	Undrain   string        `yaml:"undrain,omitempty" doc:"what the controller uses again"`
 	Loss      float64       `yaml:"loss,omitempty" doc:"of a link that fails: the share of frames that are lost, while both ends see the link up. With model 'packets' also of a plane: on all its links to hosts, in the direction of the hosts, so that each packet is lost with this probability once" default:"0: the link is down"`
 	Corrupt   float64       `yaml:"corrupt,omitempty" doc:"likewise: the share of frames with one bit flipped" default:"0"`
@@ -88,7 +91,8 @@ type Event struct {
 	Direction lab.Direction `yaml:"direction,omitempty" doc:"likewise: 'a-b' from the first end to the second alone, 'b-a', or 'both'" default:"both"`
 
 	part    part
-	partial bool // it loses, spoils or delays frames, and nothing goes down
+	window  string // the maintenance that it is a part of
+	partial bool   // it loses, spoils or delays frames, and nothing goes down
 }
 
 // Expectation bounds the steps of a job.
@@ -182,8 +186,12 @@ func (s *Scenario) Complete() error {
 	for i := range s.Jobs {
 		s.completeJob(c.below("jobs", i), i)
 	}
+	s.Events = slices.DeleteFunc(s.Events, func(e Event) bool { return e.window != "" })
 	for i := range s.Events {
 		s.Events[i].complete(c.below("events", i), &s.network, s.Model == modelFlows)
+	}
+	for i := range s.Maintenances {
+		s.completeMaintenance(c.below("maintenances", i), i)
 	}
 	for i := range s.Expect {
 		s.Expect[i].check(c.below("expect", i), s.Jobs)
@@ -305,12 +313,12 @@ func (f *Clos) network(c checks, model string) lab.Network {
 // completeJob finds the hosts of the i-th job, and makes its messages.
 func (s *Scenario) completeJob(c checks, i int) {
 	j := &s.Jobs[i]
-	if j.Name == "" || slices.ContainsFunc(s.Jobs[:i], func(o Job) bool { return o.Name == j.Name }) {
-		c.bad("name", fmt.Sprintf("%q", j.Name), "a name that no other job has")
-	}
+	checkName(c, j.Name, "job", slices.ContainsFunc(s.Jobs[:i],
+		func(o Job) bool { return o.Name == j.Name }))
 	if j.Steps = cmp.Or(j.Steps, 1); j.Steps < 1 || j.Steps > maxSteps {
 		c.bad("steps", j.Steps, fmt.Sprintf("1 to %d", maxSteps))
 	}
+	checkPriority(c, j.Priority)
 	for _, d := range []struct {
 		field string
 		value time.Duration

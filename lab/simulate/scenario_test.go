@@ -58,7 +58,7 @@ color: red
 JOB
 => line 1: color: unknown field
 jobs: [{name: '', step: {}}]
-=> line 1: jobs[0].name is "": want a name that no other job has
+=> line 1: jobs[0].name is "": want 1 to 63 letters, digits
 jobs: [{name: a}, {name: a}]
 => line 1: jobs[1].name is "a": want a name that no other job has
 jobs: [{name: a, steps: -1}]
@@ -106,9 +106,32 @@ JOB
 events: [{fail: everything}]
 JOB
 => want 'link A B', 'switch A', 'host H1' or 'plane 2'
-events: [{drain: plane 1}]
+events: [{drain: host H1}]
 JOB
-=> events[0].drain is "plane 1": want 'link A B' or 'switch A'
+=> events[0].drain is "host H1": want 'link A B', 'switch A' or 'plane 2'
+jobs: [{name: a, priority: 1001}]
+=> line 1: jobs[0].priority is 1001: want 0 to 1000
+maintenances: [{name: a, from: 2ms, until: 1ms, objects: [plane 1]}]
+JOB
+=> line 1: maintenances[0].until is 1ms: want a time after from and at, 2ms
+maintenances: [{name: a b, until: 1ms, objects: [plane 1]}]
+JOB
+=> line 1: maintenances[0].name is "a b": want 1 to 63 letters, digits
+maintenances: [{name: a, until: 1ms, objects: [plane 1]}, {name: a, until: 1ms, objects: [plane 1]}]
+JOB
+=> line 1: maintenances[1].name is "a": want a name that no other maintenance has
+maintenances: [{name: a, until: 1ms}]
+JOB
+=> line 1: maintenances[0].objects is empty: want one object at least
+maintenances: [{name: a, until: 1ms, objects: [plane 7]}]
+JOB
+=> line 1: maintenances[0].objects[0] is "plane 7": want the number of a plane
+maintenances: [{name: a, until: 1ms, objects: [host H1]}]
+JOB
+=> line 1: maintenances[0].objects[0] is "host H1": want 'link A B', 'switch A' or 'plane 2'
+maintenances: [{name: a, at: -1s, from: -1s, lead: -1s, until: 1ms, objects: [plane 1]}]
+JOB
+=> maintenances[0].at is -1s: want 0s or more
 events: [{fail: plane 1, at: -1s}]
 JOB
 => events[0].at is -1s: want 0s or more

@@ -124,9 +124,10 @@ type end interface {
 	PostRecv(verbs.RecvRequest) error
 	// write posts a WRITE of zeros with immediate data; full: the send queue has no room.
 	write(octets int, immediate uint32) (full bool, err error)
-	wake() // the host, after write
-	count(c *Counters)
-	fill() error // the receive queue
+	wake()               // the host, after write
+	sent(c *Counters)    // adds what the source of messages counts
+	arrived(c *Counters) // adds what a sink counts: of data packets, and not of their answers
+	fill() error         // the receive queue
 }
 
 // mrcEnd is an end whose host speaks MRC.
@@ -147,11 +148,15 @@ func (e mrcEnd) write(octets int, immediate uint32) (full bool, err error) {
 
 func (e mrcEnd) wake() { e.node.Wake() }
 
-func (e mrcEnd) count(c *Counters) {
+func (e mrcEnd) sent(c *Counters) {
 	of := e.Counters()
 	c.Packets += of.RequestsSent
 	c.Resent += of.RequestsResent
 	c.Timeouts += of.Timeouts
+}
+
+func (e mrcEnd) arrived(c *Counters) {
+	of := e.Counters()
 	c.Trimmed += of.Trimmed
 	c.Marked += of.CEReceived
 }
@@ -175,13 +180,14 @@ func (e roceEnd) write(octets int, immediate uint32) (full bool, err error) {
 
 func (e roceEnd) wake() { e.node.Wake() }
 
-func (e roceEnd) count(c *Counters) {
+func (e roceEnd) sent(c *Counters) {
 	of := e.Counters()
 	c.Packets += of.RequestsSent
 	c.Resent += of.RequestsResent
 	c.Timeouts += of.Timeouts
-	c.Marked += of.CEReceived
 }
+
+func (e roceEnd) arrived(c *Counters) { c.Marked += e.Counters().CEReceived }
 
 // fill fills a receive queue.
 func fill(q interface {

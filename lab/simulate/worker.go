@@ -48,6 +48,7 @@ type worker struct {
 
 	began time.Duration // of the first step that some rank has not ended
 	left  int           // ranks with steps to do
+	over  bool          // the controller was told that the job is done
 	err   error
 }
 
@@ -349,9 +350,9 @@ func (k *worker) close(x sending, r int) {
 // counters returns the sum of the counters of the job's queue pairs.
 func (k *worker) counters() (c Counters) {
 	for _, p := range k.pairs {
-		p.source.count(&c)
+		p.source.sent(&c)
 		for _, to := range p.sinks {
-			to.count(&c)
+			to.arrived(&c)
 		}
 	}
 	return c

@@ -34,6 +34,7 @@ var alike = map[string]string{
 	"controller/mrc/selfprobe.Gap":       "what a plan lacks, by the place of a link",
 	"controller/mrc.drain":               "has a Target",
 	"lab.FlowConfig":                     "what a test or a demo sends",
+	"lab/simulate.Maintenance":           "times from the start of jobs, objects by names of a fabric",
 	"lab/simulate.Message":               "octets from rank to rank, not places of a network",
 	"controller/mrc.Override": "the spec as the core applies it, with the mode " +
 		"that hosts are sent",

@@ -69,15 +69,28 @@ func interrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Canceled)
 }
 
+// remedies say what to do about errors of the operating system, which end a line that says nothing
+// of it.
+var remedies = map[string]string{
+	syscall.EADDRINUSE.Error(): `another program listens there ("ss -ltnp" names it): end that ` +
+		"program, or choose another address",
+	syscall.ECONNREFUSED.Error(): `nothing listens there: start it (a controller: "weft controller"), ` +
+		"or name another address",
+	syscall.EMFILE.Error():      `raise the limit of open files: "ulimit -n 4096"`,
+	syscall.ENOTDIR.Error():     "a file has the name of a directory: name another, or remove the file",
+	syscall.ENOENT.Error():      "want the name of one that is there",
+	syscall.EACCES.Error():      `this user may not: "ls -l" says who may`,
+	"no such network interface": `"ip link" lists those of this machine`,
+}
+
 // report is how an error is shown: a line for each thing that is wrong.
 func report(err error) string {
 	var b strings.Builder
-	taken := ": " + syscall.EADDRINUSE.Error()
 	for line := range strings.Lines(err.Error()) {
 		line = strings.TrimRight(line, "\n")
-		if strings.HasSuffix(line, taken) {
-			line += `: another program listens there ("ss -ltnp" names it): end that program, or choose ` +
-				"another address"
+		parts := strings.Split(line, ": ")
+		if remedy := remedies[parts[len(parts)-1]]; remedy != "" {
+			line += ": " + remedy
 		}
 		b.WriteString("weft: " + line + "\n")
 	}

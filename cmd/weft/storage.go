@@ -109,7 +109,7 @@ func (s *storage) place(getenv func(string) string) (string, error) {
 	case getenv("HOME") != "":
 		return filepath.Join(getenv("HOME"), ".local", "state", "weft"), nil
 	}
-	return "", errors.New("--data-dir is missing, and the environment names no directory for it")
+	return "", errors.New("the environment names no directory for the records: want --data-dir DIR")
 }
 
 // open opens the store. Errors name the directory.

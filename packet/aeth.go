@@ -106,7 +106,7 @@ func (s Syndrome) Kind() SyndromeKind {
 // NAK.
 func (s Syndrome) Value() uint8 { return uint8(s & syndromeValue) }
 
-// NAKCode is the code of a NAK; it means nothing for other kinds.
+// NAKCode returns the code of a NAK; other kinds have no code.
 func (s Syndrome) NAKCode() NAKCode { return NAKCode(s.Value()) }
 
 // String describes the syndrome for people.

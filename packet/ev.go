@@ -63,7 +63,7 @@ func (f EVField) Max() uint32 { return uint32(1<<uint(f.Width) - 1) }
 
 func (f EVField) shift() uint { return uint(EVBits - f.Offset - f.Width) }
 
-// Field is the value of a field; it means nothing for one that Validate refuses.
+// Field returns the value of a field that Validate accepts.
 func (v EV) Field(f EVField) uint32 { return uint32(v) >> f.shift() & f.Max() }
 
 // With is v with a field set to a value. It is an error when the field is not within an EV, or too

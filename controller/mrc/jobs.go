@@ -209,7 +209,7 @@ func (c *Core) ReadJob(
 func (j *JobReading) Current() bool { return j.core.state.Fabric() == j.fabric }
 
 // Fabric returns the fabric of the reading, and the attachments of the racks of the need whose NICs
-// were read; nil for others. Any goroutine may call it after those were read.
+// were read; nil for others. Once the attachments are read, any goroutine may call Fabric.
 func (j *JobReading) Fabric() (*fabric.Fabric, []ev.Attachment) { return j.fabric, j.at }
 
 // name returns the name of a switch.

@@ -390,7 +390,7 @@ func (r *running) send(method, path, body string, headers []string) (status int,
 	return response.StatusCode, response.Header, answer
 }
 
-// refusal is what a problem has to say.
+// refusal has the expected parts of a problem.
 type refusal struct {
 	status int
 	code   string

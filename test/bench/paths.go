@@ -32,7 +32,7 @@ const mostProfileSpines, fewLeaves = 64, 32
 // pathFabrics have 3,840 to 16,646,144 paths between their leaves.
 var pathFabrics = []pathFabric{{2, 16, 8}, {4, 64, 16}, {4, 128, 32}, {4, 128, 256}}
 
-// pathsResult is what a process that derives paths has to say.
+// pathsResult is the output of a process that derives paths.
 type pathsResult struct {
 	Switches, Links, Pairs, Paths int
 

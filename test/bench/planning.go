@@ -27,7 +27,7 @@ const (
 // planPods are Clos networks of 128 to 1,024 switches.
 var planPods = []int{4, 8, 16, 32}
 
-// planResult is what a process that plans has to say.
+// planResult is the output of a process that plans.
 type planResult struct {
 	Switches, Links, Hosts int
 	GroupSeconds           float64 // from the topology to the entries of all groups on all switches

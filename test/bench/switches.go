@@ -33,7 +33,7 @@ const (
 // switchCounts are the numbers of switches in one process.
 var switchCounts = []int{1, 1000}
 
-// switchesResult is what a process that starts switches has to say.
+// switchesResult is the output of a process that starts switches.
 type switchesResult struct {
 	StartSeconds float64 // until all run the program
 	CPUSeconds   float64 // up to then

@@ -186,8 +186,8 @@ func TestFindPath(t *testing.T) {
 	}
 }
 
-// TestStageOfHalfCapableNode: a node that cannot be told to stop from upstream, for want of an
-// End.PFC and of an End.X.PFC SID over that link, is no stage though its queue could be paused.
+// TestStageOfHalfCapableNode: a node without an End.PFC SID and without an End.X.PFC SID over the
+// link from upstream gets no PFC frames, so it is no stage, though its queue could be paused.
 func TestStageOfHalfCapableNode(t *testing.T) {
 	for half, want := range map[bool]string{false: "R1 R2 R3", true: "R1 R3"} {
 		w := newWAN("R1*", "R2*", "R3*")

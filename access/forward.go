@@ -132,7 +132,7 @@ func Apart(ahead time.Duration) string {
 	return ahead.Round(time.Second).String() + " ahead of"
 }
 
-// forwardPurpose is that of [ForwardHeader].
+// forwardPurpose is the purpose of [ForwardHeader].
 const forwardPurpose = "forwarded principal"
 
 // Sign returns the value of [ForwardHeader].

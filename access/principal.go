@@ -9,13 +9,13 @@ import (
 
 // Principal is who makes a request. The zero value is nobody, who has the scope [Open] alone.
 type Principal struct {
-	// Name is that of the user, token or certificate.
+	// Name is the name of the user, token or certificate.
 	Name string  `json:"name"`
 	Way  api.Way `json:"way"`
 	api.Grant
-	// ID is that of a token.
+	// ID is the id of a token.
 	ID string `json:"id,omitempty"`
-	// SessionID is that of a session by cookie.
+	// SessionID is the id of a session by cookie.
 	SessionID string `json:"session,omitempty"`
 	// Expires is the end of the token or session; zero: never.
 	Expires time.Time `json:"expires,omitzero"`

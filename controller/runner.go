@@ -358,8 +358,8 @@ func reach[T any](c *Controller, sw string, question func(P4Switch) (T, error)) 
 	return out, err
 }
 
-// PortCounts reads how many packets the ports of a switch have sent or received.
-// Errors are those of reach.
+// PortCounts reads how many packets the ports of a switch have sent or received. Errors are the
+// errors of reach.
 func (c *Controller) PortCounts(
 	ctx context.Context, sw string, d Direction,
 ) (map[uint32]uint64, error) {

@@ -31,7 +31,7 @@ type Latencies struct {
 	Detect   time.Duration // from a change of the network to the topology that shows it
 }
 
-// DefaultLatencies are those of a busy fabric with a controller near by.
+// DefaultLatencies are the latencies of a busy fabric with a controller near by.
 func DefaultLatencies() Latencies {
 	return Latencies{
 		Write: 2 * time.Millisecond, PacketIn: 500 * time.Microsecond,

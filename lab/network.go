@@ -152,7 +152,7 @@ func Builtin(name string) (Network, bool) {
 // BuiltinNames are the names Builtin knows.
 func BuiltinNames() []string { return []string{"figure1", "clos", "fabric", "pfc"} }
 
-// pfcLabRate is that of the links of the built-in network pfc, bit/s: what real time allows.
+// pfcLabRate is the rate of the links of the built-in network pfc, bit/s: what real time allows.
 const pfcLabRate = 100_000_000
 
 // Complete fills in what the description leaves out and checks the whole. Errors wrap

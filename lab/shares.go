@@ -216,7 +216,7 @@ func (m *sharing) classify(left []Link) {
 	}
 }
 
-// paths are those of a pairing: by each port, as long as the shortest is when nothing is lost.
+// paths are the paths of a pairing: by each port, as long as the shortest is when nothing is lost.
 func (m *sharing) paths(p pairing) (paths [][]int) {
 	from := m.members[p.from][0]
 	to := m.members[p.to][slices.IndexFunc(m.members[p.to], func(h string) bool {

@@ -78,7 +78,7 @@ func (o *holder) peer() *Peer {
 	return p
 }
 
-// config is that of a decider's session in a term.
+// config is the config of a decider's session in a term.
 func (o *holder) config(term uint64) Config {
 	p := o.peer()
 	cfg := DefaultConfig()

@@ -19,7 +19,7 @@ type Shadow struct {
 type Reading struct {
 	// Records are in the order of their keys. They must not be changed.
 	Records []Record
-	// Revision is that of the store: the records are all of one moment.
+	// Revision is the revision of the store: the records are all of one moment.
 	Revision int64
 	// At is when the store was asked: the records have every write that was acknowledged before.
 	At time.Time

@@ -35,7 +35,7 @@ var (
 type Record struct {
 	Key   string
 	Value []byte
-	// Revision is that of the store when the record was written last.
+	// Revision is the revision of the store when the record was written last.
 	Revision int64
 }
 

@@ -67,8 +67,8 @@ const (
 	slackOctets    = 1 << 20
 )
 
-// mostIncrease returns the greatest growth of a counter in a time, in seconds. speed is that of the
-// port in bit/s; 0: not known.
+// mostIncrease returns the greatest growth of a counter in a time, in seconds. speed is the speed
+// of the port in bit/s; 0: not known.
 func mostIncrease(m *Metric, speed uint64, seconds float64) uint64 {
 	if speed == 0 {
 		return 0

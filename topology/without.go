@@ -9,7 +9,7 @@ type Losses struct {
 	Links []LinkID
 	// Directed are lost in their own direction.
 	Directed []LinkID
-	// Ports are those of the switches' ends of links, lost in both directions.
+	// Ports are the ports of the switches' ends of links, lost in both directions.
 	Ports []NodePort
 	Nodes []NodeID
 	// Planes are lost with all their links.

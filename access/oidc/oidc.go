@@ -31,7 +31,7 @@ var (
 // Config names the provider and what its claims mean.
 type Config struct {
 	Issuer, ClientID, ClientSecret string
-	// RedirectURL is that of the API's /v1/oidc/callback for browsers.
+	// RedirectURL is the URL of the API's /v1/oidc/callback for browsers.
 	RedirectURL string
 	// Scopes are asked for, besides openid.
 	Scopes []string

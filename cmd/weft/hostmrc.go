@@ -128,7 +128,7 @@ type wiring struct {
 	lineRate                   uint64
 }
 
-// ports are those of the flags.
+// ports are the ports of the flags.
 func (w *wiring) ports() ([]mrchost.Port, error) {
 	list := func(text string) []string {
 		if text == "" {

@@ -128,7 +128,7 @@ func (m *mrcFlags) changed() (name string) {
 	return name
 }
 
-// codepoints are those of --dscp.
+// codepoints are the codepoints of --dscp.
 func codepoints(d *mrchost.DSCPs) map[string]**uint8 {
 	return map[string]**uint8{
 		"noTrim": &d.NoTrim, "trimmable": &d.Trimmable, "trimmableRetx": &d.TrimmableRetx,

@@ -31,7 +31,7 @@ type Env struct {
 	// hold.
 	Want     reconcile.Want
 	Switches reconcile.State
-	// Versions are those of all resources.
+	// Versions are the versions of all resources.
 	Versions *resource.Versions
 	// Underlay is the feature below all other features.
 	Underlay Underlay

@@ -253,7 +253,7 @@ func endsAt(j *item) (end time.Time) {
 	return end
 }
 
-// phases are those of the API.
+// phases are the phases of the API.
 var phases = map[lease.Phase]api.LeasePhase{
 	lease.Active: api.LeaseActive, lease.Moving: api.LeaseMoving, lease.Broken: api.LeaseBroken,
 }

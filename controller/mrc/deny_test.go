@@ -232,7 +232,7 @@ func TestGeneratedBecomesExplicit(t *testing.T) {
 		count int
 		mode  hostapi.Mode
 		want  string
-		// reason is that of the condition Degraded.
+		// reason is the reason of the condition Degraded.
 		reason string
 		format string // "": structured
 	}{

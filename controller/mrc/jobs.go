@@ -405,7 +405,7 @@ type viewer struct {
 	fluid func() *flows.Network
 	held  []fabricview.Held
 	other bool // what does not follow from the fabric has changed since last
-	// nodes are those of the last view, and wired counts how often they or the racks have changed.
+	// nodes are the nodes of the last view, and wired counts how often they or the racks have changed.
 	nodes []*topology.Node
 	wired uint64
 }

@@ -143,7 +143,7 @@ func (f *Feature) SwitchEvent(sw string, e feature.SwitchEvent) {
 	}
 }
 
-// indexes are those of some groups.
+// indexes are the indexes of some groups.
 type indexes map[uint16]struct{}
 
 func (s indexes) add(index uint16) { s[index] = struct{}{} }

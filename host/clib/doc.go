@@ -6,5 +6,6 @@
 //	value, errno, err := l.Call("mrc_ctl_query_device", context, m)
 //
 // Command weft-dl is the other process: it runs [Serve] on its standard input and output, with
-// lines of JSON. Values are those of machines with 64 bits: an argument is an integer or a pointer.
+// lines of JSON. Values are the values of machines with 64 bits: an argument is an integer or a
+// pointer.
 package clib

@@ -23,7 +23,7 @@ type request struct {
 // octets at At of Memory[In-1].
 type pointer struct{ In, At, To int }
 
-// answer is what a request came to. Memory is that of the request after the call.
+// answer is what a request came to. Memory is the memory of the request after the call.
 type answer struct {
 	ID     uint64
 	Value  int64    `json:",omitempty"`

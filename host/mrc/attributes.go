@@ -27,8 +27,8 @@ type Attributes struct {
 	ServiceTime bool
 }
 
-// DefaultAttributes are those of this implementation: 32 WRITEs with Immediate, 8 x 128 packets
-// (OCP MRC 1.0, §11.1), all that is optional.
+// DefaultAttributes are the attributes of this implementation: 32 WRITEs with Immediate, 8 x 128
+// packets (OCP MRC 1.0, §11.1), all that is optional.
 func DefaultAttributes() Attributes {
 	return Attributes{MaxWIMM: 32, MaxMPR: 8, DynamicMPR: true, TrimNACK: true, ServiceTime: true}
 }

@@ -63,7 +63,7 @@ func (h *Host) SendEVProbe(now time.Duration, p EVProbe) (id uint16, err error) 
 	return h.requestAs(now, p, packet.ERTH{Op: packet.EndpointEVProbe})
 }
 
-// SendPortStatus sends a peer the ports that are up, in the control class. Errors are those of
+// SendPortStatus sends a peer the ports that are up, in the control class. Errors are the errors of
 // SendEVProbe.
 func (h *Host) SendPortStatus(now time.Duration, peer netip.Addr, path Path) (id uint16,
 	err error) {

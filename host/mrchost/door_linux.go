@@ -25,7 +25,7 @@ type door struct {
 	failed chan error // why no application can come in any more
 }
 
-// sockets are those of a door: for data, and for control and data.
+// sockets are the sockets of a door: for data, and for control and data.
 const sockets = 2
 
 // controlSuffix follows the name of the socket for data in that of the socket for control

@@ -203,7 +203,7 @@ type beside struct {
 	agent.SelfProber
 }
 
-// Capabilities are those of the device, and self-probes.
+// Capabilities are the capabilities of the device, and self-probes.
 func (b beside) Capabilities() hostapi.Capabilities {
 	c := b.Endpoint.Capabilities()
 	c.SelfProbes = true

@@ -69,8 +69,8 @@ func (r *Receive) intake() nic.Intake {
 	return i
 }
 
-// Attributes are those of table 10-1. Omitted fields have their defaults, but for Peer of a queue
-// pair.
+// Attributes are the attributes of table 10-1. Omitted fields have their defaults, but for Peer of
+// a queue pair.
 type Attributes struct {
 	MaxWIMM     *int  `yaml:"maxWimm" doc:"WRITEs with Immediate in flight, 0 to 4096 (MRC_QP_MAX_WIMM_DEST)" default:"32"`
 	MaxMPR      *int  `yaml:"maxMpr" doc:"packets in flight in units of 128, 1 to 255 (MRC_QP_MAX_MPR_DEST)" default:"8"`
@@ -117,7 +117,7 @@ func (s *QPSettings) over(c *mrc.QPConfig) {
 	}
 }
 
-// ackTimeoutUnit is that of table 7-1.
+// ackTimeoutUnit is the unit of table 7-1.
 const ackTimeoutUnit = 1024 * time.Nanosecond
 
 // create makes the queue pair. If the peer's packets show a wrong configuration, create's log

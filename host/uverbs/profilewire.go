@@ -11,7 +11,7 @@ import (
 // maxEntries is the most entries of a message (NIC_MAX_ENTRIES).
 const maxEntries = 512
 
-// The messages of mrc_ctl about profiles; names are those of host/libmrc/src/nic.h.
+// The messages of mrc_ctl about profiles; names are the names of host/libmrc/src/nic.h.
 type (
 	ctlFormat struct {
 		ID                                     uint64

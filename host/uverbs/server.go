@@ -57,7 +57,7 @@ const (
 	maxInlineLen = 512
 	// maxShared is the octets of rings of a process.
 	maxShared = 1 << 30
-	// maxMessageSize is that of a message (IBTA volume 1, section 9.4.3).
+	// maxMessageSize is the size of a message (IBTA volume 1, section 9.4.3).
 	maxMessageSize = 1 << 31
 	// maxMRSize is the octets of a memory region.
 	maxMRSize = 1 << 46

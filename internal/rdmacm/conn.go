@@ -48,7 +48,7 @@ type Conn struct {
 	// Active: this end sent the REQ.
 	Active bool   `json:"active,omitempty"`
 	Port   uint16 `json:"port"` // of the service
-	// TID is that of the REQ.
+	// TID is the TID of the REQ.
 	TID      uint64 `json:"tid"`
 	LocalQPN uint32 `json:"localQpn,omitempty"`
 

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// origin is that of paths into the databases, and instance their second element.
+// origin is the origin of paths into the databases, and instance their second element.
 const (
 	origin   = "sonic-db"
 	instance = "localhost"

@@ -55,7 +55,7 @@ type bed struct {
 	led      map[int64]bool // terms
 	// stuck, when not nil, is why nothing can be decided on owners of switches.
 	stuck error
-	// generation is that of the last owners.
+	// generation is the generation of the last owners.
 	generation uint32
 	// cuts has why one controller does not reach another one, by their names; silent: no answer comes.
 	cuts map[[2]string]error

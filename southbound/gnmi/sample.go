@@ -50,8 +50,8 @@ type Count struct {
 // Traffic is what crossed a port in one direction.
 type Traffic struct {
 	Octets Count
-	// Packets are those of all kinds. Where the switch only counts unicast, multicast and broadcast
-	// packets, it is their sum.
+	// Packets are the packets of all kinds. Where the switch only counts unicast, multicast and
+	// broadcast packets, it is their sum.
 	Packets, Unicast, Multicast, Broadcast Count
 	// Errors counts packets dropped because they were malformed, Discards packets dropped for any
 	// other reason.

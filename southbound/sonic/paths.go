@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// origin is that of paths into the switch's databases, and instance the first elements.
+// origin is the origin of paths into the switch's databases, and instance the first elements.
 const (
 	origin   = "sonic-db"
 	instance = "localhost"

@@ -23,7 +23,7 @@ const (
 	// members elect another leader after as long.
 	slowSync   = 500 * time.Millisecond
 	slowProbes = 5
-	// probeSize is that of the file DISK.
+	// probeSize is the size of the file DISK.
 	probeSize = 4096
 	// headroom is how far the blocks of the database are allocated ahead: as far as it grows at a
 	// time.

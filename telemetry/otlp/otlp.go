@@ -37,7 +37,7 @@ const (
 type Config struct {
 	// Endpoint is the host:port of the collector.
 	Endpoint string
-	// Path is that of requests by HTTP. Default /v1/metrics.
+	// Path is the path of requests by HTTP. Default /v1/metrics.
 	Path string
 	// Protocol is GRPC or HTTP.
 	Protocol string

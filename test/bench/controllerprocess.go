@@ -190,7 +190,7 @@ func controllerMain(text string) (err error) {
 	}
 }
 
-// options are those of a controller of the fabric.
+// options are the options of a controller of the fabric.
 func (s closSize) options(part controllerPart) service.Options {
 	_, inv := s.build()
 	for i := range inv.Hosts {

@@ -268,7 +268,7 @@ func (b *nicPair) blast(ctx context.Context, dir string, octets, count int) (too
 	return time.Duration(seconds * 1e9), after - before, err
 }
 
-// processorTime is that of the sender's NIC so far.
+// processorTime is the time of the sender's NIC so far.
 func (b *nicPair) processorTime() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.nics[0].Process.Pid))
 	if err != nil {

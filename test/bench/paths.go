@@ -136,7 +136,7 @@ func (pathFabric) spine(plane, i int) topology.NodeID {
 	return topology.NodeID(fmt.Sprintf("64512:10.%d.1.%d", plane, i))
 }
 
-// attachment is that of hosts at the leaves of a number.
+// attachment is the attachment of hosts at the leaves of a number.
 func (f pathFabric) attachment(i int) ev.Attachment {
 	at := make(ev.Attachment, f.planes)
 	for p := range at {

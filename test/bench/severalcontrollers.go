@@ -107,7 +107,7 @@ func (s severalBench) limit(out *report, settings []*setting) error {
 	return nil
 }
 
-// parameters are those of a setting.
+// parameters are the parameters of a setting.
 func (s severalBench) parameters(x *setting) []field {
 	return []field{{"controllers", len(x.controllers)}, {"switches", s.planes * (s.leaves + s.spines)},
 		{"hosts", s.leaves * s.hosts}}

@@ -119,7 +119,7 @@ type pass struct {
 
 func (p pass) rate() float64 { return float64(p.packets) / p.wall.Seconds() }
 
-// passes are those of one switch.
+// passes are the passes of one switch.
 type passes []pass
 
 func (p passes) rates() runs {

@@ -208,7 +208,7 @@ func (b *bed) other(c *controller) *controller {
 	return nil
 }
 
-// spec is that of the i-th group.
+// spec is the spec of the i-th group.
 func spec(i int) api.MulticastGroupSpec {
 	host := func(n int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:1:%d::1", n)) }
 	return api.MulticastGroupSpec{

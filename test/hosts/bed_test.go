@@ -127,7 +127,7 @@ func (w *bed) host(name string, e *agenttest.Endpoint, tune func(i int, c *cutta
 	return &host{Endpoint: e, agent: a, done: done, stop: stop}
 }
 
-// config is that of an agent, without a name.
+// config is the config of an agent, without a name.
 func (w *bed) config(tune func(i int, c *cuttable)) agent.Config {
 	cfg := agent.DefaultConfig()
 	cfg.Controller, cfg.Instance = "controller:1", 1

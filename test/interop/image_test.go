@@ -20,7 +20,7 @@ var guestProgram []byte
 //go:embed init.sh
 var guestInit []byte
 
-// packages are those of a guest, and what they depend on.
+// packages are the packages of a guest, and what they depend on.
 const packages = "linux-image-amd64,rdma-core,ibverbs-providers,librdmacm1,python3-pyverbs,python3," +
 	"iproute2,kmod,busybox-static,libc-bin"
 

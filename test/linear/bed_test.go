@@ -211,7 +211,7 @@ type node struct {
 // built is the directory of the program, after a test has asked for the program.
 var built string
 
-// program is that of the controllers: WEFT_BINARY, or that of this source.
+// program is the program of the controllers: WEFT_BINARY, or that of this source.
 var program = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("WEFT_BINARY"); path != "" {
 		return path, nil

@@ -29,7 +29,8 @@ type disk struct {
 	held bool
 }
 
-// diskSize is that of a disk, in octets: enough for the records twice, and for what has to be free.
+// diskSize is the size of a disk, in octets: enough for the records twice, and for what has to be
+// free.
 const diskSize = 448 << 20
 
 func newDisk(t *testing.T, dir string) *disk {

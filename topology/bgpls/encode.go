@@ -16,7 +16,7 @@ type Objects struct {
 	Node topology.Node
 	// Links have Node as their local node.
 	Links []topology.Link
-	// Prefixes are those of Node.
+	// Prefixes are the prefixes of Node.
 	Prefixes []topology.Prefix
 }
 

@@ -13,7 +13,7 @@ import (
 type Limits struct {
 	// Nodes, Links (directions), Prefixes and SIDs are numbers of NLRIs.
 	Nodes, Links, Prefixes, SIDs int
-	// Octets are those of NLRIs with their attributes.
+	// Octets are the octets of NLRIs with their attributes.
 	Octets int
 }
 

@@ -8,7 +8,7 @@ import (
 // Uplink is an advertised link from a tier-0 switch up to a tier-1 switch.
 type Uplink struct {
 	Plane int
-	// From and To are the names of the switches; Port is that of From.
+	// From and To are the names of the switches; Port is the port of From.
 	From, To string
 	Port     uint32
 }

@@ -10,8 +10,9 @@ import (
 // A Collective is how the ranks of a communicator exchange their data in a step.
 type Collective string
 
-// The collectives. Sizes are those of NCCL: of an all-reduce, a reduce-scatter and an all-to-all,
-// the octets that each rank gives; of an all-gather, the octets that each rank has at the end.
+// The collectives. Sizes are the sizes of NCCL: of an all-reduce, a reduce-scatter and an
+// all-to-all, the octets that each rank gives; of an all-gather, the octets that each rank has at
+// the end.
 const (
 	AllReduceRing Collective = "all-reduce-ring" // reduce-scatter, then all-gather, around a ring
 	AllReduceTree Collective = "all-reduce-tree" // half of the data on each of two binary trees

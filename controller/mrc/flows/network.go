@@ -31,14 +31,14 @@ type Host struct {
 	At ev.Attachment
 	// Rate is the rate of each port in bits per second; 0: the rate of the fastest link of the leaf.
 	Rate uint64
-	// Delay is that of the link of a port, one way, in seconds.
+	// Delay is the delay of the link of a port, one way, in seconds.
 	Delay float64
 }
 
 // A State is what is lost or must not be used. The zero State is the whole fabric.
 type State struct {
 	topology.Losses
-	// Ports are those of NICs, by name.
+	// Ports are the ports of NICs, by name.
 	Ports map[string]hostapi.PortMask
 	// Slower is what is added to the delay of links in one direction, in seconds.
 	Slower map[topology.LinkID]float64

@@ -50,7 +50,7 @@ func (m *Model) Compare(ctx context.Context, before, after *State) ([]Compared, 
 }
 
 // Apply changes a state by an event on a known object. lost are the links of the fabric in one
-// direction that the object covers; nodes are those of a switch.
+// direction that the object covers; nodes are the nodes of a switch.
 func (s *State) Apply(action api.SimulationAction, o api.SimulationObject, links []topology.LinkID,
 	node topology.NodeID) {
 	if action != api.SimulationRepair {

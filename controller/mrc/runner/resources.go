@@ -25,7 +25,7 @@ func (r *Runner) Read(ctx context.Context, f func()) error { return r.ledger.Rea
 func (r *Runner) Stream(host string) (mrc.Stream, bool) { return r.streams.Status(host) }
 
 // Change implements [mrc.Serializer]: it waits until the change is kept with its record in the
-// audit log. Errors are those of ledger.Ledger.Change.
+// audit log. Errors are the errors of ledger.Ledger.Change.
 func (r *Runner) Change(
 	ctx context.Context, pre resource.Precondition, intent func() (uint64, any), f func() error,
 ) error {

@@ -71,7 +71,7 @@ type observed struct {
 	Counts
 }
 
-// evidence is that of all paths packets took lately.
+// evidence is the evidence of all paths packets took lately.
 func (l *Locator) evidence() []observed {
 	var all []observed
 	for i := range l.paths {

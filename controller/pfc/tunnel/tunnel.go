@@ -26,12 +26,11 @@ type Tunnel struct {
 	ByNode bool       `json:"byNode,omitempty"`
 	// Port of To that frames in the tunnel pause.
 	Port uint32 `json:"port"`
-	// Segments are those of the draft, From's own first.
+	// Segments are the segments of the draft, From's own first.
 	Segments []Segment `json:"segments"`
 	// Upward: From is downstream of To, and tells it to stop.
 	Upward bool `json:"upward,omitempty"`
-	// Nodes lie between; Delay is that of the links there and back, -1 when
-	// unknown.
+	// Nodes lie between; Delay is the delay of the links there and back, -1 when unknown.
 	Nodes int           `json:"nodes,omitempty"`
 	Delay time.Duration `json:"delay"`
 }

@@ -154,7 +154,7 @@ func (f *Bed) Pair(a, b int, qpn uint32) (qa, qb *mrc.QP) {
 	return make(a, b), make(b, a)
 }
 
-// Format is that of Profile: a field of 8 bits and one of 16.
+// Format is the format of Profile: a field of 8 bits and one of 16.
 var Format = hostapi.Format{Mode: hostapi.FormatSTEV, Widths: []uint8{8, 16}}
 
 // EV is a value of Profile.

@@ -24,7 +24,7 @@ const (
 	labPayload = 4096
 )
 
-// hosts are those of lab.PFCNetwork.
+// hosts are the hosts of lab.PFCNetwork.
 var hosts = []string{"DC1", "DC2", "B1", "B2"}
 
 // Suits reports whether Traffic can run on a network: it needs the hosts of lab.PFCNetwork.

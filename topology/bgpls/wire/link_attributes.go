@@ -7,8 +7,8 @@ import (
 	"net/netip"
 )
 
-// LinkAttributes are those of RFC 9552 section 5.3.2, RFC 8571 and RFC 9514
-// section 4. A nil pointer is an attribute that is absent.
+// LinkAttributes are the attributes of RFC 9552 section 5.3.2, RFC 8571 and RFC 9514 section 4. A
+// nil pointer is an attribute that is absent.
 type LinkAttributes struct {
 	// IDs are the link's identifiers, where the descriptor has addresses in their place (RFC 9552
 	// section 5.2.2).

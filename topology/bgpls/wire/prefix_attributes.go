@@ -2,8 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// PrefixAttributes are those of RFC 9552 section 5.3.3, RFC 9085 section 2.3
-// and RFC 9514 section 5.1.
+// PrefixAttributes are the attributes of RFC 9552 section 5.3.3, RFC 9085 section 2.3 and RFC 9514
+// section 5.1.
 type PrefixAttributes struct {
 	IGPFlags uint8
 	Metric   *uint32

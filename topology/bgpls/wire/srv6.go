@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// SIDAttributes are those of an SRv6 SID NLRI (RFC 9514 section 7).
+// SIDAttributes are the attributes of an SRv6 SID NLRI (RFC 9514 section 7).
 type SIDAttributes struct {
 	Behavior  *EndpointBehavior
 	PeerNode  *PeerNode

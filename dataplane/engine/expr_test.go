@@ -360,7 +360,7 @@ func simplifyAll(e *ir.Expr) *ir.Expr {
 	return ir.Simplify(ir.WithInterval(&n))
 }
 
-// cut is what a field makes of a value.
+// cut returns the value that a field keeps of n.
 func cut(n *big.Int, f *ir.Field) *big.Int {
 	n = new(big.Int).And(n, new(big.Int).Sub(ir.Pow2(f.Width), ir.One))
 	if f.Signed && n.Bit(f.Width-1) == 1 {

@@ -82,7 +82,7 @@ type loader struct {
 
 	// standard are the fields of the program's std.
 	standard []*stdField
-	// parserEffects are those of all parser states.
+	// parserEffects are the effects of all parser states.
 	parserEffects []effect
 	// rt is the runtime data of the action being compiled.
 	rt []ir.Param

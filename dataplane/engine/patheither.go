@@ -161,7 +161,7 @@ func (r *recorder) side(p *pipeline, i, meeting int) {
 	}
 }
 
-// metadata is that of the packet, and where it comes from.
+// metadata is the metadata of the packet, and where it comes from.
 type metadata struct {
 	data []byte
 	src  []source

@@ -439,7 +439,7 @@ func (r *recorder) inAt(at int) source {
 	return source(at + 1)
 }
 
-// sources appends where the octets of the frame come from.
+// sources appends the sources of the frame's octets.
 func (o *outline) sources(to []source) []source {
 	for i := range o.pieces {
 		k, at := &o.pieces[i], len(to)

@@ -8,7 +8,7 @@ type System struct {
 	Hostname string
 	// Software is the version of what runs; "": unknown.
 	Software string
-	// DeviceID is that of P4Runtime.
+	// DeviceID is the id of P4Runtime.
 	DeviceID uint64
 	// Started is when the switch did.
 	Started time.Time

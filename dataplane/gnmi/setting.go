@@ -10,7 +10,7 @@ import (
 type setting struct {
 	// fixed reports that the leaf has one value, which clients may repeat.
 	fixed bool
-	// name is that of the setting for a Source.
+	// name is the name of the setting for a Source.
 	name Setting
 	// take puts a value into settings: a string, bool or float64-free number (uint64), as decoded.
 	// want is not empty where it cannot, and says what would be right.

@@ -26,7 +26,7 @@ var exact = map[Op]func(e *Expr, x, y *big.Int) *big.Int{
 	},
 }
 
-// values are those of fields.
+// values are the values of fields.
 type values map[*Field]*big.Int
 
 // random makes an expression of at most depth operations in a row, simplified from its leaves up,

@@ -204,7 +204,7 @@ func (k *rtnetlink) remove(p netip.Prefix) error {
 	return err
 }
 
-// counts are those of a local SID.
+// counts are the counts of a local SID.
 type counts struct{ packets, octets, errors uint64 }
 
 // found is a route that the kernel has.

@@ -161,7 +161,7 @@ type valueSetSchema struct {
 	name string
 	key  keySchema
 	size int
-	// width is that of a member in the program.
+	// width is the width of a member in the program.
 	width int
 
 	engine int

@@ -228,7 +228,7 @@ func (all sources) rewind() error {
 	return nil
 }
 
-// unit is that of the finest stamps.
+// unit is the unit of the finest stamps.
 func (all sources) unit() int64 {
 	unit := int64(time.Microsecond)
 	for _, s := range all {

@@ -44,7 +44,7 @@ func (r *Report) Holds() bool {
 }
 
 // Compare runs a complete scenario with and without its events, at the same time, and judges its
-// expectations. Errors are those of [Run].
+// expectations. Errors are the errors of [Run].
 func Compare(ctx context.Context, s *Scenario) (*Report, error) {
 	r := &Report{Scenario: s}
 	plain := *s

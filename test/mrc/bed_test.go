@@ -425,7 +425,7 @@ func (f *bed) crossing(a, b string) (crossing, deniedOfThem, denied int) {
 	return crossing, deniedOfThem, denied
 }
 
-// hops are those of a route; none of nil.
+// hops are the hops of a route; none of nil.
 func hops(r *ev.Route) iter.Seq[ev.Hop] {
 	if r == nil {
 		return func(func(ev.Hop) bool) {}

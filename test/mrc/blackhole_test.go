@@ -16,7 +16,7 @@ func selfProbes(m *inventory.MRC) {
 	m.Probes.SelfTimeout = api.Duration(5 * time.Millisecond)
 }
 
-// suspects are those of the controller.
+// suspects are the suspects of the controller.
 func (f *bed) suspects() (out []api.Suspect) {
 	f.t.Helper()
 	if err := f.mrc.Do(f.t.Context(), func(c *mrc.Core) { out = c.Suspects() }); err != nil {

@@ -212,8 +212,8 @@ func bind(fd, index int) error {
 	return nil
 }
 
-// promiscuous adds to or takes from what the socket wants of the interface;
-// these are counted.
+// promiscuous adds or drops the socket's request for promiscuous mode; Linux counts the requests at
+// an interface.
 func promiscuous(fd, index, change int) error {
 	if err := unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, change, &unix.PacketMreq{
 		Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC,

@@ -26,8 +26,8 @@ type Source struct {
 	mtu    map[uint32]int // that a port had before a client set it; of Configure
 }
 
-// New makes a Source of a switch. names are those of the ports' interfaces; a port without one is
-// "eth" and its number.
+// New makes a Source of a switch. names are the names of the ports' interfaces; a port without one
+// is "eth" and its number.
 func New(runner *live.Runner, names map[uint32]string) *Source {
 	return &Source{runner: runner, names: names, mtu: make(map[uint32]int)}
 }

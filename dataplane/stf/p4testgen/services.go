@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A service is a part of the program that a model leads p4testgen to: the whole program has too
-// many paths. Paths excluded by a model belong to a different model.
+// A service is a part of the program, to which a model confines p4testgen: the whole program has
+// too many paths. Paths excluded by a model belong to a different model.
 type service struct {
 	name  string
 	keep  string   // the field list that the model knows

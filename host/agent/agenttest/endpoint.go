@@ -66,7 +66,7 @@ func (e *Endpoint) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
 		RTTMax: 2000, Port: p.EV.Port})
 }
 
-// Counts are those of SetCounts.
+// Counts are the counts of SetCounts.
 func (e *Endpoint) Counts(yield func(hostapi.EVCount) bool) {
 	e.mu.Lock()
 	counts := e.counts

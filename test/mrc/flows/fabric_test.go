@@ -158,7 +158,7 @@ func (f *fabric) profile(t testing.TB, from, to string, seed uint64) spray.Profi
 	return p
 }
 
-// ports are those of a host.
+// ports are the ports of a host.
 func (f *fabric) ports() (m hostapi.PortMask) {
 	for p := range f.planes {
 		m |= hostapi.Ports(p + 1)

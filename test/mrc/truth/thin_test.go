@@ -401,7 +401,7 @@ func (n *thin) links() (out []wire) {
 	return out
 }
 
-// switches are those of a tier.
+// switches are the switches of a tier.
 func (n *thin) switches(tier string) (out []string) {
 	for _, s := range n.world.Network.Switches {
 		if strings.Contains(s.Name, tier) {

@@ -71,11 +71,11 @@ const (
 // Session describes who makes the request and what it may do.
 type Session struct {
 	Name string `json:"name" doc:"Who it is: the name of the user, token or certificate."`
-	Way  Way    `json:"way" enum:"none,token-file,token,user,certificate,oidc" doc:"How it has shown that. none: the API asks for no credentials."`
+	Way  Way    `json:"way" enum:"none,token-file,token,user,certificate,oidc" doc:"Way of authentication. none: the API asks for no credentials."`
 	Grant
 	Scopes []string `json:"scopes" doc:"Scopes of operations that it may call."`
-	// Projects are those of a member; who sees everything needs none.
-	Projects []SessionProject `json:"projects,omitempty" doc:"Projects that it is a member of."`
+	// Projects are the projects of a member; who sees everything needs none.
+	Projects []SessionProject `json:"projects,omitempty" doc:"Projects of the member."`
 	// Expires is the end of the session or token.
 	Expires time.Time `json:"expires,omitzero" doc:"When the session or token ends at the latest; absent: never."`
 	// CSRF is for sessions by cookie alone.
@@ -94,9 +94,9 @@ type SessionProject struct {
 
 // OpenSession is the list entry of a session that has not ended. It has no secrets.
 type OpenSession struct {
-	ID   string `json:"id" doc:"Id of the session, the part of it that is no secret."`
-	Name string `json:"name" doc:"Whose it is: the name of the user or token."`
-	Way  Way    `json:"way" enum:"token-file,token,user,oidc" doc:"How it was begun."`
+	ID   string `json:"id" doc:"Id of the session, which is no secret."`
+	Name string `json:"name" doc:"Name of the user or token."`
+	Way  Way    `json:"way" enum:"token-file,token,user,oidc" doc:"Way of authentication."`
 	Grant
 	Created  time.Time `json:"created" doc:"When it began."`
 	LastUsed time.Time `json:"lastUsed" doc:"When it was used last, give or take a minute."`
@@ -124,9 +124,9 @@ type DeviceSignIn struct {
 	Handle                  string    `json:"handle" doc:"For device of POST /v1/session."`
 }
 
-// Token is a token for a program. What the program sends is shown once, when the token is made.
+// Token is a token for a program. The answer shows the secret once, when the token is made.
 type Token struct {
-	ID   string `json:"id" doc:"Id of the token, the part of it that is no secret."`
+	ID   string `json:"id" doc:"Id of the token, which is no secret."`
 	Name string `json:"name" doc:"Who uses it."`
 	Grant
 	Created   time.Time `json:"created" doc:"When it was made."`

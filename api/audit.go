@@ -9,12 +9,12 @@ import (
 // (openconfig/gnsi, acctz.proto, RecordResponse) where acctz defines the field.
 type AuditRecord struct {
 	// Chain and Seq locate the record: each chain numbers its records from 1.
-	Chain          string       `json:"chain" doc:"Chain of records that it belongs to."`
+	Chain          string       `json:"chain" doc:"Chain of the record."`
 	Seq            uint64       `json:"seq" doc:"Its number in the chain."`
 	Timestamp      time.Time    `json:"timestamp" doc:"When the request was made."`
 	SessionInfo    AuditSession `json:"sessionInfo" doc:"Who made it, and from where."`
 	ServiceRequest AuditRequest `json:"serviceRequest" doc:"What was asked."`
-	Outcome        AuditOutcome `json:"outcome" enum:"success,failure" doc:"What became of it."`
+	Outcome        AuditOutcome `json:"outcome" enum:"success,failure" doc:"Outcome of the request."`
 	Status         int          `json:"status" doc:"HTTP status of a failure; 0: success."`
 	Detail         string       `json:"detail,omitempty" doc:"Why it failed."`
 	// Before and After hold the specs of the resource; absent: no resource before or after the change.
@@ -40,10 +40,10 @@ const (
 type AuditSession struct {
 	RemoteAddress string     `json:"remoteAddress,omitempty" doc:"Address of the client."`
 	RemotePort    uint16     `json:"remotePort,omitempty" doc:"Port of the client."`
-	ChannelID     string     `json:"channelId" doc:"Id of the request, which is in its answer as X-Request-Id."`
+	ChannelID     string     `json:"channelId" doc:"Id of the request, X-Request-Id of the answer."`
 	ComponentName string     `json:"componentName,omitempty" doc:"Controller that took the request."`
 	User          AuditUser  `json:"user" doc:"Principal."`
-	Authn         AuditAuthn `json:"authn" doc:"How it has shown who it is."`
+	Authn         AuditAuthn `json:"authn" doc:"Way of authentication."`
 }
 
 // AuditUser is a principal (acctz: UserDetail).
@@ -81,7 +81,7 @@ type AuditChain struct {
 	NewestHash string `json:"newestHash" doc:"Hash of the newest record. Noted elsewhere, it proves later that no record before it was changed."`
 	// PrunedSeq and PrunedHash identify the newest record removed for its age or for room.
 	PrunedSeq  uint64 `json:"prunedSeq" doc:"Number of the newest record that was removed, for its age or for room; 0: none was."`
-	PrunedHash string `json:"prunedHash" doc:"Hash of that record, which the oldest one that is kept names."`
+	PrunedHash string `json:"prunedHash" doc:"Hash of that record, which the oldest kept record repeats."`
 	// NotedSeq and NotedHash identify the newest record that the cluster noted outside of the chain.
 	NotedSeq  uint64 `json:"notedSeq" doc:"Number of the newest record that the cluster has noted, apart from the chain; 0: none yet. A chain that ends before it was cut short."`
 	NotedHash string `json:"notedHash" doc:"Hash of that record."`

@@ -15,7 +15,7 @@ type BGPPeer struct {
 	State     topology.PeerState `json:"state" enum:"connecting,opening,established"`
 	Since     time.Time          `json:"since,omitzero" doc:"When the last session began or ended; absent before the first."`
 	LastError string             `json:"lastError,omitempty" doc:"Why there is no session: a NOTIFICATION by code and subcode, an error of the connection."`
-	Synced    bool               `json:"synced" doc:"It has sent all that it has in this session (End-of-RIB)."`
+	Synced    bool               `json:"synced" doc:"The peer has sent End-of-RIB in this session."`
 	Sessions  uint64             `json:"sessions" doc:"Sessions established since the controller started."`
 	Updates   uint64             `json:"updates" doc:"UPDATE messages received in all sessions."`
 	NLRIs     topology.PeerNLRIs `json:"nlris" doc:"NLRIs of the peer that are in the topology."`

@@ -19,8 +19,8 @@ const (
 
 // Finding describes a fault, a warning, or a part that an operator has taken out of use.
 type Finding struct {
-	ID       string    `json:"id" doc:"The same as long as it lasts, whatever becomes of it meanwhile."`
-	Kind     string    `json:"kind" enum:"controller,BGP-LS peer,switch,link,drain,fabric,host,host port,EV profile,multicast group,SRv6 policy,tenant,PFC policy,job,port,network,lease,maintenance,notification" doc:"What it is about, as people count it."`
+	ID       string    `json:"id" doc:"Constant while the finding lasts."`
+	Kind     string    `json:"kind" enum:"controller,BGP-LS peer,switch,link,drain,fabric,host,host port,EV profile,multicast group,SRv6 policy,tenant,PFC policy,job,port,network,lease,maintenance,notification" doc:"Kind of the object, as people count it."`
 	Object   string    `json:"object,omitempty" doc:"The resource that shows it: its path below /v1."`
 	Severity Severity  `json:"severity" enum:"fault,warning,work" doc:"work: what an operator has taken out of use."`
 	What     string    `json:"what" doc:"A sentence that stays as it is while the finding lasts."`
@@ -28,7 +28,7 @@ type Finding struct {
 	Means    string    `json:"means" doc:"What it means for traffic."`
 	Todo     string    `json:"todo" doc:"What an operator does about it."`
 	Since    time.Time `json:"since,omitzero" doc:"When it began, where that is known."`
-	Repair   *Repair   `json:"repair,omitempty" doc:"What has to be repaired or replaced; absent where nothing has, or where that is not known."`
+	Repair   *Repair   `json:"repair,omitempty" doc:"Part to be repaired or replaced; absent if none is, or while unknown."`
 }
 
 // Repair is a part of the network that somebody has to repair or replace, and what says so.
@@ -37,7 +37,7 @@ type Repair struct {
 	Name     string   `json:"name" doc:"The two ends of a cable, or the switch; of an optic the cable, from the end that sends to the end that receives, or the switch and the ports that failed together."`
 	Evidence []string `json:"evidence" doc:"What the control plane, counters and probes say, a sentence each."`
 	Denied   bool     `json:"denied" doc:"Hosts do not use it."`
-	Hosts    []string `json:"hosts" doc:"Hosts at it, or at its ends."`
+	Hosts    []string `json:"hosts" doc:"Hosts at the part, or at its ends."`
 }
 
 // CauseKinds returns the values of [Finding.Kind].
@@ -52,7 +52,7 @@ type Cause struct {
 	Finding
 	Follows []Finding    `json:"follows" doc:"What follows from it, at most 100."`
 	Total   int          `json:"total" doc:"How many findings follow from it."`
-	Counts  []CauseCount `json:"counts" doc:"How many things are concerned, by kind, beside what the cause is about."`
+	Counts  []CauseCount `json:"counts" doc:"Numbers of affected objects by kind, without the object of the cause."`
 	Jobs    *CauseJobs   `json:"jobs,omitempty" doc:"The jobs that depend on what the cause is about; absent when there are none."`
 	Change  *CauseChange `json:"change,omitempty" doc:"The write of a client that has made it so; absent where it was none."`
 	Silence *Silence     `json:"silence,omitempty" doc:"The silence of the cause; absent when it has none."`

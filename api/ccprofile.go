@@ -14,7 +14,7 @@ type CCProfile struct {
 	Name    string        `json:"name" doc:"Name of the CC profile."`
 	Version uint64        `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time     `json:"created,omitzero" doc:"When it was created."`
-	Spec    CCProfileSpec `json:"spec" doc:"What a client wants, the algorithm filled in."`
+	Spec    CCProfileSpec `json:"spec" doc:"Spec of the client, with the algorithm filled in."`
 }
 
 // Intent implements [Intended].
@@ -40,15 +40,15 @@ type NSCC struct {
 	Gamma                 float32  `json:"gamma" yaml:"gamma" doc:"Multiplicative decrease, above 0 and at most 1."`
 	MaxMDJump             float32  `json:"maxMdJump" yaml:"maxMdJump" doc:"One decrease leaves at least this share of the window, above 0 and at most 1."`
 	MaxCwnd               uint32   `json:"maxCwnd" yaml:"maxCwnd" format:"uint32" doc:"Octets; the greatest window, and the one to start with."`
-	QAGate                uint8    `json:"qaGate,omitempty" yaml:"qaGate" doc:"Quick adapt asks that less than maxCwnd / 2^qaGate was achieved, at most 31."`
+	QAGate                uint8    `json:"qaGate,omitempty" yaml:"qaGate" doc:"Quick adapt shrinks the window when less than maxCwnd / 2^qaGate was acknowledged; at most 31."`
 	QAThreshold           Duration `json:"qaThreshold,omitzero" yaml:"qaThreshold" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"And a delay above this, or a loss. 0 is the device's own."`
 	TargetDelay           Duration `json:"targetDelay" yaml:"targetDelay" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Delay of queues that is aimed at."`
 	Alpha                 float32  `json:"alpha,omitempty" yaml:"alpha" doc:"Octets a second; proportional increase: alpha x (targetDelay - delay) octets a window. Here and below 0 is the device's own."`
-	DelayWeight           float32  `json:"delayWeight,omitempty" yaml:"delayWeight" doc:"Of a sample in the average delay, at most 1."`
+	DelayWeight           float32  `json:"delayWeight,omitempty" yaml:"delayWeight" doc:"Weight of a sample in the average delay, at most 1."`
 	MinCwnd               uint32   `json:"minCwnd,omitempty" yaml:"minCwnd" format:"uint32" doc:"Octets; the least window, at most maxCwnd."`
 	FastDelay             Duration `json:"fastDelay,omitzero" yaml:"fastDelay" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"A delay below this is none: fast increase."`
 	DelayRelief           float32  `json:"delayRelief,omitempty" yaml:"delayRelief" doc:"Share of the base round trip that an unmarked sample above the target counts for in the average, at most 1."`
-	NACKDelay             Duration `json:"nackDelay,omitzero" yaml:"nackDelay" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"That a NACK counts for in the average."`
+	NACKDelay             Duration `json:"nackDelay,omitzero" yaml:"nackDelay" pattern:"^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$" patternDescription:"a duration such as 9us" doc:"Delay that a NACK enters into the average."`
 }
 
 // Complete returns the spec with the default filled in.

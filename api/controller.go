@@ -16,7 +16,7 @@ type Controller struct {
 
 	Release string    `json:"release" doc:"Version of the program."`
 	Started time.Time `json:"started" doc:"When it started."`
-	Term    int64     `json:"term,omitempty" doc:"Of the decider: revision of the store at which it became that. Later deciders have higher ones."`
+	Term    int64     `json:"term,omitempty" doc:"Of the decider: revision of the store when its term began. Later deciders have higher ones."`
 	// Owns are the switches whose sessions it holds, or is about to.
 	Owns     []string `json:"owns,omitempty" doc:"Of several controllers: the switches that it owns, in order: it alone holds their sessions, and carries out what the decider asks."`
 	Switches int      `json:"switches" doc:"Switches whose sessions it holds, ready to write."`
@@ -32,7 +32,7 @@ type Controller struct {
 	LastContact time.Time `json:"lastContact,omitzero" doc:"Of one that is missing: when it last held a lease, as far as the controller that answers has seen; absent when it never has."`
 	// Clock is its clock less that of the controller that answers.
 	Clock Duration `json:"clock,omitempty" doc:"Its clock less that of the controller that answers, where they differ by more than 2 s."`
-	// Disk is that of its data directory.
+	// Disk is the disk of its data directory.
 	Disk *ControllerDisk `json:"disk,omitempty" doc:"The disk of its data directory; absent where it has none, or does not answer."`
 }
 
@@ -44,7 +44,7 @@ type ControllerDisk struct {
 	Reason string `json:"reason,omitempty" doc:"What is wrong with it; absent when nothing is."`
 	Dir    string `json:"dir" doc:"The data directory."`
 	// Free and Total are octets of the file system.
-	Free  uint64 `json:"free" doc:"Octets of its file system that are free."`
+	Free  uint64 `json:"free" doc:"Free octets of the file system."`
 	Total uint64 `json:"total" doc:"Octets of its file system."`
 	// Refuse and Stop are the marks of free octets.
 	Refuse uint64 `json:"refuse" doc:"With fewer octets free than this, changes but deletions are refused."`

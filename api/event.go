@@ -15,7 +15,7 @@ type Event struct {
 	Type EventType `json:"type" doc:"group.changed, group.deleted, orphan.found, orphan.gone, orphan.removed, receiver.stalled, receiver.recovered, receiver.evicted, connection.up, connection.down, connection.refused, switch.changed, topology.changed, network.changed, bgp-peer.changed, certificate.expiring, certificate.expired, certificate.renewed, certificate.refused, controller.joined, controller.left, controller.lost, controller.alarm, controller.share, controller.decider-changed, controller.owns, port.changed, port.miscabled, port.cabled, srv6-policy.changed, srv6-policy.deleted, tenant.changed, tenant.deleted, pfc-policy.changed, pfc-policy.deleted, srv6-policy.path-changed, srv6-policy.path-failed, pfc.tunnel-lost, pfc.tunnel-recovered, pfc.tunnel-learned, pfc.deadlock-risk, pfc.watermarks-changed, pfc.storm, pfc.storm-ended, pfc.overflow, fabric.changed, link.changed, drain.changed, job.changed, job.deleted, job.ready, lease.broken, lease.changed, lease.deleted, maintenance.began, maintenance.changed, maintenance.deleted, maintenance.ended, job.blocked, project.changed, cause.began, cause.changed, cause.ended, silence.changed, notification.changed, notification.failing, notification.recovered, ev-profile.changed, suspect.changed, balance.changed, host.bound, host.changed, host.gone, host.moved, host.refused, store.failed, store.recovered, entries.removed, gap."`
 	// Object is the name of what changed, empty for the topology.
 	Object  string `json:"object,omitempty" doc:"Name of the group, project, job, orphan, what was removed, switch, policy, tenant, EV profile, host, controller or certificate, notification, the ends of a tunnel, a queue as switch/port/priority, id of the link, switch/port of a port, what is drained, or id of the cause."`
-	Message string `json:"message,omitempty" doc:"What happened, as a phrase without its object; of conditions, those of a status."`
+	Message string `json:"message,omitempty" doc:"The event, as a phrase without the object; of conditions, those of a status."`
 	EventFields
 	Severity EventSeverity `json:"severity" enum:"fault,warning,work,ok,quiet" doc:"work: what somebody wants, and is under way. ok: something is as it should be again. quiet: nothing follows from it."`
 	Sentence string        `json:"sentence" doc:"The event as a sentence for people, made of the other fields."`
@@ -98,7 +98,7 @@ const (
 	EventTopologyChanged EventType = "topology.changed" // nodes, links, prefixes or SIDs
 	// out of use, used again, settings refused or drifted
 	EventPortChanged    EventType = "port.changed"
-	EventPortMiscabled  EventType = "port.miscabled"   // LLDP contradicts what is known of its cable
+	EventPortMiscabled  EventType = "port.miscabled"   // LLDP contradicts the known cable
 	EventPortCabled     EventType = "port.cabled"      // and no longer
 	EventHostBound      EventType = "host.bound"       // an address, to a port
 	EventHostMoved      EventType = "host.moved"       // to another port, or another MAC

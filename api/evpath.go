@@ -13,7 +13,7 @@ type EVPath struct {
 	Mode        string            `json:"mode" doc:"How packets say their path: stev, usid-f3216, usid-f1616, usid-srh or usid-structured."`
 	Port        uint8             `json:"port" doc:"Port of the host that it leaves by."`
 	Plane       int               `json:"plane,omitempty" doc:"Plane of its links; absent when it crosses none."`
-	Packet      EVPacket          `json:"packet" doc:"What packets of the EV carry."`
+	Packet      EVPacket          `json:"packet" doc:"Header fields of packets with the EV."`
 	Source      topology.NodeID   `json:"source" doc:"The first leaf."`
 	Destination topology.NodeID   `json:"destination" doc:"The last leaf."`
 	Nodes       []string          `json:"nodes,omitempty" doc:"The switches in order, by name; absent where a switch chooses by a hash."`

@@ -13,8 +13,8 @@ import (
 // EVProfileSpec overrides the configuration for one EV profile; the configuration decides on fields
 // left out.
 type EVProfileSpec struct {
-	// Mode is who makes the EVs. Default: generated where the fabric is regular and
-	// the hosts can, explicit elsewhere; the device's own in mode ecmp.
+	// Mode defines who makes the EVs: controller or host. Default: generated where the fabric is
+	// regular and the hosts can, explicit elsewhere; the device's own in mode ecmp.
 	Mode EVMode `json:"mode,omitempty" enum:"AUTO,EXP,GEN" doc:"Who makes the EVs: the device on its own (only with hashed paths), the controller, or the device by fields. Default: GEN where the fabric is regular and the hosts can, EXP elsewhere."`
 	// MaxEVs is how many EVs the profile has at most.
 	MaxEVs int `json:"maxEvs,omitempty" doc:"EVs of the profile at most. Default: the configuration's."`
@@ -25,7 +25,8 @@ type EVProfileSpec struct {
 	CCProfile string `json:"ccProfile,omitempty" maxLength:"63" doc:"Name of the CC profile for the destinations. Default: the configuration's."`
 }
 
-// EVMode is who makes the EVs of a profile, as mrc_ctl.h has it.
+// EVMode defines whether the controller or the host makes the EVs of a profile, with the names of
+// mrc_ctl.h.
 type EVMode string
 
 // The modes.
@@ -107,8 +108,8 @@ type EVProfile struct {
 	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag. 0: no client has written the spec."`
 	Created time.Time       `json:"created,omitzero" doc:"When somebody first wanted something."`
 	Spec    EVProfileSpec   `json:"spec" doc:"What a client wants instead of what the configuration says."`
-	Status  EVProfileStatus `json:"status" doc:"What the controller says."`
-	Takes   []Taken         `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Status  EVProfileStatus `json:"status" doc:"Status, which the controller writes."`
+	Takes   []Taken         `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -121,11 +122,11 @@ type EVProfileStatus struct {
 	Destination  []LeafPort        `json:"destination" doc:"The leaf of each port of the hosts that receive."`
 	Format       *EVFormat         `json:"format,omitempty" doc:"How EVs lie in packets; absent when there is no profile."`
 	Mode         string            `json:"mode,omitempty" enum:"AUTO,EXP,GEN" doc:"Who makes the EVs: the device on its own, the controller, or the device by the fields."`
-	Fields       []EVField         `json:"fields,omitempty" doc:"What an EV in a packet is made of, field by field; none: the EV lies there as it is."`
+	Fields       []EVField         `json:"fields,omitempty" doc:"What an EV in a packet is made of, field by field; none: the field has the EV unchanged."`
 	Count        int               `json:"count" doc:"EVs of the profile."`
-	Active       int               `json:"active" doc:"Of those, the ones that are not denied."`
+	Active       int               `json:"active" doc:"Number of EVs that are not denied."`
 	Denied       int               `json:"denied" doc:"EVs that hosts must not use."`
-	Replaced     int               `json:"replaced" doc:"EVs that have taken the place of others, whose paths are lost."`
+	Replaced     int               `json:"replaced" doc:"EVs in place of others with lost paths."`
 	AssumedBad   int               `json:"assumedBad" doc:"EVs that some host has found bad by itself."`
 	MinActive    int               `json:"minActive" doc:"EVs that a host leaves active when it finds some bad."`
 	CCProfile    string            `json:"ccProfile,omitempty" doc:"CC profile of the destinations; absent: the device's own choice."`
@@ -166,5 +167,5 @@ type EV struct {
 	Port        uint8  `json:"port" doc:"Port that it leaves by; 0 is the device's choice."`
 	State       string `json:"state" enum:"GOOD,ASSUMED_BAD,DENIED" doc:"DENIED by the controller, ASSUMED_BAD by hosts."`
 	BadAt       int    `json:"badAt,omitempty" doc:"How many hosts have found it bad."`
-	Replacement bool   `json:"replacement,omitempty" doc:"It has taken the place of one whose path is lost."`
+	Replacement bool   `json:"replacement,omitempty" doc:"The EV replaces an EV with a lost path."`
 }

@@ -13,7 +13,7 @@ type FabricCounters struct {
 	BadEvents     uint64 `json:"badEvents" doc:"States that no host reports."`
 	LostEvents    uint64 `json:"lostEvents" doc:"Events that hosts say they lost."`
 	UnknownPaths  uint64 `json:"unknownPaths" doc:"Events and counts of EVs whose path is unknown."`
-	UnknownProbes uint64 `json:"unknownProbes" doc:"Results of probes that are not under way."`
+	UnknownProbes uint64 `json:"unknownProbes" doc:"Results of unknown probes."`
 	LostProbes    uint64 `json:"lostProbes" doc:"Probes whose result did not come."`
 	BadPorts      uint64 `json:"badPorts" doc:"Ports that a host does not have."`
 }
@@ -77,7 +77,7 @@ type Node struct {
 	Changed time.Time       `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec       `json:"spec"`
 	Status  NodeStatus      `json:"status"`
-	Takes   []Taken         `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Takes   []Taken         `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -90,7 +90,7 @@ type NodeStatus struct {
 	Planes      []int   `json:"planes"`
 	Present     bool    `json:"present" doc:"It is advertised now."`
 	Links       int     `json:"links" doc:"Links of the fabric from and to it, each direction counted."`
-	DeniedLinks int     `json:"deniedLinks" doc:"Of those, the ones over which EVs are denied."`
+	DeniedLinks int     `json:"deniedLinks" doc:"Number of these links over which EVs are denied."`
 	Drains      []Drain `json:"drains,omitempty" doc:"What takes it out of use."`
 }
 
@@ -101,7 +101,7 @@ type Plane struct {
 	Changed time.Time   `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec   `json:"spec"`
 	Status  PlaneStatus `json:"status"`
-	Takes   []Taken     `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Takes   []Taken     `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -110,6 +110,6 @@ func (p Plane) Intent() (version uint64, spec any) { return p.Version, p.Spec }
 // PlaneStatus is what the controller reports about a plane.
 type PlaneStatus struct {
 	Links       int     `json:"links" doc:"Links of the plane, each direction counted."`
-	DeniedLinks int     `json:"deniedLinks" doc:"Of those, the ones over which EVs are denied."`
+	DeniedLinks int     `json:"deniedLinks" doc:"Number of these links over which EVs are denied."`
 	Drains      []Drain `json:"drains,omitempty" doc:"What takes it out of use."`
 }

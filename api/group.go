@@ -15,11 +15,11 @@ type MulticastGroup struct {
 	Version uint64               `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time            `json:"created,omitzero" doc:"When the group was created."`
 	Job     string               `json:"job,omitempty" doc:"The job that it was made for: it changes and goes with that, and clients do not write it."`
-	Spec    MulticastGroupSpec   `json:"spec" doc:"What a client wants, defaults filled in."`
-	Status  MulticastGroupStatus `json:"status" doc:"What the controller says."`
-	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
-	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Spec    MulticastGroupSpec   `json:"spec" doc:"Spec of the client, with defaults filled in."`
+	Status  MulticastGroupStatus `json:"status" doc:"Status, which the controller writes."`
+	// Changes are the changes of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty" doc:"In the answer to a dry run: the updates of switches."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -103,7 +103,7 @@ type GroupConnect struct {
 	Token string `json:"token,omitempty" names:"-" writeOnly:"true" maxLength:"32" doc:"What applications need in their private data, 1 to 32 octets. It is never read back: a write without one keeps the one that there is."`
 }
 
-// ConnectSource is who may be the source of a group with connect.
+// ConnectSource names the hosts that may be the source of a group with connect.
 type ConnectSource string
 
 // The sources.

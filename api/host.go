@@ -18,7 +18,7 @@ type Host struct {
 	Connected     bool              `json:"connected" doc:"Its stream is open."`
 	Since         time.Time         `json:"since,omitzero" doc:"When the stream was opened, or ended."`
 	Error         string            `json:"error,omitempty" doc:"Why the last stream ended, when there is none now."`
-	Software      string            `json:"software,omitempty" doc:"What the agent says that it is."`
+	Software      string            `json:"software,omitempty" doc:"Name and version of the agent, by its own report."`
 	Instance      string            `json:"instance,omitempty" pattern:"^0x[0-9a-f]+$" doc:"Of the agent's start: another one when its counters began anew. 64 bits, which a JSON number would lose some of."`
 	Capabilities  *HostCapabilities `json:"capabilities,omitempty" doc:"What its device can hold; absent before it has connected."`
 	Versions      HostVersions      `json:"versions"`
@@ -33,7 +33,7 @@ type Host struct {
 type HostQueuePairs struct {
 	Count   int                  `json:"count"`
 	Failed  int                  `json:"failed" doc:"Of these, in the error state."`
-	Peers   int                  `json:"peers" doc:"Hosts that they are connected to, of the groups."`
+	Peers   int                  `json:"peers" doc:"Number of peers in the groups."`
 	LeftOut int                  `json:"leftOut,omitempty" doc:"Queue pairs that no group has: there were too many groups for the stream."`
 	Groups  []HostQueuePairGroup `json:"groups" doc:"Queue pairs with the same peer, profiles and hints."`
 }
@@ -73,7 +73,7 @@ type HostPort struct {
 	Changed time.Time      `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec      `json:"spec"`
 	Status  HostPortStatus `json:"status"`
-	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -109,7 +109,7 @@ type HostVersions struct {
 	Held    *HostVersion `json:"held,omitempty" doc:"What the host acknowledged last; absent when it holds nothing that is known."`
 	Current bool         `json:"current" doc:"It holds the state that the controller sent last."`
 	Wanted  uint64       `json:"wanted" doc:"How many states the controller has sent it; 0: none."`
-	Applied uint64       `json:"applied" doc:"The last of those that it holds."`
+	Applied uint64       `json:"applied" doc:"Number of the last of these states that the host holds."`
 }
 
 // HostVersion numbers what the controller sent to a host.

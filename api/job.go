@@ -31,8 +31,8 @@ type Job struct {
 	Version uint64    `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time `json:"created,omitzero" doc:"When it was created."`
 	Spec    JobSpec   `json:"spec" doc:"Where its ranks are, and who talks to whom."`
-	Status  JobStatus `json:"status" doc:"What the controller says."`
-	Takes   []Taken   `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Status  JobStatus `json:"status" doc:"Status, which the controller writes."`
+	Takes   []Taken   `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -58,7 +58,7 @@ type JobSpec struct {
 	State     JobState `json:"state,omitempty" enum:"placed,running,done" names:"-" doc:"How far the scheduler is with it. Default placed."`
 }
 
-// JobRank is where a rank is.
+// JobRank is the place of a rank.
 type JobRank struct {
 	Host string `json:"host" minLength:"1" maxLength:"253" names:"host" doc:"Name of the host."`
 	NIC  int    `json:"nic,omitempty" minimum:"0" maximum:"63" names:"-" doc:"Number of its NIC there, from 0."`
@@ -122,7 +122,7 @@ const (
 	JobDone    JobState = "done"    // and have ended
 )
 
-// JobPhase is how far a job is.
+// JobPhase is the progress of a job.
 type JobPhase string
 
 // The phases.
@@ -144,7 +144,7 @@ type JobStatus struct {
 	Groups     []JobGroup `json:"groups,omitempty" doc:"The multicast groups of its communicators."`
 	// Blockers counts what keeps the fabric from being ready; GET of its readiness has them.
 	Blockers int      `json:"blockers,omitempty" doc:"What keeps the fabric from being ready for it; its readiness has them."`
-	Left     *float64 `json:"left,omitempty" doc:"Of the pairs of racks that talk, the least share of paths that is left, of 1; absent while it is not known."`
+	Left     *float64 `json:"left,omitempty" doc:"Least share of paths left, from 0 to 1, among the pairs of racks that talk; absent while unknown."`
 }
 
 // JobFollows is what follows from the layout of a job.
@@ -171,16 +171,16 @@ type JobReadiness struct {
 	Name     string       `json:"name" doc:"Name of the job."`
 	Go       bool         `json:"go" doc:"Everything is known to be as it should."`
 	At       time.Time    `json:"at" doc:"When that was found."`
-	Left     *float64     `json:"left,omitempty" doc:"Of the pairs of racks that talk, the least share of paths that is left, of 1; absent while it is not known."`
+	Left     *float64     `json:"left,omitempty" doc:"Least share of paths left, from 0 to 1, among the pairs of racks that talk; absent while unknown."`
 	Checks   []JobCheck   `json:"checks" doc:"What was looked at."`
 	Blockers []JobBlocker `json:"blockers" doc:"What is not as it should be, or not known to be, by cause: those with the most ranks first."`
 }
 
-// JobCheck is a kind of what was looked at.
+// JobCheck is one check of the readiness of a job.
 type JobCheck struct {
 	Name string `json:"name" doc:"What it is."`
 	Of   int    `json:"of" doc:"How many there are."`
-	Good int    `json:"good" doc:"Of these, those that are known to be as they should."`
+	Good int    `json:"good" doc:"Number of these that are known to be good."`
 }
 
 // JobBlocker is a cause for which the fabric is not ready for a job.
@@ -189,12 +189,12 @@ type JobBlocker struct {
 	Object string    `json:"object,omitempty" doc:"Its name."`
 	Name   string    `json:"name,omitempty" doc:"What people call it, where object is an id: a link by the switches at its ends."`
 	State  string    `json:"state" enum:"bad,unknown" doc:"Whether it is known not to be as it should, or not known to be."`
-	Why    string    `json:"why" doc:"What is wrong, in words."`
-	Want   string    `json:"want" doc:"What it would take."`
+	Why    string    `json:"why" doc:"The fault, in words."`
+	Want   string    `json:"want" doc:"Remedy."`
 	Since  time.Time `json:"since" doc:"When it began, or was first seen."`
-	Ranks  int       `json:"ranks" doc:"How many ranks are behind it."`
+	Ranks  int       `json:"ranks" doc:"Number of ranks that the blocker concerns."`
 	NICs   []string  `json:"nics,omitempty" doc:"Their NICs, at most five."`
-	Also   []string  `json:"also,omitempty" doc:"What it explains: other things that are not as they should be because of it, at most five."`
+	Also   []string  `json:"also,omitempty" doc:"Other faults that follow from the blocker, at most five."`
 }
 
 // Complete returns a spec with its defaults.

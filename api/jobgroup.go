@@ -36,10 +36,10 @@ type JobGroup struct {
 	Receivers    int           `json:"receivers" doc:"How many ranks receive."`
 	Group        string        `json:"group,omitempty" doc:"Name of the multicast group; absent while there is none."`
 	State        JobGroupState `json:"state" enum:"Waiting,Refused,Installing,Programmed" doc:"Waiting: its queue pairs are not known. Refused: it cannot be made, and is tried again."`
-	Why          string        `json:"why,omitempty" doc:"What is in the way, in words."`
+	Why          string        `json:"why,omitempty" doc:"The obstacle, in words."`
 }
 
-// JobGroupState is how far a group of a job is.
+// JobGroupState is the progress of a group of a job.
 type JobGroupState string
 
 // The states.

@@ -40,8 +40,8 @@ type JobNIC struct {
 	Name  string `json:"name" doc:"Name of the NIC in the inventory."`
 	State string `json:"state" enum:"good,bad,unknown" doc:"good: its ports are up, and its host holds all that it was told."`
 	Ports int    `json:"ports" doc:"Ports that it has."`
-	Up    int    `json:"up" doc:"Of these, those that are up and may be used."`
-	Why   string `json:"why,omitempty" doc:"What is wrong, in words."`
+	Up    int    `json:"up" doc:"Number of these that are up and in use."`
+	Why   string `json:"why,omitempty" doc:"The fault, in words."`
 }
 
 // JobDependent is a job that depends on a part of the network.

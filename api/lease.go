@@ -30,7 +30,7 @@ type PathLease struct {
 	Created time.Time       `json:"created,omitzero" doc:"When it was created."`
 	Spec    PathLeaseSpec   `json:"spec" doc:"Which paths are wanted, and for how long."`
 	Status  PathLeaseStatus `json:"status" doc:"The paths that it has."`
-	Takes   []Taken         `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Takes   []Taken         `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -67,7 +67,7 @@ type PathLeaseSpec struct {
 	Priority     int               `json:"priority,omitempty" minimum:"0" maximum:"1000" names:"-" doc:"Where there is no room, it takes links from leases of lower priorities. A project has at most the one that is assigned to it (leasePriority). Default 0."`
 	Duration     Duration          `json:"duration,omitempty" names:"-" doc:"It ends so long after it was granted, or this was changed. Default: of a project, the longest that it may have (quotas.leaseDuration); else when a client deletes it."`
 	Heartbeat    Duration          `json:"heartbeat,omitempty" names:"-" doc:"It ends when no client has renewed it for so long. Default: it need not be renewed."`
-	Job          string            `json:"job,omitempty" maxLength:"63" names:"-" doc:"Name of the job that it is for: it is not in the way of this one."`
+	Job          string            `json:"job,omitempty" maxLength:"63" names:"-" doc:"Job of the lease: the lease does not block this job."`
 }
 
 // LeasePair is two NICs, of which the first sends to the second.
@@ -107,10 +107,10 @@ const (
 	LeaseEnded  LeasePhase = "Ended"  // it holds nothing any more
 )
 
-// PathLeaseStatus is what a lease has.
+// PathLeaseStatus is the state of a lease as the controller reports it.
 type PathLeaseStatus struct {
 	Conditions Conditions   `json:"conditions,omitempty" doc:"Accepted, and Ready: it has its paths."`
-	Phase      LeasePhase   `json:"phase,omitempty" enum:"Active,Moving,Broken,Ended" doc:"How it stands."`
+	Phase      LeasePhase   `json:"phase,omitempty" enum:"Active,Moving,Broken,Ended" doc:"Phase of the lease."`
 	Granted    time.Time    `json:"granted,omitzero" doc:"When it was granted."`
 	Ends       time.Time    `json:"ends,omitzero" doc:"When it ends unless it is renewed before."`
 	Reason     string       `json:"reason,omitempty" doc:"Why it moves, is broken, or has ended."`
@@ -125,12 +125,12 @@ type LeasedPath struct {
 	From  string            `json:"from" doc:"Name of the NIC that sends."`
 	To    string            `json:"to" doc:"Name of the NIC that receives."`
 	Plane int               `json:"plane,omitempty" doc:"Plane of its links; absent when it crosses none."`
-	EV    LeaseEV           `json:"ev" doc:"What packets on it carry."`
+	EV    LeaseEV           `json:"ev" doc:"Header fields of packets on the path."`
 	Nodes []string          `json:"nodes,omitempty" doc:"Its switches between the first and the last leaf; absent for members of projects."`
 	Links []topology.LinkID `json:"links,omitempty" doc:"Its links, all that packets of the EV may cross; absent for members of projects."`
 }
 
-// LeaseEV is what packets on a leased path carry.
+// LeaseEV has the header fields of packets on a leased path.
 type LeaseEV struct {
 	Value  string   `json:"value" doc:"Value in hexadecimal and port, as in packets."`
 	Port   uint8    `json:"port" doc:"Port of the NIC that packets leave by."`

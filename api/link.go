@@ -12,7 +12,7 @@ type Link struct {
 	Changed time.Time       `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    AdminSpec       `json:"spec" doc:"Of both directions."`
 	Status  LinkStatus      `json:"status"`
-	Takes   []Taken         `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Takes   []Taken         `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -34,7 +34,7 @@ type LinkStatus struct {
 	Until     time.Time       `json:"until,omitzero" doc:"How long it is held."`
 	Sources   []string        `json:"sources,omitempty" doc:"What it is known from, the one that counts first: bgp-ls, network and a name, file, or lldp. Absent when it is no longer there."`
 	Denied    bool            `json:"denied" doc:"EVs that cross it are denied."`
-	Drained   bool            `json:"drained" doc:"It is not to be used, whatever its phase."`
+	Drained   bool            `json:"drained" doc:"Out of use, in every phase."`
 	Truth     *LinkTruth      `json:"truth,omitempty" doc:"What counters and probes say of it, beside what the control plane says: phase, fromPort and toPort. Absent when they say nothing."`
 	Drains    []Drain         `json:"drains,omitempty" doc:"What takes it out of use: a drain of the link, of a node at its end, or of its plane."`
 }
@@ -70,7 +70,7 @@ type LinkConclusion struct {
 	Kind      string          `json:"kind,omitempty" enum:"blackHole,grey" doc:"As of a suspect."`
 	Node      topology.NodeID `json:"node,omitempty" doc:"The switch at one of its ends that loses packets on all of its links."`
 	Direction string          `json:"direction,omitempty" enum:"one,other,both" doc:"What loses packets: this direction, the other one, or both. Absent: not known."`
-	Loss      float64         `json:"loss" doc:"Share, of 1, of the packets that are lost."`
+	Loss      float64         `json:"loss" doc:"Share of lost packets, from 0 to 1."`
 	Since     time.Time       `json:"since"`
 	Denied    bool            `json:"denied" doc:"EVs over it are denied."`
 	Why       string          `json:"why,omitempty" doc:"Why they are not."`

@@ -26,8 +26,8 @@ type Maintenance struct {
 	Version uint64            `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time         `json:"created,omitzero" doc:"When it was created."`
 	Spec    MaintenanceSpec   `json:"spec" doc:"What is not used, and when."`
-	Status  MaintenanceStatus `json:"status" doc:"How far it is, and what jobs lose."`
-	Takes   []Taken           `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Status  MaintenanceStatus `json:"status" doc:"Phase of the maintenance, and the losses of jobs."`
+	Takes   []Taken           `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -42,8 +42,8 @@ type MaintenanceSpec struct {
 	Priority int                 `json:"priority,omitempty" minimum:"0" maximum:"1000" doc:"It is refused where a running job of a higher priority depends on an object. Default 0."`
 }
 
-// MaintenanceObject is what can be drained: exactly one of a link in both directions, a switch, a
-// plane, and a port of a host.
+// MaintenanceObject is an object that a maintenance drains: exactly one of a link in both
+// directions, a switch, a plane, and a port of a host.
 type MaintenanceObject struct {
 	Link  topology.LinkID `json:"link,omitempty" maxLength:"512" doc:"Id of a link, which is drained in both directions."`
 	Node  string          `json:"node,omitempty" maxLength:"253" doc:"Id of a switch as a node of the topology, or the name that it shows."`
@@ -98,7 +98,7 @@ func (o MaintenanceObject) kinds() (n int) {
 	return n
 }
 
-// MaintenancePhase is how far a maintenance is.
+// MaintenancePhase is the progress of a maintenance.
 type MaintenancePhase string
 
 // The phases.
@@ -114,18 +114,18 @@ type MaintenanceStatus struct {
 	Conditions Conditions               `json:"conditions,omitempty" doc:"Accepted; Programmed: all its objects are drained; Degraded: jobs lose something, or an object cannot be drained."`
 	Phase      MaintenancePhase         `json:"phase,omitempty" enum:"Planned,Draining,Active,Ended" doc:"How far it is."`
 	Drains     time.Time                `json:"drains,omitzero" doc:"When its objects are drained."`
-	Objects    []MaintenanceObjectState `json:"objects,omitempty" doc:"Its objects, from when they are drained on."`
+	Objects    []MaintenanceObjectState `json:"objects,omitempty" doc:"Objects of the maintenance, once their drains have begun."`
 	Jobs       []MaintenanceJob         `json:"jobs,omitempty" doc:"The jobs that lose something without its objects, of an intact fabric."`
 }
 
-// MaintenanceObjectState is how far the drain of an object is.
+// MaintenanceObjectState is the progress of the drain of an object.
 type MaintenanceObjectState struct {
 	Object  string `json:"object" doc:"What it is."`
 	Drained bool   `json:"drained" doc:"No host uses it any more."`
 	Why     string `json:"why,omitempty" doc:"Why it is not drained."`
 }
 
-// MaintenanceJob is what a job loses.
+// MaintenanceJob has the losses of a job.
 type MaintenanceJob struct {
 	Name     string            `json:"name" doc:"Name of the job."`
 	Priority int               `json:"priority" doc:"Its priority."`
@@ -137,7 +137,7 @@ type MaintenanceJob struct {
 	Pairs    []MaintenancePair `json:"pairs,omitempty" doc:"These, those that lose most first, at most 16."`
 }
 
-// MaintenancePair is what a pair of racks loses.
+// MaintenancePair has the losses of a pair of racks.
 type MaintenancePair struct {
 	From   string `json:"from" doc:"The rack that sends, by its switches."`
 	To     string `json:"to" doc:"The rack that receives."`

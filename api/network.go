@@ -13,8 +13,8 @@ type Network struct {
 	Version uint64        `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time     `json:"created,omitzero" doc:"When it was created."`
 	Spec    NetworkSpec   `json:"spec" doc:"What a client describes."`
-	Status  NetworkStatus `json:"status" doc:"What the controller says."`
-	Takes   []Taken       `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Status  NetworkStatus `json:"status" doc:"Status, which the controller writes."`
+	Takes   []Taken       `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -27,7 +27,7 @@ type NetworkSpec = static.Topology
 type NetworkStatus struct {
 	Conditions Conditions `json:"conditions,omitempty" doc:"Accepted, and Degraded while another source decides on links of its nodes."`
 	Links      int        `json:"links" doc:"Links of the spec, one direction each."`
-	InForce    int        `json:"inForce" doc:"Of these, those that the topology has from this network."`
+	InForce    int        `json:"inForce" doc:"Number of these that the topology has from this network."`
 }
 
 // ValidateNetwork returns everything that is wrong with a spec, or nil.

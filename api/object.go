@@ -9,7 +9,7 @@ type Object struct {
 	Version uint64          `json:"version,omitempty"`
 	Spec    json.RawMessage `json:"spec,omitempty"`
 	Status  json.RawMessage `json:"status,omitempty"`
-	// Changes are those of a dry run.
+	// Changes are the changes of a dry run.
 	Changes []SwitchChange `json:"changes,omitempty"`
 	// Takes are what a dry run would take from others.
 	Takes []Taken `json:"takes,omitempty"`

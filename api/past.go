@@ -24,8 +24,8 @@ type PastChange struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
 	ID   string    `json:"id"`
-	Was  string    `json:"was,omitempty" doc:"Absent: it was as it should be."`
-	Is   string    `json:"is,omitempty" doc:"Absent: it is as it should be."`
+	Was  string    `json:"was,omitempty" doc:"Absent: nothing was wrong."`
+	Is   string    `json:"is,omitempty" doc:"Absent: nothing is wrong."`
 	What string    `json:"what,omitempty" doc:"What a cause says, or said until it ended."`
 	Said string    `json:"said,omitempty" doc:"What a cause said before; absent where that is the same."`
 }

@@ -15,11 +15,11 @@ type PFCPolicy struct {
 	Name    string          `json:"name" doc:"Name of the PFC policy."`
 	Version uint64          `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time       `json:"created,omitzero" doc:"When it was created."`
-	Spec    PFCPolicySpec   `json:"spec" doc:"What a client wants, defaults filled in."`
-	Status  PFCPolicyStatus `json:"status" doc:"What the controller says."`
-	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
-	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Spec    PFCPolicySpec   `json:"spec" doc:"Spec of the client, with defaults filled in."`
+	Status  PFCPolicyStatus `json:"status" doc:"Status, which the controller writes."`
+	// Changes are the changes of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty" doc:"In the answer to a dry run: the updates of switches."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -69,21 +69,20 @@ type PFCNode struct {
 	Switch   string `json:"switch"`
 	Port     uint32 `json:"port" doc:"Port by which packets leave."`
 	Priority uint8  `json:"priority"`
-	// SID is what the node is told to pause this port by; invalid where nobody
-	// downstream does.
+	// SID is the SID by which PFC frames reach this port; invalid where nobody downstream does.
 	SID netip.Addr `json:"sid,omitzero" format:"ipv6" doc:"SID by which nodes downstream pause this port; absent where none does."`
 	// Upstream is the node that this queue pauses. The first queue has no upstream node and pauses the
 	// ports of the tenant's hosts.
 	Upstream   string     `json:"upstream,omitempty" doc:"The node that this queue stops; absent at the first, which stops the tenant's hosts."`
 	Watermarks Watermarks `json:"watermarks"`
-	// Queue is what the switch said last, nil before it did.
+	// Queue is the last report of the switch, nil before the first report.
 	Queue *PFCQueue `json:"queue,omitempty" doc:"What the switch said last; absent before it did."`
 }
 
 // Watermarks of a queue, in octets.
 type Watermarks struct {
 	Buffer uint64 `json:"buffer" doc:"Octets that may wait."`
-	// Headroom is what arrives after XOFF was sent, at worst.
+	// Headroom is the most that can arrive after XOFF was sent.
 	Headroom uint64 `json:"headroom" doc:"Octets that arrive at worst after XOFF was sent."`
 	XOFF     uint64 `json:"xoff" doc:"Octets above which the upstream is stopped."`
 	XON      uint64 `json:"xon" doc:"Octets at which it may go on."`
@@ -134,10 +133,10 @@ type PFCTunnel struct {
 	MinRTT Duration `json:"minRtt,omitzero" doc:"The least of the recent past."`
 	MaxRTT Duration `json:"maxRtt,omitzero" doc:"The longest of the recent past."`
 	Sent   uint64   `json:"sent" doc:"Probes."` // probes
-	Lost   uint64   `json:"lost" doc:"Those that did not come back."`
+	Lost   uint64   `json:"lost" doc:"Probes without an answer."`
 }
 
-// TunnelState is what probes say of a tunnel.
+// TunnelState is the result of the probes of a tunnel.
 type TunnelState string
 
 // The states.

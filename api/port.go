@@ -18,9 +18,9 @@ type Port struct {
 	Changed time.Time  `json:"changed,omitzero" doc:"When the spec changed last."`
 	Spec    PortSpec   `json:"spec" doc:"What a client wants. A field that is absent is left as it is on the switch."`
 	Status  PortStatus `json:"status"`
-	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
-	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	// Changes are the changes of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty" doc:"In the answer to a dry run: the updates of switches."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -30,7 +30,7 @@ func (r Port) Intent() (version uint64, spec any) { return r.Version, r.Spec }
 type PortSpec struct {
 	Enabled *bool `json:"enabled,omitempty" yaml:"enabled" doc:"false takes the port out of service. Trees and tunnels leave its link at once."`
 	// Speed in bit/s.
-	Speed *uint64 `json:"speed,omitempty" yaml:"speed" doc:"Speed in bit/s, one of those that OpenConfig has a name for."`
+	Speed *uint64 `json:"speed,omitempty" yaml:"speed" doc:"Speed in bit/s that OpenConfig has a name for."`
 	// MTU in octets.
 	MTU         *uint32 `json:"mtu,omitempty" yaml:"mtu" format:"uint32" doc:"Largest frame in octets, as the switch counts it; 1280 to 65535."`
 	Description *string `json:"description,omitempty" yaml:"description" doc:"Text for people, at most 255 octets."`

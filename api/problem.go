@@ -60,7 +60,7 @@ type Error struct {
 type FieldError struct {
 	// Field is a path such as "spec.receivers[2].qpn".
 	Field string `json:"field"`
-	// Code is that of the [Error] this field alone would make.
+	// Code is the code of the [Error] this field alone would make.
 	Code Code `json:"code"`
 	// Value is what was given.
 	Value string `json:"value"`

@@ -17,8 +17,8 @@ type Project struct {
 	Name    string        `json:"name" doc:"Name of the project."`
 	Version uint64        `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time     `json:"created,omitzero" doc:"When it was created."`
-	Spec    ProjectSpec   `json:"spec" doc:"What an administrator assigns."`
-	Status  ProjectStatus `json:"status" doc:"What it uses, and what is left."`
+	Spec    ProjectSpec   `json:"spec" doc:"Spec, which an administrator writes."`
+	Status  ProjectStatus `json:"status" doc:"Use of the project, and what is left."`
 }
 
 // Intent implements [Intended].
@@ -29,16 +29,16 @@ func (r Project) Intent() (version uint64, spec any) { return r.Version, r.Spec 
 type ProjectSpec struct {
 	Members    []ProjectMember   `json:"members,omitempty" maxItems:"1024" doc:"Who may use what is the project's."`
 	Hosts      []ProjectHost     `json:"hosts,omitempty" maxItems:"16384" doc:"Hosts whose queue pairs its groups may use, and that its jobs may run on."`
-	Ports      []ProjectPort     `json:"ports,omitempty" maxItems:"16384" doc:"Ports that its tenants may have as sites."`
-	Proxies    []ProjectPrefix   `json:"proxies,omitempty" maxItems:"256" doc:"Prefixes of the proxy addresses of its groups."`
-	QPNs       []ProjectRange    `json:"qpns,omitempty" maxItems:"256" doc:"Ranges of the designated QPNs of its groups."`
+	Ports      []ProjectPort     `json:"ports,omitempty" maxItems:"16384" doc:"Ports for sites of the project's tenants."`
+	Proxies    []ProjectPrefix   `json:"proxies,omitempty" maxItems:"256" doc:"Prefixes for proxy addresses of the project's groups."`
+	QPNs       []ProjectRange    `json:"qpns,omitempty" maxItems:"256" doc:"Ranges for designated QPNs of the project's groups."`
 	Slices     []ProjectSlice    `json:"slices,omitempty" maxItems:"1024" doc:"Slice ids of its tenants."`
 	Priorities []ProjectPriority `json:"priorities,omitempty" maxItems:"8" doc:"Queues that its tenants may have."`
 	Bandwidth  uint64            `json:"bandwidth,omitempty" format:"uint64" doc:"Bit/s that the rates of its tenants may come to together; each must then have one. Default: no limit."`
 	Isolated   bool              `json:"isolated,omitempty" doc:"Switches drop what its hosts send to things that the project does not have, and what others send to things that it has for itself."`
 	// Of leases of paths.
 	ExclusiveLeases bool `json:"exclusiveLeases,omitempty" doc:"Its leases of paths may have links for themselves (sharing: exclusive)."`
-	LeasePriority   int  `json:"leasePriority,omitempty" minimum:"0" maximum:"1000" doc:"The highest priority that its leases of paths may have. Default 0."`
+	LeasePriority   int  `json:"leasePriority,omitempty" minimum:"0" maximum:"1000" doc:"Highest priority of the project's leases of paths. Default 0."`
 
 	Quotas ProjectQuotas `json:"quotas,omitzero" doc:"Bounds of what it may make."`
 }
@@ -51,11 +51,11 @@ type ProjectQuotas struct {
 	Policies  *int `json:"policies,omitempty" minimum:"0" doc:"PFC policies. Default: no limit."`
 	Jobs      *int `json:"jobs,omitempty" minimum:"0" doc:"Jobs. Default: no limit."`
 	Ranks     *int `json:"ranks,omitempty" minimum:"0" doc:"Ranks of all its jobs. Default: no limit."`
-	Leases    *int `json:"leases,omitempty" minimum:"0" doc:"Leases of paths, those that have ended and are listed still among them. Default: no limit."`
+	Leases    *int `json:"leases,omitempty" minimum:"0" doc:"Leases of paths, listed ended leases included. Default: no limit."`
 	// Of leases that have not ended.
 	LeaseLinks     *int     `json:"leaseLinks,omitempty" minimum:"0" doc:"Links that its leases of paths hold, each direction once for each lease. Default: no limit."`
 	LeaseBandwidth *uint64  `json:"leaseBandwidth,omitempty" format:"uint64" doc:"Bit/s of all paths of its leases together. Default: no limit."`
-	LeaseDuration  Duration `json:"leaseDuration,omitempty" doc:"The longest duration of a lease of paths, and that of one without. Default 24h."`
+	LeaseDuration  Duration `json:"leaseDuration,omitempty" doc:"Longest duration, and the default duration, of a lease of paths. Default 24h."`
 	// Requests are counted by the server, not by the core.
 	Requests *int `json:"requests,omitempty" minimum:"1" doc:"Requests a second of all its members. Default: no limit but that of each client."`
 }
@@ -63,7 +63,7 @@ type ProjectQuotas struct {
 // ProjectMember names a member of a project: one by its name, or all to whom the OpenID Connect
 // provider gives a claim of a value.
 type ProjectMember struct {
-	Way  Way    `json:"way" enum:"user,token,certificate,oidc" doc:"How it shows who it is."`
+	Way  Way    `json:"way" enum:"user,token,certificate,oidc" doc:"Way of authentication."`
 	Name string `json:"name,omitempty" maxLength:"253" doc:"Name of the user or certificate, name by OpenID Connect, or id of the token. Absent where claim says who."`
 	// Claim and Value are for the way oidc alone.
 	Claim string      `json:"claim,omitempty" maxLength:"253" doc:"Of way oidc, in place of name: a claim that sessions keep (api.access.oidc.claims)."`
@@ -124,8 +124,8 @@ type ProjectStatus struct {
 	Resources  []string       `json:"resources,omitempty" doc:"What it has made: multicast-groups/, tenants/, pfc-policies/, jobs/ or leases/ and the name."`
 	Things     []ProjectThing `json:"things,omitempty" doc:"Everything that is assigned, with what uses it; what nothing uses is left."`
 	Policies   []string       `json:"srv6Policies,omitempty" doc:"SRv6 policies that its tenants and PFC policies may name: those with ports of the project at both ends."`
-	Used       ProjectUse     `json:"used" doc:"What it has made so far."`
-	Left       ProjectLeft    `json:"left" doc:"What it may still make; absent where there is no limit."`
+	Used       ProjectUse     `json:"used" doc:"Number of existing resources."`
+	Left       ProjectLeft    `json:"left" doc:"Number of further resources; absent without a limit."`
 }
 
 // ProjectThing is a thing that is assigned.
@@ -135,7 +135,7 @@ type ProjectThing struct {
 	Address netip.Addr   `json:"address,omitzero" format:"ip" doc:"Of a host: its address."`
 	Ports   []SwitchPort `json:"ports,omitempty" doc:"Of a host: the ports that it hangs off."`
 	Shared  bool         `json:"shared,omitempty" doc:"Others may have it too."`
-	UsedBy  []string     `json:"usedBy,omitempty" doc:"Resources of the project that use it."`
+	UsedBy  []string     `json:"usedBy,omitempty" doc:"Resources of the project that use the thing."`
 }
 
 // SwitchPort is a port of a switch.
@@ -155,8 +155,8 @@ type ProjectUse struct {
 	Leases    int    `json:"leases" doc:"Leases of paths."`
 	Bandwidth uint64 `json:"bandwidth" format:"uint64" doc:"Bit/s: the sum of the rates of its tenants."`
 
-	LeaseLinks     int    `json:"leaseLinks" doc:"Links that its leases of paths hold."`
-	LeaseBandwidth uint64 `json:"leaseBandwidth" format:"uint64" doc:"Bit/s of all paths of its leases."`
+	LeaseLinks     int    `json:"leaseLinks" doc:"Links held by the project's leases of paths."`
+	LeaseBandwidth uint64 `json:"leaseBandwidth" format:"uint64" doc:"Bit/s of all paths of the project's leases."`
 }
 
 // ProjectLeft is what a project may still make.

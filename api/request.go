@@ -4,7 +4,7 @@ import "time"
 
 // AdminRequest is a client's request for a drainable object: the whole document, or the spec alone.
 type AdminRequest struct {
-	Version uint64    `json:"version,omitempty" doc:"The version it has to have, as If-Match. 0 is any."`
+	Version uint64    `json:"version,omitempty" doc:"Required version, as If-Match. 0 is any."`
 	Spec    AdminSpec `json:"spec"`
 	Changed time.Time `json:"changed,omitzero" readOnly:"true" doc:"Ignored."`
 	Status  any       `json:"status,omitempty" readOnly:"true" doc:"Ignored: the controller writes it."`

@@ -34,13 +34,13 @@ func (r Silence) Intent() (version uint64, spec any) { return r.Version, r.Spec 
 // SilenceSpec defines which cause is silenced.
 type SilenceSpec struct {
 	Cause string    `json:"cause" minLength:"1" maxLength:"1024" doc:"Id of the cause, as GET /v1/causes has it. It need not be there now."`
-	Note  string    `json:"note,omitempty" maxLength:"500" doc:"What is known of it, or done about it."`
+	Note  string    `json:"note,omitempty" maxLength:"500" doc:"Note on the state or the repair of the cause."`
 	Until time.Time `json:"until" doc:"When the silence ends and is deleted, at most 30 days from now."`
 }
 
 // SilenceStatus is what the controller reports about a silence.
 type SilenceStatus struct {
-	By         string     `json:"by,omitempty" doc:"Who has made it, or changed it last."`
+	By         string     `json:"by,omitempty" doc:"Principal that made or last changed it."`
 	Conditions Conditions `json:"conditions,omitempty" doc:"Accepted."`
 }
 

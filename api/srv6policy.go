@@ -14,11 +14,11 @@ type SRv6Policy struct {
 	Name    string           `json:"name" doc:"Name of the SRv6 policy."`
 	Version uint64           `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time        `json:"created,omitzero" doc:"When it was created."`
-	Spec    SRv6PolicySpec   `json:"spec" doc:"What a client wants, defaults filled in."`
-	Status  SRv6PolicyStatus `json:"status" doc:"What the controller says."`
-	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
-	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Spec    SRv6PolicySpec   `json:"spec" doc:"Spec of the client, with defaults filled in."`
+	Status  SRv6PolicyStatus `json:"status" doc:"Status, which the controller writes."`
+	// Changes are the changes of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty" doc:"In the answer to a dry run: the updates of switches."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -29,11 +29,10 @@ type SRv6PolicySpec struct {
 	// Headend and Endpoint are names of switches.
 	Headend  string `json:"headend" doc:"Name of the switch that packets enter the policy at."`
 	Endpoint string `json:"endpoint" doc:"Name of the switch that it leads to."`
-	// Segments lead from the headend to the endpoint; both may be left out of
-	// them. What lies between two segments is crossed by the shortest path.
-	// Default: computed.
+	// Segments lead from the headend to the endpoint; both may be left out of them. Packets take the
+	// shortest path between two segments. Default: computed.
 	Segments []PolicySegment `json:"segments,omitempty" doc:"The way, at most 16; both ends may be left out, and what lies between two is crossed by the shortest path. Default: computed."`
-	// Metric is what a computed path is the shortest by. Default igp.
+	// Metric is the metric that a computed path minimizes. Default igp.
 	Metric PathMetric `json:"metric,omitempty" doc:"What a computed way is the shortest by: igp, the default, or delay."`
 	// Mode defines what is on the wire. Default policy.
 	Mode PolicyMode `json:"mode,omitempty" doc:"policy, the default: an SRH with the whole segment list. best-effort: the last SID as destination, and no SRH."`
@@ -42,7 +41,7 @@ type SRv6PolicySpec struct {
 // PolicySegment is a node by the name of its switch, or a SID.
 type PolicySegment struct {
 	Node string     `json:"node,omitempty" doc:"Name of a switch; or sid."`
-	SID  netip.Addr `json:"sid,omitzero" format:"ipv6" doc:"A SID of a node, or of a link, over which the way then leads. Of several End.X.PFC SIDs of a link this one is taken."`
+	SID  netip.Addr `json:"sid,omitzero" format:"ipv6" doc:"A SID of a node, or of a link, over which the way then leads. End.X.PFC SID to take where a link has several."`
 }
 
 func (s PolicySegment) String() string {
@@ -52,7 +51,7 @@ func (s PolicySegment) String() string {
 	return s.SID.String()
 }
 
-// PathMetric is what a path is measured by.
+// PathMetric is a metric of paths.
 type PathMetric string
 
 // The metrics.
@@ -80,7 +79,7 @@ type SRv6PolicyStatus struct {
 	SegmentList []SegmentStatus `json:"segmentList,omitempty" doc:"The list in force, the headend's own SID first where it has one."`
 	// Path are the switches it crosses, headend and endpoint included.
 	Path []string `json:"path,omitempty" doc:"Switches that it crosses, both ends included."`
-	// PFCNodes are those of the path that handle PFC.
+	// PFCNodes are the nodes of the path that handle PFC.
 	PFCNodes []string `json:"pfcNodes,omitempty" doc:"Those of the path that handle PFC."`
 	// UsedBy are the tenants and PFC policies that refer to it, as "tenants/t".
 	UsedBy []string `json:"usedBy,omitempty" doc:"Tenants and PFC policies that refer to it: tenants/ or pfc-policies/ and the name."`

@@ -17,8 +17,8 @@ type MulticastGroupStatus struct {
 	Tree  *GroupTree `json:"tree,omitempty"`
 	// Receivers are in the order of the spec.
 	Receivers []ReceiverStatus `json:"receivers,omitempty" doc:"In the order of the spec."`
-	Limits    GroupLimits      `json:"limits" doc:"What exceeds these is refused."`
-	// Connections are those of spec.connect.
+	Limits    GroupLimits      `json:"limits" doc:"Limits; the controller refuses a group beyond these."`
+	// Connections are the connections of spec.connect.
 	Connections []GroupConnection `json:"connections,omitempty" doc:"Of spec.connect: the applications that are connected, or about to be."`
 	// StalledReceivers hold the group up.
 	StalledReceivers []StalledReceiver `json:"stalledReceivers,omitempty" doc:"Receivers that hold the group up."`
@@ -81,7 +81,7 @@ type TreeBranch struct {
 	Port     uint32     `json:"port"`
 }
 
-// Conditions are those of a resource, each type once.
+// Conditions are the conditions of a resource, each type once.
 type Conditions []Condition
 
 // Condition is one aspect of a resource's state.

@@ -19,8 +19,8 @@ type Suspect struct {
 	Kind       string             `json:"kind,omitempty" enum:"blackHole,grey" doc:"What probes of hosts to themselves show: it forwards nothing, with its ports up, or loses a part. Absent of other evidence."`
 	By         string             `json:"by,omitempty" enum:"selfProbes" doc:"The evidence: probes of hosts to themselves, which cross a link both ways, so that links has both directions until probes of single directions tell. Absent: packets, probes and counters of any kind."`
 	Direction  string             `json:"direction,omitempty" enum:"one,both" doc:"Of a link that probes of hosts to themselves accuse: whether it loses packets from 'from' to 'to' alone, or both ways. Absent: not known yet."`
-	Confidence float64            `json:"confidence" doc:"Probability, of 1, that it is this link and no other, nor none."`
-	Loss       float64            `json:"loss" doc:"Share, of 1, of the packets across it that are lost beyond what is lost elsewhere."`
+	Confidence float64            `json:"confidence" doc:"Probability, from 0 to 1, that this link alone loses the packets."`
+	Loss       float64            `json:"loss" doc:"Share of packets, from 0 to 1, lost here beyond the losses elsewhere."`
 	Evidence   SuspectEvidence    `json:"evidence"`
 	Directions []SuspectDirection `json:"directions,omitempty" doc:"What the direction rests on: probes that crossed one direction of the link alone, and returned by other links."`
 	Since      time.Time          `json:"since" doc:"When it was first named."`

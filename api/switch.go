@@ -14,11 +14,11 @@ type SwitchStatus struct {
 	Since     time.Time `json:"since,omitzero" doc:"When connected changed last."`
 	Reason    string    `json:"reason,omitempty" doc:"Why it is not connected."`
 	Entries   int       `json:"entries" doc:"Entities on the switch."`
-	Pending   int       `json:"pending" doc:"Updates that are still to be made."`
+	Pending   int       `json:"pending" doc:"Outstanding updates."`
 	Synced    bool      `json:"synced" doc:"Connected, and nothing is pending."`
 	// Settling is true before inventory.Intervals.Settle has passed without a change of the topology.
 	Settling   bool         `json:"settling,omitempty" doc:"The topology may still be incomplete: the controller removes no routes, neighbors and SIDs yet, and does not aggregate routes."`
-	Conditions Conditions   `json:"conditions,omitempty" doc:"OrphansKept, while the switch holds entries that no resource explains; InventoryDiffers, while it reports other ports than are configured or advertised; Miscabled, while LLDP contradicts what is known of its cables; Unsupported, while its system or hardware cannot do something that it should; Undescribed, while what is known of the topology lacks its SRv6 locator, its SIDs or the ports of its links; Contested, while another installation programs it."`
+	Conditions Conditions   `json:"conditions,omitempty" doc:"OrphansKept, while the switch holds entries that no resource explains; InventoryDiffers, while it reports other ports than are configured or advertised; Miscabled, while LLDP contradicts the known cables; Unsupported, while its system or hardware cannot do something that it should; Undescribed, while what is known of the topology lacks its SRv6 locator, its SIDs or the ports of its links; Contested, while another installation programs it."`
 	Errors     []string     `json:"errors,omitempty" doc:"Refused updates that are tried again, at most ten."`
 	Ports      *SwitchPorts `json:"ports,omitempty" doc:"What the switch says of its ports by gNMI; absent until it was asked."`
 }

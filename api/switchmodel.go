@@ -6,13 +6,13 @@ import "net/netip"
 // treatment of traffic classes. SwitchModel names no table of any system.
 type SwitchModel struct {
 	Name     string         `json:"name" doc:"Name of the switch in the inventory."`
-	Node     string         `json:"node,omitempty" doc:"Node of the topology that the switch is."`
+	Node     string         `json:"node,omitempty" doc:"Node of the switch in the topology."`
 	Mode     string         `json:"mode,omitempty" doc:"How packets of MRC hosts say their path; absent without an MRC fabric."`
 	Tier     int            `json:"tier" doc:"Tier of the switch in the MRC fabric: 0 for a T0; -1 when it is in none."`
 	Plane    int            `json:"plane,omitempty" doc:"Plane of the MRC fabric; absent for a switch in none or in several."`
 	MAC      string         `json:"mac,omitempty" doc:"Ethernet address of all ports."`
 	Loopback netip.Addr     `json:"loopback,omitzero" doc:"The address that stands for the switch."`
-	Locator  *ModelLocator  `json:"locator,omitempty" doc:"The locator out of which its uSIDs are; absent without SRv6."`
+	Locator  *ModelLocator  `json:"locator,omitempty" doc:"Locator of the node's uSIDs; absent without SRv6."`
 	SIDs     []ModelSID     `json:"sids,omitempty" doc:"Its local SIDs, by prefix."`
 	Routes   []ModelRoute   `json:"routes,omitempty" doc:"Its routes, by prefix. In the SRv6 modes of an MRC fabric these are the uNs of its neighbors and its own hosts: what EVs take a packet by."`
 	Ports    []ModelPort    `json:"ports,omitempty" doc:"The ports that have a part in the network, by number."`

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// History is what an object did.
+// History has the rates of an object over time.
 type History struct {
 	Kind  string `json:"kind" enum:"port,queue,group,ev-profile,tunnel,fabric"`
 	Name  string `json:"name" doc:"Of a port SWITCH/PORT, of a queue SWITCH/PORT/QUEUE, of a tunnel SWITCH/ID, of a multicast group or an EV profile that of the resource; all for the fabric, plane/N for a plane of it, and job/NAME for the NICs of a job that has not ended."`
@@ -40,7 +40,7 @@ type TopItem struct {
 	Speed uint64  `json:"speed,omitempty" doc:"Speed of a port in bit/s; absent when it is not known."`
 }
 
-// PortColumns is what all ports carry, by switch.
+// PortColumns has the rates of all ports, by switch.
 type PortColumns struct {
 	Time     time.Time       `json:"time"`
 	Over     int             `json:"over" doc:"Seconds, up to time, that the values are means of."`
@@ -52,8 +52,8 @@ type PortColumns struct {
 type SwitchColumns struct {
 	Name  string    `json:"name"`
 	Ports []uint32  `json:"ports" doc:"Their ids."`
-	In    []float64 `json:"in" doc:"What they receive, in bit/s; -1: not measured."`
-	Out   []float64 `json:"out" doc:"What they transmit, in bit/s; -1: not measured."`
+	In    []float64 `json:"in" doc:"Received bit/s; -1: not measured."`
+	Out   []float64 `json:"out" doc:"Transmitted bit/s; -1: not measured."`
 	Speed []uint64  `json:"speed" doc:"Their speeds in bit/s; 0: not known."`
 }
 
@@ -74,7 +74,7 @@ type PlaneBalance struct {
 	Plane       int     `json:"plane"`
 	Leaf        string  `json:"leaf" doc:"Name of the switch of tier 0."`
 	Links       int     `json:"links" doc:"Links up that have a speed and samples."`
-	Utilization float64 `json:"utilization" doc:"Mean of what these links send, as a share of their speed."`
+	Utilization float64 `json:"utilization" doc:"Mean rate of these links, as a share of their speed."`
 	Index       float64 `json:"index" doc:"Utilization of the busiest of them by the mean: 1 is even. 0: nothing is sent."`
 	Busiest     string  `json:"busiest,omitempty" doc:"Name of the switch that the busiest link leads to."`
 	// Conditions has Unbalanced.

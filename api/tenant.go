@@ -14,11 +14,11 @@ type Tenant struct {
 	Name    string       `json:"name" doc:"Name of the tenant."`
 	Version uint64       `json:"version" doc:"Changes with every change of the spec; also the ETag."`
 	Created time.Time    `json:"created,omitzero" doc:"When it was created."`
-	Spec    TenantSpec   `json:"spec" doc:"What a client wants."`
-	Status  TenantStatus `json:"status" doc:"What the controller says."`
-	// Changes are those of a dry run; nil otherwise.
-	Changes []SwitchChange `json:"changes,omitempty" doc:"Of a dry run: the updates of switches that the write would cause."`
-	Takes   []Taken        `json:"takes,omitempty" doc:"Of a dry run: what the write would take from other resources, 100 at most."`
+	Spec    TenantSpec   `json:"spec" doc:"Spec of the client."`
+	Status  TenantStatus `json:"status" doc:"Status, which the controller writes."`
+	// Changes are the changes of a dry run; nil otherwise.
+	Changes []SwitchChange `json:"changes,omitempty" doc:"In the answer to a dry run: the updates of switches."`
+	Takes   []Taken        `json:"takes,omitempty" doc:"In the answer to a dry run: what other resources would lose, at most 100."`
 }
 
 // Intent implements [Intended].
@@ -68,7 +68,7 @@ type SiteStatus struct {
 	// SID of the tenant at the switch: End.DT6, End.DT4 or End.DT46, as its prefixes there are IPv6,
 	// IPv4 or both.
 	SID      netip.Addr     `json:"sid" format:"ipv6" doc:"The tenant's SID at the switch: End.DT6, End.DT4 or End.DT46, as its prefixes there are IPv6, IPv4 or both."`
-	Prefixes []netip.Prefix `json:"prefixes" doc:"What is reached there."`
+	Prefixes []netip.Prefix `json:"prefixes" doc:"Prefixes behind the site."`
 }
 
 // Complete returns the spec with its defaults.

@@ -65,5 +65,5 @@ type TopologyHost struct {
 	Name    string     `json:"name"`
 	Address netip.Addr `json:"address" doc:"IPv6 address the host is reached by."`
 	Switch  string     `json:"switch" doc:"The switch it is attached to."`
-	Ports   []uint32   `json:"ports" doc:"Ports of that switch, the one it is reached by first."`
+	Ports   []uint32   `json:"ports" doc:"Ports of that switch; packets to the host leave by the first."`
 }

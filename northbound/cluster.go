@@ -273,7 +273,7 @@ func (s *Server) controllers(ctx context.Context) []api.Controller {
 
 var (
 	clusterDecidesDesc = prometheus.NewDesc("weft_cluster_decides",
-		"1 when this controller is the one that decides.", nil, nil)
+		"1 while this controller decides.", nil, nil)
 	clusterControllersDesc = prometheus.NewDesc("weft_cluster_controllers",
 		"Controllers that hold a lease in the store.", nil, nil)
 	clusterExpectedDesc = prometheus.NewDesc("weft_cluster_controllers_expected",
@@ -284,13 +284,13 @@ var (
 	clusterLeaseDesc = prometheus.NewDesc("weft_cluster_lease_seconds",
 		"Time left until this controller stops, unless the store confirms its lease before.", nil, nil)
 	clusterDecidersDesc = prometheus.NewDesc("weft_cluster_decider_changes_total",
-		"Changes of the decider that this controller has seen.", nil, nil)
+		"Changes of the decider, seen by this controller.", nil, nil)
 	clusterOwnedDesc = prometheus.NewDesc("weft_cluster_switches_owned",
 		"Switches that this controller owns.", nil, nil)
 	clusterReadyDesc = prometheus.NewDesc("weft_cluster_switches_ready",
 		"Switches that this controller owns and whose sessions take writes.", nil, nil)
 	clusterOwnersDesc = prometheus.NewDesc("weft_cluster_owner_changes_total",
-		"Changes of the owners of switches that this controller has seen.", nil, nil)
+		"Changes of the owners of switches, seen by this controller.", nil, nil)
 	clusterMetrics = []*prometheus.Desc{
 		clusterDecidesDesc, clusterControllersDesc, clusterExpectedDesc, clusterTermDesc,
 		clusterLeaseDesc, clusterDecidersDesc, clusterOwnedDesc, clusterReadyDesc, clusterOwnersDesc,

@@ -27,7 +27,7 @@ var (
 	connectedHostsDesc = prometheus.NewDesc("weft_mrc_hosts_connected", "Hosts with a stream.", nil,
 		nil)
 	currentHostsDesc = prometheus.NewDesc("weft_mrc_hosts_current",
-		"Hosts that hold all they are to hold.", nil, nil)
+		"Hosts with their whole state.", nil, nil)
 	hostPortsDesc       = prometheus.NewDesc("weft_mrc_host_ports", "Ports of hosts.", nil, nil)
 	usableHostPortsDesc = prometheus.NewDesc("weft_mrc_host_ports_usable",
 		"Ports of hosts that peers may send to.", nil, nil)
@@ -39,18 +39,18 @@ var (
 	failedQueuePairsDesc = prometheus.NewDesc("weft_mrc_queue_pairs_failed",
 		"Those in the error state.", nil, nil)
 	hintedQueuePairsDesc = prometheus.NewDesc("weft_mrc_queue_pairs_hinted",
-		"Those whose programs have said what to expect.", nil, nil)
+		"Queue pairs whose programs gave hints.", nil, nil)
 	probesDesc = prometheus.NewDesc("weft_mrc_probes_total",
-		"EV probes that hosts reported, by what came of them.", []string{"result"}, nil)
+		"EV probes reported by hosts, by result.", []string{"result"}, nil)
 	profilesDesc         = prometheus.NewDesc("weft_mrc_ev_profiles", "EV profiles.", nil, nil)
 	degradedProfilesDesc = prometheus.NewDesc("weft_mrc_ev_profiles_degraded",
-		"EV profiles that are less than they should be.", nil, nil)
+		"Degraded EV profiles.", nil, nil)
 	suspectsDesc = prometheus.NewDesc("weft_mrc_suspects",
 		"Links that lose packets without being down.", nil, nil)
 	ignoredDesc = prometheus.NewDesc("weft_mrc_ignored_total",
 		"What hosts said and the controller could make nothing of, by reason.", []string{"reason"}, nil)
 	streamDesc = prometheus.NewDesc("weft_mrc_streams_total",
-		"What became of the streams to hosts, and what they carried.", []string{"event"}, nil)
+		"Outcomes and messages of the streams to hosts.", []string{"event"}, nil)
 	fabricMetrics = []*prometheus.Desc{
 		inSyncDesc, fabricLinksDesc, deniedLinksDesc, hostsDesc, connectedHostsDesc, currentHostsDesc,
 		hostPortsDesc, usableHostPortsDesc, hostPortErrorsDesc,

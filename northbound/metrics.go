@@ -173,7 +173,7 @@ var (
 	entriesDesc = prometheus.NewDesc("weft_switch_entries", "Entities on the switch.",
 		[]string{"switch"}, nil)
 	pendingDesc = prometheus.NewDesc("weft_switch_updates_pending",
-		"Updates of the switch that are still to be made.", []string{"switch"}, nil)
+		"Outstanding updates of the switch.", []string{"switch"}, nil)
 	refusedDesc = prometheus.NewDesc("weft_switch_updates_refused",
 		"Updates that the switch refused and that are tried again; at most ten are counted.",
 		[]string{"switch"}, nil)

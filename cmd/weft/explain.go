@@ -17,7 +17,7 @@ import (
 func newExplain(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use: "explain KIND[.FIELD...]", Short: "Explain the fields of documents that apply takes",
-		Long: `Prints what a field of a document is: its type, what it may be, and what it means.
+		Long: `Prints type, bounds and meaning of a field of a document.
 KIND alone prints all fields of the kind's spec. It asks no controller.`,
 		Example:           "  weft explain group\n  weft explain group.receivers.qpn",
 		Args:              arguments(1, 1),

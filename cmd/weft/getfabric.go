@@ -42,7 +42,7 @@ func profileFilters(c *cobra.Command, names completer) func() url.Values {
 	f.register(c, "source", "only from this leaf", names.nodes)
 	f.register(c, "destination", "only to this leaf", names.nodes)
 	f.register(c, "host", "only those that this host holds", names.of("hosts"))
-	degraded := c.Flags().Bool("degraded", false, "only those that are less than they were")
+	degraded := c.Flags().Bool("degraded", false, "only degraded profiles")
 	return func() url.Values {
 		query := f.query()
 		if *degraded {

@@ -210,7 +210,7 @@ frames in silence, use --loss 100%.`,
 	flags := c.Flags()
 	flags.BoolVar(&down, "down", false, "cut it: nothing passes, and the ends see it")
 	flags.BoolVar(&up, "up", false, "end --down")
-	flags.Var(&loss, "loss", "frames that are lost, such as 1% or 0.01")
+	flags.Var(&loss, "loss", "share of lost frames, such as 1% or 0.01")
 	flags.DurationVar(&delay, "delay", 0, "added to the delay of the link")
 	flags.DurationVar(&jitter, "jitter", 0,
 		"most that is added to that at random; frames stay in order")

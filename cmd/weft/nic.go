@@ -26,7 +26,7 @@ type nicCommand struct {
 func newNIC(env environment) *cobra.Command {
 	n := &nicCommand{env: env}
 	c := &cobra.Command{
-		Use: "nic", Short: "Be the MRC NIC of this machine's programs",
+		Use: "nic", Short: "Run the MRC NIC for this machine's programs",
 		Long: `Is an MRC NIC in software for programs that use libmrc (OCP MRC 1.0, chapter 10): any
 number of processes, each linked with lib_mrc.so and, on a machine without RDMA devices,
 libibverbs.so.1 of Weft (make libmrc). It has one interface a plane, as "weft host" of MRC has,

@@ -28,7 +28,7 @@ type waiter struct {
 
 func newWait(env environment) *cobra.Command {
 	w := &waiter{env: env}
-	c := family("wait", "Wait until a resource is as it should be", `
+	c := family("wait", "Wait until a resource is well", `
 Follows the events of a resource until it has a condition, and ends with status 0 then, or
 with 1 after --timeout. --for ready, programmed or another condition waits until that is
 true; --for deleted until there is no such resource; --for phase=Running until its status

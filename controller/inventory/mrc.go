@@ -65,7 +65,7 @@ type ICMPErrors struct {
 	Burst    int          `yaml:"burst" doc:"ICMPv6 errors of a switch: average interval, and burst. An interval of 0: none"`
 }
 
-// Restore defines when what was down is used again.
+// Restore defines when a link that was down is used again.
 type Restore struct {
 	Hold       api.Duration `yaml:"hold" doc:"back-off of a returning link or port of a host; doubled with every failure up to 'maxHold', and reset after 'calm' without one"`
 	MaxHold    api.Duration `yaml:"maxHold" doc:"back-off of a returning link or port of a host; doubled with every failure up to 'maxHold', and reset after 'calm' without one"`
@@ -89,8 +89,8 @@ type Suspects struct {
 
 // Probes bound the EV probes that hosts are asked for.
 type Probes struct {
-	Rate        int          `yaml:"rate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
-	HostRate    int          `yaml:"hostRate" doc:"EV probes a second, of all hosts and of each; 0: none, then only time restores links"`
+	Rate        int          `yaml:"rate" doc:"EV probes a second, of all hosts and of each; 0: no probes, and links return after a time"`
+	HostRate    int          `yaml:"hostRate" doc:"EV probes a second, of all hosts and of each; 0: no probes, and links return after a time"`
 	Timeout     api.Duration `yaml:"timeout" doc:"timeout of a probe"`
 	Self        int          `yaml:"self" doc:"probes a second that each host sends to itself through its switches, in the modes with uSIDs; 0, or a 'rate' of 0: none"`
 	SelfTimeout api.Duration `yaml:"selfTimeout" doc:"timeout of such a probe: a few round trips, and what a host may be late"`

@@ -75,7 +75,7 @@ type Controller struct {
 	Cert       string `yaml:"cert" doc:"PEM files: authorities of the controller's certificate, the host's certificate, which has its name, and key" default:"none: plain text"`
 	Key        string `yaml:"key" doc:"PEM files: authorities of the controller's certificate, the host's certificate, which has its name, and key" default:"none: plain text"`
 	ServerName string `yaml:"serverName" doc:"name in the controller's certificate" default:"the host of address"`
-	State      string `yaml:"state" doc:"file that keeps EV profiles with their denied EVs, CC profiles, denied ports and peers' ports, written whole before the controller hears that they are applied. A host that starts again goes on with them before it hears the controller (OCP MRC 1.0, section 10.2.2), and the controller sends what has changed since. A file that cannot be used is logged, and what it has is supplied anew. One host a file" default:"none"`
+	State      string `yaml:"state" doc:"file that keeps EV profiles with their denied EVs, CC profiles, denied ports and peers' ports, written whole before the controller hears that they are applied. A host that starts again goes on with them before it hears the controller (OCP MRC 1.0, section 10.2.2), and the controller sends what has changed since. The agent logs an unusable file, and gets its content anew. One host a file" default:"none"`
 }
 
 // Applications configures the sockets for programs that are linked with lib_mrc.so.
@@ -99,7 +99,7 @@ type QueuePair struct {
 	// own, and the peer's too as far as Peer does not say otherwise.
 	Attributes `yaml:",inline"`
 	Peer       Attributes `yaml:"peer" doc:"'maxWimm', 'maxMpr', 'dynamicMpr', 'trimNack' and 'serviceTime' of the peer, where they differ; nothing is exchanged, so each end is configured with what the other has (OCP MRC 1.0, table 10-1). A host logs SACKs that show 'dynamicMpr' to be another" default:"as above"`
-	// QPSettings are those of the transport.
+	// QPSettings are the settings of the transport.
 	QPSettings `yaml:",inline"`
 }
 

@@ -203,8 +203,8 @@ type opened struct {
 	is             hostapi.Capabilities
 }
 
-// openDevice opens the RDMA device of a name, or the first that has MRC. The error says what the
-// devices there are lack.
+// openDevice opens the RDMA device of a name, or the first that has MRC. The error names the
+// missing abilities of the present devices.
 func openDevice(lib Caller, name string) (*opened, error) {
 	var version [4]byte
 	current := memory(version)

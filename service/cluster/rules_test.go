@@ -150,7 +150,7 @@ func TestServed(t *testing.T) {
 }
 
 // TestBetter: a candidate is better if more controllers certainly reach it than may reach this
-// controller; if only this controller has an alarm, as many suffice.
+// controller; if only this controller has an alarm, equal numbers suffice.
 func TestBetter(t *testing.T) {
 	const reached = "controller b and 2 others reach each other, and this one and 1"
 	for _, c := range []struct{ names, but, want string }{

@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/lab"
 )
 
-// slow is links that a test has the time for seconds of.
+// slow has links slow enough to simulate seconds.
 var slow = links{20e6, 500 * time.Microsecond}
 
 // A loop is a fabric with its controller. The controller programs the switches, gives the hosts

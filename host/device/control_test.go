@@ -48,7 +48,7 @@ var programs = sync.OnceValues(func() (dir, missing string) {
 	}
 	built = dir
 	for _, cmd := range []*exec.Cmd{exec.Command("make", "-s", "-C", "../libmrc", "OUT="+dir),
-		exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "weft-dl"),
+		exec.Command("go", "build", "-o", filepath.Join(dir, "weft-dl"),
 			"../../cmd/weft-dl")} {
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {

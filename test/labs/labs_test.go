@@ -67,7 +67,7 @@ func weft(t *testing.T) string {
 			return
 		}
 		built.path = filepath.Join(built.dir, "weft")
-		_, built.err = run(context.Background(), ".", nil, "go", "build", "-trimpath", "-o", built.path,
+		_, built.err = run(context.Background(), ".", nil, "go", "build", "-o", built.path,
 			"github.com/weft-sdn/weft/cmd/weft")
 	})
 	if built.err != nil {

@@ -51,7 +51,7 @@ func built(t *testing.T) (dir string) {
 	}
 	libmrc := filepath.Join("..", "..", "host", "libmrc")
 	run(t, "make", "-s", "-C", libmrc, "OUT="+dir)
-	run(t, "go", "build", "-trimpath", "-o", filepath.Join(dir, "weft"),
+	run(t, "go", "build", "-o", filepath.Join(dir, "weft"),
 		"github.com/weft-sdn/weft/cmd/weft")
 	compile(t, dir, "write", filepath.Join(libmrc, "examples", "write.c"))
 	for _, program := range []string{"load", "control"} {

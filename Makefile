@@ -5,7 +5,7 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint web-lint vuln fuzz bench soak upgrade mutate p4 p4-tests hostapi web web-same test-web screenshots browser image release notice test-packages test-chart labs lab-up lab-down test-compose interop interop-others interop-mrc interop-slurm libmrc
+.PHONY: build demo test lint web-lint vuln fuzz bench soak upgrade mutate p4 p4-tests hostapi web web-same test-web screenshots clip browser image release notice test-packages test-chart labs lab-up lab-down test-compose interop interop-others interop-mrc interop-slurm libmrc
 
 # The version of a build without a repository, as of a source archive: make build VERSION=v1.2.3. In a
 # repository Go takes it from the tag.
@@ -297,6 +297,11 @@ test-web: build browser
 # docs/images has those that the documents show.
 screenshots: build browser
 	cd web && WEFT_SCREENSHOTS=../docs/images/all npx vitest run --config test/vitest.config.ts
+
+# The moving picture of README.md: the wall while a T1 dies, in some two minutes. It needs img2webp, of the Debian
+# package webp.
+clip: build browser
+	cd web && WEFT_CLIP=../docs/images/dashboard-wall.webp npx vitest run --config test/vitest.config.ts
 
 # What test-web needs besides Go and Node: packages of npm in the versions of web/package-lock.json, and
 # Debian's chromium or that of CHROMIUM.

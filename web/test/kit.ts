@@ -12,7 +12,7 @@ import { formatExact, parseExact } from '../src/domain/json';
 
 export type Schemas = components['schemas'];
 
-const weft = process.env.WEFT ?? join(import.meta.dirname, '../../bin/weft');
+export const weft = process.env.WEFT ?? join(import.meta.dirname, '../../bin/weft');
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** A network, or a controller, that runs in a process of its own until stop. */

@@ -4,8 +4,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   root: import.meta.dirname,
   test: {
-    // make screenshots visits the pages only to look at them.
-    include: [process.env.WEFT_SCREENSHOTS ? 'screenshots.ts' : '*.browser.ts'],
+    // make screenshots and make clip visit the pages only to look at them.
+    include: [process.env.WEFT_SCREENSHOTS ? 'screenshots.ts' : process.env.WEFT_CLIP ? 'clip.ts' : '*.browser.ts'],
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 120_000,

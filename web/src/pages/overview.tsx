@@ -117,7 +117,7 @@ export function Wall() {
       ) : (
         <Verdict of={causes.data ?? []} loading={causes.isPending} failed={causes.isError} what="the network" />
       )}
-      <Alive height={Math.max(280, window.innerHeight - 450)} />
+      <Alive height={Math.max(280, window.innerHeight - 520)} />
       <div className="charts">
         <History kind="fabric" name="all" absent="No switch reports what its ports carry." />
       </div>

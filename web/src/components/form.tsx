@@ -358,7 +358,11 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
       {about}
       {first}
       {items.map((item, i) => (
-        <div key={i} className="item" role="group" aria-label={`${f.label} ${i + 1}`}>
+        <div
+          key={i}
+          className="item"
+          {...(f.kind === 'list' && { role: 'group', 'aria-label': `${f.label} ${i + 1}` })}
+        >
           {item}
           <button
             type="button"

@@ -242,7 +242,7 @@ func (c *Change) Add(name string, m *hostapi.SelfProbes) {
 	}
 	h := c.j.hosts[name]
 	if h == nil || h.version != m.Version || c.j.f != c.f {
-		h = newHostEvidence(name, m, targets, c.j.hosts[name])
+		h = c.newHostEvidence(name, m, targets)
 	}
 	c.hosts[name] = h
 	for _, port := range slices.Sorted(maps.Keys(h.seats)) {
@@ -285,9 +285,18 @@ func (j *Judge) Use(now time.Duration, c *Change) {
 }
 
 // newHostEvidence returns the evidence of a host with a new plan. It keeps the earlier evidence
-// about the cables of the host.
-func newHostEvidence(name string, m *hostapi.SelfProbes, targets []Target,
-	before *hostEvidence) *hostEvidence {
+// about the cables of the host, and which targets are dead until the host says more. A new target
+// counts as heard: hosts report dead ones at once, and others with the next report, before which a
+// switch must not seem to have dead ones alone.
+func (c *Change) newHostEvidence(name string, m *hostapi.SelfProbes,
+	targets []Target) *hostEvidence {
+	before := c.j.hosts[name]
+	known := make(map[hostapi.EV]*targetEvidence)
+	if before != nil && c.j.f == c.f {
+		for i, t := range c.j.plan.Targets[name] {
+			known[t.EV] = before.targets[i]
+		}
+	}
 	h := &hostEvidence{name: name, version: m.Version, report: m.Report,
 		seats: make(map[uint8]*seatEvidence),
 		round: min(settleAtMost, m.Interval*time.Duration(len(targets)))}
@@ -301,7 +310,10 @@ func newHostEvidence(name string, m *hostapi.SelfProbes, targets []Target,
 			}
 			h.seats[t.EV.Port] = s
 		}
-		e := &targetEvidence{seat: s, climb: t.Climb, trip: t.Trip, asks: t.Asks}
+		e := &targetEvidence{seat: s, climb: t.Climb, trip: t.Trip, asks: t.Asks, heard: c.j.now}
+		if o := known[t.EV]; o != nil {
+			e.heard, e.dead, e.since = o.heard, o.dead, o.since
+		}
 		if e.toLeaf() {
 			s.target = e
 		}

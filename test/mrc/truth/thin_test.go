@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -409,6 +410,20 @@ func (n *thin) switches(tier string) (out []string) {
 		}
 	}
 	return out
+}
+
+// whole are the switches of a tier whose links the controller all uses.
+func (n *thin) whole(tier string) []string {
+	unused := make(map[string]int)
+	count := func(wires []wire, by int) {
+		for _, w := range wires {
+			unused[w.from] += by
+			unused[w.to] += by
+		}
+	}
+	count(n.links(), 1)
+	count(n.inUse(), -1)
+	return slices.DeleteFunc(n.switches(tier), func(sw string) bool { return unused[sw] > 0 })
 }
 
 func pick[T any](n *thin, of []T) T { return of[n.rng.IntN(len(of))] }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -266,6 +267,43 @@ func TestPipelineLatency(t *testing.T) {
 	want := one + 16*frame*2*2/14 + 2*frame
 	if d := two - want; max(d, -d) > 10*time.Nanosecond {
 		t.Errorf("a pipeline over two racks takes %v, want %v; in one rack %v", two, want, one)
+	}
+}
+
+// TestLostPlane: steps of every collective take as long with one of two planes lost as on a fabric
+// that has one plane.
+func TestLostPlane(t *testing.T) {
+	one, two := network(t, 1, 3, 2, 4), network(t, 2, 3, 2, 4)
+	lost := &State{}
+	lost.Nodes = []topology.NodeID{"P0-T0-0", "P0-T0-1", "P0-T0-2", "P0-T1-0", "P0-T1-1"}
+	for _, c := range Collectives() {
+		j := Job{Name: "a", Steps: 1, Groups: []Group{{Collective: c, Octets: 1 << 22}}}
+		for i := range one.Hosts {
+			j.NICs = append(j.NICs, i)
+		}
+		slices.Sort(j.NICs)
+		for i := range j.NICs {
+			j.Groups[0].Ranks = append(j.Groups[0].Ranks, i)
+		}
+		var took []time.Duration
+		for _, n := range []*Network{one, two} {
+			m, err := n.Compile(t.Context(), []Job{j})
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := &State{}
+			if n == two {
+				after = lost
+			}
+			got, err := m.Compare(t.Context(), &State{}, after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took = append(took, got[0].After.Step.D())
+		}
+		if d := took[1] - took[0]; max(d, -d) > 2 {
+			t.Errorf("%s takes %v with one plane, and %v with one of two lost", c, took[0], took[1])
+		}
 	}
 }
 

@@ -383,13 +383,14 @@ func (v *view) demand(at int, b *bundle) {
 	from, to := &m.classes[b.from], &m.classes[b.to]
 	up := m.alive(from, v.state.Ports) & m.alive(to, v.state.Ports)
 	d := &v.demands[at]
-	d.Flows = b.count
+	d.Flows, d.Most = b.count, 0
 	for i := range v.lanes[b.pair] {
 		l := &v.lanes[b.pair][i]
 		if l.held == 0 || !up.Has(int(l.port)) {
 			continue
 		}
 		frame := float64(m.net.Frame) * 8 / from.rate
+		d.Most += from.rate * m.net.Payload
 		v.late[at] = max(v.late[at], l.delay+from.delay+to.delay+float64(l.hops+1)*frame)
 		for _, w := range l.paths {
 			d.Paths = append(d.Paths, maxmin.Path{Share: w.share, Uses: w.uses, Ends: [2]maxmin.Use{

@@ -95,8 +95,9 @@ func (v *view) rates(ctx context.Context, now active) (*rates, error) {
 			r.index[b] = int32(len(demands))
 			d, p := v.demands[b], &m.entities[e].pace
 			if d.Flows *= p.duty; p.duty < 1 {
-				c := &m.classes[m.bundles[b].from]
-				d.Most = c.rate * m.net.Payload * float64(m.racks[c.rack].Ports()) / p.side
+				d.Most /= p.side
+			} else {
+				d.Most = 0 // ports bound it
 			}
 			demands = append(demands, d)
 		}

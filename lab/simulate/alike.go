@@ -10,7 +10,7 @@ import (
 // alike returns, for each event of a sweep, the place of the first event on a part that is alike:
 // itself where no earlier one is. With model flows, two switches are alike when the same links lead
 // from both to the same neighbours: exchanging both leaves the network the same, and so the
-// exchange gives the same run. Hosts without ranks are left out. Two links are alike when their
+// exchange gives the same run. Hosts without ranks are left out, and alike. Two links are alike when their
 // ends are. A switch that an event of the scenario names, or a link of which, is like no other.
 // Nothing is alike with model packets, since every wire draws its own luck, or where hosts hold
 // chosen paths.
@@ -22,7 +22,10 @@ func (s *Scenario) alike(events []Event) []int {
 	if s.Model != modelFlows || !s.flows.model.EveryPath() {
 		return as
 	}
-	kind := s.kinds()
+	kind, hosts := s.kinds(), s.flows.model.Alike()
+	for _, h := range s.network.Hosts {
+		kind[h.Name] = cmp.Or(hosts[h.Name], "a host without ranks")
+	}
 	first := map[string]int{}
 	for i := range events {
 		p := events[i].part

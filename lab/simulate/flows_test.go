@@ -202,7 +202,7 @@ func TestAlike(t *testing.T) {
 		{"fail=each-t1", "events: [{at: 0s, fail: link P1-T0-1 P1-T1-2}]", 3},
 		{"fail=each-t0", "", 8}, // by plane: three racks of the job, and the idle racks
 		{"fail=each-link", "", 8},
-		{"fail=each-host", "", 10},
+		{"fail=each-host", "", 4}, // by rack of the job, and the idle hosts
 	} {
 		text := `
 model: flows

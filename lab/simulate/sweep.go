@@ -94,12 +94,16 @@ type SweepReport struct {
 func RunSweep(ctx context.Context, s *Scenario, events []Event) (*SweepReport, error) {
 	r := &SweepReport{Scenario: s, Events: len(events)}
 	as := s.alike(events)
-	if s.Model == modelFlows && slices.ContainsFunc(events, func(e Event) bool {
-		return e.part.kind == "host"
-	}) {
+	if s.Model == modelFlows && events[0].part.kind == "host" { // a sweep is of one kind
 		apart, own := *s, *s.flows
+		all := slices.Clone(s.Events)
+		for i, e := range events {
+			if as[i] == i {
+				all = append(all, e)
+			}
+		}
 		var err error
-		if own.model, err = own.compile(append(slices.Clone(s.Events), events...)); err != nil {
+		if own.model, err = own.compile(all); err != nil {
 			return nil, err
 		}
 		apart.flows, s = &own, &apart
@@ -135,6 +139,10 @@ func RunSweep(ctx context.Context, s *Scenario, events []Event) (*SweepReport, e
 			was = first
 		}
 		for n, j := range result.Jobs {
+			if e.part.kind == "host" { // Failed names the host of the run
+				j.Failed = strings.Replace(j.Failed, ", "+events[as[i]].part.names[0]+" first",
+					", "+e.part.names[0]+" first", 1)
+			}
 			r.Swept = append(r.Swept, Swept{Event: of, Failed: j.Failed, As: was,
 				Phase: phase(j, without.Jobs[n], e.At, result.Ended)})
 		}

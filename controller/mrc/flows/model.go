@@ -210,27 +210,7 @@ func (c *compiler) nicOf(job int, g *Group, at int) int32 {
 // color puts NICs into classes: those of a rack whose ports are alike, and which send the same to
 // and receive the same from NICs of the same racks.
 func (c *compiler) color(apart []string) {
-	c.sums = make([]uint64, len(c.nics))
-	c.each(func(job int, g *Group) {
-		kind := kindOf(job, g)
-		if g.Collective == AllToAll {
-			all := kind
-			for i := range g.Ranks {
-				all += mix(kind, uint64(c.nics[c.nicOf(job, g, i)].rack))
-			}
-			for i := range g.Ranks {
-				c.sums[c.nicOf(job, g, i)] += mix(all, 3)
-			}
-			return
-		}
-		for _, x := range g.messages() {
-			from, to := c.nicOf(job, g, x.from), c.nicOf(job, g, x.to)
-			h := mix(mix(kind, math.Float64bits(x.octets)), uint64(c.nics[from].rack)<<32|
-				uint64(c.nics[to].rack))
-			c.sums[from] += mix(h, 1)
-			c.sums[to] += mix(h, 2)
-		}
-	})
+	c.sum(func(n *nic) int32 { return n.rack })
 	type key struct {
 		rack        int32
 		sum         uint64
@@ -260,6 +240,31 @@ func (c *compiler) color(apart []string) {
 		n.class = at
 		c.classes[at].count++
 	}
+}
+
+// sum hashes what each NIC sends and receives, with the part of each NIC at the other end.
+func (c *compiler) sum(part func(*nic) int32) {
+	c.sums = make([]uint64, len(c.nics))
+	c.each(func(job int, g *Group) {
+		kind := kindOf(job, g)
+		if g.Collective == AllToAll {
+			all := kind
+			for i := range g.Ranks {
+				all += mix(kind, uint64(part(&c.nics[c.nicOf(job, g, i)])))
+			}
+			for i := range g.Ranks {
+				c.sums[c.nicOf(job, g, i)] += mix(all, 3)
+			}
+			return
+		}
+		for _, x := range g.messages() {
+			from, to := c.nicOf(job, g, x.from), c.nicOf(job, g, x.to)
+			h := mix(mix(kind, math.Float64bits(x.octets)), uint64(part(&c.nics[from]))<<32|
+				uint64(part(&c.nics[to])))
+			c.sums[from] += mix(h, 1)
+			c.sums[to] += mix(h, 2)
+		}
+	})
 }
 
 // bundle makes bundles of messages and entities of groups that are alike.
@@ -350,6 +355,27 @@ func (c *compiler) bundle() error {
 	}
 	c.large = all*ports > largeParts
 	return nil
+}
+
+// Alike returns, for each NIC of a job by name, the first NIC that is like it: of the same class, and
+// with messages to and from NICs of the same classes. What the loss of one does to steps the loss
+// of the other does.
+func (m *Model) Alike() map[string]string {
+	c := compiler{Model: m, ctx: context.Background()}
+	c.sum(func(n *nic) int32 { return n.class })
+	type key struct {
+		class int32
+		sum   uint64
+	}
+	first, out := map[key]string{}, make(map[string]string, len(m.nics))
+	for i := range m.nics {
+		k := key{m.nics[i].class, c.sums[i]}
+		if _, ok := first[k]; !ok {
+			first[k] = m.nics[i].name
+		}
+		out[m.nics[i].name] = first[k]
+	}
+	return out
 }
 
 // EveryPath reports whether NICs hold the EVs of every path between them that is not lost, so that

@@ -357,9 +357,9 @@ func (c *compiler) bundle() error {
 	return nil
 }
 
-// Alike returns, for each NIC of a job by name, the first NIC that is like it: of the same class, and
-// with messages to and from NICs of the same classes. What the loss of one does to steps the loss
-// of the other does.
+// Alike returns, for each NIC of a job by name, the first NIC that is like it: of the same class,
+// and with messages to and from NICs of the same classes. What the loss of one does to steps the
+// loss of the other does.
 func (m *Model) Alike() map[string]string {
 	c := compiler{Model: m, ctx: context.Background()}
 	c.sum(func(n *nic) int32 { return n.class })

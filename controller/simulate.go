@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -153,11 +154,31 @@ func stepsOf(
 ) (map[string]*api.SimulationStep, error) {
 	out := make(map[string]*api.SimulationStep, len(steps))
 	var faults []api.FieldError
+	bad := func(value, want, field string, at ...any) {
+		faults = append(faults, api.FieldError{Field: fmt.Sprintf(field, at...), Code: api.CodeInvalid,
+			Value: value, Want: want})
+	}
 	for i := range steps {
 		name := steps[i].Name
-		if !slices.ContainsFunc(tasks, func(t job.Task) bool { return t.Name == name }) {
-			faults = append(faults, api.FieldError{Field: fmt.Sprintf("jobs[%d].name", i),
-				Code: api.CodeInvalid, Value: name, Want: "a job that has not ended"})
+		at := slices.IndexFunc(tasks, func(t job.Task) bool { return t.Name == name })
+		if at < 0 || out[name] != nil {
+			bad(name, "a job that has not ended, once", "jobs[%d].name", i)
+			continue
+		}
+		if t := &tasks[at]; t.Demand != nil {
+			groups, _ := job.Communicators(&t.Spec, len(t.Demand.NICs)) // patternOf says what is wrong
+			var known []string
+			for _, g := range groups {
+				known = append(known, g.Name)
+			}
+			slices.Sort(known)
+			known = slices.Compact(known)
+			for k, d := range steps[i].Data {
+				if len(known) > 0 && !slices.Contains(known, d.Communicator) {
+					bad(d.Communicator, "one of "+strings.Join(known, ", "),
+						"jobs[%d].data[%d].communicator", i, k)
+				}
+			}
 		}
 		out[name] = &steps[i]
 	}

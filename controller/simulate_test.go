@@ -10,6 +10,7 @@ import (
 
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/fabricview"
+	"github.com/weft-sdn/weft/controller/job"
 	"github.com/weft-sdn/weft/controller/mrc/flows"
 	"github.com/weft-sdn/weft/store"
 )
@@ -73,5 +74,39 @@ func simulationBounded(t *testing.T) {
 	defer leave()
 	if _, err = c.simulate(gone, api.SimulationSpec{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the client is gone, and the error is %v", err)
+	}
+}
+
+// TestStepsOf: a request names jobs and communicators that exist, each job once.
+func TestStepsOf(t *testing.T) {
+	d := &job.Demand{}
+	d.NICs = []string{"1", "2", "3", "4"}
+	tasks := []job.Task{{Name: "a", Spec: api.JobSpec{Layout: &api.JobLayout{TP: 2, DP: 2}}, Demand: d}}
+	data := func(names ...string) (out []api.SimulationData) {
+		for _, name := range names {
+			out = append(out, api.SimulationData{Communicator: name, Bytes: 1})
+		}
+		return out
+	}
+	if got, err := stepsOf([]api.SimulationStep{{Name: "a", Data: data("tp", "dp")}}, tasks); err !=
+		nil || got["a"] == nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	_, err := stepsOf([]api.SimulationStep{{Name: "a", Data: data("tp", "x", "y")}, {Name: "a"},
+		{Name: "b"}}, tasks)
+	var refused *api.Error
+	if !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, f := range refused.Fields {
+		got += f.Field + " is " + f.Value + ": want " + f.Want + "\n"
+	}
+	if want := `jobs[0].data[1].communicator is x: want one of dp, tp
+jobs[0].data[2].communicator is y: want one of dp, tp
+jobs[1].name is a: want a job that has not ended, once
+jobs[2].name is b: want a job that has not ended, once
+`; got != want {
+		t.Errorf("refused are\n%s, want\n%s", got, want)
 	}
 }

@@ -81,7 +81,8 @@ func simulationBounded(t *testing.T) {
 func TestStepsOf(t *testing.T) {
 	d := &job.Demand{}
 	d.NICs = []string{"1", "2", "3", "4"}
-	tasks := []job.Task{{Name: "a", Spec: api.JobSpec{Layout: &api.JobLayout{TP: 2, DP: 2}}, Demand: d}}
+	tasks := []job.Task{{Name: "a", Demand: d,
+		Spec: api.JobSpec{Layout: &api.JobLayout{TP: 2, DP: 2}}}}
 	data := func(names ...string) (out []api.SimulationData) {
 		for _, name := range names {
 			out = append(out, api.SimulationData{Communicator: name, Bytes: 1})

@@ -106,8 +106,11 @@ func (m *Manager[P]) release(p *portQueues[P]) {
 // popLine takes a packet whose turn on its port's wire has come.
 func (m *Manager[P]) popLine(now time.Duration) (e Place[P], depth int, ok bool) {
 	for _, p := range m.lines {
+		if p.line.waiting == 0 {
+			continue // as most ports of a switch are
+		}
 		prio, at := p.next()
-		if prio < 0 || at > now {
+		if at > now {
 			continue
 		}
 		e = p.line.held[prio].Pop()
@@ -125,7 +128,10 @@ func (m *Manager[P]) popLine(now time.Duration) (e Place[P], depth int, ok bool)
 // linesDue returns when the next packet that waits for a wire may leave.
 func (m *Manager[P]) linesDue() (at time.Duration, ok bool) {
 	for _, p := range m.lines {
-		if prio, t := p.next(); prio >= 0 && (!ok || t < at) {
+		if p.line.waiting == 0 {
+			continue
+		}
+		if _, t := p.next(); !ok || t < at {
 			at, ok = t, true
 		}
 	}

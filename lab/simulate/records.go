@@ -133,23 +133,22 @@ func (c *client) ask(what string, change func(*controller.Core) error) {
 
 // put writes a job in a state.
 func (c *client) put(j *Job, state api.JobState) {
-	if c.mute {
+	if c.mute || !j.talks() {
 		return
 	}
 	spec := api.JobSpec{Hosts: strings.Join(j.hosts, ","), Layout: j.Layout,
-		Communicators: j.talks(), Priority: j.Priority, State: state}
+		Communicators: j.Communicators, Priority: j.Priority, State: state}
 	c.ask("Job "+j.Name, func(core *controller.Core) error {
 		_, _, err := core.Jobs().Put(j.Name, spec, resource.Precondition{})
 		return err
 	})
 }
 
-// talks returns the communicators of a job without a layout.
-func (j *Job) talks() []api.JobCommunicator {
-	if j.Layout != nil || len(j.Communicators) > 0 {
-		return j.Communicators
-	}
-	return []api.JobCommunicator{{Name: "all", Ranks: fmt.Sprintf("0-%d", len(j.hosts)-1)}}
+// talks reports whether the API takes a job: a layout, or the patterns of communicators, says who
+// talks to whom.
+func (j *Job) talks() bool {
+	return j.Layout != nil || len(j.Communicators) > 0 && !slices.ContainsFunc(j.Communicators,
+		func(c api.JobCommunicator) bool { return c.Pattern == "" })
 }
 
 // start notes the controller's GO or NO-GO for a job, and starts the job in either case.

@@ -7,6 +7,20 @@ import (
 	"time"
 )
 
+// TestTalks: a job is a record of the controller when it says who talks to whom.
+func TestTalks(t *testing.T) {
+	for text, want := range map[string]bool{
+		"layout: {dp: 16}": true, "steps: 1": false,
+		"communicators: [{name: a, ranks: 0-3, pattern: ring}]":                        true,
+		"communicators: [{name: a, ranks: 0-3, pattern: ring}, {name: b, ranks: 4-5}]": false,
+	} {
+		s, err := Parse([]byte("jobs: [{name: a, " + text + "}]"))
+		if err != nil || s.Jobs[0].talks() != want {
+			t.Errorf("%s: %v, want %v", text, err, want)
+		}
+	}
+}
+
 // TestRecords: jobs, maintenances and drains are those of the controller in the run, by its rules:
 // it refuses a maintenance of a lower priority than a running job, and the drain of a last path,
 // and hosts leave what it drains.

@@ -74,10 +74,10 @@ func interrupted(ctx context.Context, err error) bool {
 var remedies = map[string]string{
 	syscall.EADDRINUSE.Error(): `another program listens there ("ss -ltnp" names it): end that ` +
 		"program, or choose another address",
-	syscall.ECONNREFUSED.Error(): `nothing listens there: start it (a controller: "weft controller"), ` +
-		"or name another address",
+	syscall.ECONNREFUSED.Error(): "nothing listens there: start it (a controller: " +
+		`"weft controller"), or name another address`,
 	syscall.EMFILE.Error():      `raise the limit of open files: "ulimit -n 4096"`,
-	syscall.ENOTDIR.Error():     "a file has the name of a directory: name another, or remove the file",
+	syscall.ENOTDIR.Error():     "a file has this name: name another directory, or remove the file",
 	syscall.ENOENT.Error():      "want the name of one that is there",
 	syscall.EACCES.Error():      `this user may not: "ls -l" says who may`,
 	"no such network interface": `"ip link" lists those of this machine`,

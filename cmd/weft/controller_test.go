@@ -118,7 +118,8 @@ func TestDefaults(t *testing.T) {
 			`another program listens there ("ss -ltnp" names it): end that program, or choose another ` +
 			"address\n"},
 		{"/proc/nosuch/dir", "127.0.0.1:0",
-			"data directory: mkdir /proc/nosuch: no such file or directory\n"},
+			"data directory: mkdir /proc/nosuch: no such file or directory: make the directory above it " +
+				"first\n"},
 	} {
 		var errs strings.Builder
 		status := execute(t.Context(), []string{"controller", "--data-dir", f.dir, "--listen", f.listen,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,17 +71,21 @@ func interrupted(ctx context.Context, err error) bool {
 }
 
 // remedies say what to do about errors of the operating system, which end a line that says nothing
-// of it.
+// of it: those of some calls, and else those of any.
 var remedies = map[string]string{
 	syscall.EADDRINUSE.Error(): `another program listens there ("ss -ltnp" names it): end that ` +
 		"program, or choose another address",
 	syscall.ECONNREFUSED.Error(): "nothing listens there: start it (a controller: " +
 		`"weft controller"), or name another address`,
-	syscall.EMFILE.Error():      `raise the limit of open files: "ulimit -n 4096"`,
+	syscall.EMFILE.Error(): `"ulimit -Hn" is the limit of open files: raise it (LimitNOFILE= of ` +
+		"a unit of systemd)",
 	syscall.ENOTDIR.Error():     "a file has this name: name another directory, or remove the file",
 	syscall.ENOENT.Error():      "want the name of one that is there",
 	syscall.EACCES.Error():      `this user may not: "ls -l" says who may`,
 	"no such network interface": `"ip link" lists those of this machine`,
+
+	"bind: " + syscall.EACCES.Error():  "ports below 1024 take root or CAP_NET_BIND_SERVICE",
+	"mkdir: " + syscall.ENOENT.Error(): "make the directory above it first",
 }
 
 // report is how an error is shown: a line for each thing that is wrong.
@@ -89,7 +94,13 @@ func report(err error) string {
 	for line := range strings.Lines(err.Error()) {
 		line = strings.TrimRight(line, "\n")
 		parts := strings.Split(line, ": ")
-		if remedy := remedies[parts[len(parts)-1]]; remedy != "" {
+		last := parts[len(parts)-1]
+		remedy := remedies[last]
+		if len(parts) > 1 {
+			call, _, _ := strings.Cut(parts[len(parts)-2], " ")
+			remedy = cmp.Or(remedies[call+": "+last], remedy)
+		}
+		if remedy != "" {
 			line += ": " + remedy
 		}
 		b.WriteString("weft: " + line + "\n")

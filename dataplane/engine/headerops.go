@@ -88,20 +88,22 @@ func (l *loader) assignHeader(n *note) func(*Context) {
 	return func(c *Context) { c.copyHeader(d(c), s(c), lay) }
 }
 
-// assignComposite compiles the assignment of stacks and unions, member by
+// assignComposite compiles the assignment of stacks, of unions or of stacks of unions, member by
 // member.
-func (l *loader) assignComposite(n *note) func(*Context) {
+func (l *loader) assignComposite(n *note, of ir.Op) func(*Context) {
 	src, op, dst, from := n.source, n.op.name, n.args[0], n.args[1]
 	lay := &l.prog.layout
 	var ds, ss []*ir.Header
 	dn, sn := -1, -1
 	switch {
-	case dst.Op == ir.OpStack && from.Op == ir.OpStack:
+	case dst.Op != of || from.Op != of:
+		l.unsupported(src, "%s of operands chosen at run time", op)
+	case of == ir.OpStack:
 		ds, ss = dst.Stack.Headers, from.Stack.Headers
 		dn, sn = dst.Stack.Index, from.Stack.Index
-	case dst.Op == ir.OpUnion && from.Op == ir.OpUnion:
+	case of == ir.OpUnion:
 		ds, ss = dst.Union.Headers, from.Union.Headers
-	case dst.Op == ir.OpUnionStack && from.Op == ir.OpUnionStack:
+	case of == ir.OpUnionStack:
 		for _, u := range dst.UnionStack.Unions {
 			ds = append(ds, u.Headers...)
 		}
@@ -109,8 +111,6 @@ func (l *loader) assignComposite(n *note) func(*Context) {
 			ss = append(ss, u.Headers...)
 		}
 		dn, sn = dst.UnionStack.Index, from.UnionStack.Index
-	default:
-		l.unsupported(src, "%s of operands chosen at run time", op)
 	}
 	if len(ds) != len(ss) {
 		l.bad(src, "%s of different sizes", op)

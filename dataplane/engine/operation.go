@@ -60,7 +60,11 @@ func init() {
 	}
 	header := operation{args: 2, compile: (*loader).assignHeader, traced: (*loader).tracedHeader,
 		translate: (*translator).copyHeader, record: (*recorder).assignHeader}
-	composite := operation{args: 2, compile: (*loader).assignComposite}
+	composite := func(of ir.Op) *operation {
+		return &operation{args: 2, compile: func(l *loader, n *note) func(*Context) {
+			return l.assignComposite(n, of)
+		}}
+	}
 	drop := operation{compile: (*loader).markToDrop, traced: tracedRequest("drop"),
 		effects: dropEffects, record: (*recorder).drop}
 	assertion := operation{args: 1, exits: true, compile: (*loader).assertion,
@@ -88,8 +92,8 @@ func init() {
 			traced: (*loader).tracedHash, record: (*recorder).hash},
 
 		"assign_header": &header, "copy_header": with(header),
-		"assign_header_stack": &composite, "assign_union": with(composite),
-		"assign_union_stack": with(composite),
+		"assign_header_stack": composite(ir.OpStack), "assign_union": composite(ir.OpUnion),
+		"assign_union_stack": composite(ir.OpUnionStack),
 		"add_header": {args: 1, compile: validityChange((*Context).add),
 			traced: (*loader).tracedHeader, effects: validityEffects(setValid),
 			translate: validity((*translator).addHeader), record: (*recorder).addHeader},

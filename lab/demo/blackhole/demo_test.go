@@ -23,6 +23,9 @@ func TestUnderLoad(t *testing.T) {
 	}{"black hole": {1, 10 * time.Millisecond, 1}, "5 %": {0.05, time.Second, 0}} {
 		t.Run(name, func(t *testing.T) {
 			first, count := seeds.Range(t, 1, c.seeds)
+			if count == 0 {
+				t.Skip("WEFT_SEEDS=n runs n seeds")
+			}
 			var took []float64
 			least, bad := 1.0, 0
 			for seed := first; seed < first+count; seed++ {

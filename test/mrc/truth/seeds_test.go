@@ -120,6 +120,9 @@ type outcome struct {
 // play has a story happen, and adds what is named to an outcome.
 func (s *story) play(n *thin, seed uint64, o *outcome) {
 	n.run(time.Duration(n.rng.Int64N(int64(50 * time.Millisecond))))
+	if len(n.named) > 0 {
+		n.t.Errorf("seed %d: before anything is bad %+v is named", seed, n.named)
+	}
 	before, at, want := len(n.named), n.Now(), s.begin(n)
 	named := func() (all bool) {
 		for _, w := range want {

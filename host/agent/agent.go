@@ -309,10 +309,12 @@ func (a *Agent) send(ctx context.Context, stream grpc.BidiStreamingClient[hostpb
 			}
 			continue
 		}
-		if e, ok := m.(*hostapi.PortErrors); ok && e.LeftOut != leftOut {
+		if e, ok := m.(*hostapi.PortErrors); ok {
+			if e.LeftOut > 0 && leftOut == 0 {
+				a.cfg.Log.Warn("the controller takes fewer counters of errors than the ports have",
+					"sent", len(e.Errors), "leftOut", e.LeftOut)
+			}
 			leftOut = e.LeftOut
-			a.cfg.Log.Warn("the controller takes fewer counters of errors than the ports have", "sent",
-				len(e.Errors), "leftOut", leftOut)
 		}
 		if err := stream.Send(hostapi.EncodeUp(m)); err != nil {
 			if errors.Is(err, io.EOF) {

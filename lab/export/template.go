@@ -13,8 +13,8 @@ import (
 //go:embed templates
 var sources embed.FS
 
-// functions are those of templates; their names and meanings are those of package text/template,
-// but for the last three.
+// functions are those of templates. Package text/template has all but the last three; its or and and
+// return one of their values, and these a boolean.
 var functions = map[string]any{
 	"len":   func(v ...reflect.Value) any { return v[0].Len() },
 	"index": func(v ...reflect.Value) any { return v[0].Index(int(v[1].Int())).Interface() },
@@ -99,6 +99,9 @@ func (p *page) walk(dot reflect.Value, n parse.Node) {
 			p.walk(dot, n.ElseList)
 		}
 	case *parse.RangeNode:
+		if n.ElseList != nil {
+			panic(fmt.Sprintf("%v: no range of a template has an else", n))
+		}
 		all := p.value(dot, n.Pipe)
 		for i := range all.Len() {
 			p.vars = p.vars[:outer]
@@ -121,8 +124,11 @@ func (p *page) walk(dot reflect.Value, n parse.Node) {
 func (p *page) value(dot reflect.Value, n parse.Node) reflect.Value {
 	switch n := n.(type) {
 	case *parse.PipeNode:
+		if len(n.Cmds) > 1 || n.IsAssign {
+			panic(fmt.Sprintf("%v: templates have neither pipes nor assignments", n))
+		}
 		v := p.call(dot, n.Cmds[0].Args)
-		if !n.IsAssign && len(n.Decl) == 1 {
+		if len(n.Decl) == 1 {
 			p.vars = append(p.vars, variable{n.Decl[0].Ident[0], v})
 		}
 		return v
@@ -162,7 +168,10 @@ func (p *page) call(dot reflect.Value, args []parse.Node) reflect.Value {
 // fields returns a field of a field of a value, and so on.
 func fields(v reflect.Value, names []string) reflect.Value {
 	for _, name := range names {
-		v = reflect.Indirect(v).FieldByName(name)
+		of := reflect.Indirect(v)
+		if v = of.FieldByName(name); !v.IsValid() {
+			panic(fmt.Sprintf("%v has no field %s", of.Type(), name))
+		}
 	}
 	return v
 }

@@ -38,7 +38,7 @@ const frames = (page: Page, label: string, what: 'zoom' | 'pan', times: number) 
               bubbles: true,
               cancelable: true,
               ctrlKey: true,
-              deltaY: -8,
+              deltaY: i % 10 < 5 ? -8 : 8, // to and fro: thirty steps in would come into a pod
               clientX: at.x + 400,
               clientY: at.y + 300,
             }),

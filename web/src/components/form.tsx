@@ -529,11 +529,9 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
           ) : (
             <input
               {...common}
-              {...(f.kind === 'secret' && {
-                type: 'password',
-                autoComplete: f.auto ?? 'new-password',
-                minLength: f.least,
-              })}
+              {...(f.kind === 'secret'
+                ? { type: 'password', autoComplete: f.auto ?? 'new-password', minLength: f.least }
+                : { autoComplete: 'off' })}
               value={text}
               list={f.kind === 'suggest' ? list : undefined}
               onChange={(e) => put(e.target.value)}
@@ -613,7 +611,9 @@ export function Ask({
           path={[]}
           spec={spec}
           change={(path, value) => setSpec((s) => set(s, path, value) as Spec)}
-          problems={doing.error instanceof ApiError ? wrong(doing.error) : []}
+          problems={
+            doing.error instanceof ApiError ? wrong(doing.error).map((w) => ({ ...w, field: `spec.${w.field}` })) : []
+          }
         />
         {doing.isError && <Failure error={doing.error} />}
         <p className="buttons">

@@ -15,7 +15,7 @@ func TestReference(t *testing.T) {
 	const exhausted = "`RESOURCE_EXHAUSTED`"
 	page := "# Limits of the clients of a switch\n\nGenerated from the program by `go test " +
 		"./dataplane/p4rt -run TestReference -update`: the port of P4Runtime, gNMI, reflection and " +
-		"health. [dataplane.md](../dataplane.md#limits-of-clients) has the reasons. " +
+		"health. A stranger has no valid certificate and has sent no arbitration update. " +
 		"`weft_p4runtime_clients_turned_away_total` counts by the label in the last column.\n\n" +
 		reference.Head("a client may", "at most", "beyond it", "label") +
 		reference.Row("open connections", fmt.Sprintf("%d (`--grpc-max-connections`), %d of one IPv4 "+

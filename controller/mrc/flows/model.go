@@ -80,7 +80,7 @@ const (
 	// ports of a NIC: some 1 GB of memory. quickParts of them take some seconds.
 	MostParts  = 8 << 20
 	quickParts = 1 << 18
-	// largeParts is more of these than a model has whose rates are always exact.
+	// Models of more than largeParts of them compute rates once for several ends: [together].
 	largeParts = 1 << 16
 )
 

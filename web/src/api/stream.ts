@@ -16,6 +16,8 @@ interface Follower<T> {
 
 /** The server sends a comment every 2 s: a stream that is silent for longer than two of them is lost. */
 const silence = 4_500;
+/** The end of that time, in which a page that stood still reads what came meanwhile. */
+const grace = 500;
 const retryFirst = 250,
   retryMost = 5_000;
 
@@ -38,7 +40,9 @@ export function follow<T>(path: '/v1/events' | '/v1/telemetry/ports', follower: 
     let watchdog: ReturnType<typeof setTimeout> | undefined;
     const alive = () => {
       clearTimeout(watchdog);
-      watchdog = setTimeout(() => abort.abort(), silence);
+      watchdog = setTimeout(() => {
+        watchdog = setTimeout(() => abort.abort(), grace);
+      }, silence - grace);
     };
     try {
       alive();

@@ -187,7 +187,8 @@ func TestBounded(t *testing.T) {
 }
 
 // TestTogether: when entities end together, as in a large model, no job's step takes 1 % more or
-// less, and rates are computed for 20 sets of entities at most.
+// less, nor do many steps of a small job, rates are computed for 20 sets of entities at most beside
+// those steps, and links carry as much.
 func TestTogether(t *testing.T) {
 	first, count := seeds.Range(t, 1, 20)
 	for seed := first; seed < first+count; seed++ {
@@ -206,11 +207,16 @@ func TestTogether(t *testing.T) {
 			}
 			jobs = append(jobs, j)
 		}
+		small := &jobs[15]
+		small.Steps, small.Compute = 40, time.Microsecond
+		small.Groups = small.Groups[:1]
+		small.Groups[0].Octets = 1 << 17
 		m, err := n.Compile(t.Context(), jobs)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var took [2][16]float64
+		var carried [2]float64
 		var fills [2]int
 		for i := range took {
 			one := *m
@@ -223,15 +229,22 @@ func TestTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			for j := range o.Jobs {
-				took[i][j] = o.Jobs[j].Steps[0].Took.Seconds()
+				last := o.Jobs[j].Steps[jobs[j].Steps-1]
+				took[i][j] = (last.Began + last.Took).Seconds()
+			}
+			for _, l := range o.Links {
+				carried[i] += l.Used * l.Count * o.Ended.Seconds()
 			}
 			fills[i] = len(one.whole.memo)
 		}
 		for j := range jobs {
 			if off := took[1][j]/took[0][j] - 1; math.Abs(off) > 0.01 {
-				t.Errorf("seed %d: the step of %s takes %v s, and %+.1f %% together", seed, jobs[j].Name,
+				t.Errorf("seed %d: the steps of %s take %v s, and %+.1f %% together", seed, jobs[j].Name,
 					took[0][j], 100*off)
 			}
+		}
+		if off := carried[1]/carried[0] - 1; math.Abs(off) > 1e-6 {
+			t.Errorf("seed %d: links carry for %v s, and %+.1f %% together", seed, carried[0], 100*off)
 		}
 		if fills[1] > 20 || fills[1] >= fills[0] {
 			t.Errorf("seed %d: rates of %d sets of entities, and %d together", seed, fills[0], fills[1])

@@ -173,7 +173,7 @@ func (m *Model) Run(ctx context.Context, changes []Change, limit time.Duration) 
 	r := &runner{m: m, out: &Outcome{Jobs: make([]JobOutcome, len(m.jobs)),
 		Lost: make([]Loss, len(changes))}, v: m.whole, now: make(active, (len(m.entities)+7)/8),
 		left: make([]float64, len(m.entities)), pause: make([]float64, len(m.entities)),
-		carried: map[string]*LinkUse{}}
+		done: make([]float64, len(m.entities)), carried: map[string]*LinkUse{}}
 	for j := range m.jobs {
 		x := &running{Job: &m.jobs[j], left: m.jobs[j].Steps, out: &r.out.Jobs[j], computes: true,
 			begins: m.jobs[j].At, until: m.jobs[j].At + m.jobs[j].Compute}
@@ -235,7 +235,7 @@ type runner struct {
 	out   *Outcome
 	ends  []time.Duration // of next
 
-	used    []float64           // by link of v: bits
+	done    []float64           // by entity: the parts sent since the last note
 	carried map[string]*LinkUse // Used in seconds of the link's rate
 	seconds float64
 }
@@ -304,7 +304,7 @@ func (r *runner) step(j *running, at time.Duration, late float64) {
 const together = 0.1
 
 // next returns when something happens next; more is false when nothing does. Of a large model some
-// entities have ended before then.
+// entities have ended before then, but no job is late for a next step.
 func (r *runner) next(at time.Duration) (next time.Duration, more bool) {
 	next = math.MaxInt64
 	now := r.rates
@@ -313,10 +313,14 @@ func (r *runner) next(at time.Duration) (next time.Duration, more bool) {
 		if j.left > 0 && j.computes {
 			next, more = min(next, j.until), true
 		}
+		first := len(ends)
 		for _, e := range j.entities {
 			if t := r.pause[e] + r.left[e]*now.took[e]; r.now.has(e) && t < 1e9 {
 				ends = append(ends, at+max(1, time.Duration(math.Ceil(t*1e9))))
 			}
+		}
+		if j.left > 1 && len(ends) > first {
+			next = min(next, slices.Max(ends[first:]))
 		}
 	}
 	if r.ends = ends; len(ends) == 0 {
@@ -342,26 +346,25 @@ func (r *runner) advance(d time.Duration) {
 		if !r.now.has(e) {
 			continue
 		}
-		t := max(0, seconds-r.pause[e])
+		done := max(0, seconds-r.pause[e]) / now.took[e]
 		r.pause[e] = max(0, r.pause[e]-seconds)
-		r.left[e] -= t / now.took[e]
+		r.done[e] += min(done, r.left[e])
+		r.left[e] -= done
 	}
-	r.carry(now, seconds)
 }
 
-// carry counts what links carry. While a ring waits for its slowest rank the others send less than
-// they could.
-func (r *runner) carry(now *rates, seconds float64) {
-	for len(r.used) < len(now.Loads) {
-		r.used = append(r.used, 0)
-	}
-	for e := range r.m.entities {
-		if !r.now.has(e) || math.IsInf(now.took[e], 1) {
+// carry returns the bits that links have carried since the last note. While a ring waits for its
+// slowest rank the others send less than they could.
+func (r *runner) carry() []float64 {
+	used := make([]float64, len(r.v.capacities))
+	for e, done := range r.done {
+		if done == 0 {
 			continue
 		}
+		r.done[e] = 0
 		for _, i := range r.m.entities[e].bundles {
 			b := &r.m.bundles[i]
-			bits := b.count * b.octets * 8 / now.took[e] * seconds
+			bits := b.count * b.octets * 8 * done
 			d := &r.v.demands[i]
 			all := 0.0
 			for _, w := range d.Paths {
@@ -370,17 +373,18 @@ func (r *runner) carry(now *rates, seconds float64) {
 			for _, w := range d.Paths {
 				for _, uses := range w.All() {
 					for _, u := range uses {
-						r.used[u.Link] += bits * w.Share / all * u.Part
+						used[u.Link] += bits * w.Share / all * u.Part
 					}
 				}
 			}
 		}
 	}
+	return used
 }
 
 // note notes what the links of the view have carried.
 func (r *runner) note() {
-	for l, bits := range r.used {
+	for l, bits := range r.carry() {
 		if bits == 0 {
 			continue
 		}
@@ -393,7 +397,6 @@ func (r *runner) note() {
 		}
 		x.Used += bits / r.v.capacities[l]
 	}
-	r.used = r.used[:0]
 }
 
 // name names one of the links of a class.

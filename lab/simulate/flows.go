@@ -243,6 +243,7 @@ func (s *Scenario) changes() (out []flows.Change, told []time.Duration) {
 		tell := s.Times.Detect + s.Times.Tell
 		m := moment{at: e.At}
 		key := e.part.String()
+		drained := "drained " + e.window + " " + key // each maintenance has drains of its own
 		switch verb {
 		case "fail":
 			m.hit = true
@@ -256,11 +257,11 @@ func (s *Scenario) changes() (out []flows.Change, told []time.Duration) {
 		case "drain":
 			tell = s.Times.Tell
 			m.at += tell
-			m.do = func() { wrong["drained "+key] = fault{e, e.At} }
+			m.do = func() { wrong[drained] = fault{e, e.At} }
 		case "undrain":
 			tell = s.Times.Tell
 			m.at += tell
-			m.do = func() { delete(wrong, "drained "+key) }
+			m.do = func() { delete(wrong, drained) }
 		}
 		told = append(told, tell)
 		moments = append(moments, m)

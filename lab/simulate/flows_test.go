@@ -265,6 +265,26 @@ jobs:
 	}
 }
 
+// TestOverlap: a part that two maintenances and an event drain stays drained until the last of them
+// ends.
+func TestOverlap(t *testing.T) {
+	s, err := Parse([]byte("model: flows\n" + small + `
+maintenances:
+- {name: a, objects: [switch P1-T1-1], from: 1ms, until: 3ms}
+- {name: b, objects: [switch P1-T1-1], from: 2ms, until: 5ms}
+events: [{at: 4ms, drain: switch P1-T1-1}, {at: 6ms, undrain: switch P1-T1-1}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, _ := s.changes()
+	for i, c := range changes {
+		if drained := len(c.State.Nodes) > 0; drained != (i < len(changes)-1) {
+			t.Errorf("change %d of %d, at %v: drained is %v", i+1, len(changes), c.At, drained)
+		}
+	}
+}
+
 // TestDocument: docs/simulate.md shows what its commands say, "..." being what it leaves out.
 func TestDocument(t *testing.T) {
 	long(t)

@@ -224,24 +224,26 @@ func address(kind byte, i int) netip.Addr {
 		byte(i), 15: 1})
 }
 
-// changes returns the states that the events lead to, and when hosts know of each event.
-func (s *Scenario) changes() (out []flows.Change, told []time.Duration) {
+// changes returns the states that the events lead to, and by event when hosts know of it and the
+// place of its change.
+func (s *Scenario) changes() (out []flows.Change, told []time.Duration, place []int) {
 	type fault struct {
 		event *Event
 		at    time.Duration
 	}
 	wrong := map[string]fault{} // what is lost, by part and kind of the loss
 	type moment struct {
-		at  time.Duration
-		do  func()
-		hit bool
+		at    time.Duration
+		do    func()
+		hit   bool
+		event int
 	}
 	var moments []moment
 	for i := range s.Events {
 		e := &s.Events[i]
 		verb, _, _ := e.verb()
 		tell := s.Times.Detect + s.Times.Tell
-		m := moment{at: e.At}
+		m := moment{at: e.At, event: i}
 		key := e.part.String()
 		drained := "drained " + e.window + " " + key // each maintenance has drains of its own
 		switch verb {
@@ -267,7 +269,9 @@ func (s *Scenario) changes() (out []flows.Change, told []time.Duration) {
 		moments = append(moments, m)
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int { return int(a.at - b.at) })
-	for _, m := range moments {
+	place = make([]int, len(moments))
+	for n, m := range moments {
+		place[m.event] = n
 		m.do()
 		c := flows.Change{At: m.at, State: flows.State{Ports: map[string]hostapi.PortMask{},
 			Slower: map[topology.LinkID]float64{}}}
@@ -279,7 +283,7 @@ func (s *Scenario) changes() (out []flows.Change, told []time.Duration) {
 		}
 		out = append(out, c)
 	}
-	return out, told
+	return out, told, place
 }
 
 // grey reports whether a part last failed before an event without going down.
@@ -334,7 +338,7 @@ func (s *Scenario) lose(to *flows.State, e *Event) {
 
 // runFlows is [Run] of model flows.
 func (s *Scenario) runFlows(ctx context.Context) (*Result, error) {
-	changes, told := s.changes()
+	changes, told, place := s.changes()
 	o, err := s.flows.model.Run(ctx, changes, s.Limit)
 	if err != nil {
 		return nil, err
@@ -360,9 +364,8 @@ func (s *Scenario) runFlows(ctx context.Context) (*Result, error) {
 	for i := range s.Events {
 		e := &s.Events[i]
 		x := EventResult{At: e.At, What: e.String()}
-		n := slices.IndexFunc(changes, func(c flows.Change) bool { return c.At >= e.At })
-		if n >= 0 && o.Lost[n].Hosts > 0 {
-			x.Hosts, x.Denied, x.Told = o.Lost[n].Hosts, o.Lost[n].Denied, told[i]
+		if lost := o.Lost[place[i]]; lost.Hosts > 0 {
+			x.Hosts, x.Denied, x.Told = lost.Hosts, lost.Denied, told[i]
 		}
 		r.Events = append(r.Events, x)
 	}

@@ -277,11 +277,28 @@ events: [{at: 4ms, drain: switch P1-T1-1}, {at: 6ms, undrain: switch P1-T1-1}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes, _ := s.changes()
+	changes, _, _ := s.changes()
 	for i, c := range changes {
 		if drained := len(c.State.Nodes) > 0; drained != (i < len(changes)-1) {
 			t.Errorf("change %d of %d, at %v: drained is %v", i+1, len(changes), c.At, drained)
 		}
+	}
+}
+
+// TestRows: of two events at one time each has a row of its own: the loss of a host takes paths
+// from no other host, and that of a T1 from all.
+func TestRows(t *testing.T) {
+	s, err := Parse([]byte("model: flows\n" + small +
+		"events: [{at: 1ms, fail: host H1}, {at: 1ms, fail: switch P1-T1-1}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Events[0].Hosts != 0 || r.Events[1].Hosts != 4 {
+		t.Errorf("want 0 hosts and 4, but the events are %+v", r.Events)
 	}
 }
 

@@ -302,6 +302,36 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestSweepFirst: a sweep does not say which rank is cut off first, where the loss of either of two
+// hosts that are alike cuts off both.
+func TestSweepFirst(t *testing.T) {
+	s, err := Parse([]byte(`
+model: flows
+clos: {planes: 2, t0: 2, t1: 2, hostsPerT0: 2}
+jobs:
+- name: pair
+  hosts: "H[1-2]"
+  step: {bytes: {all: 1MiB}, collective: {all: all-to-all}}
+  steps: 4
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := s.Sweep("fail=each-host", 20*time.Microsecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := RunSweep(t.Context(), s, events[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := r.Swept[0], r.Swept[1]; r.Runs != 1 || a.Failed != "2 of 2 ranks are cut off, H1 first" ||
+		b.Failed != "2 of 2 ranks are cut off" {
+		t.Errorf("%d runs say %q of %v and %q of %v", r.Runs, a.Failed, a.Event.What, b.Failed,
+			b.Event.What)
+	}
+}
+
 // TestDocument: docs/simulate.md shows what its commands say, "..." being what it leaves out.
 func TestDocument(t *testing.T) {
 	long(t)

@@ -139,9 +139,13 @@ func RunSweep(ctx context.Context, s *Scenario, events []Event) (*SweepReport, e
 			was = first
 		}
 		for n, j := range result.Jobs {
-			if e.part.kind == "host" { // Failed names the host of the run
-				j.Failed = strings.Replace(j.Failed, ", "+events[as[i]].part.names[0]+" first",
-					", "+e.part.names[0]+" first", 1)
+			if e.part.kind == "host" && as[i] != i { // Failed names a rank of the other run
+				if strings.HasPrefix(j.Failed, "1 of ") {
+					j.Failed = strings.Replace(j.Failed, ", "+events[as[i]].part.names[0]+" first",
+						", "+e.part.names[0]+" first", 1)
+				} else {
+					j.Failed, _, _ = strings.Cut(j.Failed, ", ") // which is first of several may differ
+				}
 			}
 			r.Swept = append(r.Swept, Swept{Event: of, Failed: j.Failed, As: was,
 				Phase: phase(j, without.Jobs[n], e.At, result.Ended)})

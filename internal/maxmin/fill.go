@@ -90,6 +90,9 @@ func Fill(ctx context.Context, capacities []float64, demands []Parted) (Filled, 
 				continue
 			}
 			left = append(left, l)
+			if f.growth[l] <= 0 { // rounded: less than what others that have stopped left behind
+				continue
+			}
 			if t := (capacities[l] - f.Loads[l]) / f.growth[l]; step < 0 || t < step {
 				step = max(0, t)
 			}
@@ -155,7 +158,9 @@ func (f *filler) add(i int32, times float64) {
 			for _, u := range uses {
 				if u.Part > 0 {
 					f.growth[u.Link] += each * u.Part
-					f.users[u.Link] += int32(times)
+					if f.users[u.Link] += int32(times); f.users[u.Link] == 0 {
+						f.growth[u.Link] = 0 // and not what rounding leaves
+					}
 				}
 			}
 		}

@@ -1,8 +1,10 @@
 package maxmin_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/weft-sdn/weft/internal/maxmin"
 	"github.com/weft-sdn/weft/test/seeds"
@@ -93,6 +95,21 @@ func TestFillBounds(t *testing.T) {
 	if got := fill(t, []float64{10}, []maxmin.Parted{{Flows: 4, Paths: []maxmin.Path{half}}}); got.
 		Rates[0] != 5 {
 		t.Errorf("four flows over two links of 10 get %v each, want 5", got.Rates[0])
+	}
+}
+
+// TestFillRounds: a demand too small for a sum beside a demand that stops gets a rate, and Fill ends.
+func TestFillRounds(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for _, small := range []float64{1, 1e4 / 3} {
+		path := maxmin.Path{Share: 1, Uses: []maxmin.Use{{Link: 0, Part: 1}}}
+		got, err := maxmin.Fill(ctx, []float64{1e30}, []maxmin.Parted{
+			{Flows: 1e20 / 3, Most: 2, Paths: []maxmin.Path{path}},
+			{Flows: small, Paths: []maxmin.Path{path}}, {Flows: 1e20, Most: 3, Paths: []maxmin.Path{path}}})
+		if r := got.Rates[1]; err != nil || !(r >= 3 && r < 1e30) || !(got.Loads[0] <= 1e30) {
+			t.Errorf("beside 1e20 flows %v flows get %v, load %v: %v", small, r, got.Loads[0], err)
+		}
 	}
 }
 

@@ -119,8 +119,12 @@ func (c *client) hear(e api.Event) {
 	}
 }
 
+// note adds a notice: at 0 before the begin of the jobs.
 func (c *client) note(format string, args ...any) {
-	at := c.control.World.Now() - c.began
+	at := time.Duration(0)
+	if c.began > 0 {
+		at = c.control.World.Now() - c.began
+	}
 	c.notices = append(c.notices, Notice{at, fmt.Sprintf(format, args...)})
 }
 
@@ -131,9 +135,12 @@ func (c *client) ask(what string, change func(*controller.Core) error) {
 	}
 }
 
-// put writes a job in a state.
+// put writes a job in a state. A job that was refused when it was placed is not put again.
 func (c *client) put(j *Job, state api.JobState) {
 	if c.mute || !j.talks() {
+		return
+	}
+	if _, err := c.control.Core().Jobs().Get(j.Name); err != nil && state != api.JobPlaced {
 		return
 	}
 	spec := api.JobSpec{Hosts: strings.Join(j.hosts, ","), Layout: j.Layout,

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weft-sdn/weft/api"
 )
 
 // TestTalks: a job is a record of the controller when it says who talks to whom.
@@ -76,5 +78,26 @@ events: [{at: 3ms, drain: link H1 P1-T0-1}, {at: 5ms, drain: plane 2}]
 	r = compare(t, strings.Replace(small, "steps: 12", "steps: 40", 1)+text+"model: flows\n")
 	if e := r.Events[0]; e.What != "maintenance low: drain switch P1-T1-1" || e.Hosts != 4 {
 		t.Errorf("with flows, which refuse nothing, event 0 is %+v", e)
+	}
+}
+
+// TestRefused: the refusal of a job is one notice, at 0, before the jobs begin.
+func TestRefused(t *testing.T) {
+	s, err := Parse([]byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, control, err := s.fabric()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &s.Jobs[0]
+	j.hosts[3] = "nowhere"
+	by := &client{control: control}
+	by.place(s)
+	by.start(j)
+	by.put(j, api.JobDone)
+	if n := by.notices; len(n) != 1 || n[0].At != 0 || !strings.Contains(n[0].Says, "refused") {
+		t.Errorf("want one refusal at 0s, but the notices are %+v", n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -249,6 +250,38 @@ func TestTogether(t *testing.T) {
 		if fills[1] > 20 || fills[1] >= fills[0] {
 			t.Errorf("seed %d: rates of %d sets of entities, and %d together", seed, fills[0], fills[1])
 		}
+	}
+}
+
+// TestMemo: a view remembers a bounded number of rates, and steps take as long as when it remembers
+// all.
+func TestMemo(t *testing.T) {
+	n := network(t, 1, 2, 2, 16)
+	var jobs []Job
+	for i := range 12 { // computing for different times, so that ever other sets of them send
+		jobs = append(jobs, Job{Name: fmt.Sprint("j", i), Steps: 20,
+			Compute: time.Duration(100+7*i) * time.Microsecond,
+			NICs:    []string{fmt.Sprintf("H%d", i), fmt.Sprintf("H%d", 16+i)},
+			Groups:  []Group{{Ranks: []int{0, 1}, Collective: AllToAll, Octets: 1 << 20}}})
+	}
+	var outs []*Outcome
+	var sets []int
+	for _, parts := range []int{MostParts, 64} {
+		m, err := n.Compile(t.Context(), jobs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		few := *n
+		few.Parts, m.net = parts, &few
+		o, err := m.Run(t.Context(), nil, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outs, sets = append(outs, o), append(sets, len(m.whole.memo))
+	}
+	if sets[0] < 20 || sets[1] > 8 || !reflect.DeepEqual(outs[0], outs[1]) {
+		t.Errorf("%d and %d sets are remembered, and steps are as long: %v", sets[0], sets[1],
+			reflect.DeepEqual(outs[0], outs[1]))
 	}
 }
 

@@ -82,6 +82,9 @@ const (
 	quickParts = 1 << 18
 	// Models of more than largeParts of them compute rates once for several ends: [together].
 	largeParts = 1 << 16
+	// kept times the parts of a network is what a view remembers, in rates of bundles, entities and
+	// links: with MostParts some 0.5 GB.
+	kept = 4
 )
 
 // ErrTooLarge: the jobs have more messages in a step, or kinds of messages, than a model takes.

@@ -30,7 +30,7 @@ type view struct {
 	lanes   [][]lane  // by pair and port
 	demands []maxmin.Parted
 	late    []float64 // by bundle: the time of a packet by its longest path, in seconds
-	// memo has the rates of sets of entities. Runs of a model on several goroutines share its view of
+	// memo has the rates of some sets of entities, kept at most. Runs of a model on several goroutines share its view of
 	// the whole fabric: memos guards the map.
 	memos sync.Mutex
 	memo  map[string]*rates

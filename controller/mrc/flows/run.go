@@ -112,6 +112,9 @@ func (v *view) rates(ctx context.Context, now active) (*rates, error) {
 		}
 	}
 	v.memos.Lock()
+	if len(v.memo)*(len(m.bundles)+len(m.entities)+len(v.links)) > kept*m.net.Parts {
+		clear(v.memo)
+	}
 	v.memo[string(now)] = r
 	v.memos.Unlock()
 	return r, nil

@@ -194,26 +194,39 @@ func TestFlowsSame(t *testing.T) {
 // TestAlike: the run of a part that is alike says what the part's own run says, a switch that an
 // event names is like no other, and neither is one with a link of another rate.
 func TestAlike(t *testing.T) {
-	for _, x := range []struct {
-		sweep, text string
-		runs        int
-	}{
-		{"fail=each-t1", "", 2},
-		{"fail=each-t1", "events: [{at: 0s, fail: link P1-T0-1 P1-T1-2}]", 3},
-		{"fail=each-t0", "", 8}, // by plane: three racks of the job, and the idle racks
-		{"fail=each-link", "", 8},
-		{"fail=each-host", "", 4}, // by rack of the job, and the idle hosts
-	} {
-		text := `
-model: flows
+	const one = `
 clos: {planes: 2, t0: 5, t1: 3, hostsPerT0: 2}
-mode: usid-structured
 jobs:
 - name: train
   hosts: "H[1-6]"
   step: {compute: 10us, bytes: {all: 1MiB}, collective: {all: all-to-all}}
   steps: 4
-` + x.text
+`
+	for _, x := range []struct {
+		sweep, text string
+		runs        int
+	}{
+		{"fail=each-t1", one, 2},
+		{"fail=each-t1", one + "events: [{at: 0s, fail: link P1-T0-1 P1-T1-2}]", 3},
+		{"fail=each-t0", one, 8}, // by plane: three racks of the job, and the idle racks
+		{"fail=each-link", one, 8},
+		{"fail=each-host", one, 4}, // by rack of the job, and the idle hosts
+		// The loss of H3 stops ring b, and that of H8 ring c: the other job differs.
+		{"fail=each-host", `
+clos: {planes: 1, t0: 4, t1: 1, hostsPerT0: 10}
+jobs:
+- name: rings
+  hosts: "H[1-10],H[11-13],H[21-23]"
+  communicators: [{name: b, ranks: "0-4,10-12"}, {name: c, ranks: "5-9,13-15"}]
+  step: {bytes: {b: 16MiB, c: 16MiB}, collective: {b: all-reduce-ring, c: all-reduce-ring}}
+  steps: 4
+- name: other
+  hosts: "H14,H31"
+  step: {bytes: {all: 16MiB}, collective: {all: all-to-all}}
+  steps: 8
+`, 19},
+	} {
+		text := "model: flows\nmode: usid-structured\n" + x.text
 		s, err := Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -226,7 +239,7 @@ jobs:
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Runs != x.runs || r.Events != len(events) || len(r.Swept) != len(events) {
+		if r.Runs != x.runs || r.Events != len(events) || len(r.Swept) != len(events)*len(s.Jobs) {
 			t.Errorf("%s, %s: %d runs of %d events, want %d", x.sweep, x.text, r.Runs, r.Events, x.runs)
 		}
 		for _, got := range r.Swept {
@@ -243,12 +256,15 @@ jobs:
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := phase(result.Jobs[0], result.Jobs[0], 20*time.Microsecond, result.Ended)
+			job := result.Jobs[slices.IndexFunc(result.Jobs, func(j JobResult) bool {
+				return j.Name == got.Job
+			})]
+			want := phase(job, job, 20*time.Microsecond, result.Ended)
 			told := result.Events[len(result.Events)-1]
 			if d := want.Median - got.Median; max(d, -d) > 2 || want.Steps != got.Steps ||
-				result.Jobs[0].Failed != got.Failed || !reflect.DeepEqual(told, got.Event) {
+				job.Failed != got.Failed || !reflect.DeepEqual(told, got.Event) {
 				t.Errorf("%s, %s: as %q it takes %+v, %q, %+v; by itself %+v, %q, %+v", got.Event.What,
-					x.text, got.As, got.Phase, got.Failed, got.Event, want, result.Jobs[0].Failed, told)
+					x.text, got.As, got.Phase, got.Failed, got.Event, want, job.Failed, told)
 			}
 		}
 	}

@@ -213,7 +213,7 @@ func (c *compiler) nicOf(job int, g *Group, at int) int32 {
 // color puts NICs into classes: those of a rack whose ports are alike, and which send the same to
 // and receive the same from NICs of the same racks.
 func (c *compiler) color(apart []string) {
-	c.sum(func(n *nic) int32 { return n.rack })
+	c.sum(func(n *nic) int32 { return n.rack }, false)
 	type key struct {
 		rack        int32
 		sum         uint64
@@ -245,8 +245,9 @@ func (c *compiler) color(apart []string) {
 	}
 }
 
-// sum hashes what each NIC sends and receives, with the part of each NIC at the other end.
-func (c *compiler) sum(part func(*nic) int32) {
+// sum hashes what each NIC sends and receives, with the part of each NIC at the other end, and, if
+// whole, with all messages of the groups that the NIC is in.
+func (c *compiler) sum(part func(*nic) int32, whole bool) {
 	c.sums = make([]uint64, len(c.nics))
 	c.each(func(job int, g *Group) {
 		kind := kindOf(job, g)
@@ -260,12 +261,20 @@ func (c *compiler) sum(part func(*nic) int32) {
 			}
 			return
 		}
-		for _, x := range g.messages() {
-			from, to := c.nicOf(job, g, x.from), c.nicOf(job, g, x.to)
-			h := mix(mix(kind, math.Float64bits(x.octets)), uint64(part(&c.nics[from]))<<32|
-				uint64(part(&c.nics[to])))
-			c.sums[from] += mix(h, 1)
-			c.sums[to] += mix(h, 2)
+		all, messages := uint64(0), g.messages()
+		hash := func(x message) (h uint64, from, to int32) {
+			from, to = c.nicOf(job, g, x.from), c.nicOf(job, g, x.to)
+			return mix(mix(kind, math.Float64bits(x.octets)), uint64(part(&c.nics[from]))<<32|
+				uint64(part(&c.nics[to]))), from, to
+		}
+		for i := 0; whole && i < len(messages); i++ {
+			h, _, _ := hash(messages[i])
+			all += mix(h, 3)
+		}
+		for _, x := range messages {
+			h, from, to := hash(x)
+			c.sums[from] += mix(h+all, 1)
+			c.sums[to] += mix(h+all, 2)
 		}
 	})
 }
@@ -361,11 +370,11 @@ func (c *compiler) bundle() error {
 }
 
 // Alike returns, for each NIC of a job by name, the first NIC that is like it: of the same class,
-// and with messages to and from NICs of the same classes. What the loss of one does to steps the
-// loss of the other does.
+// with messages to and from NICs of the same classes, in groups of the same messages. What the loss
+// of one does to steps the loss of the other does.
 func (m *Model) Alike() map[string]string {
 	c := compiler{Model: m, ctx: context.Background()}
-	c.sum(func(n *nic) int32 { return n.class })
+	c.sum(func(n *nic) int32 { return n.class }, true)
 	type key struct {
 		class int32
 		sum   uint64

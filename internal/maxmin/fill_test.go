@@ -98,7 +98,7 @@ func TestFillBounds(t *testing.T) {
 	}
 }
 
-// TestFillRounds: a demand too small for a sum beside a demand that stops gets a rate, and Fill ends.
+// TestFillRounds: Fill gives a rate to a demand too small for sums beside large demands, and ends.
 func TestFillRounds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -224,8 +224,8 @@ func address(kind byte, i int) netip.Addr {
 		byte(i), 15: 1})
 }
 
-// changes returns the states that the events lead to, and by event when hosts know of it and the
-// place of its change.
+// changes returns the states that the events lead to, and by event the time until hosts know the
+// event and the place of the event's change.
 func (s *Scenario) changes() (out []flows.Change, told []time.Duration, place []int) {
 	type fault struct {
 		event *Event

@@ -211,7 +211,7 @@ jobs:
 		{"fail=each-t0", one, 8}, // by plane: three racks of the job, and the idle racks
 		{"fail=each-link", one, 8},
 		{"fail=each-host", one, 4}, // by rack of the job, and the idle hosts
-		// The loss of H3 stops ring b, and that of H8 ring c: the other job differs.
+		// Ring b stops without H3, and ring c without H8: the second job differs.
 		{"fail=each-host", `
 clos: {planes: 1, t0: 4, t1: 1, hostsPerT0: 10}
 jobs:
@@ -281,8 +281,8 @@ jobs:
 	}
 }
 
-// TestOverlap: a part that two maintenances and an event drain stays drained until the last of them
-// ends.
+// TestOverlap: two maintenances and an event drain a switch, and the switch stays drained until the
+// last drain ends.
 func TestOverlap(t *testing.T) {
 	s, err := Parse([]byte("model: flows\n" + small + `
 maintenances:
@@ -301,8 +301,8 @@ events: [{at: 4ms, drain: switch P1-T1-1}, {at: 6ms, undrain: switch P1-T1-1}]
 	}
 }
 
-// TestRows: of two events at one time each has a row of its own: the loss of a host takes paths
-// from no other host, and that of a T1 from all.
+// TestRows: two events at one time get two rows: the loss of a host takes no paths from hosts, and
+// the loss of a T1 takes paths from four.
 func TestRows(t *testing.T) {
 	s, err := Parse([]byte("model: flows\n" + small +
 		"events: [{at: 1ms, fail: host H1}, {at: 1ms, fail: switch P1-T1-1}]"))
@@ -318,8 +318,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestSweepFirst: a sweep does not say which rank is cut off first, where the loss of either of two
-// hosts that are alike cuts off both.
+// TestSweepFirst: the loss of either of two hosts cuts off both hosts, and a sweep names the first
+// rank only for the host with a run.
 func TestSweepFirst(t *testing.T) {
 	s, err := Parse([]byte(`
 model: flows
@@ -341,8 +341,9 @@ jobs:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := r.Swept[0], r.Swept[1]; r.Runs != 1 || a.Failed != "2 of 2 ranks are cut off, H1 first" ||
-		b.Failed != "2 of 2 ranks are cut off" {
+	a, b := r.Swept[0], r.Swept[1]
+	const both = "2 of 2 ranks are cut off"
+	if r.Runs != 1 || a.Failed != both+", H1 first" || b.Failed != both {
 		t.Errorf("%d runs say %q of %v and %q of %v", r.Runs, a.Failed, a.Event.What, b.Failed,
 			b.Event.What)
 	}

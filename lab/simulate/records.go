@@ -135,7 +135,7 @@ func (c *client) ask(what string, change func(*controller.Core) error) {
 	}
 }
 
-// put writes a job in a state. A job that was refused when it was placed is not put again.
+// put writes a job in a state. After the controller refused to place a job, put leaves the job out.
 func (c *client) put(j *Job, state api.JobState) {
 	if c.mute || !j.talks() {
 		return

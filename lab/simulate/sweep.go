@@ -144,7 +144,7 @@ func RunSweep(ctx context.Context, s *Scenario, events []Event) (*SweepReport, e
 					j.Failed = strings.Replace(j.Failed, ", "+events[as[i]].part.names[0]+" first",
 						", "+e.part.names[0]+" first", 1)
 				} else {
-					j.Failed, _, _ = strings.Cut(j.Failed, ", ") // which is first of several may differ
+					j.Failed, _, _ = strings.Cut(j.Failed, ", ") // several ranks: perhaps another first
 				}
 			}
 			r.Swept = append(r.Swept, Swept{Event: of, Failed: j.Failed, As: was,

@@ -80,7 +80,7 @@ const (
 	// ports of a NIC: some 1 GB of memory. quickParts of them take some seconds.
 	MostParts  = 8 << 20
 	quickParts = 1 << 18
-	// Models of more than largeParts of them compute rates once for several ends: [together].
+	// largeParts bounds the parts of a model whose rates are always exact.
 	largeParts = 1 << 16
 	// kept times the parts of a network is what a view remembers, in rates of bundles, entities and
 	// links: with MostParts some 0.5 GB.

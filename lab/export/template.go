@@ -13,8 +13,8 @@ import (
 //go:embed templates
 var sources embed.FS
 
-// functions are those of templates. Package text/template has all but the last three; its or and and
-// return one of their values, and these a boolean.
+// functions are those of templates. Package text/template has all but the last three; its or and
+// and return one of their values, and these a boolean.
 var functions = map[string]any{
 	"len":   func(v ...reflect.Value) any { return v[0].Len() },
 	"index": func(v ...reflect.Value) any { return v[0].Index(int(v[1].Int())).Interface() },

@@ -153,9 +153,11 @@ test('a link that fails is on the screen within 100 ms of the event, by no poll'
     // What recurs does not run: a page that waited for its next question would never show the failure.
     window.setInterval = (() => 0) as never;
     const decode = Reflect.get(TextDecoder.prototype, 'decode') as TextDecoder['decode'];
+    let end = ''; // of the text before: a message may come in two pieces
     TextDecoder.prototype.decode = function (...args) {
       const text = decode.apply(this, args);
-      if (text.includes('"type":"link.changed"')) (window as never as { told?: number }).told ??= Date.now();
+      if ((end + text).includes('"type":"link.changed"')) (window as never as { told?: number }).told ??= Date.now();
+      end = (end + text).slice(-20);
       return text;
     };
   });
@@ -166,30 +168,33 @@ test('a link that fails is on the screen within 100 ms of the event, by no poll'
   for (let i = 0; i < 6; i++) {
     // Another link each time: one that fails again and again is held back.
     const [from] = links.filter((l) => l.status.fromName === `P1-T0-${1 + (i % 4)}`)[i >> 2]!.id.split('~');
-    const shown = page.evaluate(
-      (up) =>
-        new Promise<{ told: number; shown: number }>((resolve) => {
-          const at = window as never as { told?: number };
-          at.told = undefined;
-          const watch = new MutationObserver(() => {
-            if (!document.querySelector('.drawing .said')!.textContent!.includes(`${up} up`)) return;
-            watch.disconnect();
-            // The frame of the change is drawn before the one after it begins.
-            requestAnimationFrame(() => requestAnimationFrame(() => resolve({ told: at.told!, shown: Date.now() })));
-          });
-          watch.observe(document.body, { subtree: true, childList: true, characterData: true });
-        }),
-      15 - i,
-    );
+    // The page watches before the link fails: else it may hear of the failure first.
+    const watched = await page.evaluateHandle((up) => {
+      const at = window as never as { told?: number };
+      at.told = undefined;
+      const shown = new Promise<{ told: number; shown: number }>((resolve) => {
+        const watch = new MutationObserver(() => {
+          if (!document.querySelector('.drawing .said')!.textContent!.includes(`${up} up`)) return;
+          watch.disconnect();
+          // The frame of the change is drawn before the one after it begins.
+          requestAnimationFrame(() =>
+            requestAnimationFrame(() => resolve({ told: at.told ?? NaN, shown: Date.now() })),
+          );
+        });
+        watch.observe(document.body, { subtree: true, childList: true, characterData: true });
+      });
+      return { shown };
+    }, 15 - i);
     const port = `/v1/switches/P1-T0-${1 + (i % 4)}/ports/${from!.split(',')[1]}`;
     expect((await lab.send('PUT', port, { spec: { enabled: false } })).status).toBe(200);
-    const seen = await shown;
+    const seen = await watched.evaluate((at) => at.shown);
     const events = await lab.items<Schemas['Event']>('/v1/events/latest?type=link.changed');
     const event = events.find((e) => e.state === 'denied' && e.object?.startsWith(`${from}~`))!;
     took.push({ page: seen.shown - seen.told, all: seen.shown - Date.parse(event.time) });
   }
   console.log(JSON.stringify({ bench: 'dashboard', failedLinkMs: took }));
-  const least = (of: 'page' | 'all') => Math.min(...took.map((t) => t[of]));
+  // What another event made the page ask for can show a failure before the failure's own message: NaN.
+  const least = (of: 'page' | 'all') => Math.min(...took.map((t) => t[of]).filter((ms) => !Number.isNaN(ms)));
   expect(least('page'), 'from the message of the stream to the frame').toBeLessThan(100);
   expect(least('all'), 'from the event in the controller to the frame').toBeLessThan(100);
   expect(wrong).toEqual([]);

@@ -83,6 +83,8 @@ func TestStockReceiver(t *testing.T) {
 		err = stock.AddPeer(t.Context(), &api.AddPeerRequest{Peer: &api.Peer{
 			Conf:      &api.PeerConf{NeighborAddress: here.String(), PeerAsn: testASN},
 			Transport: &api.Transport{PassiveMode: true},
+			// By default a server refuses connections for 30 s after it has lost a session.
+			Timers: &api.Timers{Config: &api.TimersConfig{IdleHoldTimeAfterReset: 1}},
 			AfiSafis: []*api.AfiSafi{{Config: &api.AfiSafiConfig{Family: &api.Family{Afi: api.Family_AFI_LS,
 				Safi: api.Family_SAFI_LS}, Enabled: true}}},
 		}})
@@ -119,19 +121,19 @@ func TestStockReceiver(t *testing.T) {
 		want = append(want, "end.x "+fmt.Sprintf(endX, 0x302+0x200*i, behavior))
 	}
 	slices.Sort(want)
-	awaitStock(t, stock, want)
+	awaitStock(t, stock, speaker, want)
 
 	if err := speaker.Originate(all[0]); err != nil {
 		t.Fatal(err)
 	}
-	awaitStock(t, stock, slices.DeleteFunc(want, func(line string) bool {
+	awaitStock(t, stock, speaker, slices.DeleteFunc(want, func(line string) bool {
 		_, of, _ := strings.Cut(line, " ")
 		return !strings.HasPrefix(of, "64512:10.0.0.1 ")
 	}))
 }
 
 // awaitStock waits until a server has decoded exactly the wanted objects.
-func awaitStock(t *testing.T, s *server.BgpServer, want []string) {
+func awaitStock(t *testing.T, s *server.BgpServer, from *Speaker, want []string) {
 	t.Helper()
 	var got []string
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -152,7 +154,8 @@ func awaitStock(t *testing.T, s *server.BgpServer, want []string) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("GoBGP has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Fatalf("GoBGP has\n%s\nwant\n%s\nfrom %+v",
+				strings.Join(got, "\n"), strings.Join(want, "\n"), from.Peers())
 		}
 	}
 }

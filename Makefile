@@ -5,7 +5,7 @@ FUZZTIME ?= 10s
 DOCKER ?= docker
 IMAGE ?= weft
 
-.PHONY: build demo test lint web-lint vuln fuzz bench soak upgrade mutate p4 p4-tests hostapi web web-same test-web screenshots clip browser image release notice test-packages test-chart labs lab-up lab-down test-compose interop interop-others interop-mrc interop-slurm libmrc
+.PHONY: build demo test test-long lint web-lint vuln fuzz bench soak upgrade mutate p4 p4-tests hostapi web web-same test-web screenshots clip browser image release notice test-packages test-chart labs lab-up lab-down test-compose interop interop-others interop-mrc interop-slurm libmrc
 
 # The version of a build without a repository, as of a source archive: make build VERSION=v1.2.3. In a
 # repository Go takes it from the tag.
@@ -26,22 +26,26 @@ TOOLS = $(GO) -C test/tools build -o ../../bin/tools/
 GOTESTSUM = bin/tools/gotestsum --format pkgname --format-hide-empty-pkg --hide-summary skipped --raw-command -- \
 	$(GO) test -json
 
-# Everything that must hold before a change lands; also what CI runs. The race detector runs tests with
-# -short, because long tests are many cases on one goroutine. Tests that do less with -short run once more
-# without it. Lint comes last, with vet: a newcomer wants to see tests pass. Fuzz targets run their corpora.
-# GOGC saves a tenth of the time.
-test: export GOGC = 400
+# What a change needs to be seen good, with -short: a test that is many cases runs a few. CI runs test-long too.
+# Four packages at a time on two processors, because many tests wait. Lint comes last, with vet: a newcomer wants
+# to see tests pass. Fuzz targets run their corpora. GOGC saves a tenth of the time.
+test test-long: export GOGC = 400
 test:
+	@$(TOOLS) gotest.tools/gotestsum
+	@$(GO) build -o bin/tools/ ./test/alone && bin/tools/alone >/dev/null
+	@echo "make test, 1 of 3: with the race detector"
+	@$(GOTESTSUM) -race -short -p 4 -vet=off -timeout=30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
+	@echo "make test, 2 of 3: what starts no goroutine, and programs as processes"
+	@$(GOTESTSUM) -short -p 4 -vet=off -timeout=30m $(ALONE)
+	@echo "make test, 3 of 3: lint"
+	@$(MAKE) -s lint web-same
+
+# The tests that do less with -short, without it and without the race detector, because most are many cases on one
+# goroutine. The packages of ALONE come first, which has the longest tests first.
+test-long:
 	@$(TOOLS) ./whole gotest.tools/gotestsum
 	@$(GO) build -o bin/tools/ ./test/alone && bin/tools/alone >/dev/null
-	@echo "make test, 1 of 4: with the race detector"
-	@$(GOTESTSUM) -race -short -vet=off -timeout=30m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
-	@echo "make test, 2 of 4: what starts no goroutine, and programs as processes"
-	@$(GOTESTSUM) -vet=off -timeout=30m $(ALONE)
-	@echo "make test, 3 of 4: the others that do less when they are short"
 	@$(GOTESTSUM) -vet=off -timeout=30m $$(bin/tools/whole $(ALONE))
-	@echo "make test, 4 of 4: lint"
-	@$(MAKE) -s lint web-same
 
 # Analyses the code: gofmt, go vet, staticcheck, gosec (test/tools/lint), Prettier and ESLint.
 lint:

@@ -1,5 +1,5 @@
-// Whole prints arguments of go test for the tests that do less with -short: their packages, and
-// -run with their names. It leaves out packages that its arguments name, which run without -short.
+// Whole prints arguments of go test for the tests that do less with -short: -run with their names,
+// and their packages, first those that its arguments name.
 //
 // A test does less when its function, or one of its package that it calls, calls testing.Short or
 // seeds.Range. Methods count by their names alone, so that whole may name a test too many.
@@ -25,8 +25,6 @@ func main() {
 			return err
 		case path != "." && strings.HasPrefix(d.Name(), "."), d.Name() == "node_modules":
 			return fs.SkipDir
-		case slices.Contains(os.Args[1:], "./"+path):
-			return nil
 		}
 		found, err := tests(path)
 		if len(found) > 0 {
@@ -46,7 +44,16 @@ func main() {
 		sorted = append(sorted, name)
 	}
 	slices.Sort(sorted)
+	slices.SortStableFunc(packages, func(a, b string) int { return rank(a) - rank(b) })
 	fmt.Printf("-run=^(%s)$ %s\n", strings.Join(sorted, "|"), strings.Join(packages, " "))
+}
+
+// rank returns a package's place among the arguments, or the number of arguments.
+func rank(pkg string) int {
+	if at := slices.Index(os.Args, pkg); at >= 0 {
+		return at
+	}
+	return len(os.Args)
 }
 
 // tests returns the tests of a folder that do less with -short.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
 	"math"
 	"math/big"
 
@@ -97,11 +96,11 @@ func (l *loader) parseState(js *bmv2json.ParseState, state func(*string) int) pa
 	defer func() { l.fn, l.at = "", nil }()
 	s := parseState{name: js.Name, next: -1, told: &stateTrace{}}
 	for i := range js.Ops {
-		op, n := &js.Ops[i], l.noteOfParser(&js.Ops[i])
-		s.ops = append(s.ops, l.parserOp(op, n))
-		s.does = append(s.does, l.parseOp(op, n, s.ops[i]))
+		n := l.noteOfParser(&js.Ops[i])
+		s.ops = append(s.ops, n.parser.compile(l, n))
+		s.does = append(s.does, l.parseOp(n, s.ops[i]))
 		s.notes = append(s.notes, n)
-		s.told.ops = append(s.told.ops, l.tracedParserOp(op, n, s.ops[i]))
+		s.told.ops = append(s.told.ops, n.parser.traced(l, n, s.ops[i]))
 	}
 	var widths []int
 	for _, k := range js.TransitionKey {
@@ -208,32 +207,6 @@ func (l *loader) parseCase(js *bmv2json.ParseState, t *bmv2json.Transition, s *p
 	return pc
 }
 
-func (l *loader) parserOp(op *bmv2json.ParserOp, n *note) func(*Context) bool {
-	src := op.Source
-	switch op.Op {
-	case "extract":
-		return l.extract(src, op.Parameters[0], nil)
-	case "extract_VL":
-		return l.extract(src, op.Parameters[0], l.dataExpr(src, n.args[0]))
-	case "set":
-		l.parserEffects = append(l.parserEffects, unordered(l.storeEffect(n.args[0], nil))...)
-		return unlessFailed(l.assign(src, n.args[0], n.args[1]))
-	case "verify":
-		ok := l.boolean(l.boolExpr(src, n.args[0]))
-		code := l.u64(l.dataExpr(src, n.args[1]))
-		return func(c *Context) bool {
-			if ok(c) {
-				return !c.failed
-			}
-			return c.parseError(code(c))
-		}
-	case "advance", "shift":
-		return l.advance(op, n)
-	}
-	l.parserEffects = append(l.parserEffects, unordered(l.effectsOf(n))...)
-	return unlessFailed(l.primitive(n))
-}
-
 // unlessFailed runs a step, and reports whether the parser goes on.
 func unlessFailed(run func(*Context)) func(*Context) bool {
 	return func(c *Context) bool {
@@ -242,17 +215,16 @@ func unlessFailed(run func(*Context)) func(*Context) bool {
 	}
 }
 
-func (l *loader) advance(op *bmv2json.ParserOp, n *note) func(*Context) bool {
-	src, errs := op.Source, &l.prog.errors
-	if op.Op == "shift" {
-		var n int
-		l.decode(src, op.Parameters[0], &n, "shift")
-		if n < 0 {
-			l.bad(src, "shift by %d", n)
-		}
-		return func(c *Context) bool { return c.skip(uint64(n)) }
+func (l *loader) shift(n *note) func(*Context) bool {
+	octets := n.octets
+	if octets < 0 {
+		l.bad(n.source, "shift by %d", octets)
 	}
-	bits := l.u64(l.dataExpr(src, n.args[0]))
+	return func(c *Context) bool { return c.skip(uint64(octets)) }
+}
+
+func (l *loader) advance(n *note) func(*Context) bool {
+	bits, errs := l.u64(l.dataExpr(n.source, n.args[0])), &l.prog.errors
 	return func(c *Context) bool {
 		n := bits(c)
 		if n%8 != 0 {
@@ -262,38 +234,89 @@ func (l *loader) advance(op *bmv2json.ParserOp, n *note) func(*Context) bool {
 	}
 }
 
-// extract compiles the extraction of a header; n is the width in bits of its
-// variable-length field, nil for a fixed one.
-func (l *loader) extract(src *bmv2json.Source, raw json.RawMessage,
-	n *ir.Expr) func(*Context) bool {
+func (l *loader) verify(n *note) func(*Context) bool {
+	ok := l.boolean(l.boolExpr(n.source, n.args[0]))
+	code := l.u64(l.dataExpr(n.source, n.args[1]))
+	return func(c *Context) bool {
+		if ok(c) {
+			return !c.failed
+		}
+		return c.parseError(code(c))
+	}
+}
+
+func (l *loader) set(n *note) func(*Context) bool {
+	l.parserEffects = append(l.parserEffects, unordered(l.storeEffect(n.args[0], nil))...)
+	return unlessFailed(l.assign(n.source, n.args[0], n.args[1]))
+}
+
+func (l *loader) parserPrimitive(n *note) func(*Context) bool {
+	l.parserEffects = append(l.parserEffects, unordered(l.effectsOf(n))...)
+	return unlessFailed(l.primitive(n))
+}
+
+// extraction is what an operation of the parser extracts into: a header, or the next of headers.
+type extraction struct {
+	headers []*ir.Header
+	stack   int // the stack, or union stack, that counts which header is next; -1: none
+}
+
+// next returns the header that is extracted; nil: the stack is full.
+func (x *extraction) next(c *Context) *ir.Header {
+	i := 0
+	if x.stack >= 0 {
+		i = int(c.next[x.stack])
+	}
+	if i < len(x.headers) {
+		return x.headers[i]
+	}
+	return nil
+}
+
+// extracted notes what an operation extracts into, and the length of a varbit field.
+func (l *loader) extracted(op *bmv2json.ParserOp, n *note) {
+	src := op.Source
+	for _, length := range op.Parameters[1:] {
+		n.args = append(n.args, l.raw(src, length))
+	}
 	var v bmv2json.Value
-	l.decode(src, raw, &v, "extract")
+	l.decode(src, op.Parameters[0], &v, op.Op)
 	switch v.Type {
 	case "regular":
-		return l.extractTo(src, l.headerNamed(src, v.Value), n)
+		n.into = extraction{[]*ir.Header{l.headerNamed(src, v.Value)}, -1}
 	case "stack":
 		s := l.stackNamed(src, l.name(src, v.Value))
-		var to []func(*Context) bool
-		for _, h := range s.Headers {
-			to = append(to, l.extractTo(src, h, n))
-		}
-		return l.extractNext(s.Index, to)
+		n.into = extraction{s.Headers, s.Index}
 	case "union_stack":
 		var ref []string
-		l.decode(src, v.Value, &ref, "extract")
+		l.decode(src, v.Value, &ref, op.Op)
 		if len(ref) != 2 {
 			l.bad(src, "extract into %s", v.Value)
 		}
 		s := l.unionStackNamed(src, ref[0])
 		m := l.unionStackMember(src, s, ref[1])
-		var to []func(*Context) bool
+		n.into.stack = s.Index
 		for _, u := range s.Unions {
-			to = append(to, l.extractTo(src, u.Headers[m], n))
+			n.into.headers = append(n.into.headers, u.Headers[m])
 		}
-		return l.extractNext(s.Index, to)
+	default:
+		l.bad(src, "extract into %q", v.Type)
 	}
-	l.bad(src, "extract into %q", v.Type)
-	return nil
+}
+
+func (l *loader) extract(n *note) func(*Context) bool {
+	var length *ir.Expr
+	if len(n.args) > 0 {
+		length = l.dataExpr(n.source, n.args[0])
+	}
+	var to []func(*Context) bool
+	for _, h := range n.into.headers {
+		to = append(to, l.extractTo(n.source, h, length))
+	}
+	if n.into.stack < 0 {
+		return to[0]
+	}
+	return l.extractNext(n.into.stack, to)
 }
 
 // extractNext compiles the extraction into the next element of stack i, each
@@ -386,52 +409,22 @@ type parseOp struct {
 }
 
 // parseOp compiles an operation that call does, too.
-func (l *loader) parseOp(op *bmv2json.ParserOp, n *note, call func(*Context) bool) parseOp {
-	switch h := n.header; {
-	case op.Op == "extract" && h != nil && h.Union < 0 && h.VL < 0 && !h.Meta:
-		return parseOp{off: h.Off, size: h.Size, word: h.Word, mask: h.Mask}
-	case op.Op == "set":
-		if code := l.stores(n.args[0], n.args[1]); code != nil {
-			return parseOp{code: code}
+func (l *loader) parseOp(n *note, call func(*Context) bool) parseOp {
+	if n.parser.plain != nil {
+		if o := n.parser.plain(l, n); o.mask != 0 || o.code != nil {
+			return o
 		}
 	}
 	return parseOp{call: call, id: l.keep(n, closure{parse: call})}
 }
 
-// noteOfParser notes what an operation of the parser is made of, and checks the number of its
-// parameters.
-func (l *loader) noteOfParser(op *bmv2json.ParserOp) *note {
-	want, ok := map[string]int{"extract": 1, "extract_VL": 2, "set": 2, "verify": 2, "advance": 1,
-		"shift": 1, "primitive": 1}[op.Op]
-	if !ok {
-		l.unsupported(op.Source, "parser operation %q", op.Op)
+// plainExtract is the extraction of a header of a fixed length.
+func (l *loader) plainExtract(n *note) parseOp {
+	if h := n.into.headers[0]; n.into.stack < 0 && h.Union < 0 && h.VL < 0 && !h.Meta {
+		return parseOp{off: h.Off, size: h.Size, word: h.Word, mask: h.Mask}
 	}
-	if len(op.Parameters) != want {
-		l.bad(op.Source, "%s with %d parameters: want %d", op.Op, len(op.Parameters), want)
-	}
-	n := &note{parser: op.Op, source: op.Source}
-	switch op.Op {
-	case "primitive":
-		var p bmv2json.Primitive
-		l.decode(op.Source, op.Parameters[0], &p, "primitive")
-		return l.noteOf(&p)
-	case "extract", "extract_VL":
-		if op.Op == "extract_VL" {
-			n.args = append(n.args, l.raw(op.Source, op.Parameters[1]))
-		}
-		var v bmv2json.Value
-		l.decode(op.Source, op.Parameters[0], &v, "extract")
-		switch v.Type {
-		case "regular":
-			n.header = l.headerNamed(op.Source, v.Value)
-		case "stack":
-			n.stack = l.stackNamed(op.Source, l.name(op.Source, v.Value))
-		}
-	case "shift":
-	default:
-		for _, p := range op.Parameters {
-			n.args = append(n.args, l.raw(op.Source, p))
-		}
-	}
-	return n
+	return parseOp{}
 }
+
+// plainSet is an assignment as instructions.
+func (l *loader) plainSet(n *note) parseOp { return parseOp{code: l.stores(n.args[0], n.args[1])} }

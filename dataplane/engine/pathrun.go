@@ -58,7 +58,7 @@ func (r *recorder) parse(p *parser) {
 			break
 		}
 		for i := range st.ops {
-			if !r.parserOp(st.notes[i], st.ops[i]) {
+			if n := st.notes[i]; !n.parser.record(r, n, st.ops[i]) {
 				r.lose()
 				return
 			}
@@ -115,43 +115,46 @@ func (r *recorder) isCase(st *parseState, k *parseCase, keys []val) bool {
 	return true
 }
 
-// parserOp runs an operation of the parser.
-func (r *recorder) parserOp(n *note, run func(*Context) bool) (ok bool) {
-	c, from := r.c, r.c.cur
-	switch n.parser {
-	case "extract", "extract_VL":
-		r.needAll(n.args)
-		h := n.header
-		if n.stack != nil && int(c.next[n.stack.Index]) < len(n.stack.Headers) {
-			h = n.stack.Headers[c.next[n.stack.Index]]
-		}
-		if ok = run(c); !ok {
-			return false
-		}
-		if h == nil || h.Union >= 0 || h.VL >= 0 && h.VLBit%8 != 0 {
-			r.lose()
-			return true
-		}
-		cut, size := h.Size, 0
-		if h.VL >= 0 {
-			cut, size = h.VLBit/8, c.vl[h.VL].len()
-		}
-		for i := range h.Size {
-			at := from + i
-			if i >= cut {
-				at += size
-			}
-			r.write(h.Off+i, r.inAt(at))
-		}
-		return true
-	case "set":
-		r.assign(n.args[0], n.args[1], func() { ok = run(c) })
-		return ok
-	case "shift", "advance", "verify":
-		r.needAll(n.args)
-		return run(c)
+// extract runs the extraction of a header.
+func (r *recorder) extract(n *note, run func(*Context) bool) bool {
+	c, from, h := r.c, r.c.cur, n.into.next(r.c)
+	r.needAll(n.args)
+	if !run(c) {
+		return false
 	}
-	r.primitive(n, func() { ok = run(c) })
+	if h.Union >= 0 || h.VL >= 0 && h.VLBit%8 != 0 {
+		r.lose()
+		return true
+	}
+	cut, size := h.Size, 0
+	if h.VL >= 0 {
+		cut, size = h.VLBit/8, c.vl[h.VL].len()
+	}
+	for i := range h.Size {
+		at := from + i
+		if i >= cut {
+			at += size
+		}
+		r.write(h.Off+i, r.inAt(at))
+	}
+	return true
+}
+
+// parserAssign runs an assignment of the parser.
+func (r *recorder) parserAssign(n *note, run func(*Context) bool) (ok bool) {
+	r.assign(n.args[0], n.args[1], func() { ok = run(r.c) })
+	return ok
+}
+
+// knowing runs an operation of the parser whose parameters must have their present values.
+func (r *recorder) knowing(n *note, run func(*Context) bool) bool {
+	r.needAll(n.args)
+	return run(r.c)
+}
+
+// parserPrimitive runs a primitive in the parser.
+func (r *recorder) parserPrimitive(n *note, run func(*Context) bool) (ok bool) {
+	r.primitive(n, func() { ok = run(r.c) })
 	return ok
 }
 

@@ -5,11 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/weft-sdn/weft/dataplane/ir"
-
 	"github.com/weft-sdn/weft/dataplane/trace"
-
-	"github.com/weft-sdn/weft/dataplane/bmv2json"
 )
 
 // stateTrace is what the trace knows of a parser state.
@@ -123,87 +119,53 @@ func (k *checksum) traceCheck(c *Context) {
 		Value: intValue(want, k.f.Width), Old: old}})
 }
 
-// tracedParserOp compiles an operation of a parser state with its trace step. run does the
-// operation.
-func (l *loader) tracedParserOp(op *bmv2json.ParserOp, n *note,
-	run func(*Context) bool) func(*Context) bool {
-	at := sourceOf(op.Source)
-	switch op.Op {
-	case "extract", "extract_VL":
-		pick := l.extracted(op)
-		return func(c *Context) bool {
-			h, from := pick(c), c.cur
-			if !run(c) {
-				return false
-			}
-			if h == nil {
-				return true
-			}
-			x := &trace.Extract{Header: h.Name, Offset: from, Octets: c.cur - from,
-				Fields: make([]trace.Field, 0, len(h.Fields))}
-			for i := range h.Fields {
-				f := c.field(&h.Fields[i])
-				f.Name = h.Type.Fields[i].Name
-				x.Fields = append(x.Fields, f)
-			}
-			c.Tell(trace.Step{Extract: x, At: at})
-			return true
+func (l *loader) tracedExtract(n *note, run func(*Context) bool) func(*Context) bool {
+	at := sourceOf(n.source)
+	return func(c *Context) bool {
+		h, from := n.into.next(c), c.cur
+		if !run(c) {
+			return false
 		}
-	case "set":
-		return unlessFailed(l.tracedAssign(n, func(c *Context) { run(c) }))
-	case "verify":
-		reads := l.operands(n.args[0])
-		return func(c *Context) bool {
-			v := &trace.Verify{Reads: c.read(reads)}
-			if v.OK = run(c); !v.OK {
-				v.Error = c.st.prog.told.errors[c.perr]
-			}
-			c.Tell(trace.Step{Verify: v, At: at})
-			return v.OK
+		x := &trace.Extract{Header: h.Name, Offset: from, Octets: c.cur - from,
+			Fields: make([]trace.Field, 0, len(h.Fields))}
+		for i := range h.Fields {
+			f := c.field(&h.Fields[i])
+			f.Name = h.Type.Fields[i].Name
+			x.Fields = append(x.Fields, f)
 		}
-	case "advance", "shift":
-		return func(c *Context) bool {
-			from := c.cur
-			ok := run(c)
-			if ok {
-				c.Tell(trace.Step{Advance: &trace.Advance{Octets: c.cur - from}, At: at})
-			}
-			return ok
-		}
-	case "primitive":
-		return unlessFailed(l.tracedPrimitive(n, func(c *Context) { run(c) }))
+		c.Tell(trace.Step{Extract: x, At: at})
+		return true
 	}
-	return run
 }
 
-// extracted compiles the choice of the header an extract fills, before it does;
-// nil is none.
-func (l *loader) extracted(op *bmv2json.ParserOp) func(*Context) *ir.Header {
-	var v bmv2json.Value
-	l.decode(op.Source, op.Parameters[0], &v, op.Op)
-	next := func(i int, hdrs []*ir.Header) func(*Context) *ir.Header {
-		return func(c *Context) *ir.Header {
-			if k := int(c.next[i]); k < len(hdrs) {
-				return hdrs[k]
-			}
-			return nil
+func (l *loader) tracedParserAssign(n *note, run func(*Context) bool) func(*Context) bool {
+	return unlessFailed(l.tracedAssign(n, func(c *Context) { run(c) }))
+}
+
+func (l *loader) tracedParserPrimitive(n *note, run func(*Context) bool) func(*Context) bool {
+	return unlessFailed(l.tracedPrimitive(n, func(c *Context) { run(c) }))
+}
+
+func (l *loader) tracedVerify(n *note, run func(*Context) bool) func(*Context) bool {
+	reads, at := l.operands(n.args[0]), sourceOf(n.source)
+	return func(c *Context) bool {
+		v := &trace.Verify{Reads: c.read(reads)}
+		if v.OK = run(c); !v.OK {
+			v.Error = c.st.prog.told.errors[c.perr]
 		}
+		c.Tell(trace.Step{Verify: v, At: at})
+		return v.OK
 	}
-	switch v.Type {
-	case "stack":
-		s := l.stackNamed(op.Source, l.name(op.Source, v.Value))
-		return next(s.Index, s.Headers)
-	case "union_stack":
-		var ref []string
-		l.decode(op.Source, v.Value, &ref, op.Op)
-		s := l.unionStackNamed(op.Source, ref[0])
-		m := l.unionStackMember(op.Source, s, ref[1])
-		var hdrs []*ir.Header
-		for _, u := range s.Unions {
-			hdrs = append(hdrs, u.Headers[m])
+}
+
+func (l *loader) tracedAdvance(n *note, run func(*Context) bool) func(*Context) bool {
+	at := sourceOf(n.source)
+	return func(c *Context) bool {
+		from := c.cur
+		ok := run(c)
+		if ok {
+			c.Tell(trace.Step{Advance: &trace.Advance{Octets: c.cur - from}, At: at})
 		}
-		return next(s.Index, hdrs)
+		return ok
 	}
-	h := l.headerNamed(op.Source, v.Value)
-	return func(*Context) *ir.Header { return h }
 }

@@ -100,7 +100,7 @@ func (w *translator) parseOp(o *parseOp) {
 	case o.call == nil:
 		w.parserCode(o.code)
 	default:
-		if !w.checkOp(w.l.notes[o.id]) {
+		if n := w.l.notes[o.id]; n.parser.translate == nil || !n.parser.translate(w, n) {
 			w.line("c.SetCursor(cur)\nif !c.ParserCall(%d) {\nreturn\n}\ncur = c.Cursor()", o.id)
 		}
 	}
@@ -140,34 +140,37 @@ func ahead(e *ir.Expr) int {
 	return n
 }
 
-// checkOp writes verify and advance; false where they need a closure.
-func (w *translator) checkOp(n *note) bool {
-	for _, e := range n.args {
-		if ahead(e) > 0 {
-			return false
-		}
+// looksAhead reports whether a parameter does, which needs a closure.
+func (n *note) looksAhead() bool {
+	return slices.ContainsFunc(n.args, func(e *ir.Expr) bool { return ahead(e) > 0 })
+}
+
+func (w *translator) verify(n *note) bool {
+	if n.looksAhead() {
+		return false
 	}
-	switch n.parser {
-	case "verify":
-		ok, can1 := w.condition(w.l.boolExpr(nil, n.args[0]))
-		code, can2 := w.value(n.args[1])
-		if can1 && can2 {
-			w.line("if !(%s) {\nc.ParserError(cur, %s)\nreturn\n}", ok, code)
-		}
-		return can1 && can2
-	case "advance":
-		bits, can := w.value(w.l.dataExpr(nil, n.args[0]))
-		if !can {
-			return false
-		}
-		w.line("if n := uint64(%s); n%%8 != 0 {", bits)
-		w.parseError(w.p.errors.argument)
-		w.line("} else if n/8 > uint64(len(in)-cur) {")
-		w.parseError(w.p.errors.tooShort)
-		w.line("} else {\ncur += int(n / 8)\n}")
-		return true
+	ok, can1 := w.condition(w.l.boolExpr(nil, n.args[0]))
+	code, can2 := w.value(n.args[1])
+	if can1 && can2 {
+		w.line("if !(%s) {\nc.ParserError(cur, %s)\nreturn\n}", ok, code)
 	}
-	return false
+	return can1 && can2
+}
+
+func (w *translator) advance(n *note) bool {
+	if n.looksAhead() {
+		return false
+	}
+	bits, can := w.value(w.l.dataExpr(nil, n.args[0]))
+	if !can {
+		return false
+	}
+	w.line("if n := uint64(%s); n%%8 != 0 {", bits)
+	w.parseError(w.p.errors.argument)
+	w.line("} else if n/8 > uint64(len(in)-cur) {")
+	w.parseError(w.p.errors.tooShort)
+	w.line("} else {\ncur += int(n / 8)\n}")
+	return true
 }
 
 // transition writes the choice of the next state.

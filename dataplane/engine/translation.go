@@ -43,18 +43,19 @@ func sumOf(data []byte) string {
 
 // note is what a closure does, for Translate and for a recorder.
 type note struct {
-	op     *operation // a primitive; nil: something else
-	parser string     // an operation of the parser that is none
+	op     *operation       // a primitive; nil: something else
+	parser *parserOperation // nil: something else
 	source *bmv2json.Source
 	args   []*ir.Expr
 	value  *ir.Expr // a value or a condition
 	action *action  // that runs
 
+	into   extraction // of an operation of the parser
+	octets int        // that an operation of the parser skips
+
 	// What follows is for a recorder.
-	header *ir.Header   // that the parser extracts
-	stack  *ir.Stack    // or the one whose next element it is
-	index  term         // of what is counted, read or written
-	calc   *calculation // that is computed
+	index term         // of what is counted, read or written
+	calc  *calculation // that is computed
 }
 
 // noteOf notes what a primitive is made of, and checks the number of its parameters.

@@ -31,7 +31,7 @@ type Finding struct {
 	Repair   *Repair   `json:"repair,omitempty" doc:"Part to be repaired or replaced; absent if none is, or while unknown."`
 }
 
-// Repair is a part of the network that somebody has to repair or replace, and what says so.
+// Repair names a part of the network for somebody to repair or replace, with the evidence.
 type Repair struct {
 	Part     string   `json:"part" enum:"cable,optic,switch" doc:"optic: a transceiver, because one direction alone is bad, or its four ports failed together."`
 	Name     string   `json:"name" doc:"The two ends of a cable, or the switch; of an optic the cable, from the end that sends to the end that receives, or the switch and the ports that failed together."`

@@ -16,7 +16,8 @@ type JobRacks struct {
 	Pairs []JobPair `json:"pairs,omitempty" doc:"The pairs of racks that talk, by the first rack and then by the second; absent where there are more than 65,536."`
 }
 
-// JobPair is what a pair of racks has, of which a NIC of the first sends to a NIC of the second.
+// JobPair describes two racks between which a job sends, from a NIC in the first to a NIC in the
+// second.
 type JobPair struct {
 	From      int       `json:"from" doc:"Place of the first rack in racks."`
 	To        int       `json:"to" doc:"Place of the second rack in racks."`

@@ -2,7 +2,7 @@ package api
 
 import "encoding/json"
 
-// Journey is the way of one packet, and of every copy of it, from switch to switch.
+// Journey follows one packet, and every copy, from switch to switch.
 type Journey struct {
 	From      string       `json:"from" doc:"The host that sent the packet."`
 	To        string       `json:"to,omitempty" doc:"The host that was asked for."`

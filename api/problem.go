@@ -34,7 +34,7 @@ const (
 	CodeVersion Code = "version_mismatch"
 	// CodeUnavailable: a switch cannot be reached.
 	CodeUnavailable Code = "unavailable"
-	// CodeForbidden: the principal may not do that, or the resource names something that is not of its
+	// CodeForbidden: the principal lacks the right, or the resource names something outside its
 	// project.
 	CodeForbidden Code = "forbidden"
 	// CodeLastPath: the drain would remove the last path between two ends, which the detail names.

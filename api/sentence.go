@@ -224,7 +224,8 @@ func severityOf(verb string) EventSeverity {
 	return eventQuiet
 }
 
-// sayOther puts the message of an event behind what it is about, unless the message says that.
+// sayOther puts the message of an event behind the event's object, unless the message names the
+// object.
 func (e *Event) sayOther(noun, what, verb string) string {
 	text := Sentence(e.Message)
 	switch {

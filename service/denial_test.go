@@ -116,8 +116,8 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-// TestGoFirst: a decider gives its own attendant the way for a moment, in which the hosts there are
-// denied what has failed, and no longer than that.
+// TestGoFirst: a decider lets its own attendant go first for a moment, and the attendant uses the
+// moment to deny the hosts there the failed links, and no longer.
 func TestGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newDenialBed(t, 1)

@@ -38,8 +38,8 @@ const (
 	denialHosts  = 2
 	denialPeers  = 3 // controllers
 	denialTTL    = 2 * time.Second
-	// denialBound is how long a host may use an EV over a link after its controller has learned that
-	// the link has failed. Nothing takes time here but what waits.
+	// denialBound limits how long a host may use an EV over a link after the host's controller has
+	// learned about the link's failure. Nothing takes time here but what waits.
 	denialBound = 20 * time.Millisecond
 )
 

@@ -54,7 +54,7 @@ func (o *Options) alarm() *cluster.Alarm {
 		Message: d.Reason}
 }
 
-// wrong reports a fault of the controller's disk, or of its part of the store; "": no fault.
+// wrong reports a fault in the controller's disk, or in its part of the store; "": no fault.
 func (o *Options) wrong() string {
 	if alarm := o.alarm(); alarm != nil {
 		return alarm.Message
@@ -65,7 +65,7 @@ func (o *Options) wrong() string {
 	return ""
 }
 
-// checks returns the readiness checks of the store and, if it has one, its disk.
+// checks returns the readiness checks for the store and, for a store on disk, the disk.
 func (o *Options) checks() []api.ReadinessCheck {
 	kept := api.ReadinessCheck{Name: "store", OK: true}
 	if err := o.API.Writable(); err != nil {

@@ -31,7 +31,7 @@ func (e electionRecord) id() southbound.ElectionID {
 }
 
 // nextElection returns the next generation, and stores it before anybody sees it. Its election id
-// is above the ids of all earlier generations on the same store.
+// exceeds the ids from all earlier generations on the store.
 func nextElection(ctx context.Context, s store.Store) (e electionRecord, err error) {
 	expect := store.Absent
 	r, err := s.Get(ctx, electionKey)

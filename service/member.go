@@ -191,7 +191,7 @@ func peerTransport(dial func(ctx context.Context, address string) (net.Conn,
 		IdleConnTimeout: time.Minute, DisableCompression: true}
 }
 
-// peersAt returns the address at which other controllers reach a listener of this machine.
+// peersAt returns the address under which peers reach a listener on this machine.
 func peersAt(c *inventory.Cluster, l net.Listener) string {
 	host := c.Host()
 	if host == "" {

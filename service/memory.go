@@ -11,18 +11,17 @@ import (
 	"time"
 )
 
-// GCPercent is how much garbage a controller lets pile up, in percent of what it keeps, which for a
-// thousand hosts and hundreds of switches is some 100 MB: a collection that falls into a lost link
+// GCPercent is how much garbage a controller lets pile up, in percent of the kept memory, some 100
+// MB with a thousand hosts and hundreds of switches: a collection that falls into a lost link
 // doubles the time to the last of them.
 const GCPercent = 800
 
-// memoryShare is the share of the machine's memory, or of the process's control group, above which
-// the garbage collector runs as often as necessary: the percentage alone would let memory grow past
-// all bounds.
+// Above memoryShare, a share of the memory in the machine or in the process's control group, the
+// garbage collector runs at any need: the percentage alone would let memory grow past all bounds.
 const memoryShare = 0.6
 
-// TuneMemory has the process let garbage pile up to a percentage of what it keeps, and not beyond a
-// share of the memory that it may use, unless the variables GOGC and GOMEMLIMIT say otherwise.
+// TuneMemory lets garbage pile up to a percentage of the kept memory, within a share of the memory
+// that the process may use, unless the variables GOGC and GOMEMLIMIT say otherwise.
 func TuneMemory(percent int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)

@@ -66,8 +66,7 @@ func (m *member) expected(known map[string]sighting) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// missing returns the controllers that are expected and hold no lease, as far as is known, with the
-// reason.
+// missing returns the expected controllers without a known lease, with the reason.
 func (m *member) missing(ctx context.Context, v cluster.View) []api.Controller {
 	known := m.seen.known()
 	names := slices.DeleteFunc(m.expected(known), func(name string) bool {
@@ -128,9 +127,9 @@ func (m *member) visit(ctx context.Context, name string, last sighting) (a answe
 	return a
 }
 
-// absent describes a controller that holds no lease, or whose lease is unknown because this
-// controller has no lease. other is the answer of the other controller's etcd, if the controllers
-// form one.
+// absent describes a controller without a lease, or with an unknown lease because this controller
+// has no lease. other holds the answer from the other controller's etcd, where the controllers form
+// an etcd.
 func absent(name string, last sighting, a answer, other store.Other, formed,
 	leased bool) api.Controller {
 	c := api.Controller{Name: name, API: last.API, Peers: last.Member.Peers, Hosts: last.Hosts,

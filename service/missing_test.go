@@ -223,7 +223,7 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// TestChanges: a new alarm of a controller is an event, also for a controller that has just joined;
+// TestChanges: a controller's new alarm makes an event, also just after the controller has joined;
 // the end of an alarm is an event while the controller stays; without a lease, no events arise.
 func TestChanges(t *testing.T) {
 	alarm := &cluster.Alarm{Message: "slow"}

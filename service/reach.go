@@ -48,8 +48,8 @@ func (m *member) clock(ctx context.Context, o cluster.Member) (time.Duration, er
 	return clockOf(answer, asked), answer.Body.Close()
 }
 
-// clockOf returns how far the clock of the answering controller is ahead of this controller's
-// clock. The request was sent at asked, and the answer arrived now.
+// clockOf returns how far the answering controller's clock runs ahead of this controller's clock.
+// The request was sent at asked, and the answer arrived now.
 func clockOf(answer *http.Response, asked time.Time) time.Duration {
 	date, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {
@@ -90,9 +90,9 @@ func unreachedBy(v *cluster.View, o cluster.Member) string {
 }
 
 // reach checks whether the controllers reach each other; false: all do. The check makes this
-// controller not ready if lost connections stop its work: this controller and the decider do not
-// reach each other, or this controller decides and most others do not reach it. All other losses
-// are advisory.
+// controller not ready if lost connections stop its work: this controller and the decider cannot
+// reach each other, or this controller decides and most controllers cannot reach this controller.
+// All other losses are advisory.
 func (m *member) reach(v *cluster.View) (check api.ReadinessCheck, lost bool) {
 	var all []string
 	for _, o := range v.Members {

@@ -18,9 +18,9 @@ import (
 	"github.com/weft-sdn/weft/service/cluster"
 )
 
-// TestPing: a controller is reached if it accepts a connection, both sides accept the other's
-// certificate, and their clocks are about the same. Otherwise ping reports the reason in words that
-// stay the same.
+// TestPing: reaching a controller takes an accepted connection, certificates that both sides
+// accept, and clocks that nearly agree. Otherwise ping reports the reason in words that stay the
+// same.
 func TestPing(t *testing.T) {
 	authority := certstest.New(t)
 	issue := func(name string, at time.Time, valid time.Duration) {
@@ -110,9 +110,9 @@ func TestPing(t *testing.T) {
 	}
 }
 
-// TestReachCheck: a controller is not ready if the decider does not reach it, if it does not reach
-// the decider, or if it decides without most of the others; each controller reports the faults of
-// every other.
+// TestReachCheck: a controller is not ready where the decider cannot reach the controller, the
+// controller cannot reach the decider, or the controller decides without most controllers; each
+// controller reports the faults of every other.
 func TestReachCheck(t *testing.T) {
 	at := func(name string, lost ...string) cluster.Member {
 		m := cluster.Member{Name: name, Instance: int64(name[1]), Reaches: make(map[string]cluster.Reach)}

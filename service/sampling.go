@@ -15,8 +15,9 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// statesPerSecond bounds how many groups a switch is asked for in a second, so that telemetry
-// leaves its CPU port to others: the sources of more groups at one switch are asked less often.
+// statesPerSecond bounds how many groups the controller asks a switch about in a second, so
+// telemetry leaves room on the switch's CPU port: the sources of more groups at one switch are
+// asked less often.
 const statesPerSecond = 256
 
 // answering bounds the wait for the answers of switches, beyond the state timeout of the

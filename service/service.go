@@ -257,9 +257,8 @@ func (s *Service) startAlone(ctx context.Context, group *errgroup.Group, o *Opti
 	return nil
 }
 
-// Controller and Multipath are the controllers of the switches and of the MRC fabric, in a service
-// that is alone; Multipath is nil when the inventory has none. Others take their place after a
-// write to the store has failed.
+// Controller programs the switches, Multipath the MRC fabric, in a service on its own; Multipath is
+// nil when the inventory has none. Others take their place after a write to the store has failed.
 func (s *Service) Controller() *controller.Controller { return s.alone.planner.Load().controller }
 
 // Multipath is described with Controller.
@@ -295,8 +294,8 @@ func (o *Options) switches(ctx context.Context, s store.Store,
 	return controller.NewSystems(seam), nil
 }
 
-// nobody is the BGP identifier of a controller without peers, which never sends it (TEST-NET-1,
-// RFC 5737).
+// nobody is the BGP identifier for a controller without peers, and never sent (TEST-NET-1, RFC
+// 5737).
 var nobody = netip.AddrFrom4([4]byte{192, 0, 2, 0})
 
 // collector starts the BGP-LS speaker.
@@ -335,12 +334,12 @@ func (s *Service) collector(ctx context.Context, o *Options) (*bgpls.Speaker, er
 // askSwitches is how long the topology waits at most for the known state of the switches.
 const askSwitches = 250 * time.Millisecond
 
-// deadAfter is how long a switch has to be without a connection to be taken for dead: a controller
-// that begins to decide has none for some seconds.
+// After deadAfter without a connection the controller takes a switch for dead: a controller that
+// begins to decide has none for some seconds.
 const deadAfter = 10 * time.Second
 
-// deadNodes returns the nodes whose switches have been disconnected for longer than deadAfter, as
-// far as this controller knows.
+// deadNodes returns the nodes whose switches, to this controller's knowledge, have been
+// disconnected for longer than deadAfter.
 func (s *Service) deadNodes(ctx context.Context) map[topology.NodeID]bool {
 	p := s.leading()
 	if p == nil {

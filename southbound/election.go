@@ -48,9 +48,9 @@ func (e ElectionID) Compare(o ElectionID) int {
 // identity in the lower half.
 const identityBits = 32
 
-// NewElectionID returns the election id of a controller in one of its generations, which grow with
-// each start. High is 1, so the id is above every id made from a time or a small number. An
-// identity of 0 means no identity.
+// NewElectionID returns the election id of a controller in a generation; generations grow with each
+// start. High is 1, so the id is above every id made from a time or a small number. An identity of
+// 0 means no identity.
 func NewElectionID(generation, identity uint32) ElectionID {
 	return ElectionID{High: 1, Low: uint64(generation)<<identityBits | uint64(identity)}
 }

@@ -33,14 +33,14 @@ type Ready struct {
 type Backup struct {
 	// Own is the election id of this controller.
 	Own ElectionID
-	// Highest is the highest election id that the switch has ever taken, also from a controller that
-	// has gone; zero if the switch refused a write before it reported the id.
+	// Highest is the highest election id that the switch has ever taken, also from a departed
+	// controller; zero if the switch refused a write before it reported the id.
 	Highest ElectionID
 	// Vacant reports that no controller is primary: the switch waits for an election id
 	// of Highest at least.
 	Vacant bool
-	// Waiting reports that this controller does not take part in the election as long as the other
-	// controller is primary (ClaimVacant).
+	// Waiting reports that this controller stays out of the election while the other controller is
+	// primary (ClaimVacant).
 	Waiting bool
 	// Foreign reports that the primary client belongs to another installation.
 	Foreign bool

@@ -32,8 +32,8 @@ func (c *Client) ReadAll(ctx context.Context) (entry.Contents, error) {
 	return out, nil
 }
 
-// ReadTable returns the entries of a table, those of the program among them, and
-// its default action where a controller can change that.
+// ReadTable returns all entries of a table, also constant entries from the program, and the default
+// action where a controller can change it.
 func (c *Client) ReadTable(ctx context.Context, table string) ([]entry.Table, error) {
 	schema, err := c.schema()
 	if err != nil {

@@ -18,10 +18,9 @@ import (
 
 // Write carries out updates, in requests of limited size. A switch may reorder updates within a
 // request (P4Runtime spec §12), so a request ends wherever the kind of entity changes or the same
-// entity comes again. Write sends the next request after all requests before it are done, so an
-// entity can stand before another entity that refers to it. Requests between two such places may be
-// under way at the same time. Updates whose order matters for another reason belong in separate
-// Writes.
+// entity comes again. Write sends a request after the switch has answered the request before, so an
+// entity may precede an entity that refers to it. Requests between two such places may be under way
+// at the same time. Updates whose order matters for another reason belong in separate Writes.
 //
 // Write attempts every update, even if others fail, and returns the refused updates in order; Write
 // refuses an update that the pipeline cannot express, without sending it. An error reports that a

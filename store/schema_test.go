@@ -10,8 +10,9 @@ import (
 	"github.com/weft-sdn/weft/store"
 )
 
-// TestSchema: an empty store gets the version of the program, one of an older release keeps its own
-// until it is raised, and one of a newer release is refused with the way back, and left alone.
+// TestSchema: an empty store gets the version of the program, the store of an older release keeps
+// its version until a controller raises the version, and the program refuses and leaves alone the
+// store of a newer release, and names the way back.
 func TestSchema(t *testing.T) {
 	ctx, s := t.Context(), store.NewMemory()
 	is := func(want string) {

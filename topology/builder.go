@@ -103,9 +103,9 @@ func (b *Builder) SetStale(s *Staleness) { b.stale = s }
 func (b *Builder) SetPorts(m PortMap) { b.ports = m }
 
 // Build returns the present state as a snapshot. Its version is one more than the version of the
-// builder's last snapshot. While the last snapshot is in use, a few changes cost about as much as a
-// copy of its slice of links, whatever the size of the network. A link with a missing local or
-// remote node is in the snapshot, but no graph uses the link.
+// builder's last snapshot. While the last snapshot is in use, a few changes cost about a copy of
+// its slice of links, in networks of any size. A link with a missing local or remote node is in the
+// snapshot, but no graph uses the link.
 func (b *Builder) Build() *Snapshot {
 	b.version++
 	return b.finish(b.version)

@@ -48,9 +48,9 @@ type ClosRequest struct {
 	MaxAscents int
 }
 
-// A Clos is a graph seen as a fabric of tiers and planes, with all of its
-// up-down paths: a packet climbs from a leaf, tier by tier, and descends to
-// another, without ever climbing again. Parallel links make different paths.
+// A Clos shows a graph in tiers and planes, with all up-down paths: a packet climbs from a leaf,
+// tier by tier, and descends to another, without ever climbing again. Parallel links make different
+// paths.
 //
 // It is regular or not: links and switches may be missing, and fan-outs differ.
 // Links between switches of one tier are not used. Nodes that are overloaded,

@@ -121,8 +121,8 @@ func (p PathSet) Plane() int { return int(p.s.plane) }
 // Hops returns the number of links in every path, -1 without a path.
 func (p PathSet) Hops() int { return p.hops }
 
-// Even reports whether all paths of the set have as many links up as down, as
-// where tiers are distances from the leaves.
+// Even reports whether all paths in the set climb and descend equally many links, for example where
+// tiers are distances from the leaves.
 func (p PathSet) Even() bool {
 	for up := 1; up < p.hops; up++ {
 		if down := p.hops - up; up != down && meets(p.s.level(up), p.d.level(down)) {

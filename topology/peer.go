@@ -36,8 +36,8 @@ func PeerEndpoint(address netip.Addr, port uint16, passive bool) netip.AddrPort 
 	return netip.AddrPortFrom(address.Unmap(), port)
 }
 
-// A Peer is a BGP-LS speaker that the topology is learned from, by its configured
-// address, and its session.
+// A Peer is a BGP-LS speaker from which the controller learns the topology, by configured address,
+// with the session.
 type Peer struct {
 	Address netip.Addr
 	Port    uint16 // 0 of a peer that connects to us

@@ -22,9 +22,8 @@ func (w *treeWork) shortest() error {
 	return nil
 }
 
-// graft attaches a path that starts at a node of the tree: every node on it
-// that can be a parent becomes a node of the tree, as does the last; the
-// others are crossed.
+// graft attaches a path that starts at a node of the tree: every possible parent on the path
+// becomes a node in the tree, and so does the last node; the others are crossed.
 func (w *treeWork) graft(top int32, links []int32) {
 	s := w.g.snapshot
 	u, from := top, 0
@@ -88,9 +87,9 @@ func (c *climb) by(e edge) bool {
 // A ranking orders the equal choices of a tree of shortest paths. It gives
 // every node one preferred path from the root, and prefers the node whose
 // path, seen from the root, parts from the other's in the direction that the
-// key favours. So all nodes lean to the same side, as far as they can, and
-// their paths join close to them instead of close to the root; and the choice
-// of a node depends only on the key and on what lies between root and node.
+// key favours. So all nodes lean to the same side where possible, and paths join close to the
+// leaves instead of close to the root; and the choice of a node depends only on the key and on what
+// lies between root and node.
 type ranking struct {
 	p     *Paths
 	key   uint64

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// shunUnit is the cost of a metric of 1 in a graph that shuns links: a path has fewer than shunUnit
+// shunUnit is the cost of metric 1 in a graph that shuns links: a path has fewer than shunUnit
 // shunned links, because a packet's hop limit has 8 bits.
 const shunUnit = 1 << 8
 

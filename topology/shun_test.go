@@ -7,8 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// shortest returns, by node, what the shortest paths from it to a root cost, how many of some links
-// they cross at least, and by which links those leave it: what Shun is about, from its words.
+// shortest returns, by node, the cost of the shortest paths to a root, the least number of given
+// links on these paths, and the first links of the paths with this number: what Shun is about, from
+// its words.
 func shortest(
 	g *Graph, root int32, shunned map[LinkID]bool,
 ) (cost, crossed []uint64, first [][]*Link) {

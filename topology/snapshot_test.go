@@ -161,8 +161,8 @@ func TestBehavior(t *testing.T) {
 	}
 }
 
-// TestLinkName: the name of a link has the names of its switches, also after the link is gone, and
-// the identifiers of parallel links. The id of another thing stays.
+// TestLinkName: a link's name contains the names of both switches, also after the link's end, and
+// the identifiers where links are parallel. The id of another thing stays.
 func TestLinkName(t *testing.T) {
 	w := newNetwork("a", "b", "c")
 	w.SetNode(Node{ID: "a", Name: "leaf1"})

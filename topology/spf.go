@@ -7,8 +7,8 @@ import (
 
 const unreached = math.MaxUint64
 
-// Paths are the shortest paths from one node to all others, or from all others
-// to one node, with all equal-cost choices. They are immutable.
+// Paths holds the shortest paths from one node to all nodes, or from all nodes to one node, with
+// all equal-cost choices. They are immutable.
 type Paths struct {
 	g      *Graph
 	metric Metric

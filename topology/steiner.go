@@ -114,8 +114,8 @@ func (w *treeWork) improve() {
 	}
 }
 
-// cut detaches v and all nodes above it that served it alone, and returns a
-// function that puts them back.
+// cut detaches v and all nodes above v that served v alone, and returns a function that undoes the
+// cut.
 func (w *treeWork) cut(v int32) (undo func()) {
 	type piece struct {
 		u, v  int32

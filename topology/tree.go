@@ -32,8 +32,8 @@ type TreeRequest struct {
 	// snapshot. Root and leaves must be; branches cross the others. Nil: all but
 	// pseudonodes.
 	Replicates []bool
-	// Branches is the number of branches to other nodes that a node may have, by
-	// place in the snapshot; nil sets no limit.
+	// Branches bounds the branches from a node to further nodes, by place in the snapshot; nil sets no
+	// limit.
 	Branches []int32
 }
 

@@ -68,8 +68,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestTwinsOfFabric: one search covers all leaves of a pod, and one search all switches above them
-// with the same cores.
+// TestTwinsOfFabric: one search covers all leaves in a pod, and one search all switches above the
+// leaves with equal cores.
 func TestTwinsOfFabric(t *testing.T) {
 	w, _ := clos(3, 16, 4, 8)
 	g := w.Build().Graph()

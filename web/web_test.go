@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// limit and atFirst are the greatest sizes of all built files, and of those that a browser loads
-// with the address of the dashboard, compressed, in octets.
+// limit bounds the compressed size of all built files in octets, atFirst the size of the files that
+// a browser loads with the address of the dashboard.
 const limit, atFirst = 600_000, 300_000
 
 func get(t *testing.T, path string, headers ...string) *httptest.ResponseRecorder {
@@ -33,8 +33,8 @@ func get(t *testing.T, path string, headers ...string) *httptest.ResponseRecorde
 
 var reference = regexp.MustCompile(`(?:src|href)="([^"]*)"`)
 
-// TestPage: the page and all that it names are there, in types that a browser takes, and the page
-// does nothing that its own policy forbids.
+// TestPage: the server has the page and every file named in the page, in types for browsers, and
+// the page does nothing against its own policy.
 func TestPage(t *testing.T) {
 	page := get(t, "/")
 	text := page.Body.String()

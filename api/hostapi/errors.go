@@ -8,7 +8,7 @@ import (
 // Code is why a state or an update is refused (Refused.Code of host.proto).
 type Code uint8
 
-// Codes. CodeInvalid is a value that no host could take, CodeUnsupported one beyond this host's
+// Codes. CodeInvalid means a value that no host could take, CodeUnsupported one beyond this host's
 // capabilities, CodeUnknownBase an update of a state that the host does not hold, CodeBusy a
 // refusal of the device for now, CodeDevice one without a reason.
 const (

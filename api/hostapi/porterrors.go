@@ -6,8 +6,8 @@ import (
 	pb "github.com/weft-sdn/weft/api/hostapi/hostpb"
 )
 
-// PortErrors are the counters of errors and losses of a host's ports that are not 0: in place of
-// what was said before.
+// PortErrors holds the nonzero counters of errors and losses at a host's ports: in place of what
+// was said before.
 type PortErrors struct {
 	Errors  []PortError
 	LeftOut int // counters that Errors leaves out

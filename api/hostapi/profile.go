@@ -62,8 +62,8 @@ func (p *Profile) Bits() int {
 }
 
 // Has reports whether an EV may belong to the profile: an explicit profile lists the EV, or the
-// fields of a generated profile can make its value. The EVs of a profile of mode AUTO are unknown,
-// so Has returns false.
+// fields of a generated profile can make its value. Has returns false for a profile in mode AUTO,
+// whose EVs nobody knows.
 func (p *Profile) Has(v EV) bool {
 	switch p.Mode {
 	case ModeExplicit:

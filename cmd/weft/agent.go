@@ -101,8 +101,8 @@ The interfaces are the ports of the host in the order of the planes of the inven
 	return c
 }
 
-// open returns the endpoint that the flags select, the ids of its profiles if it has any, and a
-// function to run beside it. The error names the flag.
+// open returns the endpoint for the flags, the ids of the endpoint's profiles if any, and a
+// function to run beside the endpoint. The error names the flag.
 func (a *hostAgent) open(log *slog.Logger) (*backend, error) {
 	wrong := func(format string, args ...any) (*backend, error) {
 		return nil, &usageError{fmt.Errorf("agent: "+format, args...)}

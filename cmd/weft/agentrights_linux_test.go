@@ -51,8 +51,8 @@ func (h heard) say(what string) {
 	}
 }
 
-// TestAgentRights: each back end of "weft agent" works as another user with the capabilities that
-// docs/agent.md names and no other, and without one of them says which.
+// TestAgentRights: each back end of "weft agent" works under another user with just the
+// capabilities in docs/agent.md, and names a missing capability.
 func TestAgentRights(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("dropping rights needs root")
@@ -190,8 +190,8 @@ func TestAgentRights(t *testing.T) {
 	}
 }
 
-// controllerIn serves hosts in a namespace: it gives host h1 a path and, unless the host is one of
-// seg6, a plan of probes; its answers go to a channel. The address is returned.
+// controllerIn serves hosts in a namespace: it gives host h1 a path and, but for back end seg6, a
+// plan for probes; its answers go to a channel. The address is returned.
 func controllerIn(t *testing.T, ns *netns.Namespace, answers chan string, seg6 bool) string {
 	t.Helper()
 	cfg := hosts.DefaultConfig()

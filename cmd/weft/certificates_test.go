@@ -7,9 +7,9 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
-// TestRequestsForMembers: the certificate for a controller has the address of its etcd member, and
-// the certificate for the controller of the file also the host at which others reach that
-// controller.
+// TestRequestsForMembers: a controller's certificate has the address of the controller's etcd
+// member, and the certificate for the controller in the file also the host under which peers reach
+// this controller.
 func TestRequestsForMembers(t *testing.T) {
 	inv := inventory.Default()
 	inv.Cluster.Name, inv.Cluster.Listen, inv.Cluster.Advertise = "c1", "192.0.2.7:9443", "c1.example"

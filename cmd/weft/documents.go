@@ -51,9 +51,8 @@ func (r *applied) failed(err error) error {
 	return fmt.Errorf("%s: %s %s: %w", r.where, r.kind.noun, r.Name, err)
 }
 
-// readFiles reads the resources of files, and returns all errors, one for a resource that is there
-// twice included. With an error, readFiles returns the readable resources, with their malformed
-// fields.
+// readFiles reads the resources in files, and returns all errors, also for a resource that appears
+// twice. With an error, readFiles returns the readable resources, with their malformed fields.
 func readFiles(files []string, stdin io.Reader) ([]applied, error) {
 	var all []applied
 	var failed []error

@@ -58,8 +58,8 @@ func (e *exporter) run(ctx context.Context) error {
 	return nil
 }
 
-// unconfigured reports whether an error reports that a network has nothing of a kind, as one
-// without an MRC fabric.
+// unconfigured reports whether an error says that a network lacks a kind, for example without an
+// MRC fabric.
 func unconfigured(err error) bool {
 	return client.Status(err) == http.StatusNotImplemented
 }

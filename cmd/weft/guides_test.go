@@ -37,7 +37,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// A guideStep is a command of a guide, and the lines that it prints.
+// A guideStep holds a command from a guide, and the printed lines.
 type guideStep struct {
 	command string
 	want    []string

@@ -143,7 +143,7 @@ func (h *station) run(cmd *cobra.Command) error {
 	return h.carryOut(cmd.Context(), cfg, port, link, log)
 }
 
-// carryOut runs a host of RoCEv2 and prints its report, also that of a failure.
+// carryOut runs a RoCEv2 host and prints the report, also after a failure.
 func (h *station) carryOut(ctx context.Context, cfg *rocehost.Config, port hostrun.Port,
 	link packet.MAC, log *slog.Logger) error {
 	log.Info("host is up", "host", cfg.Name, "interface", cfg.Interface, "address", cfg.Address)

@@ -23,8 +23,8 @@ import (
 // DEL, marks that turn the direction, line separators, and an extra line.
 const hostile = "n\x1b[31m\u009b2J\u202e\u2066\u0085\x7f\x00\u2028\U000e0041\r\nFORGED"
 
-// A hostileAPI answers every operation of the OpenAPI document with a document of its schema whose
-// every text is hostile.
+// A hostileAPI answers every operation in the OpenAPI document by the schema, with hostile texts
+// throughout.
 type hostileAPI struct {
 	paths   map[string]map[string]operation
 	schemas map[string]schema
@@ -182,8 +182,7 @@ var unheard = map[string]string{
 	"slurm": "runs until it is interrupted", "topograph": "is a server", "nccl": "reads a file",
 }
 
-// leaves calls f with every command below c that can be run, with an argument for each that it must
-// have.
+// leaves calls f with every runnable command below c, with an argument for each required argument.
 func leaves(c *cobra.Command, f func(c *cobra.Command, args []string)) {
 	if c.HasSubCommands() {
 		for _, child := range c.Commands() {

@@ -24,7 +24,7 @@ func (h *station) runMRC(cmd *cobra.Command, text []byte, log *slog.Logger) erro
 	return h.carryOutMRC(cmd, cfg, log)
 }
 
-// carryOutMRC runs a host of MRC and prints its report, also that of a failure.
+// carryOutMRC runs an MRC host and prints the report, also after a failure.
 func (h *station) carryOutMRC(cmd *cobra.Command, cfg *mrchost.Config, log *slog.Logger) error {
 	texts := make([]string, len(cfg.Ports))
 	for i, p := range cfg.Ports {

@@ -146,7 +146,7 @@ queuePairs: [{qpn: 5, remoteAddress: "2001:db8::2", remoteQpn: 6%s}]
 	}
 }
 
-// TestHostMRCErrors: flags that make no sense for a host of MRC, or for one of RoCEv2.
+// TestHostMRCErrors: flags without sense for an MRC host, or for a RoCEv2 host.
 func TestHostMRCErrors(t *testing.T) {
 	good := []string{
 		"--transport", "mrc", "-i", "no-such-port", "--address", "2001:db8::1", "--gateway",

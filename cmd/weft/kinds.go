@@ -64,7 +64,7 @@ func show(of *known.Kind, s shown) *kind {
 }
 
 // at returns the path of the collection of a resource and its name there, or the rule for names.
-// The path has the first part of a name of two parts, such as "n1/3".
+// The path has the first part of a two-part name ("n1/3").
 func (k *kind) at(name string) (collection, key string, err error) {
 	if k.Form == "" {
 		return k.items, name, nil
@@ -230,8 +230,8 @@ func viewed[V any](one, noun, help string) *known.Kind {
 		Events: []string{one}})
 }
 
-// of returns the collection of a resource at a controller and its name there. A name that the kind
-// cannot have is wrong usage.
+// of returns a resource's collection at a controller, and the resource's name there. A name that
+// the kind cannot have is wrong usage.
 func (k *kind) of(c *client.Client, name string) (client.Resources[json.RawMessage,
 	json.RawMessage], string, error) {
 	collection, key, err := k.at(name)

@@ -24,7 +24,7 @@ import (
 // defaultLab is where "weft lab" serves its API for faults by default.
 const defaultLab = "http://127.0.0.1:8081"
 
-// faultHint is a command that shows what faults are, for a lab at a URL.
+// faultHint returns a command that shows all faults, for a lab at a URL.
 func faultHint(n *lab.Network, url string) string {
 	hint := "weft lab get faults"
 	if len(n.Links) > 0 {

@@ -1,6 +1,5 @@
-// Command weft is an SDN controller for RDMA fabrics of P4 switches, the
-// client of its API, and everything that it needs to be tried: an embedded
-// switch, software hosts, and a lab that joins them.
+// Command weft is an SDN controller for RDMA fabrics of P4 switches, the client of its API, and
+// everything for a trial: an embedded switch, software hosts, and a lab that joins them.
 //
 // docs/cli.md describes the commands. Exit statuses: 0 done, 1 refused or
 // failed, 2 wrong usage or an input that cannot be used, 3 the controller
@@ -17,8 +16,7 @@ import (
 	"github.com/weft-sdn/weft/store/etcd"
 )
 
-// bmv2Name is the name under which the command acts as the switch, so that a script that looks for
-// BMv2 finds the command.
+// Under bmv2Name the command acts as the switch, so a script that looks for BMv2 finds the command.
 const bmv2Name = "simple_switch_grpc"
 
 func main() { os.Exit(weft()) }

@@ -101,7 +101,7 @@ func (f format) writeNext(w io.Writer, document []byte) error {
 	return f.write(w, document, nil)
 }
 
-// writeNames writes the name of a resource, or those of a list, one a line.
+// writeNames writes the name of a resource, or all names in a list, one a line.
 func writeNames(w io.Writer, document []byte) error {
 	type named struct {
 		Name *string `json:"name"`
@@ -193,7 +193,7 @@ func stringsToAny(s []string) []any {
 	return out
 }
 
-// blank is a cell that stays empty, because the row has no use for it.
+// blank makes a cell that stays empty, because the row has no value there.
 const blank = " "
 
 // flat replaces what would break a row.

@@ -39,9 +39,9 @@ func (p *process) etcd() int {
 	return 0
 }
 
-// TestEtcdProcess: the process of a controller's etcd takes nothing with it when its database is
-// damaged: the controller says so, refuses changes, and goes on when the file is whole. The process
-// ends with the controller, also when it is stopped.
+// TestEtcdProcess: a controller's etcd process that meets a damaged database takes nothing down
+// with it: the controller reports the damage, refuses changes, and goes on with a whole file. The
+// process ends with the controller, also when it is stopped.
 func TestEtcdProcess(t *testing.T) {
 	d := deploy(t)
 	first := d.start()

@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// recorded is an API with an audit log of its changes, in one chain.
+// recorded serves an API with an audit log for all changes, in one chain.
 type recorded struct {
 	http.Handler
 	mu      sync.Mutex

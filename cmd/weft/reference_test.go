@@ -28,7 +28,7 @@ import (
 // alike are the commands whose commands below differ in the kind alone.
 var alike = []string{"describe", "edit", "history", "undo", "wait"}
 
-// shared are the flags of all commands, and of all that talk to a controller.
+// shared lists the flags for all commands, and for all clients of a controller.
 var shared = regexp.MustCompile(`\(environment WEFT_|--request-timeout|  help for `)
 
 // TestReference: docs/reference/cli.md is the help of all commands.

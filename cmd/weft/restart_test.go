@@ -117,7 +117,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *process {
 	t.Helper()
 	log := newLineWriter(t, strings.Join(cmd.Args, " "))
 	p := &process{t: t, cmd: cmd}
-	// The test makes the pipe itself: it sees the end of the pipe as soon as the process is gone,
+	// The test makes the pipe itself: the reader sees the end of the pipe right at the process's end,
 	// before anybody waits for the process.
 	out, in, err := os.Pipe()
 	if err != nil {

@@ -54,12 +54,11 @@ func bmv2() string {
 	return ""
 }
 
-// TestScripts runs the stories of testdata/script. WEFT_SERVER is the API of a
-// fake controller, WEFT_LOCKED one that wants the token "letmein", WEFT_FABRIC one with the
-// MRC fabric of northboundtest.NewFabric; WEFT_RECORDED and WEFT_RECORDED_FABRIC are the first and
-// the last of these with an audit log. FABRIC is the
-// fabric program without .json and .p4info.txtpb, PROGRAMS the folder of the
-// embedded switch's test programs. Besides testscript's commands there are
+// TestScripts runs the stories of testdata/script. WEFT_SERVER names the API of a fake controller,
+// WEFT_LOCKED an API that wants the token "letmein", WEFT_FABRIC an API with the MRC fabric from
+// northboundtest.NewFabric; WEFT_RECORDED and WEFT_RECORDED_FABRIC are the first and the last of
+// these with an audit log. FABRIC is the fabric program without .json and .p4info.txtpb, PROGRAMS
+// the folder of the embedded switch's test programs. Besides testscript's commands there are
 //
 //	status N COMMAND…   runs a command that must end with that status
 //	switch up|down NAME connects or disconnects a switch of the fake

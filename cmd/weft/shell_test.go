@@ -137,8 +137,8 @@ func newShell(t *testing.T) *shell {
 	return &shell{t: t, folder: t.TempDir(), labs: make(map[string]*startedLab)}
 }
 
-// enter has commands talk to a lab, which is started when it does not run. A lab with traffic takes
-// a whole processor, so it ends with its last command.
+// enter has commands talk to a lab, and starts the lab before if necessary. A lab with traffic
+// takes a whole processor, so it ends with its last command.
 func (s *shell) enter(name string) {
 	s.t.Helper()
 	if s.in != name && strings.Contains(s.in, "--traffic") {
@@ -384,8 +384,8 @@ func (s *shell) follow(at string) *eventStream {
 	return e
 }
 
-// TestDocumentedExamples: every command of the README, of docs/api.md, and of the part of
-// docs/cli.md about controllers prints what the document says, in the lab that it names.
+// TestDocumentedExamples: every command in the README, in docs/api.md, and in the part of
+// docs/cli.md about controllers prints the document's output, in the document's lab.
 func TestDocumentedExamples(t *testing.T) {
 	if testing.Short() {
 		t.Skip("labs in real time, which take minutes with the race detector; they run without it when " +

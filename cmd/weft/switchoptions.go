@@ -175,7 +175,7 @@ func parseQueueLimit(option, text string, most uint64, priorities int) (queueLim
 // BMv2.
 const defaultDepth = 64
 
-// queues are the depths and rates of queues, in the order in which they apply.
+// queues lists depths and rates for queues, in the order in which they apply.
 type queues struct{ depths, rates []queueLimit }
 
 func parseQueues(depths, rates []string, priorities int) (queues, error) {

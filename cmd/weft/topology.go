@@ -75,7 +75,7 @@ func topologyTable(w io.Writer, d *api.Topology) error {
 	return g.writeTo(w)
 }
 
-// bitRate is a rate in the greatest unit in which it is at least 1.
+// bitRate writes a rate in the greatest unit that leaves 1 or more.
 func bitRate(rate uint64) string {
 	for _, u := range []struct {
 		bits uint64

@@ -298,8 +298,7 @@ const (
 	feedAgainFor = time.Millisecond
 )
 
-// feed gives packets to a switch, each when the one before is at its end or has
-// had its time.
+// feed gives packets to a switch, each after the end or the time limit of the packet before.
 func feed(sw *dataplane.Switch, packets []arrival) {
 	var now time.Duration
 	for _, p := range packets {

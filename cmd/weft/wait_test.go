@@ -111,7 +111,7 @@ func TestAwait(t *testing.T) {
 					env: environment{stderr: io.Discard}, what: "link x", events: []string{"link"},
 					longest: x.longest, again: x.again,
 					look: func(context.Context) (bool, string, error) {
-						// The first look is before the stream of events, the second when it is open.
+						// The first look precedes the stream of events, the second follows its opening.
 						if looks++; looks == 2 {
 							close(opened)
 						}
@@ -131,7 +131,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestWhileUnready: what does not answer yet is asked again, for as long as the user waits.
+// TestWhileUnready: the command asks a silent server again while the user waits.
 func TestWhileUnready(t *testing.T) {
 	gone := fmt.Errorf("%w at x", client.ErrUnreachable)
 	for _, c := range []struct {

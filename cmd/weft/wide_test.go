@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestWideTables: -o wide has the columns of the table, and to the right of these a cell under each
-// further heading, whatever the length of what the table has.
+// TestWideTables: -o wide has the columns of the table, and to their right a cell under each
+// further heading, however long the cells of the table are.
 func TestWideTables(t *testing.T) {
 	for _, k := range kinds {
 		var items []json.RawMessage

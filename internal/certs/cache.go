@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// A Cache keeps what PEM files hold. It looks at a file whenever a connection needs it and reads it
-// again when it has changed, so that renewed certificates and authorities need no restart. When the
-// new file cannot be used, the last good one stays in use and the listing has the reason.
+// A Cache keeps what PEM files hold. The cache looks at a file for each connection and reads a
+// changed file again, so renewed certificates and authorities need no restart. When the new file
+// cannot be used, the last good one stays in use and the listing has the reason.
 //
 // A Cache also remembers the certificates of the other sides of connections. Its methods are safe
 // for concurrent use.

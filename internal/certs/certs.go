@@ -20,8 +20,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// A FileError reports which file of a configuration cannot be used: ca, cert (with key) or key, as
-// the sections tls of files have it.
+// A FileError reports which file of a configuration cannot be used: ca, cert (with key) or key, the
+// names in the sections tls of files.
 type FileError struct {
 	Field string
 	Err   error
@@ -175,7 +175,7 @@ func (s Server) IsZero() bool {
 }
 
 // Config reads the files, and again when they change. It is nil for plain text. least is the lowest
-// version of TLS, protocols are the protocols above it (ALPN), the preferred one first.
+// version of TLS, protocols lists the protocols above TLS (ALPN), most preferred first.
 func (s Server) Config(least uint16, protocols ...string) (*tls.Config, error) {
 	if s.IsZero() {
 		return nil, nil
@@ -231,9 +231,9 @@ func (s Server) Credentials(least uint16) (credentials.TransportCredentials, err
 }
 
 // CheckPeer reports why peers that trust the same authorities would refuse the server's
-// certificate, regardless of the time: no authority has signed it, its key usages lack serverAuth
-// or clientAuth, the peers do not allow its kind, or it does not name one of the hosts. CheckPeer
-// returns nil without certificate files.
+// certificate, regardless of the time: no authority has signed the certificate, the key usages lack
+// serverAuth or clientAuth, the peers forbid its kind, or the certificate lacks one of the hosts.
+// CheckPeer returns nil without certificate files.
 func (s Server) CheckPeer(hosts ...string) error {
 	if s.CertFile == "" || s.ClientCAFile == "" {
 		return nil

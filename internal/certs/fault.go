@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// remoteFaults defines what the other side of a connection finds wrong with this side's
-// certificate, by the alert that it sends (RFC 8446, section 6.2).
+// remoteFaults maps the alerts of the other side of a connection to faults of this side's
+// certificate (RFC 8446, section 6.2).
 var remoteFaults = []struct{ alert, fault string }{
 	{"tls: expired certificate",
 		"it says that the certificate of this side has expired, or is not valid yet"},

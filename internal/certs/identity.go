@@ -47,8 +47,8 @@ func (k Kind) String() string {
 // scheme of the URIs that name identities.
 const scheme = "weft"
 
-// Identity is what a certificate says its holder is, by a URI among its subject alternative names
-// (RFC 5280, section 4.2.1.6): weft://KIND/NAME. The zero value is a certificate without one.
+// Identity names the holder of a certificate, by a URI among the subject alternative names (RFC
+// 5280, section 4.2.1.6): weft://KIND/NAME. The zero value is a certificate without one.
 type Identity struct {
 	Kind Kind // one of the kinds
 	Name string

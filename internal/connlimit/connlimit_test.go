@@ -201,9 +201,9 @@ func TestPerClient(t *testing.T) {
 	})
 }
 
-// TestUsed: of the connections of a client, and of all, the one that was used the longest ago makes
-// room. A use within 100 ms of the last one that counted does not count: a busy connection costs no
-// more than that.
+// TestUsed: the least recently used connection makes room, among the connections of the client and
+// then among all. A use within 100 ms of the last one that counted does not count: a busy
+// connection costs no more than that.
 func TestUsed(t *testing.T) {
 	for why, limits := range map[Reason]Limits{
 		Strangers: {Connections: 9, Strangers: 2, PerClient: 9},

@@ -48,7 +48,7 @@ const full = 1e-9
 // may keep a part of a link that another flow depends on. A demand without paths has rate 0. Fill
 // returns early with the error of a ctx that has ended.
 //
-// A link that is full costs the work of the demands that cross it, and not that of all demands.
+// A full link costs work for the demands across it alone.
 func Fill(ctx context.Context, capacities []float64, demands []Parted) (Filled, error) {
 	f := filler{demands: demands, growth: make([]float64, len(capacities)),
 		users: make([]int32, len(capacities)), closed: make([]bool, len(capacities)),

@@ -22,7 +22,7 @@ type Demand struct {
 	Paths [][]int
 }
 
-// Rates are equal if they differ by less than these parts of the greatest capacity. The solver's
+// Two rates count as equal below this difference, in parts of the greatest capacity. The solver's
 // own tolerance is far below.
 const (
 	solverTolerance = 1e-10

@@ -7,7 +7,7 @@ import "strings"
 // 0 only when both are the same. Runs of the digits 0 to 9 compare by value, whatever their length,
 // and all else by octet. Names that differ only in leading zeros are ordered by octet.
 //
-// The order is total, so that a list can be continued behind any name.
+// The order is total, so a list can continue behind any name.
 func Compare[S ~string](a, b S) int {
 	i, j := 0, 0
 	for i < len(a) && j < len(b) {

@@ -1,5 +1,5 @@
-// Package plain writes errors of connections for people who run a network. It removes the names of
-// packages, the steps of programs and the codes of gRPC. Logs keep the raw errors.
+// Package plain writes errors of connections for people who run a network. Package plain removes
+// names of packages, steps of programs and codes from gRPC. Logs keep the raw errors.
 package plain
 
 import (

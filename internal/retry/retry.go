@@ -21,8 +21,7 @@ func DefaultBackoff() Backoff {
 	return Backoff{Initial: 100 * time.Millisecond, Max: 10 * time.Second, Multiplier: 1.6}
 }
 
-// Validate returns an error that names the first field that makes no sense, as one of a field
-// Backoff.
+// Validate returns an error with the first field that makes no sense, named below a field Backoff.
 func (b Backoff) Validate() error {
 	switch {
 	case b.Initial <= 0:

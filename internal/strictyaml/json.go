@@ -21,9 +21,9 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// ParseJSON returns the JSON values of a text, one after the other, as nodes that [Check] and
-// [DecodeNode] take. The library's own parser is for YAML: it does not take tabs between
-// tokens, nor several values. Errors are *SyntaxError.
+// ParseJSON returns the consecutive JSON values in a text, in nodes for [Check] and [DecodeNode].
+// The library's own parser is for YAML: it does not take tabs between tokens, nor several values.
+// Errors are *SyntaxError.
 func ParseJSON(text []byte) ([]ast.Node, error) {
 	if len(text) > maxText {
 		return nil, &SyntaxError{Line: 1, Err: fmt.Errorf("the text has %d octets: want at most %d",
@@ -87,7 +87,7 @@ func (r *jsonReader) line(offset int64) (line, begin int) {
 	return 1 + r.breaks, r.begin
 }
 
-// here is the position of the token that was read last, which spans size octets.
+// here returns the position of the latest token, which spans size octets.
 func (r *jsonReader) here(size int) *token.Position {
 	start := max(0, int(r.dec.InputOffset())-size)
 	line, begin := r.line(int64(start))

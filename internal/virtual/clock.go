@@ -19,8 +19,8 @@ type Clock struct {
 // Now returns the time.
 func (c *Clock) Now() time.Duration { return c.now }
 
-// At runs a function at a time, or with the next event if that time has passed. Functions of the
-// same time run in the order in which they were set.
+// At runs a function at a time, or with the next event if that time has passed. Functions with
+// equal times run in the order of their setting.
 func (c *Clock) At(at time.Duration, do func()) { c.timers.Set(at, do) }
 
 // After is At, counted from now.

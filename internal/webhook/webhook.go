@@ -61,7 +61,7 @@ type Sender struct {
 	loopback bool // addresses of this machine are reached
 }
 
-// NewSender returns a sender, which reaches addresses of this machine if loopback is set. dial,
+// NewSender returns a sender, which reaches this machine's addresses only with loopback set. dial,
 // when not nil, connects in place of the network.
 func NewSender(
 	loopback bool, dial func(ctx context.Context, network, address string) (net.Conn, error),

@@ -60,8 +60,8 @@ type bed struct {
 	// cuts has why one controller does not reach another one, by their names; silent: no answer comes.
 	cuts map[[2]string]error
 	// patience is how long a connected majority may lack a decider that the whole majority reaches; 0:
-	// the test does not check this. unserved has the time since which each set of controllers has been
-	// without a decider, longest the longest such time.
+	// the test does not check this. unserved holds since when each set of controllers has lacked a
+	// decider, longest the longest time without.
 	patience, longest time.Duration
 	unserved          map[int]time.Time
 }

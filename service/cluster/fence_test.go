@@ -13,8 +13,8 @@ import (
 	"github.com/weft-sdn/weft/southbound/gnmi"
 )
 
-// reached is a switch on which every method panics, so that the test sees each call; the methods
-// with an effect count their calls.
+// Every method on reached panics, so the test sees each call; the methods with an effect count
+// their calls.
 type reached struct {
 	controller.P4Switch
 	plain bool // it runs no P4 program
@@ -51,9 +51,9 @@ func (r *reached) Open(context.Context, inventory.Switch,
 	return r, nil
 }
 
-// TestFence: every method of a switch that has an effect is refused without the lease, and ends
-// with it, whatever the switch runs. A method of [controller.P4Switch] that is in neither list
-// fails the test: decide which it is.
+// TestFence: without the lease the fence refuses every effective method of a switch, and a running
+// method ends with the lease, on any kind of switch. A method of [controller.P4Switch] that is in
+// neither list fails the test: decide which it is.
 func TestFence(t *testing.T) {
 	effects := map[string]bool{"Write": true, "PacketOut": true, "SetPort": true}
 	reads := map[string]bool{

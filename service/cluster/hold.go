@@ -125,8 +125,8 @@ func (h *holder) endAll() {
 	}
 }
 
-// write stores the record of a switch, without waiting for that, unless it has changed meanwhile.
-// h.mu is held.
+// write stores a switch's record unless somebody has changed the record meanwhile, and does not
+// wait. h.mu is held.
 func (h *holder) write(ctx context.Context, sw string, o Owner) {
 	h.writing[sw] = true
 	h.work.Go(func() {

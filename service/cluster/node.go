@@ -417,7 +417,8 @@ func (l *life) resign(ctx context.Context, term int64) error {
 	return tolerated(err)
 }
 
-// tolerated returns the error of a write unless another one was faster, which the watch says.
+// tolerated returns a write's error, but nil where another write was faster: the watch reports that
+// write.
 func tolerated(err error) error {
 	if errors.Is(err, store.ErrConflict) {
 		return nil

@@ -65,8 +65,8 @@ func TestTakeover(t *testing.T) {
 	})
 }
 
-// TestAlarm: a controller with an alarm says so to all, leaves it to another one to decide, and
-// keeps its lease and its switches; where all have one, one of them decides.
+// TestAlarm: a controller with an alarm tells all controllers, leaves decisions to another
+// controller, and keeps its lease and switches; where all have one, one of them decides.
 func TestAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBed(t, 3, 1)
@@ -126,8 +126,8 @@ func TestAlarm(t *testing.T) {
 	})
 }
 
-// TestJoinsWithAlarm: the alarm of a starting controller is known as soon as the controller joins,
-// before it could become the decider.
+// TestJoinsWithAlarm: a starting controller announces its alarm on joining, before it could become
+// the decider.
 func TestJoinsWithAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newBed(t, 1, 1)
@@ -220,8 +220,8 @@ func TestSameName(t *testing.T) {
 	})
 }
 
-// TestNodes: whatever befalls controllers and store, one of them decides at a time, and nothing
-// that was accepted is lost.
+// TestNodes: whatever befalls controllers and store, one controller decides at a time, and no
+// accepted change gets lost.
 func TestNodes(t *testing.T) {
 	worlds(t, 300, 13, func(w *bed, random *rand.Rand) {
 		for range 6 {

@@ -171,8 +171,8 @@ func (m *Member) Lost(o Member) string {
 	return r.Fault
 }
 
-// meet reports whether two controllers reach each other as both say, and whether they may as far as
-// neither says otherwise.
+// meet reports whether both controllers say that they reach each other, and whether neither denies
+// reaching the other.
 func meet(a, b *Member) (proven, possible bool) {
 	out, said := a.to(b)
 	back, saidBack := b.to(a)

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// TestUnreachedDecider: a decider with the store gives up within two TTLs if the other controllers
-// do not reach it, if it does not reach them, or if they refuse it. After its return the controller
-// does not take the lead again. All controllers know what the decider and the others reported about
-// each other.
+// TestUnreachedDecider: a decider with the store gives up within two TTLs when the peers cannot
+// reach the decider, the decider cannot reach the peers, or the peers refuse the decider. After its
+// return the controller does not take the lead again. All controllers know what the decider and the
+// others reported about each other.
 func TestUnreachedDecider(t *testing.T) {
 	expired := errors.New("its certificate expired")
 	for name, c := range map[string]struct {
@@ -133,9 +133,9 @@ func TestMostReached(t *testing.T) {
 	})
 }
 
-// TestReach: whatever controllers do not reach each other, in one direction or both, beside ends
-// and lost stores, one decides at a time, and no majority that is well among itself is for more
-// than seven TTLs without a decider that all of it reach: what was lost often counts again after
+// TestReach: whichever controllers cannot reach each other, in one direction or both, and whichever
+// end or lose the store, one controller decides at a time, and every majority with connections
+// between all members reaches a decider within seven TTLs: what was lost often counts again after
 // four.
 func TestReach(t *testing.T) {
 	longest, most := time.Duration(0), 0

@@ -67,7 +67,7 @@ func TestAttempts(t *testing.T) {
 	try("a failure long after another", 2*ttl, why, true, false, "")
 }
 
-// TestSay: news of an earlier instance does not replace what is known of the present instance.
+// TestSay: news from an earlier instance does not replace knowledge about the present instance.
 func TestSay(t *testing.T) {
 	r := reaches{to: make(map[string]Reach)}
 	is := func(want map[string]Reach) {
@@ -121,8 +121,8 @@ func connected(names string, but ...string) []Member {
 	return out
 }
 
-// TestServed: a decider serves if it and the controllers with reach in both directions, as far as
-// known, are more than half of all.
+// TestServed: a decider serves while the decider and the controllers with known reach in both
+// directions make up more than half.
 func TestServed(t *testing.T) {
 	for _, c := range []struct {
 		names string

@@ -33,8 +33,9 @@ type Owner struct {
 	// From is the instance of the previous owner, while that owner may still hold the session; 0 once
 	// it has closed the session.
 	From int64 `json:"from,omitempty"`
-	// Held reports that the installation holds the switch: one of its owners was primary, no client of
-	// another installation took the switch afterwards, and a controller ran all the time.
+	// Held reports that the installation holds the switch: an owner from this installation was
+	// primary, no client from another installation took the switch afterwards, and a controller ran
+	// all the time.
 	Held bool `json:"held,omitempty"`
 	// Term is the term of the decider that chose the owner, and Since the time of the choice.
 	Term  int64     `json:"term"`
@@ -73,8 +74,8 @@ func heaviest(key string, members []Member) Member {
 	})
 }
 
-// sides returns the members that may own switches of each plane. With at least as many members as
-// planes, no member gets switches of two planes, so a failed member harms only one plane.
+// sides returns the members that may own switches of each plane. With enough members for all
+// planes, no member gets switches in two planes, so a failed member harms one plane only.
 func sides(members []Member, planes []int) map[int][]Member {
 	out := make(map[int][]Member, len(planes)+1)
 	if len(planes) < 2 || len(members) < len(planes) {
@@ -232,8 +233,8 @@ func (a *allotment) lightest(sw Switch) Member {
 }
 
 // heaviest returns a switch of an owner with the most switches, and the member that gets it: a
-// member that may own it, has at least two switches fewer, the fewest of all, and the greatest
-// preference for it.
+// member that may own the switch, with at least two switches fewer, the fewest among all members,
+// and the greatest preference for the switch.
 func (a *allotment) heaviest() (sw Switch, to Member, ok bool) {
 	ordered := slices.SortedFunc(slices.Values(a.stay), func(x, y Member) int {
 		return cmp.Or(cmp.Compare(len(a.of[x.Name]), len(a.of[y.Name])), cmp.Compare(x.Name, y.Name))

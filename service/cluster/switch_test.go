@@ -25,8 +25,8 @@ var (
 type device struct {
 	w    *bed
 	name string
-	// remembers the highest id, as the P4Runtime specification has it. BMv2 does not: the highest id
-	// that is connected is primary, and between looking at that and writing time passes.
+	// remembers the highest id, as the P4Runtime specification has it. BMv2 does not: the highest
+	// connected id is primary, and time passes between a look at the id and a write.
 	remembers bool
 
 	mu         sync.Mutex
@@ -193,8 +193,8 @@ func (c *replica) program(ctx context.Context, d *device, m *cluster.Mandate) er
 	return nil
 }
 
-// owner returns the session of a device with its owner, as far as a controller knows and reaches
-// it; nil: it does not.
+// owner returns a device's session with its owner, where a controller knows and reaches the owner;
+// nil: it does not.
 func (c *replica) owner(sw string) *session {
 	v, _ := c.node.View()
 	o, ok := v.Owners[sw]

@@ -29,8 +29,8 @@ var (
 // Member is a controller, as its record says.
 type Member struct {
 	Name string `json:"name"`
-	// API, Peers and Hosts are host:port of the controller's API, its listener for other controllers,
-	// and its listener for hosts. Hosts is empty without an MRC fabric.
+	// API, Peers and Hosts give host:port of the controller's API, of the listener for controllers,
+	// and of the listener for hosts. Hosts is empty without an MRC fabric.
 	API   string `json:"api"`
 	Peers string `json:"peers"`
 	Hosts string `json:"hosts,omitempty"`
@@ -51,8 +51,8 @@ type Member struct {
 	// Instance distinguishes a controller from an earlier controller of the same name: the store's
 	// revision at the time of joining.
 	Instance int64 `json:"instance,omitempty"`
-	// First is the oldest instance since whose start a controller has always run, as far as this
-	// controller knows: of its own first lease, or of the controllers that were present then.
+	// First names the oldest instance since whose start, to this controller's knowledge, a controller
+	// has always run: of its own first lease, or of the controllers that were present then.
 	First int64 `json:"first,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func (v *View) Member(name string) (Member, bool) {
 	return Member{}, false
 }
 
-// Full returns the name and message of a controller whose part of the store has no room.
+// Full returns name and message from a controller whose part of the store has no room.
 func (v *View) Full() (name, why string, full bool) {
 	for _, m := range v.Members {
 		if m.Alarm != nil && m.Alarm.Full {

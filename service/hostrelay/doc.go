@@ -1,10 +1,10 @@
 // Package hostrelay serves the MRC hosts that are connected to a controller of a cluster.
 //
-// A host's stream ends at the [Relay] of its controller. For each host the relay has a
-// stream of its own to the controller that decides, where it takes the host's place: it hands on
-// what the host reports and answers. What the decider wants the host to hold passes through a
-// [runner.Follower], which denies what the relay's controller itself sees fail. So a denial waits
-// neither for the decider nor for the store, and hosts stay connected when the decider changes:
+// A host's stream ends at the [Relay] of its controller. For each host the relay opens a stream to
+// the deciding controller, and takes the host's place there: it hands on what the host reports and
+// answers. What the decider wants the host to hold passes through a [runner.Follower], which denies
+// what the relay's controller itself sees fail. So a denial waits neither for the decider nor for
+// the store, and hosts stay connected when the decider changes:
 //
 //	host ◀──── state, less what is lost ──── Relay ◀──── state ──── decider
 //	     ───── reports, answers ───────────▶           ───── the same ─▶

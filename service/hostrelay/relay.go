@@ -79,8 +79,8 @@ func New(cfg Config) (*Relay, error) {
 	return a, nil
 }
 
-// Run serves hosts on a listener, which it closes, until ctx ends, which is no error. It must be
-// called once.
+// Run serves hosts on a listener until ctx ends, without an error then, and closes the listener. It
+// must be called once.
 func (a *Relay) Run(ctx context.Context, l net.Listener) error {
 	defer a.end()
 	group, ctx := errgroup.WithContext(ctx)
@@ -184,8 +184,8 @@ func (a *Relay) Hello(host string, h *hostapi.Hello) error {
 	return nil
 }
 
-// inForce reports whether the host's state at the end of its last stream is still the state that
-// the decider wants, as far as this relay knows: the decider has sent nothing for any host since.
+// inForce reports whether, to this relay's knowledge, the decider still wants the state that the
+// host had at the end of its last stream: the decider has sent nothing for any host since.
 func (a *Relay) inForce(s *seat) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,7 +20,7 @@ type seat struct {
 	end   context.CancelFunc
 	done  chan struct{} // closed when the agent has ended
 
-	// What the host held by the decider's will, and its version, at the end of its stream.
+	// The state that the decider had given the host, and the version, at the end of the stream.
 	version hostapi.Version
 	held    *hostapi.State
 	// decisions is the relay's count of decisions at the end of the stream.

@@ -9,8 +9,8 @@ import (
 // Reports turns the reports of a digest on.
 type Reports struct {
 	Digest string
-	// Wait is how long a report may wait for others, List how many go together,
-	// and Again how long the same is not repeated while no one has acknowledged it.
+	// Wait bounds how long a report waits for more reports, List how many go together, and Again how
+	// long the switch holds back an unacknowledged report before it repeats the report.
 	Wait  time.Duration
 	List  int32
 	Again time.Duration

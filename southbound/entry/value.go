@@ -24,10 +24,9 @@ func Canonical(b []byte) []byte {
 	return b
 }
 
-// Value is an unsigned integer of any width as octets, most significant first,
-// always in canonical form, so that equal numbers are equal Values. The zero
-// Value ("") means that no value is there. Strings from outside go through
-// ValueOf.
+// Value holds an unsigned integer of any width as octets, most significant first, always in
+// canonical form: equal numbers are equal Values. The zero Value ("") means that no value is there.
+// Strings from outside go through ValueOf.
 type Value string
 
 // ValueOf returns the canonical Value of b.

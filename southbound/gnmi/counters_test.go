@@ -11,8 +11,9 @@ import (
 	gpb "github.com/openconfig/gnmi/proto/gnmi"
 )
 
-// TestCountersOfEmbeddedSwitch checks that the counts of queues and priorities are found where the
-// embedded switch has them (docs/gnmi.md), and priorities also where others do.
+// TestCountersOfEmbeddedSwitch checks that the reader finds the counts of queues and priorities at
+// the paths of the embedded switch (docs/gnmi.md), and priorities also at the paths of other
+// switches.
 func TestCountersOfEmbeddedSwitch(t *testing.T) {
 	path := func(first string, elems ...*gpb.PathElem) *gpb.Path {
 		return &gpb.Path{Elem: append([]*gpb.PathElem{{Name: first}}, elems...)}
@@ -59,8 +60,8 @@ func TestCountersOfEmbeddedSwitch(t *testing.T) {
 	}
 }
 
-// TestSIDs checks that the counts of local SIDs are found in the document of SONiC's COUNTERS_DB,
-// make a sample of no port, and are gone when the switch leaves them out.
+// TestSIDs checks that the reader finds the counts of local SIDs in SONiC's COUNTERS_DB, makes no
+// sample of a port from these counts, and drops counts that the switch leaves out.
 func TestSIDs(t *testing.T) {
 	c := &counters{sw: "s1", tree: named("sonic").tree}
 	take := func(document string) []SID {

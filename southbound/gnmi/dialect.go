@@ -116,8 +116,8 @@ func DialectNames() (names []string) {
 	return names
 }
 
-// detect returns the dialect of a switch by its answer to Capabilities, which is nil when the
-// switch gave none.
+// detect returns the dialect of a switch by the switch's answer to Capabilities, nil for a switch
+// without an answer.
 func detect(c *gpb.CapabilityResponse) *Dialect {
 	all := dialects().Dialects
 	for _, d := range all {

@@ -425,8 +425,8 @@ type received struct {
 }
 
 // subscribe keeps a stream and calls take with its messages until the stream ends or take fails,
-// and with nil when tick does. The stream tries its subscriptions together first, and one by one at
-// a switch that refuses them.
+// and with nil when tick does. The stream first tries its subscriptions together, and after a
+// refusal one by one.
 func (w *Watcher) subscribe(ctx context.Context, client gpb.GNMIClient, d *Dialect, name string,
 	p pace, tick <-chan time.Time, take func(*gpb.SubscribeResponse) error) error {
 	s := d.stream(name)

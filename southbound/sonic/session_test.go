@@ -341,8 +341,8 @@ func onlySID(b *bed) {
 	}
 }
 
-// TestRenewRefused: a switch that does not let a lost row be taken away is said to refuse that,
-// with its own words, and the other rows are written.
+// TestRenewRefused: where a switch refuses to remove a lost row, the session reports the refusal in
+// the switch's words, and writes the other rows.
 func TestRenewRefused(t *testing.T) {
 	on(t, func(b *bed) {
 		b.clean(put(locator, un, udt)...)

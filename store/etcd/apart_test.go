@@ -150,8 +150,8 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// TestThreadsEnd: the server does not end with a thread that ran what started it, as it is to end
-// with the whole process alone (Pdeathsig).
+// TestThreadsEnd: the server outlives the thread that started the server, and ends with the whole
+// process alone (Pdeathsig).
 func TestThreadsEnd(t *testing.T) {
 	t.Parallel()
 	s := apart(t, Config{Dir: t.TempDir()})

@@ -79,8 +79,8 @@ func holder(f *os.File) string {
 	return strings.TrimSpace(string(by[:n]))
 }
 
-// orphaned reports whether the process that took a lock has died, so that only its server still
-// holds the lock. In a restarted container, both processes have the same id.
+// orphaned reports whether the process that took a lock has died, and left the lock to its server.
+// In a restarted container, both processes have the same id.
 func orphaned(by string) bool {
 	pid, err := strconv.Atoi(by)
 	return err == nil && pid > 0 && (errors.Is(unix.Kill(pid, 0), unix.ESRCH) || pid == os.Getpid() &&

@@ -235,9 +235,9 @@ func probe(dir string, sync bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// reserve has the blocks of the database allocated, some ahead, and reports whether they are, and
-// the next segment of the write-ahead log is: then the server can go on for a while on a disk
-// without room.
+// reserve allocates the blocks of the database, some ahead, and reports whether the disk holds
+// these blocks and the next segment of the write-ahead log: then the server can go on for a while
+// on a disk without room.
 func reserve(database, log string) bool {
 	f, err := os.OpenFile(database, os.O_RDWR, 0)
 	if err != nil {

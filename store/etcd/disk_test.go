@@ -106,8 +106,8 @@ func TestRoomIsLookedAt(t *testing.T) {
 	}
 }
 
-// TestProbes: a write that fails is a fault until one succeeds, unless it had no room, which the
-// marks judge; the time that it took counts for nothing.
+// TestProbes: a failed write counts as a fault until a write succeeds, but for a write without
+// room, which the marks judge; the time that it took counts for nothing.
 func TestProbes(t *testing.T) {
 	d, _ := still()
 	for range slowProbes {

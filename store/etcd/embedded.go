@@ -77,11 +77,12 @@ func init() { wal.SegmentSizeBytes = segment }
 
 // Open starts an etcd on a data directory and waits until it takes requests.
 //
-// Errors report the fault of the directory: it cannot be written, another process uses it
-// ([ErrLocked]), a newer release wrote it ([ErrNewer]), its disk is full ([ErrFull]), it cannot be
-// read ([ErrDamaged]), it belongs to another etcd ([ErrForeign]), its member was replaced
-// ([ErrReplaced]), has lost its data ([ErrDataLost]) or differs from the others ([ErrDiffers]), or
-// the directory was restored from a backup and the others were not ([ErrRestored]).
+// Errors report the fault of the directory: the process may not write there, another process uses
+// the directory ([ErrLocked]), a newer release wrote the data ([ErrNewer]), the disk is full
+// ([ErrFull]), reading fails ([ErrDamaged]), the data belong to another etcd ([ErrForeign]),
+// somebody replaced the member ([ErrReplaced]), the member lost its data ([ErrDataLost]) or differs
+// from the other members ([ErrDiffers]), or somebody restored this directory alone from a backup
+// ([ErrRestored]).
 func Open(ctx context.Context, c Config) (*Store, error) {
 	c.MinFree = cmp.Or(c.MinFree, defaultMinFree)
 	c.LeastFree = min(cmp.Or(c.LeastFree, defaultLeastFree), c.MinFree)

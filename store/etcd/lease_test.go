@@ -68,8 +68,8 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 	})
 }
 
-// TestRenewalIsTriedAgain: a renewal that fails is tried again after a twentieth of the lease's
-// time, and the next one that is due after a third.
+// TestRenewalIsTriedAgain: the holder repeats a failed renewal after a twentieth of the lease's
+// time, and makes the next due renewal after a third.
 func TestRenewalIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &slowRenewal{ttl: 60, fails: 2}

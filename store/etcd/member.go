@@ -39,8 +39,8 @@ type server struct {
 // closeTime bounds the wait for requests of peers that are under way when a server closes.
 const closeTime = time.Second
 
-// member returns the configuration of a server, alone or with the peers of c. etcd has its defaults
-// in package embed, so Weft repeats the defaults that it shares.
+// member returns the configuration of a server, alone or with the peers of c. etcd keeps its
+// defaults in package embed, so Weft repeats the shared defaults.
 func (c *Config) member(log *core) *config.ServerConfig {
 	s := &config.ServerConfig{
 		Name: "weft", DataDir: filepath.Join(c.Dir, "etcd"), Logger: zap.New(log),
@@ -66,8 +66,8 @@ func (c *Config) member(log *core) *config.ServerConfig {
 	return s
 }
 
-// startMember starts a server. With peers, the server listens for them before it reads its data, so
-// an address in use is found first.
+// startMember starts a server. With peers, the server listens before it reads its data, so an
+// address in use shows first.
 func (c *Config) startMember(conf *config.ServerConfig, log *core) (s *server, err error) {
 	s = &server{log: log, failed: make(chan error, 1)}
 	var listener net.Listener

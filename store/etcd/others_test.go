@@ -110,7 +110,7 @@ func TestOthers(t *testing.T) {
 	if len(got) != 7 {
 		t.Errorf("%d others", len(got))
 	}
-	// A member that does not run, or has never heard of another member, does not call that member
+	// A member that is down, or has never heard of another member, does not call the other member
 	// replaced.
 	for _, members := range [][]Member{nil, {{Name: "there", Address: p.Members["there"]}},
 		{{Name: "gone", Address: p.Members["gone"]}}, {{Address: p.Members["there"]}}} {

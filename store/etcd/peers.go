@@ -423,9 +423,9 @@ func (s *Store) endAlarm(ctx context.Context) error {
 }
 
 // again calls change each second as long as etcd refuses the change with one of some errors.
-// ErrUnhealthy says that too few members have been connected for some seconds: members that have
-// just started count as unconnected, and etcd may not yet have noticed the lost connections of a
-// member that has just ended.
+// ErrUnhealthy says that too few members have been connected for some seconds: a member counts as
+// unconnected just after its start, and etcd may notice the lost connections of an ended member
+// late.
 func again(ctx context.Context, change func() error, refusals ...error) error {
 	for {
 		err := change()

@@ -172,8 +172,8 @@ func TestPeersContract(t *testing.T) {
 	})
 }
 
-// TestQuorum: what one member has acknowledged the others have; with one of three away writes go
-// on, with two away they are refused, and go on when one is back.
+// TestQuorum: what one member has acknowledged the others have; with one of three members away
+// writes go on, with two away the store refuses writes until one returns.
 func TestQuorum(t *testing.T) {
 	t.Parallel()
 	w := newTrio(t)

@@ -216,8 +216,8 @@ func TestRestoredTwice(t *testing.T) {
 	}
 }
 
-// TestEmptyFirst: a member with an empty directory that starts before all others is found out by
-// the first of them.
+// TestEmptyFirst: the first of the other members finds out a member that started before with an
+// empty directory.
 func TestEmptyFirst(t *testing.T) {
 	t.Parallel()
 	w, _ := ran(t)

@@ -390,7 +390,7 @@ func (l *tenancy) expire(early bool) {
 	}
 	l.over = true
 	for key, revision := range l.keys {
-		// Since then another process has written the key, which belongs to that process's lease.
+		// Since then another process has written the key under its own lease.
 		_, _ = s.records.Delete(context.Background(), key, revision)
 	}
 }

@@ -31,8 +31,8 @@ type Config struct {
 	// SyncTimeout is the time after which a session without End-of-RIB counts as synchronized; 60 s
 	// when 0.
 	SyncTimeout time.Duration
-	// StalePathTime is how long what a peer said in an earlier session counts after the End-of-RIB of
-	// a session in which it has not said it again (RFC 4724, section 4.2); 60 s when 0.
+	// StalePathTime bounds how long routes from a peer's earlier session count after the End-of-RIB of
+	// a session without them (RFC 4724, section 4.2); 60 s when 0.
 	StalePathTime time.Duration
 	// LossTime is how long the collector does not believe a single peer's loss of half of the nodes,
 	// if no single node explains the loss; 1 hour when 0.

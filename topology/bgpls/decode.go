@@ -23,8 +23,8 @@ const (
 	prefixFlagNodeV2 = 0x40
 )
 
-// A part is the contribution of one NLRI, with its attribute, to an object. The attribute is nil
-// when the NLRI came without one or it was discarded.
+// A part holds the contribution from one NLRI, with the attribute, to an object. The attribute is
+// nil when the NLRI came without one or it was discarded.
 type part struct {
 	nlri       *wire.NLRI
 	attributes *wire.Attributes
@@ -39,9 +39,9 @@ func (p part) attr() *wire.Attributes {
 	return p.attributes
 }
 
-// makeNode joins the parts of a node: node NLRIs of one or several protocols,
-// the prefix NLRIs, of which some are locators, and the SRv6 SID NLRIs. The
-// first part that says a thing counts. ok is false when there is no node NLRI.
+// makeNode joins the parts of a node: node NLRIs from one or several protocols, prefix NLRIs
+// (locators among them), and SRv6 SID NLRIs. The first part that says a thing counts. ok is false
+// when there is no node NLRI.
 func makeNode(id topology.NodeID, parts []part) (n topology.Node, ok bool) {
 	n.ID = id
 	for _, p := range parts {
@@ -163,8 +163,9 @@ func structure(s *wire.SIDStructure) topology.SIDStructure {
 		Argument: s.Argument}
 }
 
-// peerNode reports whether a link is a BGP session (PeerNode, RFC 9086 section 5.1), and peering
-// whether it is that or one of the cables that a session is over (PeerAdj, section 5.2).
+// peerNode reports whether a link stands for a BGP session (PeerNode, RFC 9086 section 5.1),
+// peering whether a link stands for a session or for a cable below a session (PeerAdj, section
+// 5.2).
 func peerNode(n *wire.NLRI) bool { return peering(n) && !n.Link.IDs.Present }
 
 func peering(n *wire.NLRI) bool {

@@ -32,7 +32,8 @@ func isPseudonode(d *wire.NodeDescriptor) bool {
 
 // routerIDText writes an IGP router-id in the notation of its protocol: 4 octets as an IPv4 address
 // (for an OSPF pseudonode, followed by the address of the designated router's interface); 6 octets
-// as an IS-IS system id, followed by the number of a pseudonode. Other lengths are hexadecimal.
+// in the form of an IS-IS system id, then the number of a pseudonode. Other lengths are
+// hexadecimal.
 func routerIDText(octets string) string {
 	b := []byte(octets)
 	switch len(b) {

@@ -161,8 +161,8 @@ func localEnd(o *object) string {
 // implausible returns the parts of the topology that would be gone if the collector believed a
 // peer, if this loss is too large to believe a single peer; otherwise nil. The loss is too large if
 // half of the nodes would lose all their objects of a type, and no single node explains the loss: a
-// node that dies also removes the links of its neighbors. An object does not count if another peer
-// still advertises it or has withdrawn it too, or if its node is known to be gone.
+// node that dies also removes the links of its neighbors. An object that another peer still
+// advertises or has withdrawn too does not count, nor does an object of a departed node.
 func (r *rib) implausible(a peerKey, p *ribPeer) map[partKey]bool {
 	// Each node that is hurt has lost an object. Twice: r.nodes has unnumbered SIDs beside the nodes.
 	if 4*len(p.gone) < len(r.nodes) {

@@ -44,8 +44,8 @@ func objectsOf(t *testing.T, text string) []*Objects {
 	return all
 }
 
-// TestStaticHeard: what nodes of a description advertise is, at a collector, the snapshot of the
-// description.
+// TestStaticHeard: from the advertisements of a description's nodes a collector makes the
+// description's snapshot.
 func TestStaticHeard(t *testing.T) {
 	want, err := static.Parse([]byte(described))
 	if err != nil {

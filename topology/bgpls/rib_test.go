@@ -258,8 +258,8 @@ func TestRIBStartup(t *testing.T) {
 	expect(t, r, "strangers", built(device(1)))
 }
 
-// A node name has at most 255 octets (RFC 9552 section 5.3.1.3), and what does not print in it is
-// escaped where it is learned.
+// A node name has at most 255 octets (RFC 9552 section 5.3.1.3), and the collector escapes
+// unprintable characters.
 func TestRIBNodeName(t *testing.T) {
 	n1 := device(1)
 	all, err := n1.advertisements()

@@ -129,10 +129,9 @@ func dial(ctx context.Context, p *Peer) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", p.key().String())
 }
 
-// converse has a session on a connection, which it closes, and returns why
-// there is no session any more. The server gets a neighbor of its own for it,
-// at an address that was not used before: one that has lost a session refuses
-// connections for a while.
+// converse runs a session on a connection, closes the connection, and returns why the session
+// ended. The server gets a neighbor of its own for it, at an address that was not used before: one
+// that has lost a session refuses connections for a while.
 func (s *Speaker) converse(ctx context.Context, p *session, outer net.Conn) error {
 	defer outer.Close()
 	inner, active := s.newInner(p)

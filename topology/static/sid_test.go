@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestEndXOf: a node described by this package has the SIDs of its links at every port; a node with
-// foreign SIDs has none.
+// TestEndXOf: a node from this package has the SIDs of its links at every port; a node with foreign
+// SIDs has none.
 func TestEndXOf(t *testing.T) {
 	for _, text := range []string{pair, strings.ReplaceAll(pair, "a, routerId",
 		"a, pfc: true, routerId")} {

@@ -98,7 +98,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is accepted has each link in both directions and nodes that no graph misses.
+// FuzzParse: an accepted description has each link in both directions, and only nodes that every
+// graph has.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(pair))
 	f.Add([]byte("asn: 4200000000\n" + pair))

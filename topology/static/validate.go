@@ -139,7 +139,7 @@ func isPrefix(p netip.Prefix) bool {
 // A locatorSet finds prefixes that overlap. Its zero value is empty.
 type locatorSet struct {
 	at map[netip.Prefix]int
-	// inner has the prefixes that lie around those of at, and a locator in each.
+	// inner holds the prefixes around the prefixes in at, with a locator in each.
 	inner map[netip.Prefix]int
 }
 

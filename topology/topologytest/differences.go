@@ -9,8 +9,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// Differences returns a text for each node, link and prefix that one snapshot has and the other
-// lacks, or has otherwise. It compares neither versions nor staleness.
+// Differences returns a text for each node, link and prefix that one snapshot lacks or that differs
+// between both. It compares neither versions nor staleness.
 func Differences(want, got *topology.Snapshot) []string {
 	return slices.Concat(
 		differences(want.Nodes, got.Nodes, (*topology.Node).Equal,

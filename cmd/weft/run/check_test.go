@@ -7,8 +7,8 @@ import (
 	"github.com/weft-sdn/weft/controller/inventory"
 )
 
-// TestReachedAt: others reach a controller at its listening or advertised address, and at the
-// address of its part of the etcd.
+// TestReachedAt: peers reach a controller at the listening or advertised address, and at the
+// address of its etcd member.
 func TestReachedAt(t *testing.T) {
 	members := map[string]string{"c1": "192.0.2.1:2380", "c2": "192.0.2.2:2380"}
 	for _, c := range []struct {

@@ -91,8 +91,8 @@ func (a *Authority) IssueLater(t testing.TB, name, commonName string, dns ...str
 }
 
 // IssueFor writes a certificate for some uses, or for any when there are none, at an address; ""
-// has it name none. The identity may be the zero value, which other certificates of the authority
-// never have.
+// has it name none. The identity may be the zero value; other certificates of the authority never
+// have the zero value.
 func (a *Authority) IssueFor(t testing.TB, name string, id certs.Identity, address string,
 	uses ...x509.ExtKeyUsage) {
 	t.Helper()

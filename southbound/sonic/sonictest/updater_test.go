@@ -197,8 +197,8 @@ func configDB(has sonicdb.Database, without string) sonicdb.Database {
 	return out
 }
 
-// planned returns what a leaf of a release has, and a patch with the rows that it gets of the model
-// of a leaf with classes, ECN and trimming.
+// planned returns the rows on a leaf by release, and a patch with further rows from the model of a
+// leaf with classes, ECN and trimming.
 func planned(t *testing.T, release string, live bool) (has sonicdb.Database, out []sonictest.Op) {
 	t.Helper()
 	text, err := os.ReadFile("../../../controller/plan/node/testdata/nodes-leaf1.json")

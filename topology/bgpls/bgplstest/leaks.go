@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// LeftByGoBGP has a check for leaks pass over the goroutines that GoBGP leaves: it closes the queue
-// of a session without waiting for it to be empty, and then its goroutine stays.
+// LeftByGoBGP has a check for leaks pass over the goroutines that GoBGP leaves: GoBGP closes the
+// queue of a session without waiting for the last entry, and then the queue's goroutine stays.
 func LeftByGoBGP() goleak.Option {
 	return goleak.IgnoreTopFunction(
 		"github.com/eapache/channels.(*InfiniteChannel).infiniteBuffer")

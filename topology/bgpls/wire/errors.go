@@ -5,7 +5,7 @@ import "errors"
 var (
 	// ErrTruncated reports a length beyond the end of the field around it.
 	ErrTruncated = errors.New("bgpls: truncated")
-	// ErrMalformed reports that a field has a value, or a TLV a length, that its
-	// definition excludes, or that a mandatory TLV is missing.
+	// ErrMalformed reports a field's value or a TLV's length outside the definition, or a missing
+	// mandatory TLV.
 	ErrMalformed = errors.New("bgpls: malformed")
 )

@@ -153,7 +153,7 @@ func flagged(delay uint32, anomalous bool) uint32 {
 	return delay
 }
 
-// parseIGPMetric reads an IGP metric of one octet (IS-IS, only six bits count), two octets (OSPF)
+// parseIGPMetric reads an IGP metric in one octet (IS-IS, only six bits count), two octets (OSPF)
 // or three octets (IS-IS wide).
 func parseIGPMetric(value []byte) (*uint32, error) {
 	var m uint32

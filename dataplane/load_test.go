@@ -227,8 +227,8 @@ func store(parent any, name string, v any) error {
 	return fmt.Errorf("no place for %s", name)
 }
 
-// TestNegativeArguments: p4c writes a negative argument of one of the program's
-// own entries with its sign, and BMv2 keeps it.
+// TestNegativeArguments: p4c writes a negative argument in the program's own entries with the sign,
+// and BMv2 keeps the sign.
 func TestNegativeArguments(t *testing.T) {
 	b, err := os.ReadFile("testdata/signed.json")
 	if err != nil {

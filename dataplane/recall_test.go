@@ -308,8 +308,8 @@ func unordered(t testing.TB, n, rounds int) (frames []string) {
 }
 
 // TestRecalledLearned: a switch learns the octets in which responses differ, and the conditions
-// with answers in no order. After 32,768 responses, every response follows a path; but those of 32
-// branches run the program, which is faster than so long a path.
+// with answers in no order. After 32,768 responses, every response follows a path; but responses
+// from 32 branches run the program, because a path would be too long to be faster.
 func TestRecalledLearned(t *testing.T) {
 	untraced(t)
 	for _, n := range []int{2, 5, 32} {
@@ -469,8 +469,8 @@ func TestRecalledUpdates(t *testing.T) {
 	}
 }
 
-// TestRecalledLabels: packets of a flow follow each other whatever their flow labels and source
-// ports are, as the packets of a queue pair that sprays.
+// TestRecalledLabels: packets in a flow follow each other with any flow labels and source ports,
+// for example packets from a queue pair that sprays.
 func TestRecalledLabels(t *testing.T) {
 	untraced(t)
 	rng := rand.New(rand.NewPCG(seeds.One(t, 52), 0))

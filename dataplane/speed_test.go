@@ -18,8 +18,8 @@ func wireTime(octets int, bitsPerSecond uint64) time.Duration {
 	return time.Duration(uint64(octets+frameOverhead) * 8 * uint64(time.Second) / bitsPerSecond)
 }
 
-// TestPortSpeed checks that frames of a port follow each other like on a wire, and that frames of
-// different ports do not wait for each other.
+// TestPortSpeed checks that frames on a port follow each other like on a wire, and that frames on
+// different ports never wait for each other.
 func TestPortSpeed(t *testing.T) {
 	const speed = 1_000_000 // a frame takes some hundred microseconds
 	r := newRigWith(t, loadFile(t, "copies"), Config{})

@@ -163,8 +163,8 @@ func (s *Switch) Stats() Stats {
 	return n
 }
 
-// FollowPaths has packets follow the paths of others, as they do when a program starts, or has each
-// packet run the program, to measure the difference.
+// FollowPaths has packets follow the paths of earlier packets (the default), or has each packet run
+// the program, to measure the difference.
 func (s *Switch) FollowPaths(follow bool) {
 	mode := engine.PathsOff
 	if follow {

@@ -265,8 +265,8 @@ func (w *World) advertisers(names []string) []string {
 	return slices.Compact(names)
 }
 
-// ClearFaults ends all faults of a link or of one direction of a link, or of all links if r is nil.
-// It returns the same values as ChangeFaults.
+// ClearFaults ends all faults on a link, on one direction, or, with r nil, on all links. It returns
+// the same values as ChangeFaults.
 func (w *World) ClearFaults(r *LinkRef) (witnesses []string, err error) {
 	wires := w.wires
 	if r != nil {

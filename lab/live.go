@@ -256,8 +256,8 @@ func (l *Live) speak(ctx context.Context, i int, s Switch) (inventory.Peer, erro
 	return inventory.Peer{Address: address, Port: ports.speaker, ASN: s.ASN}, nil
 }
 
-// Ready waits until the controller has learned the network and programmed every switch, and hosts
-// of MRC hold what it wants of them.
+// Ready waits until the controller has learned the network and programmed every switch, and MRC
+// hosts hold the wanted state.
 func (l *Live) Ready(ctx context.Context) error {
 	var now api.Readiness
 	every := time.NewTicker(tellEvery)

@@ -59,8 +59,8 @@ func accept(g *Limiter, from ...string) (in []net.Conn, all []*stub) {
 	}
 }
 
-// TestConnections checks the limits of all connections and of one host's connections, and that a
-// connection that ends makes room.
+// TestConnections checks the limits for all connections and for one host's connections, and that an
+// ended connection makes room.
 func TestConnections(t *testing.T) {
 	var log bytes.Buffer
 	g := New(Config{Connections: 3, Strangers: 3, PerClient: 2,

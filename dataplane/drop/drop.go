@@ -70,8 +70,8 @@ func (r Reason) String() string {
 	return table[r].name
 }
 
-// CountedBy returns who counts r: the switch, a port in one of its directions, or the runner, which
-// joins the switch to its ports.
+// CountedBy returns who counts r: the switch, a port in one direction, or the runner, which joins
+// the switch to the ports.
 func (r Reason) CountedBy() string {
 	switch r {
 	case Oversize, InputFull:

@@ -236,8 +236,8 @@ func (k *calculation) addField(f *ir.Field, bit int) int {
 	return bit
 }
 
-// fieldRun is a run of consecutive fields, in bits of the packet state and of the input, with the
-// steps first..end-1 that copy them.
+// fieldRun is a run of consecutive fields, in bits of packet state and input, copied by the steps
+// first..end-1.
 type fieldRun struct{ from, at, n, first, end int }
 
 func (k *calculation) addConst(it calcItem, bit int) int {

@@ -7,7 +7,7 @@ import (
 	"github.com/weft-sdn/weft/dataplane/table"
 )
 
-// Match is the value of one key field of an entry, in the order of TableInfo.Keys.
+// Match is the value of one key field in an entry, ordered by TableInfo.Keys.
 type Match = table.Match
 
 // ActionCall is an action with its arguments, big-endian as in Match.

@@ -78,7 +78,7 @@ func (s *State) insert(t *matchTable, e Entry, limit int) error {
 	if ts.entries.Len() >= limit {
 		return fmt.Errorf("table %s of %d entries: %w", t.name, limit, ErrFull)
 	}
-	// One piece of memory holds a key of several words and arguments that the entry has no room for.
+	// One piece of memory holds a key with several words, and arguments beyond the entry's room.
 	room := 0
 	if t.key.Words > 1 {
 		room = t.key.Words

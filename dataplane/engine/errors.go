@@ -6,8 +6,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/table"
 )
 
-// Errors of Load. They are wrapped with the name of the construct and,
-// where the JSON has it, the P4 source line.
+// Errors of Load. The engine wraps these errors with the name of the construct and, if the JSON has
+// one, the P4 source line.
 var (
 	// ErrBadProgram: the input is not BMv2 JSON, or contradicts itself.
 	ErrBadProgram = errors.New("bad program")

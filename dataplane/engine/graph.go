@@ -104,7 +104,7 @@ func (g *graph) run(c *Context, at int32) {
 	c.exit = false
 }
 
-// eachNext calls do with each place of a step, or of its table, that says where it leads.
+// eachNext calls do with each reference from a step, or from the step's table, to a next step.
 func (g *graph) eachNext(s *step, do func(*int32)) {
 	switch s.kind {
 	case stepCode:

@@ -2,8 +2,8 @@ package engine
 
 import "github.com/weft-sdn/weft/dataplane/ir"
 
-// operation is all that the engine knows of a primitive of BMv2: how the primitive runs, what a
-// trace says of it, what it changes, and how it becomes Go code and part of a path.
+// operation is all that the engine knows of a primitive of BMv2: how the primitive runs, how a
+// trace shows the primitive, what the primitive changes, and how Go code and a path carry it out.
 type operation struct {
 	name string
 	// args is the number of parameters; the last optional ones may be missing.
@@ -50,7 +50,7 @@ func init() {
 		},
 		traced: (*loader).tracedAssign, effects: assignEffects, translate: (*translator).assign,
 		record: func(r *recorder, n *note, run func()) { r.assign(n.args[0], n.args[1], run) }}
-	// Of three parameters, or of two, the first of which is also the first operand.
+	// With three parameters, or with two and the first parameter also the first operand.
 	binary := func(op ir.Op) *operation {
 		return &operation{args: 3, into: 1, compile: calculate(op), traced: (*loader).tracedAssign}
 	}

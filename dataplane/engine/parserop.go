@@ -43,8 +43,7 @@ func init() {
 	}
 }
 
-// noteOfParser notes what an operation of the parser is made of, and checks the number of its
-// parameters.
+// noteOfParser notes the parts of a parser operation, and checks the number of parameters.
 func (l *loader) noteOfParser(op *bmv2json.ParserOp) *note {
 	is := parserOperations[op.Op]
 	if is == nil {

@@ -246,8 +246,8 @@ func (c *Context) again(f *Frame, list *fieldList, instance uint64, length int) 
 	return p
 }
 
-// DigestValues returns the values of the fields of the digest that the program sends, as
-// dataplane.Output takes them. They are valid until the next packet.
+// DigestValues returns the values of the fields in the digest that the program sends, in the form
+// for dataplane.Output. They are valid until the next packet.
 func (c *Context) DigestValues() [][]byte {
 	i := int(c.digest)
 	d := &c.st.prog.digests[i]

@@ -82,7 +82,7 @@ const (
 	givenInstance        // egress_rid
 )
 
-// need has octets of the frame, in one word, that must equal the octets of the recorded frame.
+// need holds octets from the frame, in one word, that must equal the recorded octets.
 type need struct {
 	off        int
 	mask, want uint64
@@ -270,7 +270,8 @@ func (n *tally) count(now time.Duration) {
 }
 
 // vary compares a frame without a path with the frame recorded last. It notes the differing octets
-// among those that the pass has read, if they are few, and reports whether it noted a new octet.
+// among the octets that the pass has read, unless they are too many, and reports whether it noted a
+// new octet.
 func (x *paths) vary(b []byte) (news bool) {
 	var at [fewVaried]int
 	n := 0

@@ -371,7 +371,8 @@ func TestUnsettled(t *testing.T) {
 	}
 }
 
-// TestCountNeeds has each packet of a path count in the element that it names, where there is one.
+// TestCountNeeds has each packet on a path count in the packet's own element, if the element
+// exists.
 func TestCountNeeds(t *testing.T) {
 	for _, k := range []struct{ size, asks int }{{16, 0}, {10, 1}} {
 		p := &Program{layout: ir.Layout{Size: 24}}
@@ -413,7 +414,7 @@ func TestCountNeeds(t *testing.T) {
 // TestControlsEndPaths: a control method that sets something ends all paths. This also holds for
 // methods added later, except for settings that packets make too: passes that read such a setting
 // read it anew, or have no path. A method that changes entries ends the paths that depend on the
-// entries as they are: a path that looks entries up goes on.
+// entries: a path that looks entries up goes on.
 func TestControlsEndPaths(t *testing.T) {
 	byPackets := []string{"SetCounter", "SetMeter", "SetMeterCounts", "SetRegister"}
 	s := New(Config{}).State()

@@ -136,8 +136,8 @@ func fill(b []byte, frame []patch, of []slotPatch, f *Frame, slots []uint64) {
 	}
 }
 
-// sum is the CRC-32 of fixed octets, patched with octets of the received frame and of slots, and
-// then of a run of the received frame.
+// sum is the CRC-32 over fixed octets, patched with octets from the received frame and slots, and
+// then over a run of the received frame.
 type sum struct {
 	fixed    []byte
 	frame    []patch

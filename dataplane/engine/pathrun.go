@@ -100,7 +100,7 @@ func (r *recorder) choice(st *parseState) {
 	}
 }
 
-// isCase reports whether the keys are of a case, and asks as much of them as that takes.
+// isCase reports whether the keys match a case, and reads only the keys needed for the answer.
 func (r *recorder) isCase(st *parseState, k *parseCase, keys []val) bool {
 	shift := 0
 	for i := len(keys) - 1; i >= 0; i-- {

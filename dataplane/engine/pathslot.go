@@ -97,7 +97,7 @@ func (r *recorder) isPure(o *pathOp) bool {
 	return o.operands(func(t takes) bool { return r.computed.pure[t.slot] })
 }
 
-// loaded calls f for the octets of the frame that a part of an opLoad is made of.
+// loaded calls f for the frame's octets below a part of an opLoad.
 func (o *pathOp) loaded(t takes, f func(at int, bits byte)) {
 	all := t.mask << t.shift & o.a.mask << o.a.shift
 	for i := range 8 {
@@ -107,7 +107,7 @@ func (o *pathOp) loaded(t takes, f func(at int, bits byte)) {
 	}
 }
 
-// isSettled reports whether what is taken of a slot is the same in all packets of the path.
+// isSettled reports whether all packets on the path have the same bits in the used part of a slot.
 func (s *computed) isSettled(t takes) bool {
 	n := t.slot
 	if s.known[t] {

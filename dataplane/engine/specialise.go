@@ -379,7 +379,7 @@ func (s *specialiser) table(t *matchTable, facts []fact) tableStep {
 	return n
 }
 
-// share makes one step of the copies of branches whose facts have made no difference: the copies
+// share joins copies of branches into one step where the facts have made no difference: the copies
 // lead to the same steps.
 func (s *specialiser) share(g *graph) {
 	same, first := map[int32]int32{-1: -1}, map[string]int32{}

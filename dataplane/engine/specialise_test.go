@@ -7,7 +7,7 @@ import (
 )
 
 // TestShared: a packet comes to a test of f with f unknown, and with f not 1. Both copies of the
-// test lead to the same steps, and so they are one step.
+// test lead to equal steps, and so become one step.
 func TestShared(t *testing.T) {
 	meta := &ir.Header{Meta: true}
 	f, g := &ir.Field{Header: meta, Width: 8}, &ir.Field{Header: meta, Width: 8}

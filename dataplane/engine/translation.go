@@ -58,7 +58,7 @@ type note struct {
 	calc  *calculation // that is computed
 }
 
-// noteOf notes what a primitive is made of, and checks the number of its parameters.
+// noteOf notes the parts of a primitive, and checks the number of parameters.
 func (l *loader) noteOf(p *bmv2json.Primitive) *note {
 	n := &note{op: operations[p.Op], source: p.Source}
 	if n.op == nil {

@@ -131,8 +131,8 @@ func (c *client) tellAll() error {
 }
 
 // walk calls take with the rows of all tables selected by a subscription, and sends the added
-// values. It finishes the rows of one port before the next port, so only the data of one port waits
-// for a slow client.
+// values. It finishes the rows of one port before the next port, so a slow client holds up one
+// port's data only.
 func (c *client) walk(v *view, take func(t int, r *row, add func(r *row, leaf int, v any))) error {
 	report := newReport(v.at, c.list.GetPrefix(), c.list.GetEncoding())
 	var failed error

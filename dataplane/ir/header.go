@@ -8,11 +8,11 @@ import (
 
 // The state of a packet is one flat array of octets. A header instance occupies consecutive octets
 // in wire order, without its variable-length field, so extracting and deparsing are copies. A
-// metadata field occupies whole 8-octet words, big-endian and right-aligned, so a read is one load,
-// of the same width as the store.
+// metadata field occupies whole 8-octet words, big-endian and right-aligned, so a read takes one
+// load, as wide as the store.
 
-// Limits of a program. A program beyond a limit is refused, so that the length of a program bounds
-// the cost of loading and running it.
+// Limits of a program. Loading refuses a program beyond a limit, so the length of a program bounds
+// the cost of loading and running.
 const (
 	MaxStateBytes = 1 << 17 // octets of the state of a packet
 	MaxFieldBits  = 1 << 16 // bits of a field, parameter, register entry or constant

@@ -261,7 +261,7 @@ func TestForeignRoutes(t *testing.T) {
 	const theirs = "2001:db8::1 dev p1 proto static metric 20"
 	b.ip(append([]string{"-6", "route", "add"}, strings.Fields(theirs)...)...)
 	b.session()
-	// An equal route of another program, such as FRR, is not the agent's, and stays.
+	// An equal route from another program, for example FRR, does not belong to the agent, and stays.
 	if refused, err := b.s.Write(b.t.Context(), put(host)); err != nil || len(refused) > 0 {
 		t.Fatalf("write: %v, %v", refused, err)
 	}

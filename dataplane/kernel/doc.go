@@ -6,8 +6,8 @@
 //
 // Open works on the network namespace of its thread, and so does the agent from then on.
 //
-// A uN is a route of action End with flavor next-csid, a uA one of End.X, and a uDT46 one of
-// End.DT6 into the main table. Behaviors and flavors are those of the kernel's
+// A uN becomes a route with action End and flavor next-csid, a uA a route with End.X, and a uDT46 a
+// route with End.DT6 into the main table. Behaviors and flavors are those of the kernel's
 // include/uapi/linux/seg6_local.h: End with next-csid since Linux 6.1, End.X with next-csid since
 // 6.6, and since 6.17 over a link-local next hop. All routes of the agent have the protocol number
 // 87, and the agent touches no other routes. Routes stay when the agent ends; the next agent takes

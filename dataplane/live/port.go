@@ -20,8 +20,8 @@ type Port interface {
 	Close() error
 }
 
-// Polled is a Port that delivers frames when the switch asks for them, and at no other time, if it
-// has a descriptor: no frame is copied for the switch, and no goroutine woken.
+// Polled is a Port that, with a descriptor, delivers frames only when the switch asks: no frame is
+// copied for the switch, and no goroutine woken.
 type Polled interface {
 	// Poll delivers at most some tens of the frames that have arrived, and reports whether any had.
 	Poll() bool

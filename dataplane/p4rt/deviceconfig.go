@@ -2,9 +2,9 @@ package p4rt
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// programOf returns the BMv2 JSON of a p4_device_config, and whether it came in a
-// p4.tmp.P4DeviceConfig (PI, proto/p4/tmp/p4config.proto), which p4lang/tutorials
-// and other clients of that time send:
+// programOf returns the BMv2 JSON from a p4_device_config, and whether the JSON came in a
+// p4.tmp.P4DeviceConfig (PI, proto/p4/tmp/p4config.proto), which p4lang/tutorials and clients from
+// the same time send:
 //
 //	message P4DeviceConfig {
 //	  bool reassign = 1;
@@ -12,11 +12,10 @@ import "google.golang.org/protobuf/encoding/protowire"
 //	  bytes device_data = 3;
 //	}
 //
-// The order is PI's: octets that parse as a protobuf message are the message, any
-// other octets are the JSON itself. In practice JSON never parses as a protobuf
-// message: the first octet, '{', opens a group that only a field header of '|' closes.
-// The switch ignores reassign, since a committed config starts from empty state
-// anyway, and extras, since they name nothing in this switch.
+// The order is PI's: octets that parse into a protobuf message are the message, other octets the
+// JSON itself. In practice JSON never parses as a protobuf message: the first octet, '{', opens a
+// group that only a field header of '|' closes. The switch ignores reassign, since a committed
+// config starts from empty state anyway, and extras, since they name nothing in this switch.
 func programOf(config []byte) (json []byte, wrapped bool) {
 	const deviceData protowire.Number = 3
 	for rest := config; len(rest) > 0; {

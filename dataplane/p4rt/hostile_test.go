@@ -285,7 +285,7 @@ func TestStalledReader(t *testing.T) {
 }
 
 // TestArbitrationFlood checks that the server stops listening to clients that stream arbitration
-// updates and never read, and that the primary of another role is not disturbed.
+// updates and never read, and that the primary for another role works on.
 func TestArbitrationFlood(t *testing.T) {
 	const flood = 64 << 20
 	s := besiege(t, p4rt.ServerConfig{}, 100)
@@ -323,9 +323,9 @@ func TestArbitrationFlood(t *testing.T) {
 	attack.Wait()
 }
 
-// TestMaxConnections checks that the server closes and counts connections beyond the limit of an
-// address, that connections of controllers go on, and that an untrusted client is served while it
-// uses its connection.
+// TestMaxConnections checks that the server closes and counts connections beyond an address's
+// limit, that controllers keep their connections, and that an untrusted client gets service while
+// it uses its connection.
 func TestMaxConnections(t *testing.T) {
 	const limit = 5
 	s := besiege(t, p4rt.ServerConfig{Limits: clientlimit.Config{PerClient: limit}}, 10)

@@ -28,7 +28,7 @@ type pipeline struct {
 	program   *engine.Program
 	info      *configv1.P4Info // as it came; no one changes it
 	// packed is the device configuration as received, for GetForwardingPipelineConfig. It is deflated:
-	// the JSON takes as much memory as everything made from it, and a twentieth of that when deflated.
+	// the JSON takes about the memory of everything made from the JSON, and a twentieth when deflated.
 	packed []byte
 	digest uint64 // of the device configuration, to compare; see digestOf
 	octets int    // of it

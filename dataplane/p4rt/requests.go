@@ -14,8 +14,8 @@ import (
 )
 
 // The server takes large requests as streams of one message; on the wire there is no difference. It
-// then reads a request only when the client has a place for it, and decodes the bulk of the request
-// only after the other fields show that the primary sent it.
+// then reads a request only when the client has a place free, and decodes the bulk only after the
+// small fields show that the primary sent the request.
 
 // smallWrite is the largest WriteRequest, in octets, that the server decodes at once.
 const smallWrite = 64 << 10

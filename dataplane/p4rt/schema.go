@@ -84,7 +84,7 @@ type paramSchema struct {
 	name string
 }
 
-// actionUse is the use of an action by one table, or by the tables of one profile.
+// actionUse describes how one table, or the tables of one profile, use an action.
 type actionUse struct {
 	*actionSchema
 	scope  configv1.ActionRef_Scope

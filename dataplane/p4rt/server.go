@@ -56,8 +56,8 @@ type Executor interface {
 // A Stepper is an Executor that runs work of many steps by itself.
 type Stepper interface {
 	Executor
-	// Steps runs f as Do does, again and again until it reports that it is done, with packets and
-	// other calls in between. Once f has run, the end of ctx changes nothing.
+	// Steps runs f like Do, again and again until f reports its end, with packets and other calls in
+	// between. Once f has run, the end of ctx changes nothing.
 	Steps(ctx context.Context, f func(now time.Duration) (done bool)) error
 }
 

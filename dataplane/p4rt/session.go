@@ -20,9 +20,9 @@ const (
 	maxRoleConfig  = 64 << 10 // octets
 )
 
-// Sessions puts arbitration in front of a device: it decides which controller is primary for which
-// role, who may write, and who receives which message. Like the device, Sessions is synchronous and
-// belongs to the device's goroutine.
+// Sessions puts arbitration in front of a device: it decides who is primary for a role, who may
+// write, and who receives a message. Like the device, Sessions is synchronous and belongs to the
+// device's goroutine.
 type Sessions struct {
 	dev   *Device
 	roles map[string]*role
@@ -191,8 +191,8 @@ func (x *Session) Close() {
 	if len(x.role.live) > 0 || x.role.name == "" {
 		return
 	}
-	// The server remembers no role that never had a primary. It keeps the highest election id of other
-	// roles as long as there is room, and forgets first the role that was left first.
+	// The server remembers no role that never had a primary. The arbiter keeps the highest election id
+	// of every other role while room lasts, and forgets first the role abandoned first.
 	x.sessions.forget(x.role)
 	if x.role.highest != nil {
 		x.sessions.keep(x.role)

@@ -110,7 +110,7 @@ func (c *channel) handle(ctx context.Context, m *p4v1.StreamMessageRequest) erro
 		if err := c.updates.Wait(ctx); err != nil {
 			return execError(err)
 		}
-		// A client learns that it is primary when the requests of the previous primary are done.
+		// A client learns about its primacy after the end of all requests from the previous primary.
 		if err := dev.exclusive(ctx,
 			func(now time.Duration) error { return session.Receive(now, m) }); err != nil {
 			return err

@@ -65,7 +65,7 @@ func wide(n uint64, octets int) []byte {
 // TestTutorialsClient does the same as the controllers of the exercises: it programs a switch of
 // device id 0, in the message p4.tmp.P4DeviceConfig; writes entries, a default action, a multicast
 // group and a clone session; reads entries and counters; takes a packet-in and answers with a
-// packet-out whose metadata have as many octets as the field has bits; and deletes an entry.
+// packet-out whose metadata have one octet for each bit of the field; and deletes an entry.
 func TestTutorialsClient(t *testing.T) {
 	n := newNetwork(t, p4rt.ServerConfig{}, 0)
 	cfg := entitiesConfig(t)

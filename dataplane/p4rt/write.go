@@ -25,8 +25,8 @@ func (d *Device) Write(now time.Duration, req *p4v1.WriteRequest) error {
 	return w.result()
 }
 
-// writing is a Write in progress. It lets packets pass between some of its updates, but no other
-// reader or writer of the device's state.
+// writing is a Write in progress. It lets packets pass between some updates, but no second reader
+// or writer of the device's state.
 type writing struct {
 	r     *realm
 	req   *p4v1.WriteRequest

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// BenchmarkPorts passes packets over the wires of a switch of 32 ports, most of which are idle.
+// BenchmarkPorts passes packets over the wires of a switch with 32 mostly idle ports.
 func BenchmarkPorts(b *testing.B) {
 	m := New[int](Config{Priorities: 8, Depth: 100})
 	for port := range uint32(32) {

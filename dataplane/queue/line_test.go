@@ -24,7 +24,8 @@ func TestPortSpeedIsKept(t *testing.T) {
 }
 
 // TestSpeedIsTakenAway: without a speed, frames take no time. Packets that wait for the end of a
-// frame may leave at once, even on a port that holds packets because one of its queues is watched.
+// frame may leave at once, even on a port that holds packets because somebody watches a queue
+// there.
 func TestSpeedIsTakenAway(t *testing.T) {
 	for _, watched := range []bool{false, true} {
 		m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1e9})

@@ -1,8 +1,8 @@
 // Package setup starts an embedded switch from files: the program p4c made, its
 // P4Info, and the entries to write, as P4Runtime has them but without gRPC.
 //
-// Entries are p4.v1.WriteRequest messages in protobuf text form, one after the
-// other, with a line of three dashes between two of them:
+// Entries are p4.v1.WriteRequest messages in protobuf text form, with a line of three dashes
+// between two messages:
 //
 //	updates { type: INSERT entity { table_entry { ... } } }
 //	updates { type: MODIFY entity { ... } }

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/dataplane/engine"
 )
 
-// find returns the index of the object with a name. The name is the whole name of the object, or
-// the end of it behind a dot if no other object's name ends like that.
+// find returns the index of the object with a name. The name is the object's whole name, or the
+// part behind a dot if no second object's name ends so.
 func find[T any](kind, name string, all []T, nameOf func(T) string) (int, error) {
 	for i, x := range all {
 		if nameOf(x) == name {

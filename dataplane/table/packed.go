@@ -13,9 +13,9 @@ import (
 // wrong kind, or missing.
 var ErrBadValue = errors.New("bad value")
 
-// Match is the value of one key field of an entry, in the order of Key.Fields. Values are
-// big-endian; leading zero octets may be left out or added on input and are always there
-// (ceil(width/8) octets) on output.
+// Match is the value of one key field in an entry, ordered by Key.Fields. Values are big-endian;
+// leading zero octets may be left out or added on input and are always there (ceil(width/8) octets)
+// on output.
 type Match struct {
 	// Value is the value of an Exact or Ternary field, the prefix of an LPM field, the low end of a
 	// Range field. Bits outside the mask or prefix must be zero.

@@ -12,8 +12,8 @@ type tuple[T any] struct {
 	n       int   // keys
 	slots   []slot[T]
 
-	// Most keys match no entry. The filter rejects most of these keys by one word of the key: it has a
-	// bit set for the hash of that word in every entry.
+	// Most keys match no entry. The filter rejects most of these keys by one word of the key: the
+	// filter has a bit set for the word's hash in every entry.
 	filter []uint64
 	word   int   // of the key
 	shift  uint8 // of the hash

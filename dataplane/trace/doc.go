@@ -1,11 +1,9 @@
-// Package trace reports the fate of packets inside a switch: as a stream of
-// typed events from the switch, as a tree of records for a packet and all its
-// copies, and as this tree in text and in JSON.
+// Package trace reports the fate of packets inside a switch: in a stream of typed events from the
+// switch, in a tree of records for a packet and all copies, and in text and JSON for the tree.
 //
-// A switch calls a Tracer as it works. An Assembler is a Tracer: it collects
-// the events of each received packet and of all its descendants (replicas,
-// clones, recirculated and resubmitted packets) in one Record, and hands over
-// the Record when the last of these packets has ended:
+// A switch calls a Tracer as it works. An Assembler is a Tracer: the assembler collects the events
+// of each received packet and all descendants (replicas, clones, recirculated and resubmitted
+// packets) in one Record, and hands over the Record after the end of the last packet:
 //
 //	a := trace.NewAssembler(func(r *trace.Record) { err = trace.Write(os.Stdout, r, trace.Options{}) })
 //	sw.SetTracer(a)

@@ -254,8 +254,8 @@ func wrap(s string, n int) []string {
 	return append(out, s)
 }
 
-// difference returns the lines of s that differ from the packet like, of the same shape, each below
-// its heading.
+// difference returns the lines in s that differ from the packet like, whose shape is equal, each
+// below the line's heading.
 func difference(like, s *section) []line {
 	var changed []line
 	heading := -1

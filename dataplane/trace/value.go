@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Value is an unsigned number as 0x and as many hexadecimal digits as its width
-// in bits fills; empty: nothing.
+// Value writes an unsigned number with 0x and all hexadecimal digits for the width in bits; empty:
+// nothing.
 type Value string
 
 // NewValue makes a value of a number's big-endian octets and its width.

@@ -35,8 +35,9 @@ var functions = map[string]any{
 }
 
 // A page is what a template has become so far. Package text/template would make it, too, but calls
-// methods by names that the linker does not know: a program with it has every exported method of
-// every type, a seventh of its size. A page takes fields of data alone.
+// methods by names that the linker does not know: a program with text/template contains every
+// exported method of every type, a seventh of the program's size. A page takes fields of data
+// alone.
 type page struct {
 	text strings.Builder
 	vars []variable // those of inner blocks last

@@ -64,7 +64,7 @@ func NewGraph(c Collective, n, octets int) (g Graph) {
 	return g
 }
 
-// portion returns the octets of the i-th of n parts of data, as equal as they can be.
+// portion returns the octets in the i-th part after data is split into n nearly equal parts.
 func portion(octets, n, i int) int {
 	if i < octets%n {
 		return octets/n + 1

@@ -87,8 +87,8 @@ func checkGraph(t *testing.T, c Collective, n, octets int) {
 	}
 }
 
-// TestTreesShare: an inner rank of one tree of an all-reduce is a leaf of the other tree, so no
-// rank sends much more than the others.
+// TestTreesShare: an inner rank in one tree of an all-reduce sits at a leaf in the other tree, so
+// all ranks send about equal amounts.
 func TestTreesShare(t *testing.T) {
 	const n, octets = 16, 32 << 20
 	sent := make([]int, n)

@@ -77,7 +77,7 @@ func (r *Report) HTML(w io.Writer) error {
 	return err
 }
 
-// Picture writes the charts of the jobs, one below the other, as one file of SVG.
+// Picture writes the charts for all jobs into one SVG file, one below the other.
 func (r *Report) Picture(w io.Writer) error {
 	p := &page{}
 	p.write(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" color="#1c2733"><style>`,

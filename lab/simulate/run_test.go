@@ -132,8 +132,8 @@ expect: [{job: train, ends: 8ms}]
 	}
 }
 
-// TestPage: the page of a report has every table of the text and a line for each run, and shows
-// texts as they are.
+// TestPage: a report's page has every table from the text and a line for each run, and shows texts
+// unchanged.
 func TestPage(t *testing.T) {
 	s, err := Parse([]byte(small))
 	if err != nil {

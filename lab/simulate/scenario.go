@@ -55,7 +55,7 @@ type Clos struct {
 	Delay      time.Duration `yaml:"delay,omitempty" doc:"of every link, one way" default:"1us"`
 }
 
-// Job is steps of computing and communicating on some hosts, each of which is a rank.
+// Job describes steps of computing and communicating on some hosts, one rank each.
 type Job struct {
 	Name          string                `yaml:"name" doc:"name of the job" default:"required"`
 	Hosts         string                `yaml:"hosts,omitempty" doc:"hosts in the order of the ranks, as Slurm writes lists: 'H[1-16]'" default:"all hosts"`

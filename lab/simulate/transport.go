@@ -47,7 +47,7 @@ func (s *Scenario) checkTransport(c checks) bool {
 	return true
 }
 
-// What fabrics of RoCEv2 hosts have beside the marks of a fabric of MRC hosts.
+// Further settings for fabrics with RoCEv2 hosts, beside the marks for MRC hosts.
 const (
 	roceMode = "ecmp"
 	// roceQueue is how many packets wait at a port before the switch drops: 16 MiB, the shared buffer
@@ -202,8 +202,8 @@ func fill(q interface {
 	return nil
 }
 
-// register lets all hosts be written to. It returns the memory of RoCEv2 hosts, which all of them
-// share, since all octets are zeros.
+// register lets all hosts be written to. It returns the memory for RoCEv2 hosts, shared among all,
+// since every octet is zero.
 func (s *Scenario) register(w *lab.World) (memory []byte, err error) {
 	longest := 0
 	for _, j := range s.Jobs {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// roce is the fabric and the job of small with RoCEv2 hosts, whose one port has the rate of both
-// ports of an MRC host.
+// roce has fabric and job from small with RoCEv2 hosts; a RoCEv2 host's one port has the rate of
+// both ports of an MRC host.
 var roce = strings.NewReplacer("planes: 2", "planes: 1", "100G", "200G", "mode: usid-structured",
 	"transport: roce").Replace(small)
 

@@ -35,8 +35,8 @@ func random(rng *rand.Rand, n int) []byte {
 	return b
 }
 
-// TestJoined: frames that pass the kernel as one arrive as they were sent, in order, among frames
-// that cannot be joined; the receiving socket gets fewer packets than frames.
+// TestJoined: frames joined on their way through the kernel arrive unchanged, in order, among
+// frames that the kernel cannot join; the receiving socket gets fewer packets than frames.
 func TestJoined(t *testing.T) {
 	ns := namespace(t)
 	must(t, ns.Veth("va", "vb", 9000))
@@ -99,8 +99,8 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestJoinedForOthers: a port that joins no frames drops those that another has joined, and says
-// so; an interface that may lead out of the machine is refused.
+// TestJoinedForOthers: a port that joins no frames drops, and reports, frames that another port has
+// joined; an interface that may lead out of the machine is refused.
 func TestJoinedForOthers(t *testing.T) {
 	ns := namespace(t)
 	must(t, ns.Veth("va", "vb", 9000))
@@ -125,8 +125,8 @@ func TestJoinedForOthers(t *testing.T) {
 	}))
 }
 
-// TestJoinedOnly: segments of the kernel's own sockets, whose checksums have to be completed, count
-// as no joined frames.
+// TestJoinedOnly: segments from the kernel's own sockets, with checksums to complete, do not count
+// among joined frames.
 func TestJoinedOnly(t *testing.T) {
 	var b [offloadSize]byte
 	putOffload(b[:], 7)

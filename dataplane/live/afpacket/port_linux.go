@@ -161,8 +161,7 @@ func (p *Port) open(text string) (err error) {
 	return nil
 }
 
-// setSendBuffer passes the system's limit where that is allowed, and goes up to
-// it where it is not.
+// setSendBuffer passes the system's limit with the right to, and otherwise goes up to the limit.
 func setSendBuffer(fd int) error {
 	err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer)
 	if errors.Is(err, unix.EPERM) {

@@ -250,8 +250,8 @@ func TestMTUGrows(t *testing.T) {
 	}
 }
 
-// TestConfigure checks that a port changes its MTU, and takes its interface down and up, so that
-// the far end loses its carrier meanwhile. A setting refused by the kernel gives an error.
+// TestConfigure checks that a port changes its MTU, and takes its interface down and up while the
+// far end loses its carrier. A setting refused by the kernel gives an error.
 func TestConfigure(t *testing.T) {
 	ns := namespace(t)
 	a, b := pair(t, ns, 1500)

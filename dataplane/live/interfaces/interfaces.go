@@ -1,4 +1,5 @@
-// Package interfaces is the ports of a running switch as its gNMI server shows and configures them.
+// Package interfaces shows and configures the ports of a running switch for the switch's gNMI
+// server.
 //
 //	g := gnmi.NewServer(gnmi.System{…})
 //	runner, err := live.Start(…) // with dataplane.Config.PortChanged: g.PortChanged

@@ -125,7 +125,7 @@ func moveBranches(rng *rand.Rand, text string) string {
 	return withLive(text, func(live uint32) uint32 { return bits.RotateLeft32(live, by) })
 }
 
-// copyCell copies the report of one branch to another branch of the group, and makes that branch
+// copyCell copies one branch's report to a second branch in the group, and makes the second branch
 // live.
 func copyCell(rng *rand.Rand, text string) string {
 	all := cellOf.FindAllStringSubmatch(text, -1)

@@ -29,8 +29,8 @@ func TestCurrent(t *testing.T) {
 }
 
 // TestPrograms translates the test programs of the embedded switch, and runs the tests of package
-// dataplane with them: package testprograms, and the file that gives its programs to these tests,
-// exist in an overlay of this test alone.
+// dataplane with them: package testprograms, and the file that gives the programs to these tests,
+// exist only in this test's overlay.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles 8,000 lines")

@@ -39,7 +39,7 @@ type Result struct {
 	DeniedMs float64 `json:"deniedMs"`
 	// FalseAccusations is links, switches and cables that were named and are well.
 	FalseAccusations int `json:"falseAccusations"`
-	// GoodputKept is the goodput of the all-to-all after the verdict, as a share of that before the
+	// GoodputKept is the all-to-all's goodput after the verdict, divided by the goodput before the
 	// fault.
 	GoodputKept float64 `json:"goodputKept"`
 	Corrupt     int     `json:"corrupt"` // octets that are not what was written

@@ -10,8 +10,8 @@ import (
 )
 
 // TestUnderLoad: under an all-to-all of 16 hosts, packet by packet, the controller names the link
-// that loses packets in one direction within the time of docs/mrc.md, and nothing else; once a
-// black hole is denied, the goodput is that of the links that are left.
+// that loses packets in one direction within the time of docs/mrc.md, and nothing else; after the
+// denial of a black hole the goodput equals the goodput over the remaining links.
 func TestUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a fabric under load is long")

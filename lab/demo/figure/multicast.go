@@ -23,7 +23,7 @@ const (
 	treeBytes = 1 << 20          // memory of a receiver
 	window    = time.Millisecond // T of section 5.3.3
 	cnpLimit  = 8                // CNPs that a branch may report in a window
-	// settle is more than the windows of all nodes of the tree, one after the other.
+	// settle exceeds the sum of the windows at all nodes in the tree.
 	settle   = 20 * window
 	delay    = 5 * time.Microsecond
 	patience = 30 * time.Second // of the world's time
@@ -328,7 +328,7 @@ func (t *tree) dropped(sw, reason string) (n uint64) {
 	return n
 }
 
-// forgedPort is the UDP source port of all packets that forge makes, and of no others.
+// forgedPort is the UDP source port in all forged packets, and in no honest packet.
 const forgedPort = 0xbad1
 
 // forge has a host send packets past its stack.

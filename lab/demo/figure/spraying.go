@@ -210,8 +210,8 @@ func segments(ctx context.Context, s *sight) error {
 	})
 }
 
-// paths has H1 write to a host of its T0, of its pod and of the other pod, and compares the path
-// of every packet with what its entropy value says.
+// paths has H1 write to a host at H1's T0, a host in H1's pod and a host in the other pod, and
+// compares every packet's path with the path by the packet's entropy value.
 func paths(ctx context.Context, s *sight, mode ev.Mode, value func(*packet.MRC) ev.Value) error {
 	f, err := newFabric(s, threeTiers, mode)
 	if err != nil {

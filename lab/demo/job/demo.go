@@ -38,14 +38,14 @@ var (
 
 const (
 	drained = "P1-T1-2"
-	// works is the name of a maintenance of that T1, and maintained its duration.
+	// works names a maintenance on the T1, and maintained gives the duration.
 	works      = "works"
 	maintained = 4 * time.Second
 	// victim is the host that dies: rank 2 of the ring.
 	victim = "H5"
 	// weights are the octets that rank 0 of the ring sends to the others.
 	weights = 1 << 20
-	// group is the communicator that they go by, and a NIC for it is named after its host.
+	// group names the communicator for the weights, whose NICs have names after their hosts.
 	group      = "weights"
 	weightsNIC = "-w"
 	// designatedQPN is the queue pair that its source sends to.
@@ -130,8 +130,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.Out, "  "+format+"\n", args...) }
 
 // network returns the fabric, in which some hosts have a NIC for RoCEv2 besides: MRC has no
-// multicast, and the group's RC needs queue pairs of its own. The NIC of H1 is H1-w, at the T0 of
-// plane 1 that H1 is at.
+// multicast, and the group's RC needs queue pairs of its own. H1's NIC for the group, H1-w, sits at
+// H1's T0 in plane 1.
 func network(with []string) lab.Network {
 	c := fabric
 	c.Rate, c.Delay = lab.DemoLinks(c)

@@ -16,10 +16,10 @@ type Result struct {
 	Go bool `json:"go"`
 	// ReadinessMs is how long an answer to the question takes, the median of some.
 	ReadinessMs float64 `json:"readinessMs"`
-	// NoGoCause is why the fabric is not ready for a job of which a host has died.
+	// NoGoCause says why the fabric is not ready for a job with a dead host.
 	NoGoCause string `json:"noGoCause"`
-	// OtherJobDipPct is the drop of the other job's goodput after that, in percent of its goodput in
-	// an equal time before.
+	// OtherJobDipPct is the drop in the other job's goodput afterwards, in percent of the goodput
+	// during an equal time before.
 	OtherJobDipPct float64 `json:"otherJobDipPct"`
 	// Corrupt is the number of wrong octets in the receivers' memory.
 	Corrupt  int     `json:"corrupt"`

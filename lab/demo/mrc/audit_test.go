@@ -21,9 +21,9 @@ const (
 	meshRKey    = 0x1000
 )
 
-// An audit reads every frame of a mesh on every wire, octet by octet as the tables of OCP MRC 1.0
-// have them and not by package packet, and knows of every queue pair what has arrived at it: what
-// hosts say in SACKs and NACKs must be so.
+// An audit reads every frame on every wire in a mesh, octet by octet after the tables of OCP MRC
+// 1.0 and without package packet, and keeps what has arrived at every queue pair: what hosts say in
+// SACKs and NACKs must be so.
 type audit struct {
 	t      *testing.T
 	w      *lab.World
@@ -149,7 +149,7 @@ func (a *audit) Sent(_ time.Duration, wire *lab.Wire, frame []byte) {
 	}
 }
 
-// common is what every frame has, wherever it is (tables 6-3, 6-4, 7-9 to 7-11).
+// common checks the parts in every frame on every wire (tables 6-3, 6-4, 7-9 to 7-11).
 func (a *audit) common(wire *lab.Wire, l *headers) {
 	op, dscp := l.bth[0], l.class()>>2
 	cut := dscp == trimmed || dscp == trimmedLast
@@ -246,7 +246,7 @@ func (a *audit) host(wire *lab.Wire, frame []byte, l *headers) {
 	}
 }
 
-// near reports whether a packet on its way to a T0 is for another host of this T0.
+// near reports whether a packet on its way to a T0 goes to another host at this T0.
 func (a *audit) near(wire *lab.Wire, l *headers) bool {
 	for _, h := range a.w.Network.Hosts {
 		if addr := h.Address.As16(); string(addr[:]) == string(l.ip[24:40]) {

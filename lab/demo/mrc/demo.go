@@ -50,8 +50,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// bytesFor is how much each host writes to each other so that an uplink of a T0 carries so many
-// packets, if they spread evenly.
+// bytesFor returns how much each host writes to each peer so that a T0's uplink carries so many
+// packets, evenly spread.
 func bytesFor(c lab.ClosConfig, packets int) int {
 	perLeaf := max(1, c.Hosts/c.T0)
 	uplinks := c.Planes * c.T0 * uplinksOf(c)

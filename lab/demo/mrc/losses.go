@@ -26,8 +26,8 @@ type setback struct {
 	last   time.Duration
 	denied int
 	missed int
-	// kept is the goodput from keptAfter the last host told, of what the max-min fair shares of the
-	// network that is left come to; 0: it did not last that long.
+	// kept is the goodput from keptAfter after the last notified host, as a fraction of the max-min
+	// fair shares over the remaining network; 0: it did not last that long.
 	kept float64
 }
 
@@ -58,8 +58,8 @@ func (d *demo) setbacks(n *lab.Network) ([]*setback, error) {
 	return out, nil
 }
 
-// Between failures: capacity is kept when goodput is what it should be keptAfter the last host was
-// told, and that is measured for keptTrips round trips and for the settle time at least.
+// Between failures: capacity is kept when goodput has its due value keptAfter after the last
+// notified host; the measurement takes keptTrips round trips and the settle time at least.
 const (
 	keptAfter     = time.Second
 	mostKeptTrips = 40 // of keptAfter: on fast links things are over sooner
@@ -71,7 +71,7 @@ func (d *demo) wait() (wait, measure time.Duration) {
 	return min(keptAfter, mostKeptTrips*d.rtt), max(keptTrips*d.rtt, d.settle)
 }
 
-// fail has one thing after the other fail while a mesh continues, and measures what is left.
+// fail breaks one part after the other while a mesh continues, and measures the remaining goodput.
 func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 	for _, s := range d.losses {
 		if err := flow.Until(ctx, d.stage, "it is time for a failure", d.calm(m), m); err != nil {
@@ -95,8 +95,8 @@ func (d *demo) fail(ctx context.Context, m *lab.Mesh) error {
 // tellTime is the time by the real clock in which the controller must report a failure to hosts.
 const tellTime = 10 * time.Second
 
-// heard reports whether all hosts that the last failure concerns have been notified of it, or it is
-// too late.
+// heard reports whether all hosts that the last failure concerns have heard about the failure, or
+// time has run out.
 func (d *demo) heard(w *lab.World) bool {
 	var last *setback
 	for _, s := range d.losses {
@@ -111,8 +111,8 @@ func (d *demo) heard(w *lab.World) bool {
 // failed reports whether it has happened.
 func (s *setback) failed() bool { return s.at > 0 }
 
-// unaware is how many of the hosts that a failure concerns were not told of it before a time of the
-// real clock.
+// unaware counts the hosts that a failure concerns and that heard nothing about the failure before
+// a time on the real clock.
 func (d *demo) unaware(w *lab.World, s *setback, before time.Duration) (hosts int) {
 	for i, h := range w.Network.Hosts {
 		node, err := w.MRCHost(h.Name)

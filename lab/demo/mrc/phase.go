@@ -110,7 +110,7 @@ func incast(hosts []string, bytes int) (flows []lab.FlowConfig) {
 	return flows
 }
 
-// ports is the octets of payload that the ports of so many hosts carry in a second.
+// ports returns the octets of payload that the ports on so many hosts carry in a second.
 func (d *demo) ports(hosts int) float64 {
 	return float64(hosts*d.Fabric.Planes) * float64(d.Fabric.Rate) / 8 * lab.PayloadShare
 }
@@ -125,8 +125,8 @@ func (d *demo) allToAllCapacity() float64 {
 	return d.ports(f.Hosts) * min(1, up/max(crossing, 1e-9))
 }
 
-// oneEntropy is a profile with one entropy value of those that the host has for its peer, drawn by
-// the flow's number: what a queue pair has without spraying.
+// oneEntropy makes a profile with one of the host's entropy values for the peer, drawn by the
+// flow's number: what a queue pair has without spraying.
 func oneEntropy(flow int, from, to *lab.MRCNode) spray.Profile {
 	ports := len(from.Config().Ports)
 	all := spray.Auto(uint64(flow), 1, ports)

@@ -32,9 +32,9 @@ type Result struct {
 	// LinkDownToDeniedMs is from the failure of the link to the last host's applying the denial; 0
 	// in mode ecmp, where no one knows which values cross a link.
 	LinkDownToDeniedMs float64 `json:"linkDownToDeniedMs"`
-	// CapacityKept is the goodput from a second of the network's time after the last host was told
-	// of a failure, as a part of what the max-min fair shares of the network that is left come to:
-	// the least of all failures; 0 when nothing failed.
+	// CapacityKept is the goodput from a second of network time after the last host heard about a
+	// failure, as a fraction of the max-min fair shares over the remaining network: the least of all
+	// failures; 0 when nothing failed.
 	CapacityKept float64 `json:"capacityKept"`
 	QPErrors     int     `json:"qpErrors"` // queue pairs in error, of both ends
 	Seconds      float64 `json:"seconds"`  // of traffic

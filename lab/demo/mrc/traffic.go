@@ -14,14 +14,14 @@ import (
 const (
 	// trafficRound is the time between two lines of Traffic, of the network's time.
 	trafficRound = 5 * time.Second
-	// leastWindow and mostWindow bound the octets of a WRITE of Traffic, and so the memory that it
-	// takes: those for each of two hosts.
+	// leastWindow and mostWindow bound the octets in a WRITE from Traffic, and so the memory for a
+	// WRITE: those for each of two hosts.
 	leastWindow, mostWindow = 64 << 10, 128 << 10
 )
 
 // Traffic makes every MRC host write to every other, always the same octets to the same memory,
-// until ctx ends, and says every few seconds what came of it. A queue pair ends with an error, or
-// when one of its hosts dies, and gets another one as soon as both live. Traffic fails when an
+// until ctx ends, and says every few seconds what came of it. A queue pair ends with an error or
+// with the death of a host, and a new queue pair begins when both hosts live. Traffic fails when an
 // octet is wrong.
 func Traffic(ctx context.Context, l *lab.Live, out io.Writer) error {
 	return write(ctx, l, out, trafficRound)
@@ -59,8 +59,7 @@ type traffic struct {
 // begin starts the flows.
 func (t *traffic) begin(w *lab.World) error {
 	hosts := w.Network.MRCHosts()
-	// Twice the bandwidth-delay product, so that a host that writes to one other only can fill its
-	// links.
+	// Twice the bandwidth-delay product, so a host that writes to a single peer can fill its links.
 	c := w.Network.Congestion(hosts[0])
 	window := int(2 * float64(c.Rate) / 8 * c.RTT.Seconds())
 	window = max(leastWindow, min(mostWindow, window/lab.MRCMTU*lab.MRCMTU))

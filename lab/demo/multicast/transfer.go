@@ -13,7 +13,8 @@ import (
 // message is the octets of a WRITE at most.
 const message = 256 << 10
 
-// A Transfer is a multicast group of hosts of RoCEv2, and what its source writes to the receivers.
+// A Transfer holds a multicast group of RoCEv2 hosts, and the data that the source writes to the
+// receivers.
 type Transfer struct {
 	Live  *lab.Live
 	Say   func(format string, args ...any) // gets a line for every step

@@ -138,7 +138,8 @@ type run struct {
 	sentWhileStopped int
 }
 
-// captured is runOnce, with captures of the links in a subdirectory of dir unless that is empty.
+// captured calls runOnce, with captures from the links in a subdirectory of dir unless dir is
+// empty.
 func captured(ctx context.Context, story Story, cache *p4rt.Cache, dir, name string,
 	lossless bool) (*run, error) {
 	if dir == "" {

@@ -30,8 +30,8 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// TestStories: Figure 2 by either way and scenario 2 keep the same promises; the tunnel is that of
-// the story, and in scenario 2 it is not there before the first packet.
+// TestStories: Figure 2 by either way and scenario 2 keep the same promises; the tunnel follows the
+// story, and in scenario 2 appears after the first packet only.
 func TestStories(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many packets on one goroutine")

@@ -68,8 +68,8 @@ func Scenario2() Story {
 	return s
 }
 
-// Figure2 is Figure 2 of the draft as drawn, with a policy from R1 to R5 by some of the nodes
-// between, none of which handles PFC.
+// Figure2 is the draft's Figure 2 exactly, with a policy from R1 to R5 by some nodes between, all
+// without PFC.
 func Figure2(via ...string) Story {
 	return Story{
 		about: fmt.Sprintf("R1 - R2 - R5 and R1 - R3 - R4 - R5; R1 and R5 handle PFC; the policy is "+

@@ -392,8 +392,8 @@ func TestHostPort(t *testing.T) {
 	}
 }
 
-// TestDirected: a cable that carries only one direction is no link, and the end that is not heard
-// reports the fault.
+// TestDirected: a cable that carries only one direction makes no link, and the unheard end reports
+// the fault.
 func TestDirected(t *testing.T) {
 	w := cabled(t, false, 1)
 	delete(w.cables.to, plug{"n4", 1})

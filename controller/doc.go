@@ -1,10 +1,9 @@
 // Package controller turns resources and topology into what every switch holds.
 //
-// [Core] is a state machine without goroutines, clocks or sockets. Its inputs are the
-// topology, changes of resources, switches that connect and what they hold, outcomes
-// of writes, packet-ins, and the time. [Ready] is its output: records to keep, writes
-// and packet-outs for switches, answers and events for clients. The same inputs in the
-// same order give the same outputs.
+// [Core] is a state machine without goroutines, clocks or sockets. Its inputs are the topology,
+// changes to resources, connecting switches with their entries, outcomes of writes, packet-ins, and
+// the time. [Ready] is its output: records to keep, writes and packet-outs for switches, answers
+// and events for clients. The same inputs in the same order give the same outputs.
 //
 //	core, err := controller.NewCore(cfg, records)
 //	core.Tick(now)                         // first: the inputs below happen now

@@ -10,7 +10,7 @@ import (
 // JobPorts holds the switch ports with NICs of jobs, by switch, with the names of the jobs.
 type JobPorts map[string]map[uint32][]string
 
-// JobPorts returns the ports of the NICs of the jobs that have not ended.
+// JobPorts returns the ports on NICs in unfinished jobs.
 func (c *Controller) JobPorts(ctx context.Context) (JobPorts, error) {
 	var tasks []job.Task
 	var inv *inventory.Inventory

@@ -62,8 +62,8 @@ func (c *Controller) readiness(
 	return r, nil
 }
 
-// readRunning implements prepare of [more]: an exclusive lease, and one that may take links from
-// others, leaves running jobs the paths that they have now.
+// readRunning implements prepare of [more]: an exclusive lease, and a lease that may take links
+// from other leases, leaves running jobs their present paths.
 func readRunning(ctx context.Context, c *Controller, spec any) error {
 	s := spec.(api.PathLeaseSpec)
 	if s.Sharing != api.LeaseExclusive && s.Priority <= 0 {

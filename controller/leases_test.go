@@ -282,8 +282,8 @@ func TestEndedLeases(t *testing.T) {
 	}
 }
 
-// TestLeasesFollow: a lease follows a view of the fabric at once, the next one a while later, and
-// none that is older. A change of a lease rests on the newest view.
+// TestLeasesFollow: a lease follows a view of the fabric at once, the next view a while later, and
+// no older view. A change of a lease rests on the newest view.
 func TestLeasesFollow(t *testing.T) {
 	c, f := leasedCore(t)
 	if err := putLease(c, "l", leaseOf("a1", "b1", func(s *api.PathLeaseSpec) {

@@ -153,8 +153,8 @@ func TestDeletedWhileAway(t *testing.T) {
 	}
 }
 
-// TestForeignAfterRestart: a controller with its records keeps what others have written meanwhile
-// at indexes and on switches where it wrote nothing, and an orphan stays one over restarts.
+// TestForeignAfterRestart: a controller with its records keeps entries that others have written
+// meanwhile at unused indexes and on unused switches, and an orphan stays an orphan over restarts.
 func TestForeignAfterRestart(t *testing.T) {
 	seeds(t, 10, func(t *testing.T, seed uint64) {
 		w, specs, _ := orphans(t, seed, api.ModeProvisioned)

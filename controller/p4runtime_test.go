@@ -10,8 +10,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/target"
 )
 
-// A controller that is not primary names its own election id and the one in its way,
-// both whole.
+// A backup controller names its election id and the higher id, both whole.
 func TestBackupReason(t *testing.T) {
 	own := southbound.ElectionID{Low: 1795308740}
 	for _, c := range []struct {

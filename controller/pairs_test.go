@@ -66,8 +66,7 @@ func TestQueuePairOfOneGroup(t *testing.T) {
 		}
 		refused("three", s, c.field)
 	}
-	// A different queue pair at the same address is free, and the same queue pair number at another
-	// address is free.
+	// A different queue pair number at the address is free, and so is the number at another address.
 	free := net.Spec(3, "s1", "r1", "r4")
 	free.Receivers[1].QPN = first.Receivers[0].QPN
 	w.put("three", free)

@@ -349,8 +349,9 @@ func TestPFCPriority(t *testing.T) {
 	}
 }
 
-// TestPathLeavesPort checks that an SRv6 policy whose path is computed, and so the tunnels over it,
-// leave a link whose port is down while BGP-LS advertises it, and return after the hold.
+// TestPathLeavesPort checks that an SRv6 policy with a computed path, and so the tunnels over the
+// policy, leave a link with a port down while BGP-LS still advertises the link, and return after
+// the hold.
 func TestPathLeavesPort(t *testing.T) {
 	snap, inv := pfcNetwork()
 	inv.Intervals.Settle = 0

@@ -58,8 +58,8 @@ func (c *Core) PortDone(r PortResult) {
 	c.settle()
 }
 
-// network returns the network as switches report their ports: without links that are out, with the
-// rates and port numbers that they report, and with the hosts that were found.
+// network returns the network as switches report their ports: without links out of use, with
+// reported rates and port numbers, and with discovered hosts.
 func (c *Core) network(s *topology.Snapshot, configured *inventory.Inventory) *plan.Network {
 	inv := c.neighbors.Complete(c.ports.Complete(configured))
 	names := make(map[topology.NodeID]string)

@@ -476,8 +476,8 @@ func TestDisabledPort(t *testing.T) {
 	w.converged()
 }
 
-// TestLearnedPorts checks that port numbers and rates that the inventory and BGP-LS lack are taken
-// from the switch, and that what differs is named.
+// TestLearnedPorts checks that the controller takes port numbers and rates absent from inventory
+// and BGP-LS from the switch, and names differences.
 func TestLearnedPorts(t *testing.T) {
 	net := sample.New().Switches("a", "b")
 	// The identifiers of the links are ifindexes: 1001 is port 5 of a.

@@ -346,8 +346,8 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// TestTenantsBecomeProjects: what the role tenant had before there were projects is its project's
-// after the first start, once, and shared with those who use it too.
+// TestTenantsBecomeProjects: after the first start the things that the role tenant had before
+// projects belong to the tenant's project, once, shared with further users.
 func TestTenantsBecomeProjects(t *testing.T) {
 	c := pfcCore(t, nil)
 	if _, _, err := c.SRv6Policies().Put("wan", wanSpec(), resource.Precondition{}); err != nil {

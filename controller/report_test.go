@@ -376,8 +376,8 @@ func TestUnknownOutcome(t *testing.T) {
 	w.converged()
 }
 
-// An epoch found in a switch that is not of this controller's making is passed,
-// also at another index and after the store was lost.
+// The controller passes an epoch in a switch that another controller made, also at another index
+// and after the store's loss.
 func TestForeignEpoch(t *testing.T) {
 	net := sample.Figure1()
 	w := newBed(t, net, 1)

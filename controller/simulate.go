@@ -51,8 +51,8 @@ func (c *Controller) simulate(
 	return out, err
 }
 
-// Simulation returns a function that answers what the jobs of now get of the fabric of now, and
-// after some events. Any goroutine may call the function.
+// Simulation returns a function that answers how much of the present fabric the present jobs get,
+// now and after some events. Any goroutine may call the function.
 func (c *Core) Simulation() func(context.Context, api.SimulationSpec) (api.Simulation, error) {
 	view := c.env.Fabric
 	tasks := slices.DeleteFunc(c.jobs.Tasks(), func(t job.Task) bool { return t.Over })

@@ -46,9 +46,9 @@ func (s *told) denied(host string) (n int) {
 	return n
 }
 
-// TestSONiCPortDown: a port that a SONiC switch says is down takes its link out of use and denies
-// the EVs over it, though the source of the topology has the link still, as a file or "weft
-// speaker" does; a port that comes back gives them back.
+// TestSONiCPortDown: a port that a SONiC switch reports down takes the link out of use and denies
+// the EVs across the link, though the topology's source (a file, "weft speaker") still has the
+// link; a port that comes back gives them back.
 func TestSONiCPortDown(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := newSONiCBed(t)

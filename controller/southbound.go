@@ -79,6 +79,6 @@ type SwitchEvent struct {
 	Digest   *entry.Digest
 	// Ports are all ports that the switch tells of.
 	Ports *PortStates
-	// Neighbors, when not nil, are all that the switch hears by LLDP of its own.
+	// Neighbors, when not nil, lists everything that the switch hears by its own LLDP.
 	Neighbors southbound.Neighbors
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weft-sdn/weft/controller/resource"
 )
 
-// TestTenantTakesPort: a tenant that takes the port of a receiver says so in its dry run, and the
-// group says so afterwards.
+// TestTenantTakesPort: a tenant that takes a receiver's port reports the conflict in the dry run,
+// and the group reports it afterwards.
 func TestTenantTakesPort(t *testing.T) {
 	net := sample.Figure1()
 	_, pfc := controller.PFCNetwork()
@@ -91,9 +91,9 @@ func taken(t *testing.T, core *controller.Core, change func(*controller.Core) er
 	return strings.Join(out, "\n")
 }
 
-// TestTakes: a dry run says who loses something by a write or a deletion: members of groups, sites
-// of tenants, tenants of PFC policies, the ends of SRv6 policies, jobs, and hosts whose port is
-// disabled.
+// TestTakes: a dry run says who loses something by a write or a deletion: members in groups, sites
+// of tenants, tenants in PFC policies, the ends of SRv6 policies, jobs, and hosts behind a disabled
+// port.
 func TestTakes(t *testing.T) {
 	pre := resource.Precondition{}
 	wan := controller.PFCCore(t, nil)
@@ -169,8 +169,8 @@ func TestTakes(t *testing.T) {
 	}
 }
 
-// TestJobTakes: the dry run of a job's deletion names the losses of its ranks, and of the members
-// of its groups.
+// TestJobTakes: the dry run of a job's deletion names the losses for the job's ranks, and for the
+// members of the job's groups.
 func TestJobTakes(t *testing.T) {
 	w := up(t, sample.Figure1(), 1)
 	w.putJob("train", weightsJob(100, "r1,r2"))

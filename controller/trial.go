@@ -217,8 +217,8 @@ func (s *service) fault() *api.Condition {
 	return nil
 }
 
-// takes returns the losses in the core with, compared to the core without: who no longer has
-// something, and which resources of the same spec in both cores have a fault.
+// takes returns the losses in the core with, compared to the core without: who loses something, and
+// which resources with equal specs in both cores have a fault.
 func takes(without, with *Core) (out []api.Taken) {
 	after := with.services()
 	for object, was := range without.services() {

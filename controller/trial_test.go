@@ -131,8 +131,8 @@ func TestTrialKnowsEVs(t *testing.T) {
 		net.Inventory.Hosts[len(net.Inventory.Hosts)-1].Name))
 }
 
-// TestTrialAdopts: a dry run goes on with the tree of a group that an earlier controller left, so
-// that it changes epochs, and nothing that carries data.
+// TestTrialAdopts: a dry run goes on with a group's tree from an earlier controller, and so changes
+// epochs, and no entry that carries data.
 func TestTrialAdopts(t *testing.T) {
 	w, specs, _ := orphans(t, 1, api.ModeProvisioned)
 	w.core.SetTopology(w.net.Topology.Build())

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestTurns: a switch gets its turn when the one before is done, is gone, or has had its time.
+// TestTurns: a switch gets its turn after the switch before has finished, disappeared, or used up
+// its time.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns() // of a controller that never says that a switch is programmed
@@ -21,7 +22,7 @@ func TestTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The first has waited for its end, and the second for what it is to hold.
+		// The first switch has waited for its end, and the second for its entries.
 		if took := time.Since(begun); took != 2*turnPatience {
 			t.Errorf("the second had its turn after %v, want %v", took, 2*turnPatience)
 		}

@@ -33,7 +33,7 @@ var harmless = map[string]string{
 	"EVProfile Programmed=false *":              "hosts take time; refusals of hosts are causes",
 }
 
-// reasons returns the values of the constants of package api that are reasons of conditions.
+// reasons returns the values of package api's constants for reasons of conditions.
 func reasons(t *testing.T) (out []string) {
 	t.Helper()
 	files, err := filepath.Glob("../api/*.go")

@@ -14,7 +14,7 @@ import (
 )
 
 // TestJourney: a packet is followed over a link, by port and frame, to the host that was asked for;
-// packets of others, traces that come in another order, and switches without traces are dealt with.
+// a journey copes with foreign packets, traces in any order, and switches without traces.
 func TestJourney(t *testing.T) {
 	const s1 = "20010db8000500000000000000000001"
 	record := func(port int, in string, outcomes ...string) json.RawMessage {

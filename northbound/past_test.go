@@ -27,8 +27,8 @@ func (known) Past(from, at time.Time, sees func(kind, id string) bool) (v api.Pa
 	return v
 }
 
-// TestPast: the server has the past of what the watcher of causes has seen, and refuses moments
-// that are no times.
+// TestPast: the server has the past that the watcher of causes has seen, and refuses invalid
+// moments.
 func TestPast(t *testing.T) {
 	s, f, _ := newTestServer(t)
 	s.watch()

@@ -70,8 +70,8 @@ func interrupted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Canceled)
 }
 
-// remedies says what to do about errors of the operating system, where the error ends a line
-// without a remedy: those of some calls, and else those of any.
+// remedies maps errors of the operating system to advice, for lines that end in the error without
+// advice: those of some calls, and else those of any.
 var remedies = map[string]string{
 	syscall.EADDRINUSE.Error(): `another program listens there ("ss -ltnp" names it): end that ` +
 		"program, or choose another address",

@@ -193,7 +193,7 @@ func stringsToAny(s []string) []any {
 	return out
 }
 
-// blank makes a cell that stays empty, because the row has no value there.
+// blank is a cell that stays empty, because the row has no value there.
 const blank = " "
 
 // flat replaces what would break a row.

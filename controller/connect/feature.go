@@ -29,7 +29,8 @@ func New(env *feature.Env, groups member.Groups) *Feature {
 	return &Feature{env: env, groups: groups, sessions: make(map[uint16]*session)}
 }
 
-// session is RDMA CM for a group, from the spec that begins it to one that needs other connections.
+// session runs RDMA CM for a group, from the spec that begins the session to the next spec that
+// needs other connections.
 type session struct {
 	*Feature
 	member.Group

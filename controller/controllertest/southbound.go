@@ -184,8 +184,8 @@ func (f *fakeSwitch) PortCounts(context.Context, controller.Direction) (map[uint
 	return nil, ErrDown
 }
 
-// SetPort implements controller.Switch: the device takes everything for an interface that it has
-// reported, and reports it.
+// SetPort implements controller.Switch: the device takes, and reports back, everything for a
+// reported interface.
 func (f *fakeSwitch) SetPort(
 	_ context.Context, iface string, s *gnmi.Settings,
 ) ([]gnmi.Refusal, error) {

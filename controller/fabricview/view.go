@@ -1,6 +1,5 @@
-// Package fabricview has what the core of an MRC fabric and the core of the switches tell each
-// other: a [View] of the fabric, and the [Wants] of jobs and maintenances. Neither core waits for
-// the other.
+// Package fabricview defines what the MRC core and the core of switches tell each other: a [View]
+// of the fabric, and the [Wants] of jobs and maintenances. Neither core waits for the other.
 package fabricview
 
 import (

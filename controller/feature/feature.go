@@ -113,7 +113,7 @@ func (Base) Moving(reconcile.Owner) bool                      { return false }
 func (Base) Removal(reconcile.Owner) string                   { return "" }
 func (Base) Report()                                          {}
 
-// Kept is [Base] for a feature whose records are the resources of one kind.
+// Kept adapts [Base] to a feature whose records are resources in one kind.
 type Kept[S, D any] struct {
 	Base
 	All *resource.Collection[S, D]

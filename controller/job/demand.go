@@ -131,7 +131,7 @@ func communicatorsOf(s *api.JobSpec, n int) (out []layout.Communicator, err erro
 }
 
 // Communicators returns the communicators of a job with n ranks whose ranks talk to each other.
-// A communicator of a layout has the name of its dimension, such as tp, without a number.
+// A communicator from a layout has the dimension's name (tp) without a number.
 func Communicators(s *api.JobSpec, n int) ([]layout.Communicator, error) {
 	out, err := communicatorsOf(s, n)
 	if s.Layout != nil {

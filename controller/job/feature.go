@@ -30,7 +30,7 @@ type decided struct {
 	since     uint64 // [fabricview.Job.Since]
 }
 
-// judged is the last readiness of a job, for one version of its spec.
+// judged holds a job's last readiness, for one version of the spec.
 type judged struct {
 	version uint64
 	api.JobReadiness

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/controller/job/ready"
 )
 
-// judgeEvery is how often a job is judged that no reading of the fabric is made for. Others are
-// judged at each reading.
+// judgeEvery is how often the feature judges a job without readings of the fabric. The feature
+// judges other jobs at each reading.
 const judgeEvery = 500 * time.Millisecond
 
 // judging has the pending judgements and questions.

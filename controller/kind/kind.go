@@ -60,8 +60,8 @@ type About struct {
 	// Filter is the type, of package api, by which lists are filtered: its fields are parameters of
 	// the query. nil: there is none.
 	Filter any
-	// Form is how the name of a resource is made of the parameters of At: "SWITCH/PORT"; "": a name is
-	// the one parameter.
+	// Form defines how At's parameters make a resource's name: "SWITCH/PORT"; "": a name is the one
+	// parameter.
 	Form string
 	// Help describes the resources in the help of the command line: "jobs: where their ranks are".
 	// Default: Nouns, and Form.

@@ -30,8 +30,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestSelect: a page has what the client may see behind the last one of the page before, in the
-// order of the names, and no more than its limit.
+// TestSelect: a page has resources visible to the client after the last name on the page before, in
+// name order, within the limit.
 func TestSelect(t *testing.T) {
 	all := []string{"g10", "x", "g9", "g1", "g11"}
 	for _, c := range []struct {

@@ -34,9 +34,9 @@ func Unknown(parameter, value string, valid []string) *api.Error {
 	}}
 }
 
-// Known returns, for a list with nothing in it, the error of the first field of its filter that
-// names nothing: an empty answer would hide a slip of the pen. Whatever is listed proves its filter
-// right. names returns what a field may name, by its tag "of".
+// Known returns, for an empty list, the error for the first field in the filter that names nothing:
+// an empty answer would hide a slip of the pen. Whatever is listed proves its filter right. names
+// returns what a field may name, by its tag "of".
 func Known(q Query, listed int, names func(of string) []string) error {
 	if listed > 0 || q.After != "" || q.Filter == nil {
 		return nil

@@ -146,7 +146,7 @@ func (f *Feature) Settle() (more bool) {
 	return false
 }
 
-// behind reports whether there are leases that have not followed the newest view of the fabric.
+// behind reports whether some leases have yet to follow the newest view of the fabric.
 func (f *Feature) behind() bool {
 	return f.env.Fabric != f.seen && slices.ContainsFunc(f.All.All(), func(j *item) bool {
 		return j.Decided.Has != nil
@@ -336,8 +336,8 @@ func (f *Feature) Blocking(job string, fabric *ready.Fabric) (out []ready.Other)
 	return out
 }
 
-// blocker returns a lease as a blocker of a job. The affected ranks are the ranks at the leaves of
-// its links, or all ranks if no rank is there.
+// blocker returns a lease as a blocker of a job. The affected ranks sit at the leaves of the
+// lease's links; without any there, all ranks count.
 func (f *Feature) blocker(j *item, links []*ready.Link, fabric *ready.Fabric) ready.Other {
 	ends := make(map[string]bool)
 	for _, l := range links {

@@ -6,9 +6,9 @@
 // store has the Saves. A core has no other way to keep something, and learns by Kept how far the
 // store is.
 //
-// A core takes a change at once, and the store keeps it a moment later, or never. So an answer
-// waits until the store has everything that it may rest on, and so do events. Then the ledger asks
-// whether this process still decides: if so, no other decider has acknowledged anything newer than
-// the answer. After a failed write the core may know more than the store: the core answers nothing
-// that rests on the write, takes no change, and must be made anew from the records.
+// A core takes a change at once, and the store keeps it a moment later, or never. So answers and
+// events wait until the store has everything that they may rest on. Then the ledger asks whether
+// this process still decides: if so, no other decider has acknowledged anything newer than the
+// answer. After a failed write the core may know more than the store: the core answers nothing that
+// rests on the write, takes no change, and must be made anew from the records.
 package ledger

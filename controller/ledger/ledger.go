@@ -59,7 +59,7 @@ type Core interface {
 
 // Step is what a core wants done. The saves of a step are the only way to have something kept.
 type Step struct {
-	// Saves are kept, in one write with the records of the changes that clients have made.
+	// The ledger keeps saves in one write with the audit records of clients' changes.
 	Saves []store.Op
 	// Now acts at once on stored records; its goroutines in g end with ctx. An error ends the owner.
 	Now func(ctx context.Context, g *errgroup.Group) error
@@ -72,13 +72,14 @@ type Step struct {
 	More bool
 }
 
-// Ledger is the way to a core. Its methods may be called from any goroutine, but for those that say
+// Ledger is the way to a core. Any goroutine may call its methods, unless a method's comment says
 // otherwise.
 type Ledger struct {
 	o      Options
 	loop   *loop.Loop
 	writer *store.Writer
-	// For the owner alone: what waits for the store, and whether it is reported that a write failed.
+	// For the owner alone: what waits for the store, and whether the ledger has reported a failed
+	// write.
 	held    []held
 	failing bool
 }
@@ -145,7 +146,7 @@ func (l *Ledger) flush(
 	return nil
 }
 
-// keep has writes made, and the records of the changes that clients have made in the same write.
+// keep makes writes, together with the audit records of clients' changes.
 func (l *Ledger) keep(ops []store.Op) {
 	if l.o.Audit != nil {
 		ops = append(l.o.Audit.Writes(), ops...)
@@ -210,8 +211,8 @@ func (l *Ledger) Failed() <-chan struct{} { return l.writer.Failed() }
 // Err returns why a write has failed, or nil.
 func (l *Ledger) Err() error { return l.writer.Err() }
 
-// Do has something done by the owner, and returns when what follows from it has been handed out,
-// whether or not it is kept. f must not make changes for clients, nor give them answers.
+// Do has the owner do something, and returns after the owner has handed out the results, kept or
+// not. f must not make changes for clients, nor give them answers.
 func (l *Ledger) Do(ctx context.Context, f func()) error {
 	err := l.loop.Do(ctx, f)
 	if errors.Is(err, loop.ErrEnded) {
@@ -227,7 +228,7 @@ func (l *Ledger) Post(stop <-chan struct{}, f func()) { l.loop.Post(stop, f) }
 func (l *Ledger) Wake() { l.loop.Wake() }
 
 // Read has the owner give an answer, and returns when it may be released: the store has everything
-// that it can rest on, and after that this process still speaks for the store.
+// that the answer can rest on, and this process still speaks for the store afterwards.
 func (l *Ledger) Read(ctx context.Context, f func()) error {
 	if err := l.Do(ctx, f); err != nil {
 		return err
@@ -266,10 +267,10 @@ func unkept(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrStore, err)
 }
 
-// Change has the owner make a change for a client, and waits until the store has it and what rests
-// on it has been handed out: the client's next request finds it, whoever answers that. An error of
-// f is a refusal, which rests on what the core knows as an answer does. After ErrUnknown the change
-// may have been kept, or be kept yet; after any other error nothing was changed.
+// Change has the owner make a client's change, and waits until the store has the change and the
+// owner has handed out the results: the client's next request finds it, whoever answers that. An
+// error from f is a refusal, and rests on the core's knowledge like an answer. After ErrUnknown the
+// change may have been kept, or be kept yet; after any other error nothing was changed.
 func (l *Ledger) Change(ctx context.Context, f func() error) error {
 	for {
 		if err := l.writer.Err(); err != nil {
@@ -309,8 +310,8 @@ func (l *Ledger) Change(ctx context.Context, f func() error) error {
 			}
 			return err
 		default:
-			// The Add after a call keeps the changes of the call. Others may have added more by now: a write
-			// that has failed may have had this change in it, and not theirs. The store took the write for
+			// The Add after a call keeps the changes of the call. Others may have added more by now: a
+			// failed write may have contained this change, and none of theirs. The store took the write for
 			// this process: no question remains who decides.
 			err := l.writer.Wait(ctx, before+1)
 			switch {

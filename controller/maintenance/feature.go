@@ -1,4 +1,4 @@
-// Package maintenance has the windows of time in which parts of an MRC fabric are not used.
+// Package maintenance keeps the windows of time in which hosts leave parts of an MRC fabric unused.
 //
 // It keeps the resources, and reports which objects are to be drained now ([Feature.Held]). The
 // views of the MRC fabric have the progress of drains, and the losses of jobs (feature.Env.Fabric).
@@ -84,8 +84,7 @@ func (f *Feature) Fork() func(feature.Feature) {
 	}
 }
 
-// Changed reports whether there are other maintenances, or other objects to be drained, since the
-// last call.
+// Changed reports whether maintenances, or the objects to drain, have changed since the last call.
 func (f *Feature) Changed() bool {
 	changed := f.changed
 	f.changed = false

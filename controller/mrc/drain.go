@@ -382,8 +382,8 @@ func (c *Core) checkDrain(t Target) ([]int32, error) {
 	return places, c.leavesAPath(t, places)
 }
 
-// awaitAll has a drain wait for all hosts that have not applied their last Set, and those that may
-// probe what is drained.
+// awaitAll has a drain wait for all hosts that have yet to apply their last Set, and for hosts that
+// may probe the drained object.
 func (c *Core) awaitAll(d *drain) {
 	for name, h := range c.hosts.byName {
 		if seq, ok := h.behind(); ok {

@@ -23,8 +23,8 @@ func TestHostInstanceIsText(t *testing.T) {
 	}
 }
 
-// TestHostPortErrors: a port of a host has the counters of its errors that the agent reported last,
-// until the agent starts anew or reports none.
+// TestHostPortErrors: a host's port has the error counters from the agent's last report, until the
+// agent starts anew or reports none.
 func TestHostPortErrors(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	say := func(errors ...hostapi.PortError) {
@@ -110,8 +110,8 @@ func TestHostQueuePairs(t *testing.T) {
 	}
 }
 
-// TestRefusal: a host that refuses part of its state counts as behind until it accepts everything.
-// Each new refusal gives one event, and so does the end.
+// TestRefusal: a host that refuses part of its state counts among hosts behind until the host
+// accepts everything. Each new refusal gives one event, and so does the end.
 func TestRefusal(t *testing.T) {
 	w := newBed(t, 1, nil).clos(2, 3, 2, 1).start()
 	w.run(time.Second)

@@ -534,8 +534,8 @@ func (c *Core) unleasable() string {
 	return ""
 }
 
-// downNow returns the denied links, and the links of dead ports of hosts. The ports of a host that
-// is not connected are not known to be dead.
+// downNow returns the denied links, and the links of dead ports of hosts. Nobody knows whether an
+// unconnected host's ports are dead.
 func (c *Core) downNow() map[topology.LinkID]bool {
 	down := c.state.Links().Denied()
 	for _, p := range c.state.Peers() {

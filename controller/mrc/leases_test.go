@@ -11,7 +11,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// leased is what the view of a core has for leases between some hosts.
+// leased holds the part of a core's view for leases between some hosts.
 type leased struct {
 	Fabric *fabric.Fabric
 	At     map[string]ev.Attachment

@@ -106,8 +106,8 @@ func (tr *traffic) report() {
 	}
 }
 
-// TestGreyLink: a link that loses 1 % in one direction is the only suspect, with its direction,
-// within 5 s in 99 of 100 seeds, and is denied if so configured.
+// TestGreyLink: a link that loses 1 % in one direction becomes the only suspect, with the
+// direction, within 5 s in 99 of 100 seeds, and the core denies the link when configured to.
 func TestGreyLink(t *testing.T) {
 	failed := 0
 	for seed := range uint64(100) {

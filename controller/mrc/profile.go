@@ -144,8 +144,8 @@ func (ps *profileSet) after(name string) int {
 		func(i int) bool { return natural.Compare(ps.all[i].name, name) > 0 })
 }
 
-// crossing returns the profiles with EVs that may cross a link. If paths climb by the link, these
-// are the profiles of senders below it, else the profiles to receivers below it.
+// crossing returns the profiles with EVs that may cross a link. Where paths climb by the link, the
+// profiles have senders below the link, else receivers below.
 func (ps *profileSet) crossing(
 	e *fabric.Edge,
 ) (at map[topology.NodeID][]*profile, leaves []topology.NodeID) {

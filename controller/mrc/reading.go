@@ -39,8 +39,8 @@ type Surroundings interface {
 type reader struct {
 	from  Surroundings
 	wants *fabricview.Wants // nil: none so far
-	// done are the newest readings of the wanted needs, at is when they began, and links has the links
-	// of needs.
+	// done holds the newest readings for the wanted needs, at their beginning, and links the links in
+	// needs.
 	done  map[*ready.Need]*fabricview.Reading
 	at    map[*ready.Need]time.Duration
 	links map[*ready.Need]crossedOf
@@ -67,7 +67,7 @@ type partReading struct {
 	hurry    bool // somebody waits for it
 }
 
-// crossedOf are the places of the links that the pairs of a need cross.
+// crossedOf holds the places of links that a need's pairs cross.
 type crossedOf struct {
 	fabric *fabric.Fabric
 	at     []ev.Attachment // of the racks
@@ -132,7 +132,7 @@ func (r *reader) nextPart() (at time.Duration, ok bool) {
 	return max(r.due, r.next), r.job != nil
 }
 
-// readPart reads the next part of what jobs depend on, if it is due.
+// readPart reads the next due part of the facts that jobs depend on.
 func (c *Core) readPart() {
 	r := &c.reader
 	if at, ok := r.nextPart(); !ok || c.now < at {

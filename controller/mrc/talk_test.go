@@ -75,9 +75,9 @@ func (w *bed) talk(needs []*ready.Need, profiles []string, leaves ...int) {
 	w.valid()
 }
 
-// TestProfilesOfJobs: hosts have the profiles of racks that talk in a job, in both directions,
-// until the last such job has ended, and the profiles that clients have written. Unchanged profiles
-// are not sent again.
+// TestProfilesOfJobs: hosts hold the profiles for racks that talk in a job, in both directions,
+// until the last such job has ended, and the profiles written by clients. Unchanged profiles are
+// not sent again.
 func TestProfilesOfJobs(t *testing.T) {
 	w := newBed(t, 1, ofJobs).clos(2, 4, 2, 2).start()
 	w.run(time.Second)

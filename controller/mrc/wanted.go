@@ -115,7 +115,7 @@ func (w *wanted) SetWants(wants *fabricview.Wants) {
 	w.core.SetWants(wants)
 }
 
-// holds reports whether it is known what is held, and may be drained now.
+// holds reports whether the core knows the held objects, and may drain them now.
 func (w *wanted) holds() bool {
 	return w.wants != nil && w.core.state.Fabric() != nil && !w.busy()
 }
@@ -216,7 +216,7 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 	return nil
 }
 
-// settleDrain has a target drained while a client wants it to be, or it is held.
+// settleDrain keeps a target drained while a client wants the drain, or a feature holds the target.
 func (w *wanted) settleDrain(t Target) {
 	a := w.admins.Get(t.String())
 	w.core.setDrained(t, a != nil && a.Spec.Admin == api.AdminDrained || w.held.Get(t.String()) != nil)

@@ -396,8 +396,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestSourceWaitsForWhereItIs: once the tree is ready, the controller answers the source as soon as
-// switches have reported the position of the group.
+// TestSourceWaitsForWhereItIs: with the tree ready, the controller answers the source right after
+// the switches' report of the group's position.
 func TestSourceWaitsForWhereItIs(t *testing.T) {
 	d := newDesk(t)
 	last, idle := uint32(1234), true
@@ -421,7 +421,7 @@ func TestSourceWaitsForWhereItIs(t *testing.T) {
 	}
 }
 
-// admit has the source of a group be answered, if the tree is ready.
+// admit has the controller answer a group's source, if the tree is ready.
 func (d *desk) admit(g *group) {
 	d.renewed.add(g.index)
 	d.hosts.Settle()

@@ -106,9 +106,8 @@ func TestUnaskedMessages(t *testing.T) {
 	}
 }
 
-// TestUnknownEpoch: the controller raises the epoch of a group above an epoch on a switch that is
-// higher, or that this controller has not written. The controller's own writes do not raise the
-// epoch.
+// TestUnknownEpoch: the controller raises a group's epoch above a higher epoch on a switch, and
+// above an epoch from another controller. The controller's own writes do not raise the epoch.
 func TestUnknownEpoch(t *testing.T) {
 	for what, c := range map[string]struct {
 		more  int64 // over the epoch of the group

@@ -205,8 +205,8 @@ type pollKey struct {
 	group uint16
 }
 
-// windowOpened polls a group when the window of CNPs that a switch has opened
-// is over, for no other packet may come and end it.
+// windowOpened polls a group after the end of a CNP window that a switch has opened, because
+// perhaps no packet comes to end the window.
 func (f *Feature) windowOpened(sw string, p entry.PacketIn) {
 	g := f.byIndex[p.Group]
 	key := pollKey{sw, p.Group}

@@ -12,8 +12,8 @@ import (
 type place = member.Place
 
 // TestWhereTheSourceIs: the position of a group is the last PSN that the switch of the source
-// knows, and the lowest MSN that branches report, modulo 2^24. The group is idle when all branches
-// of the switch have reached this position.
+// knows, and the lowest MSN that branches report, modulo 2^24. The group becomes idle when all
+// branches at the switch have reached the position.
 func TestWhereTheSourceIs(t *testing.T) {
 	type report struct {
 		invalid bool

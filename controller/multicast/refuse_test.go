@@ -247,7 +247,7 @@ func TestStalePair(t *testing.T) {
 		t.Errorf("receivers %v", g.Receivers)
 	}
 	_, id = d.joins(g, "r1", 50)
-	// The same communication id with another transaction id means that the host has restarted.
+	// A known communication id with a new transaction id means that the host has restarted.
 	d.asks(g, call{host: "r1", qpn: 51, port: door + 1, req: cm.REQ{LocalID: id}, tid: 99})
 	if r, _ := d.refusal("r1"); r.Reason != cm.StaleConnection || len(g.Receivers) != 0 {
 		t.Errorf("%v, receivers %v", r.Reason, g.Receivers)

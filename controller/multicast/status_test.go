@@ -295,8 +295,8 @@ func TestSourceBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestStallQuestions: a group is asked for receivers that hold it up once an interval, however
-// often its spec was written meanwhile, and no more when it is gone.
+// TestStallQuestions: the feature asks a group for stalling receivers once an interval, however
+// often clients write the spec meanwhile, and never after the group's end.
 func TestStallQuestions(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")

@@ -299,8 +299,8 @@ func TestGivenMAC(t *testing.T) {
 	}
 }
 
-// TestHostileFrames: messages that name another MAC, that came from beyond the link, or that come
-// by a port to another switch are counted, and bind nothing.
+// TestHostileFrames: messages with another MAC, from beyond the link, or through a port to another
+// switch add to the counters, and bind nothing.
 func TestHostileFrames(t *testing.T) {
 	s := newStreet(t, nil)
 	free := addr("2001:db8:0:7::9")

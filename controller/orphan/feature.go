@@ -39,7 +39,7 @@ type Feature struct {
 	checkAt time.Duration               // when the policy of the configuration is looked at next
 }
 
-// thing is an object, such as a group, with its orphaned entries on one switch.
+// thing holds an object (a group, for example), with the object's orphaned entries on one switch.
 type thing struct {
 	plan.Object
 	owner   reconcile.Owner

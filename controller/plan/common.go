@@ -174,8 +174,8 @@ func (n *Network) hostsBySubnet() map[netip.Prefix][]int32 {
 }
 
 // hostsIn returns the indexes in the inventory of the hosts that may have an address in prefixes,
-// ascending. For prefixes of the form that subnetOf returns these are the hosts with an address in
-// one of them; for other prefixes all hosts.
+// ascending. For prefixes in the form from subnetOf the function returns the hosts with an address
+// in a prefix; for other prefixes all hosts.
 func (n *Network) hostsIn(prefixes []netip.Prefix) (places []int32) {
 	for _, p := range prefixes {
 		if subnetOf(p.Addr()) != p {

@@ -16,8 +16,8 @@
 //
 //   - neighbors: the neighbor behind a fabric port has the port's number as its
 //     id; the k-th host behind a port has 512 (k+1) + port.
-//   - ECMP groups: a number derived from the set of ports, so that it stays when
-//     others come and go; members have their port's number.
+//   - ECMP groups: a number derived from the set of ports, unchanged while other
+//     sets come and go; members have their port's number.
 //   - clone sessions: port + 1.
 //   - multicast groups: 1 to 32 fan out to so many receivers; the tree of group g
 //     has 64 + 2g or 2112 + 2g, in turns, and its receivers alone 65 + 2g.

@@ -115,7 +115,7 @@ func (b *baseWork) multiplier() {
 }
 
 // field emits the switch's own field of structured EVs. A switch at the top has a field without
-// values, so it drops packets whose destination is not below it.
+// values, so it drops packets to destinations elsewhere than below.
 func (b *baseWork) field(s ev.Switch) {
 	right, ones := uint64(0), uint64(1)
 	if s.HasField {

@@ -210,9 +210,9 @@ func TestIsolatedProjects(t *testing.T) {
 	}
 }
 
-// TestIsolationTakesFewEntries: a switch has one entry for each destination of the isolated
-// projects, if outsiders attach to the switch, and for each project of its hosts one entry for each
-// thing of the project, plus one.
+// TestIsolationTakesFewEntries: a switch with outsiders has one entry for each destination in
+// isolated projects, and a switch has, for each project among its hosts, one entry for each thing
+// in the project, plus one.
 func TestIsolationTakesFewEntries(t *testing.T) {
 	// hosts of a leaf: 0 and 1 are a's, 2 and 3 b's, 4 is c's, 5 to 7 are in no project
 	net := sample.Clos(4, 2, 8)

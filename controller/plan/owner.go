@@ -53,10 +53,10 @@ const (
 	OwnerPFC    = -3
 )
 
-// OwnerOf returns the group that an entity belongs to, or else OwnerPFC for what only [Network.PFC]
-// has, OwnerRoutes for what [Network.Routes] has, and OwnerLinks for everything else, rows of
-// switches without P4 among it. The P4 program says by @weft_owner which feature has an entry; see
-// [p4.Owner].
+// OwnerOf returns the group that an entity belongs to, or else OwnerPFC for entities only in
+// [Network.PFC], OwnerRoutes for entities in [Network.Routes], and OwnerLinks for everything else,
+// also rows on switches without P4. The P4 program says by @weft_owner which feature has an entry;
+// see [p4.Owner].
 func OwnerOf(e entry.Entity) int {
 	switch e := e.(type) {
 	case entry.Row:

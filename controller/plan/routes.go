@@ -52,9 +52,9 @@ func (n *Network) newTree(destinations []destination) *routeTree {
 	return newRouteTree(destinations, n.classes(destinations))
 }
 
-// classes numbers destinations. Destinations at nodes with the same neighbors get the same number,
-// because they lie in the same direction from all other nodes while all metrics are equal. A
-// destination without origins gets none.
+// classes numbers destinations. Destinations at nodes with equal neighbors get one number, because
+// every other node sees them in one direction while all metrics are equal. A destination without
+// origins gets none.
 func (n *Network) classes(destinations []destination) []int32 {
 	byNeighbors := make(map[string]int32)
 	ofNode := make([]int32, len(n.Snapshot.Nodes))

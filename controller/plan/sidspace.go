@@ -61,8 +61,8 @@ func (n *Network) isSID(a netip.Addr) bool {
 	return slices.ContainsFunc(n.sids, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// sidSpace returns the entries for destinations closed to hosts: the prefixes of all SIDs of the
-// domain, without the prefixes of hosts inside them.
+// sidSpace returns the entries for destinations closed to hosts: the prefixes of all SIDs in the
+// domain, without hosts' prefixes inside.
 func (n *Network) sidSpace() (out []entry.Entity) {
 	for _, p := range n.sids {
 		out = append(out, entry.In(p4.TableSidSpace, entry.Do(p4.ActionSidOfDomain),

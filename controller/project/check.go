@@ -99,7 +99,7 @@ func (f *Feature) foreign(of string, n *api.Named, pre resource.Precondition) st
 	return f.want(of, owner, pre)
 }
 
-// want returns what a refusal asks for in place of a thing of another project. The text names the
+// want returns what a refusal asks for in place of another project's thing. The text names the
 // other project only to clients that may see the project. Other clients get the same text as for an
 // unassigned or nonexistent thing.
 func (f *Feature) want(of, owner string, pre resource.Precondition) string {

@@ -164,8 +164,8 @@ func (f *Feature) of(project string) (out []*use) {
 	return out
 }
 
-// Projects returns the projects. A spec is refused that takes away what a resource uses, of the
-// project or of administrators.
+// Projects returns the projects. The collection refuses a spec that takes away something in use by
+// a resource, whether a project's or an administrator's.
 func (f *Feature) Projects() resource.Resources[api.ProjectSpec, api.Project] {
 	return resource.Written[api.ProjectSpec, decided, api.Project]{All: f.All, Env: f.env,
 		Decide: f.decide, View: f.view, Gone: f.gone, Changed: f.isolate}
@@ -232,7 +232,7 @@ func (f *Feature) host(name string) *inventory.Host {
 	return nil
 }
 
-// isolate has switches keep apart what is of isolated projects, after a change of the projects.
+// isolate has switches keep isolated projects apart, after a change of the projects.
 func (f *Feature) isolate() {
 	f.changed = true
 	var isolated []plan.Isolated

@@ -1,9 +1,9 @@
 // Package underlay connects the switches: it plans links, SIDs, ECMP and routes of
 // every switch, and decides when the topology is taken for the whole network.
 //
-// A controller that starts learns a network bit by bit. Until the topology has been
-// quiet for Intervals.Settle, and, with MRC, until it is known what EVs mean, switches
-// keep all that they hold (see routes.go).
+// A controller that starts learns a network bit by bit. Until the topology has been quiet for
+// Intervals.Settle and, with MRC, the meaning of EVs is known, switches keep all entries (see
+// routes.go).
 package underlay
 
 import (

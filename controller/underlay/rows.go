@@ -128,8 +128,8 @@ func (f *Feature) planRows(sw *inventory.Switch) {
 	f.env.Want.Set(sw.Name, links, is.rows, nil)
 }
 
-// forgetRows forgets the rows of a switch that are neither wanted nor present any more: rows that
-// another writer creates under the same keys do not belong to this controller.
+// forgetRows forgets the rows of a switch that are neither wanted nor present any more: rows from
+// another writer under equal keys do not belong to this controller.
 func (f *Feature) forgetRows(sw string) {
 	is, known := f.rows.made[sw]
 	if !known || !f.env.Switches.Connected(sw) {

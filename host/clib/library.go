@@ -35,8 +35,8 @@ type Library struct {
 // ErrEnded is a call when the process of the library has ended.
 var ErrEnded = errors.New("the process of the library has ended")
 
-// Start starts a program, as weft-dl, with the files of libraries, of which the first that has a
-// function is asked for it.
+// Start starts a program, for example weft-dl, with the files of libraries; a function comes from
+// the first library that has the function.
 func Start(program string, files ...string) (*Library, error) {
 	l := &Library{cmd: exec.Command(program, files...), ended: make(chan struct{}),
 		waiting: make(map[uint64]chan *answer)}

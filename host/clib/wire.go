@@ -32,8 +32,8 @@ type answer struct {
 	Error  string   `json:",omitempty"`
 }
 
-// Functions calls a function of the libraries that a process has opened, which returns its value
-// and the errno that it left. An error says that there is no such function.
+// Functions calls a function from the libraries in a process, and returns the function's value and
+// errno. An error says that there is no such function.
 type Functions func(name string, arguments ...uintptr) (value uintptr, errno int, err error)
 
 // Serve answers requests until their end. Calls may wait: each has a goroutine of its own.

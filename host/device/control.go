@@ -111,8 +111,8 @@ func (d *Control) save() error {
 	return nil
 }
 
-// place returns the slot of a name; a new one has the least id whose profile in the device is INIT,
-// or can be made so.
+// place returns the slot of a name; a new profile gets the least id whose profile in the device is
+// INIT, or can become INIT.
 func place[T any](d *Control, slots map[string]*slot[T], name, query, modify string,
 	most int) (*slot[T], error) {
 	if s := slots[name]; s != nil {

@@ -164,8 +164,8 @@ func (r *rig) holds(t *testing.T, when string, d *Control, s *hostapi.State) {
 	})
 }
 
-// controlState is a state of profiles of both modes with one format, and one with another; edit
-// changes it.
+// controlState returns a state with profiles in both modes with one format, and a profile with
+// another format; edit changes it.
 func controlState(t *testing.T, edit func(*hostapi.State)) *hostapi.State {
 	t.Helper()
 	to := func(i int) []netip.Prefix {
@@ -196,7 +196,7 @@ func controlState(t *testing.T, edit func(*hostapi.State)) *hostapi.State {
 // srv6Words is the format of two segments.
 var srv6Words = hostapi.Format{Mode: hostapi.FormatSRv6, Widths: []uint8{32, 32, 32, 32}}
 
-// controlStates are states of which each differs from the one before in a way of its own.
+// controlStates returns states; each differs from the state before in a different way.
 func controlStates(t *testing.T) (out []*hostapi.State) {
 	edits := []func(*hostapi.State){
 		func(*hostapi.State) {},

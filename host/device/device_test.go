@@ -46,8 +46,8 @@ func state(t *testing.T) *hostapi.State {
 	return s
 }
 
-// TestPaths: each destination has the EVs of its profile without denied ones and denied ports, and
-// a peer that lacks a port has none by it.
+// TestPaths: each destination has its profile's EVs without denied EVs and denied ports, and a peer
+// that lacks a port has no EV by the port.
 func TestPaths(t *testing.T) {
 	got, err := Paths(state(t))
 	want := []Path{

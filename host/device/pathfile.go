@@ -55,9 +55,8 @@ func (f *PathFile) Apply(paths []Path) error {
 }
 
 // Encode returns the file for paths. Destinations are single addresses or prefixes; neighbors with
-// the same EVs share the prefix that they have in common, unless there are longer and shorter
-// prefixes among them: an address that the controller knows nothing of may be in it. The error is a
-// *hostapi.FieldError.
+// equal EVs share their common prefix, unless longer and shorter prefixes mix among them: an
+// address that the controller knows nothing of may be in it. The error is a *hostapi.FieldError.
 func (f *PathFile) Encode(paths []Path) (text []byte, err error) {
 	rows := make([]row, len(paths))
 	single := true

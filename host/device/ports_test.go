@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/api/hostapi"
 )
 
-// TestPorts: each port has its state, the GIDs of the RDMA port of its interface, and the counters
-// of errors that are not 0. Interfaces and devices may be missing.
+// TestPorts: each port has its state, the GIDs from its interface's RDMA port, and the nonzero
+// error counters. Interfaces and devices may be missing.
 func TestPorts(t *testing.T) {
 	root := t.TempDir()
 	if got := Ports(root, []string{"eth0"}); len(got) != 1 || got[0].State != "absent" ||

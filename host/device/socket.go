@@ -35,10 +35,9 @@ type ProfileFor struct {
 }
 
 // Handler answers applications on the host: GET /v1/paths?to=ADDRESS has a PathOf, GET
-// /v1/profiles?to=ADDRESS a ProfileFor, and GET /v1/ports the PortFacts of all ports. An address
-// that is none has the status 400, one that the controller has nothing for 404, each with the
-// reason as text. Held returns what the host holds, ids the ids of profiles in the device; nil: it
-// has none.
+// /v1/profiles?to=ADDRESS a ProfileFor, and GET /v1/ports the PortFacts of all ports. An invalid
+// address gets status 400, an address unknown to the controller 404, each with the reason in text.
+// Held returns what the host holds, ids the ids of profiles in the device; nil: it has none.
 func Handler(held func() *hostapi.State,
 	ids func(profile, cc string) (ev, ccID uint64), ports func() []PortFacts) http.Handler {
 	mux := http.NewServeMux()

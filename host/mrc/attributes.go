@@ -16,7 +16,7 @@ const (
 	MaxWIMM = 4096
 )
 
-// Attributes holds the properties of one end of a connection, as the other end learns them out of
+// Attributes holds the properties of one end of a connection, for the other end to learn out of
 // band (OCP MRC 1.0, table 10-1). Attributes describe the responder of their end.
 type Attributes struct {
 	MaxWIMM    int  // MRC_QP_MAX_WIMM_DEST: WRITEs with Immediate in flight, 0 to MaxWIMM

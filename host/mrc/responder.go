@@ -250,8 +250,8 @@ func (q *QP) keep(m immediate) {
 	q.stash = slices.Insert(q.stash, i, m)
 }
 
-// progress moves the cumulative acknowledgement as far as it goes after a packet that was received,
-// completes what that completes, and sends the SACK, the transport ACK and the NAK that are due.
+// progress moves the cumulative acknowledgement forward after a received packet, completes requests
+// up to there, and sends the due SACK, transport ACK and NAK.
 func (q *QP) progress(now time.Duration, p question) {
 	advanced, asked, failed := false, false, false
 	for !failed && q.advance() {

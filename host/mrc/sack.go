@@ -57,7 +57,7 @@ func (q *QP) sack(now time.Duration, p question) {
 	q.host.transmit(now, path.Port)
 }
 
-// question is what a SACK repeats of the packet or probe that it answers.
+// question holds the fields that a SACK repeats from the answered packet or probe.
 type question struct {
 	psn                                 uint32
 	ev                                  packet.EV

@@ -78,8 +78,8 @@ func TestTransportACKIsAskedForEarly(t *testing.T) {
 	}
 }
 
-// TestTransportACKOfTheHead: the transport ACK of the first message is asked for by the highest
-// packet that has arrived, also where that begins a message that has not arrived as a whole.
+// TestTransportACKOfTheHead: the requester asks for the first message's transport ACK with the
+// highest arrived packet, also when this packet begins a message that has arrived in part.
 func TestTransportACKOfTheHead(t *testing.T) {
 	s := newSolo(t, func(c *QPConfig) { c.AckTimeout, c.ProbeTimeout = 10, time.Microsecond })
 	s.write(1)

@@ -10,8 +10,8 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// TestReceiveAll: of requests that arrive together and ask for it, one SACK and one ACK answer all,
-// the SACK that of the last one; a request that is marked or sent again has a SACK of its own.
+// TestReceiveAll: one SACK and one ACK answer all requests that arrive together and ask for
+// answers, with the SACK for the last request; a marked or repeated request gets a separate SACK.
 func TestReceiveAll(t *testing.T) {
 	for _, c := range []struct {
 		name string

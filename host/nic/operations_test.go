@@ -308,8 +308,8 @@ func TestLocalOrder(t *testing.T) {
 	}
 }
 
-// TestNetworkRate: parameters of congestion control are for the rate of all ports together, 100
-// Gb/s where a port says none, or the one that the NIC is told.
+// TestNetworkRate: parameters of congestion control follow the rate of all ports together, 100 Gb/s
+// for a port without a rate, or the configured rate.
 func TestNetworkRate(t *testing.T) {
 	for _, c := range []struct{ first, told, want uint64 }{
 		{0, 0, 2e11}, {3e9, 0, 1.03e11}, {3e9, 7e9, 7e9},

@@ -167,10 +167,9 @@ func TestBalanceOfPaths(t *testing.T) {
 	}
 }
 
-// TestTrustInPaths: a port with fewer values than another port gets more packets than its share of
-// values while fewer of its packets are marked, until the numbers of values are equal, and gets
-// only its share again when more of its packets are marked. Ports with equal numbers of values
-// learn no trust.
+// TestTrustInPaths: a port with fewer values than another port gets more than its share by values
+// while switches mark fewer of its packets, until the numbers of values are equal, and gets just
+// the share again when switches mark more. Ports with equal numbers of values learn no trust.
 func TestTrustInPaths(t *testing.T) {
 	s := newSet(t, profile(8, 2), func(*Config) {})
 	sendMarked(s, 4000, [3]int{1: 4, 2: 2})

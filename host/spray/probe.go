@@ -17,8 +17,8 @@ func (s *Set) NextProbe() (at time.Duration, ok bool) {
 	return e.probeAt, true
 }
 
-// Probe returns the path of the ASSUMED_BAD value on one of these ports that is due for a probe now
-// and has waited longest. Its next probe is due after twice the time.
+// Probe returns the path of the ASSUMED_BAD value on these ports that is due for a probe and has
+// waited longest. Its next probe is due after twice the time.
 func (s *Set) Probe(now time.Duration, ports packet.PortMask) (p mrc.Path, ok bool) {
 	e := s.firstProbe(ports)
 	if e == nil || e.probeAt > now {

@@ -49,8 +49,8 @@ func TestRotationOfBusyPorts(t *testing.T) {
 	}
 }
 
-// TestAgain: a packet may follow another by its path and counts as a packet of the path, until the
-// value is not GOOD, its port is down, or the profile is another.
+// TestAgain: a packet may follow another packet along the path and counts there, until the value
+// leaves GOOD, the port goes down, or the profile changes.
 func TestAgain(t *testing.T) {
 	other := profile(8, 2)
 	for i := range other.EVs {

@@ -160,7 +160,7 @@ const (
 	fuseBatchForget = 42
 )
 
-// fuse is the server of a file of 3 pages, of which the middle one does not answer before give.
+// fuse serves a file with 3 pages, where the middle page does not answer before give.
 type fuse struct {
 	fd      int
 	mu      sync.Mutex

@@ -38,8 +38,8 @@ func newFileMover(t *testing.T, octets []byte) (m *mover, file *os.File, calls *
 	return m, file, calls
 }
 
-// TestSpans: writes and small messages that follow each other in memory, or lie in each other, take
-// one access, and all octets are those of accesses one by one.
+// TestSpans: writes and small messages that touch or overlap in memory take one access, and leave
+// the octets that single accesses leave.
 func TestSpans(t *testing.T) {
 	first, n := seeds.Range(t, 1, 50)
 	for seed := first; seed < first+n; seed++ {

@@ -73,8 +73,8 @@ func (v *view) intentFindings() (out []finding) {
 	return out
 }
 
-// unleased returns the finding for a lease that has lost its paths, or some of them to another
-// lease; false: the lease has its paths, or has ended.
+// unleased returns the finding for a lease that has lost its paths, or some paths to another lease;
+// false: the lease has its paths, or has ended.
 func (v *view) unleased(l *api.PathLease) (f finding, ok bool) {
 	c := l.Status.Conditions.Find(api.Accepted)
 	if c == nil || c.Status {
@@ -173,8 +173,8 @@ func maintained(m *api.Maintenance) (f finding, ok bool) {
 	return f, true
 }
 
-// outOfUse returns the findings of maintenances that are under way, by the parts that they take out
-// of use: link/ID, node/NAME, plane/NUMBER and port/HOST/NUMBER.
+// outOfUse returns the findings for running maintenances, by the parts taken out of use: link/ID,
+// node/NAME, plane/NUMBER and port/HOST/NUMBER.
 func (v *view) outOfUse() map[string]string {
 	out := make(map[string]string)
 	for i := range v.Maintenances {

@@ -167,7 +167,7 @@ func TestWho(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("these are no causes: %v", want)
 	}
-	// A client that changes a drained link later is not the one that drained it.
+	// A client that later changes a drained link did not drain the link.
 	k.Who = func(string) (string, time.Time) { return "bob", at(9) }
 	again := Find(&k)
 	attribute(found, again, k.Who)
@@ -184,8 +184,8 @@ func TestWho(t *testing.T) {
 }
 
 // TestBlocked: an exclusive lease that holds links on which jobs depend is a cause, which names the
-// jobs, their projects and who wrote the lease. A shared lease, one that holds nothing, and the job
-// that the lease is for are no loss of anybody.
+// jobs, their projects and who wrote the lease. A shared lease, a lease without paths, and the
+// lease's own job cause nobody a loss.
 func TestBlocked(t *testing.T) {
 	job := func(name string, priority, affected int) api.JobDependent {
 		return api.JobDependent{Name: name, Priority: priority, Affected: affected, Ranks: 8}

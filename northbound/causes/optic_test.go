@@ -10,7 +10,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// TestOptic: four ports of a transceiver that fail together are one repair, of an optic. Three
+// TestOptic: four ports on a transceiver that fail together make one repair, for an optic. Three
 // ports, five in a row, four of two transceivers and four that fail one after the other are cables.
 func TestOptic(t *testing.T) {
 	begin := time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC)

@@ -74,7 +74,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestPastOfCauses: a change of a cause has what the cause said before, and what it says.
+// TestPastOfCauses: a change of a cause has the texts from before and after.
 func TestPastOfCauses(t *testing.T) {
 	var p past
 	at := func(s int) time.Time { return time.Unix(int64(s), 0).UTC() }
@@ -91,7 +91,7 @@ func TestPastOfCauses(t *testing.T) {
 	}
 }
 
-// TestStatesOf: a link that is down says so even if it is drained, and a broken lease is troubled.
+// TestStatesOf: a down link shows down even while drained, and a broken lease shows trouble.
 func TestStatesOf(t *testing.T) {
 	link := func(id string, s api.LinkStatus) api.Link {
 		return api.Link{ID: topology.LinkID(id), Status: s}

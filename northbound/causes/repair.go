@@ -96,8 +96,7 @@ func (v *view) repair(w *wrong) *api.Repair {
 	return r
 }
 
-// repairAt returns what is to be repaired of the switch, or the cable of a host, that a suspect
-// names.
+// repairAt returns the repair for the switch, or for a host's cable, that a suspect names.
 func (v *view) repairAt(s *api.Suspect) *api.Repair {
 	r := &api.Repair{Part: "switch", Name: nameOf(s.NodeName, s.Node), Evidence: lossesOf(s),
 		Denied: s.Denied, Hosts: v.hostsAt(s.Node)}

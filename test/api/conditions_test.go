@@ -151,9 +151,9 @@ func TestPortsAnswerAlike(t *testing.T) {
 	})
 }
 
-// answersAlike tries conditional requests. What is there by itself has no version before a client
-// writes its spec, and is not found, whatever the condition, where it is not there (RFC 9110
-// section 13.2.1).
+// answersAlike tries conditional requests. A resource that exists by itself has no version before a
+// client writes the spec, and a missing resource gets 404 under any condition (RFC 9110 section
+// 13.2.1).
 func (r *running) answersAlike(t *testing.T, k *conditional) {
 	t.Helper()
 	send := r.sender(t)

@@ -28,8 +28,8 @@ var costed = []struct {
 	{"maintenances", regexp.MustCompile(`[mM]aintenance`), 250,
 		[]string{"controller/maintenance/", "web/src/pages/maintenances.tsx"},
 		[]string{"cmd/weft/maintenances.go"}},
-	// Causes of leases, and what members of projects may lease, are in the folders of causes and of
-	// projects. Controllers and etcd have leases of another kind.
+	// The folders of causes and projects have the causes of leases, and the rules for leases of
+	// project members. Controllers and etcd have leases of another kind.
 	{"path leases", regexp.MustCompile(`PathLease|[^e]Lease[sd]?\b|^Leases|(?:^|[^e])leases`), 250,
 		[]string{"controller/leases/", "controller/job/lease/", "web/src/pages/leases.tsx",
 			"service/cluster/", "store/", "service/member.go"}, nil},

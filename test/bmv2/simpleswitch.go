@@ -88,9 +88,9 @@ func (r *FileRun) Command(ctx context.Context, script string) (string, error) {
 	return r.Process.Command(ctx, r.thrift, script)
 }
 
-// Ports of Thrift servers are below those that Linux gives to sockets by itself, of which any
-// process may get one between the look and the start of a switch. Processes begin apart from each
-// other.
+// Ports for Thrift servers lie below the ports that Linux gives to sockets by itself, because any
+// process may get such a port between the look and the start of a switch. Processes begin apart
+// from each other.
 const (
 	firstPort, ports = 10000, 20000
 	portsApart       = 97

@@ -37,8 +37,8 @@ type Packet struct {
 	Frame []byte
 }
 
-// Result is what a load took. Two switches that have sent the same packets have the same Out,
-// Octets and Sum.
+// Result is what a load took. Two switches that have sent equal packets have equal Out, Octets and
+// Sum.
 type Result struct {
 	LearnMicros, Micros float64 // of processor time for a packet in
 	Out                 int     // packets out, with those while the switch learned

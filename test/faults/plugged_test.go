@@ -17,8 +17,8 @@ import (
 )
 
 // street is Figure 1 with hosts that know nothing of it: S1 and R4 are in the configuration without
-// a MAC; R1, R2 and R3 have static addresses of one prefix, at two ports of N1 and one of N2, and
-// are in no configuration.
+// a MAC; R1, R2 and R3 have static addresses from one prefix, at two ports on N1 and one on N2, and
+// appear in no configuration.
 type street struct {
 	*testing.T
 	world   *lab.World

@@ -1,6 +1,6 @@
 // Package interop has unmodified RoCEv2 stacks use RDMA multicast: guests with Linux's soft-RoCE
-// (rdma_rxe) under qemu are the hosts of Figure 1, whose switches are processes of weft switch, and
-// of simple_switch_grpc where that is on the PATH.
+// (rdma_rxe) under qemu are the hosts in Figure 1, and processes of weft switch, or of
+// simple_switch_grpc if on the PATH, the switches.
 //
 //	make interop
 //

@@ -56,8 +56,8 @@ func (n *node) shiftClocks(ctx context.Context, d, by time.Duration) error {
 
 // shiftClock moves the wall clock of a process of Go by whole seconds, until back is called. The
 // program asks the kernel for the time by a function of the vDSO, whose address the variable
-// runtime.vdsoClockgettimeSym has. There it finds the address of other code, which lies where code
-// was that runs at the start of a program alone.
+// runtime.vdsoClockgettimeSym has. There it finds the address of other code, in place of code that
+// runs only at a program's start.
 func shiftClock(pid int, by time.Duration) (back func(), err error) {
 	back = func() {}
 	program, err := elf.Open(fmt.Sprintf("/proc/%d/exe", pid))

@@ -111,7 +111,8 @@ func (l *load) well() bool {
 }
 
 // advanced waits until each controller that a fault spares has accepted a change after the fault,
-// and notes the longest time that one of them accepted none. It fails when that is too long.
+// and notes the longest time without an accepted change at a controller. It fails when that is too
+// long.
 func (l *load) advanced(ctx context.Context, f *fault, at *node, from,
 	until time.Duration) (most time.Duration) {
 	spared := f.spared(l.b, at)

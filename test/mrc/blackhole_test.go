@@ -44,7 +44,7 @@ func (f *bed) probed() bool {
 }
 
 // blackHole has one direction of a link forward nothing, with the ports up, and requires that hosts
-// deny both directions of this link, and no other link.
+// deny both directions, and no other link.
 func blackHole(t *testing.T, f *bed) {
 	f.until(5*time.Second, "hosts probe every link", f.probed)
 	if !f.deniesNothing() || len(f.suspects()) > 0 {

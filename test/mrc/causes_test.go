@@ -72,8 +72,8 @@ func wait(t *testing.T, what string, causes func() []api.Cause) {
 	}
 }
 
-// TestOneCause: in an MRC fabric a cut link is one cause, between switches as to a host, and so is
-// a switch that has died with its links; afterwards all is well.
+// TestOneCause: in an MRC fabric a cut link makes one cause, between switches or to a host, and so
+// does a dead switch with its links; afterwards all is well.
 func TestOneCause(t *testing.T) {
 	long(t)
 	run(t, nil, func(t *testing.T, f *bed) {
@@ -107,7 +107,7 @@ func TestOneCause(t *testing.T) {
 }
 
 // TestOneCauseOfGroups: in the network of Figure 1, without an MRC fabric, a cut link that takes
-// receivers from a group is one cause, and so is a switch that has died.
+// receivers from a group makes one cause, and so does a dead switch.
 func TestOneCauseOfGroups(t *testing.T) {
 	long(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -14,18 +14,18 @@
 // program and tells each test process which change to activate: see [schema]. A test notices a
 // change if the test fails with the change and passes without the change.
 //
-// The tests of the changed package try a change first, then those of other packages as far as they
-// fit into -budget, the fastest first; one that takes longer than -slowest tries none. A change of
-// the P4 program is tried by all tests of the packages that are for it, whatever the budget: those
-// that see most are the slow ones. How long tests take is measured, so start it on a machine at
-// rest. -j tries several changes at once, on a machine with the processors for it.
+// The changed package's tests try a change first, then tests in further packages within -budget,
+// the fastest first; one that takes longer than -slowest tries none. A change of the P4 program is
+// tried by all tests of the packages that are for it, whatever the budget: those that see most are
+// the slow ones. How long tests take is measured, so start it on a machine at rest. -j tries
+// several changes at once, on a machine with the processors for it.
 //
-// Which lines each test reaches, and what became of each change, is kept in the user's cache
-// directory (-profiles), by the content of the code that these tests are built from. So a large
-// sample may be tried in slices: the same command with -time D stops after that time, and goes on
-// where it was when it is called again; after a change of the code only what depends on it is tried
-// anew, by the test that noticed it before first. A file that a test reads from another folder than
-// its own does not count: empty the directory where such a one has changed.
+// The user's cache directory (-profiles) keeps which lines each test reaches, and the outcome of
+// each change, by the content of the code under these tests. So a large sample may be tried in
+// slices: the same command with -time D stops after that time, and goes on where it was when it is
+// called again; after a change of the code only what depends on it is tried anew, by the test that
+// noticed it before first. A file that a test reads from another folder than its own does not
+// count: empty the directory where such a one has changed.
 //
 // survivors.tsv has the survivors that somebody has looked at, each with a verdict. One with the
 // verdict "equivalent" changes nothing that can be observed, and is not tried; the reason stands

@@ -150,8 +150,8 @@ func samePipelines(names []string, sizes, experts []int, s *sizes) error {
 	return nil
 }
 
-// groups returns the groups of ranks that differ only in the masked dimensions, or no groups if
-// these have one rank. The first dimension counts fastest, in groups and in their order.
+// groups returns the groups of ranks that differ only in the masked dimensions, or nothing for
+// groups with one rank. The first dimension counts fastest, in groups and in their order.
 func groups(n int, sizes []int, mask []bool) [][]int {
 	size := 1
 	for i := range sizes {

@@ -110,7 +110,7 @@ func (c *Communicator) pairs(ranks []Rank, add func(from, to int), set func(from
 }
 
 // Parent returns the parent of a member in the first or second of two binary trees of n members, -1
-// for the root. In the first tree, the height of a member is the number of trailing zeros of its
+// for the root. In the first tree, a member's height is the count of trailing zeros in the member's
 // number, and 0 is the root, with one child. The second tree mirrors the first, or shifts it by one
 // if n is odd: a member with two children in one tree is a leaf in the other (Sanders, Speck,
 // Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009).

@@ -167,8 +167,7 @@ func setsOf(n int, sets []Set, side func(*Set) []int32) [][]int32 {
 func senders(s *Set) []int32   { return s.From }
 func receivers(s *Set) []int32 { return s.To }
 
-// All yields every pair once, ascending: also the pairs of sets, whose number is the square of the
-// set's size.
+// All yields every pair once, ascending: also the pairs in sets, a square of them for each set.
 func (t *Traffic) All() iter.Seq[Pair] {
 	return func(yield func(Pair) bool) {
 		in := setsOf(len(t.Points), t.Sets, senders)

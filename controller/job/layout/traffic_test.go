@@ -285,9 +285,9 @@ func TestHints(t *testing.T) {
 		t.Errorf("%d points and %d sets, want 256 and 32", len(plan.Points), len(plan.Sets))
 	}
 	for i, peers := range plan.Peers() {
-		// Seven experts, the same NIC of the other stage, and where the ring of 16 hosts leaves the
-		// eight of the experts, one more. The ring of edp (host i and i+8) sends to one more again, to
-		// both ends of which it goes.
+		// Seven experts, the corresponding NIC in the second stage, and one more where the ring over 16
+		// hosts leaves the experts' eight hosts. The ring of edp (hosts i and i+8) adds one more NIC, at
+		// both ends of the ring.
 		want := Peers{7 + 1 + 1, 7 + 1 + 1}
 		switch at := plan.Points[i].Host % 16; at {
 		case 7, 15: // sends out of its experts, to host 8 or 0, which is not its partner of edp

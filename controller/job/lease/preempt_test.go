@@ -112,8 +112,8 @@ func on(t *testing.T, d *Ledger, want map[string]topology.LinkID) []Change {
 	return changes
 }
 
-// TestPriorityMoves: a lease that loses its path takes another path from a lease of lower priority,
-// and from no other lease. The lower lease names the taker, and returns with the link.
+// TestPriorityMoves: a lease that loses its path takes another path from a lease with lower
+// priority, and from no lease else. The lower lease names the taker, and returns with the link.
 func TestPriorityMoves(t *testing.T) {
 	for priority, want := range map[int]map[string]topology.LinkID{
 		0: {"a": "", "b": "2"}, 4: {"a": "", "b": "2"}, 5: {"a": "", "b": "2"}, 6: {"a": "2", "b": ""},
@@ -191,8 +191,8 @@ func TestPriorityKeepsShrunk(t *testing.T) {
 	}
 }
 
-// TestPriorityMovesWhole: an attempt that fails because a lease must keep its path changes nothing,
-// and a lease that takes one path keeps its other former path until the client has followed.
+// TestPriorityMovesWhole: an attempt that fails over a lease's protected path changes nothing, and
+// a lease that takes one path keeps the second former path until the client has followed.
 func TestPriorityMovesWhole(t *testing.T) {
 	d := square()
 	grant(t, d, start, request("low", func(r *Request) { r.Pairs = []Endpoints{{"c", "b"}} }))

@@ -12,7 +12,7 @@ type Terms struct {
 	// any number.
 	Links *int
 	// Bandwidth is the quota in bit/s for all leases of the project; nil: no quota. Others is the
-	// bandwidth in bit/s that the other leases of the project hold.
+	// bandwidth in bit/s under the project's further leases.
 	Bandwidth *uint64
 	Others    uint64
 }

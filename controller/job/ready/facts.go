@@ -36,7 +36,7 @@ type Need struct {
 	// Rack is the rack of each NIC, from 0; Racks are their names.
 	Rack  []int32
 	Racks []string
-	// Pairs are the pairs of racks in which a NIC of the first rack sends to a NIC of the second.
+	// Pairs lists pairs of racks where a NIC in the first rack sends to a NIC in the second.
 	Pairs [][2]int32
 	// Hints are the queue-pair hints for the hosts of the NICs, by rank; none: no hints.
 	Hints []hostapi.QPHints

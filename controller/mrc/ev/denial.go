@@ -26,8 +26,8 @@ type Outcome struct {
 // EV. When an explicit profile has fewer than MinActive EVs left, EVs over unused paths replace
 // denied EVs, as far as any exist.
 //
-// An EV that leaves a choice to the hash of a switch is lost with the last of its paths. Until then
-// the switch continues over the remaining paths.
+// An EV that leaves a choice to a switch's hash goes with its last path. Until then the switch
+// continues over the remaining paths.
 //
 // The outcome depends only on the profile as built and on the losses: without losses, Under returns
 // the profile as built. The losses must refer to the fabric of the profile.

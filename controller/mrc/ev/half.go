@@ -15,8 +15,8 @@ import (
 type halves struct {
 	up, down []word4
 
-	// fields are set when all ascents have one link and the structured EVs are all combinations of the
-	// fields' ranges; otherwise nil. See straight.go.
+	// fields is nil unless all ascents have one link and the structured EVs make up all combinations
+	// of the fields' ranges. See straight.go.
 	fields []hostapi.Field
 }
 

@@ -213,8 +213,8 @@ func TestNumberingValidate(t *testing.T) {
 	}
 }
 
-// TestNumbers: a switch gets the index of its locator, its previous index, the number at the end of
-// its name, or a free index, in this order. All uSIDs differ, and encode tier and plane.
+// TestNumbers: a switch gets, in order of preference, the locator's index, the previous index, the
+// number at the end of the name, or a free index. All uSIDs differ, and encode tier and plane.
 func TestNumbers(t *testing.T) {
 	named := func(f *fabric, id topology.NodeID, name string, usid uint16) {
 		n := topology.Node{ID: id, Name: name}

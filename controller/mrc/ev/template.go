@@ -11,8 +11,8 @@ import (
 
 // A Template describes, in mode usid-structured, all paths from the hosts of one attachment to the
 // hosts of another. The outer destination address of a path is Data with the bits of an EV at the
-// places of Mask. The EVs of a template select planes and indexes, so that one EV means the same
-// links up for all destinations of a row.
+// places of Mask. A template's EVs select planes and indexes, so one EV means equal links up for
+// all destinations in a row.
 type Template struct{ Data, Mask netip.Addr }
 
 // Address returns the outer destination address of an EV: it puts the bits of the EV, from the

@@ -76,7 +76,7 @@ func (f *Fabric) Reverse(e *Edge) *Edge {
 // Back returns the place of the opposite direction of the edge at a place; -1: it has none.
 func (f *Fabric) Back(place int32) int32 { return f.edges[place].reverse }
 
-// Both returns a place, and that of the opposite direction if there is one.
+// Both returns a place, and the place of the opposite direction if the link has one.
 func (f *Fabric) Both(place int32) []int32 {
 	if back := f.Back(place); back >= 0 {
 		return []int32{place, back}

@@ -60,8 +60,8 @@ func newLinks(t *testing.T) (s *Links, renewed map[topology.LinkID]int) {
 	return s, renewed
 }
 
-// TestLinkPhases: a link that fails is out at once, is held, then tried, and is used again
-// when a probe came through and it is time to restore.
+// TestLinkPhases: a failed link leaves use at once, stays held, then tried, and returns into use
+// after a successful probe at the next time to restore.
 func TestLinkPhases(t *testing.T) {
 	s, renewed := newLinks(t)
 	const i = 0

@@ -8,8 +8,8 @@
 //   - A [Job] is ranks with the [Collective] of each communicator. [Network.Compile] makes a
 //     [Model] of some jobs. A class stands for NICs that are alike.
 //   - The EVs that the controller would have NICs hold in a State decide which links carry which
-//     part of a message's packets (paths.go). Rates follow by progressive filling (package maxmin),
-//     with links that are alike as one.
+//     part of a message's packets (paths.go). Rates follow by progressive filling (package
+//     maxmin), with similar links joined.
 //   - [Model.Run] runs the steps of the jobs through states in turn.
 //
 // Nothing here has a goroutine, a clock or a random number: equal inputs have equal outputs.

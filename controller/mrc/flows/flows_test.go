@@ -81,8 +81,8 @@ func (none) Link(*fabric.Edge) bool    { return false }
 func (none) Node(topology.NodeID) bool { return false }
 func (none) Port(string, uint8) bool   { return false }
 
-// TestAlike: steps take as long when NICs that are alike are one class as when each is a class of
-// its own, and when a view takes what a state leaves alone from another view as when it does not.
+// TestAlike: steps take equally long whether similar NICs share a class or each NIC has a class,
+// and whether or not a view takes the parts untouched by a state from another view.
 func TestAlike(t *testing.T) {
 	first, count := seeds.Range(t, 1, 40)
 	for seed := first; seed < first+count; seed++ {
@@ -316,8 +316,8 @@ func TestPipelineLatency(t *testing.T) {
 	}
 }
 
-// TestLostPlane: steps of every collective take as long with one of two planes lost as on a fabric
-// that has one plane.
+// TestLostPlane: every collective's steps take equally long with one of two planes lost and on a
+// fabric with one plane.
 func TestLostPlane(t *testing.T) {
 	one, two := network(t, 1, 3, 2, 4), network(t, 2, 3, 2, 4)
 	lost := &State{}
@@ -409,7 +409,8 @@ func BenchmarkCompare(b *testing.B) {
 	}
 }
 
-// TestShares: of two T1s one dies, and a permutation that filled the links up gets half of them.
+// TestShares: one of two T1s dies, and a permutation that filled the uplinks gets half the
+// capacity.
 func TestShares(t *testing.T) {
 	n := network(t, 1, 2, 2, 2)
 	j := Job{Name: "a", Steps: 1, NICs: []string{"H0", "H1", "H2", "H3"}, Groups: []Group{

@@ -30,7 +30,7 @@ func Collectives() []Collective {
 		Pipeline, Broadcast}
 }
 
-// ByPattern returns the collective of a communicator of a job of which no more is known.
+// ByPattern returns the collective for a job's communicator when only the pattern is known.
 func ByPattern(p api.JobPattern) Collective {
 	switch p {
 	case api.PatternTree:
@@ -136,7 +136,7 @@ type pace struct {
 	rounds int
 	// hops in a row that the first chunk takes: those of a chain or of a tree.
 	hops int
-	// duty is the part of the time in which a message is under way, of 1.
+	// duty is the fraction of time in which a message is under way.
 	duty float64
 	// side is how many messages of a rank are under way side by side where duty is less than 1.
 	side float64

@@ -50,8 +50,8 @@ type class struct {
 	one   int32 // one of them
 }
 
-// pair is two racks, the first of which sends to the second, with the profile that hosts of the
-// first hold while nothing is lost.
+// pair joins two racks, where the first sends to the second, with the profile in the first rack's
+// hosts while nothing is lost.
 type pair struct {
 	from, to int32
 	built    *ev.Built
@@ -76,8 +76,8 @@ type entity struct {
 const (
 	// MaxMessages bounds the messages of all jobs in a step, those of an all-to-all not counted.
 	MaxMessages = 4 << 20
-	// MostParts bounds the kinds of messages, those between NICs that are alike being one, times the
-	// ports of a NIC: some 1 GB of memory. quickParts of them take some seconds.
+	// MostParts bounds the kinds of messages (messages between similar NICs count once) times the
+	// ports on a NIC: some 1 GB of memory. quickParts of them take some seconds.
 	MostParts  = 8 << 20
 	quickParts = 1 << 18
 	// largeParts bounds the parts of a model whose rates are always exact.
@@ -90,9 +90,9 @@ const (
 // ErrTooLarge: the jobs have more messages in a step, or kinds of messages, than a model takes.
 var ErrTooLarge = errors.New("too much to simulate")
 
-// Compile makes a model of some jobs. It returns an error for a NIC that the network does not have,
-// ErrTooLarge, before the work, for jobs that are too large, and the error of a ctx that has ended.
-// NICs named in apart are in no class with others: their ports may be lost.
+// Compile makes a model of some jobs. It returns an error for a NIC that the network lacks,
+// ErrTooLarge, before the work, for too large jobs, and the error from an ended ctx. NICs named in
+// apart are in no class with others: their ports may be lost.
 func (n *Network) Compile(ctx context.Context, jobs []Job, apart ...string) (*Model, error) {
 	m := &Model{net: n, jobs: jobs, place: map[string]int32{}, least: make([]float64, len(jobs))}
 	racks := map[string]int32{}
@@ -196,7 +196,7 @@ func (c *compiler) each(f func(job int, g *Group)) {
 	}
 }
 
-// kindOf returns a hash of what groups that are alike have in common beside their messages.
+// kindOf returns a hash of everything that similar groups have in common beside messages.
 func kindOf(job int, g *Group) uint64 {
 	h := mix(uint64(job), uint64(g.Octets))
 	for _, x := range []byte(g.Collective) {
@@ -210,8 +210,8 @@ func (c *compiler) nicOf(job int, g *Group, at int) int32 {
 	return c.place[c.jobs[job].NICs[g.Ranks[at]]]
 }
 
-// color puts NICs into classes: those of a rack whose ports are alike, and which send the same to
-// and receive the same from NICs of the same racks.
+// color puts NICs into classes: NICs in a rack with similar ports, and with equal messages to and
+// from NICs in the same racks.
 func (c *compiler) color(apart []string) {
 	c.sum(func(n *nic) int32 { return n.rack }, false)
 	type key struct {
@@ -369,9 +369,9 @@ func (c *compiler) bundle() error {
 	return nil
 }
 
-// Alike returns, for each NIC of a job by name, the first NIC that is like it: of the same class,
-// with messages to and from NICs of the same classes, in groups of the same messages. What the loss
-// of one does to steps the loss of the other does.
+// Alike returns, for each NIC of a job by name, the first NIC that is like it: NICs in one class,
+// with messages to and from NICs in equal classes, in groups with equal messages. The loss of
+// either does the same to steps.
 func (m *Model) Alike() map[string]string {
 	c := compiler{Model: m, ctx: context.Background()}
 	c.sum(func(n *nic) int32 { return n.class }, true)
@@ -390,8 +390,8 @@ func (m *Model) Alike() map[string]string {
 	return out
 }
 
-// EveryPath reports whether NICs hold the EVs of every path between them that is not lost, so that
-// paths that are alike carry equal parts. It is false where NICs hold chosen paths.
+// EveryPath reports whether NICs hold the EVs for every path left between the NICs, so similar
+// paths carry equal parts. It is false where NICs hold chosen paths.
 func (m *Model) EveryPath() bool {
 	return !slices.ContainsFunc(m.pairs, func(p pair) bool { return p.explicit() })
 }

@@ -22,7 +22,7 @@ type Network struct {
 	// packet on a link.
 	Payload float64
 	Frame   int
-	// Parts is the most kinds of messages times ports of a NIC that a model has.
+	// Parts bounds the kinds of messages times the ports on a NIC in a model.
 	Parts int
 }
 
@@ -31,7 +31,7 @@ type Host struct {
 	At ev.Attachment
 	// Rate is the rate of each port in bits per second; 0: the rate of the fastest link of the leaf.
 	Rate uint64
-	// Delay is the delay of the link of a port, one way, in seconds.
+	// Delay is the one-way delay on a port's link, in seconds.
 	Delay float64
 }
 
@@ -40,7 +40,7 @@ type State struct {
 	topology.Losses
 	// Ports are the ports of NICs, by name.
 	Ports map[string]hostapi.PortMask
-	// Slower is what is added to the delay of links in one direction, in seconds.
+	// Slower adds to the delay on links in one direction, in seconds.
 	Slower map[topology.LinkID]float64
 }
 
@@ -51,8 +51,8 @@ const (
 	usualPayload = 4096. / usualFrame
 )
 
-// Of returns a fabric with the NICs at some attachments, each of whose ports has the rate of the
-// fastest link of its leaf. Its models are those that take some seconds at most.
+// Of returns a fabric with the NICs at some attachments, where every port has the rate of the
+// leaf's fastest link. Its models are those that take some seconds at most.
 func Of(f *fabric.Fabric, at map[string]ev.Attachment, m *inventory.MRC) *Network {
 	n := &Network{Fabric: f, Hosts: make(map[string]Host, len(at)), MRC: m, Payload: usualPayload,
 		Frame: usualFrame, Parts: quickParts}

@@ -67,7 +67,7 @@ type lane struct {
 	delay float64
 }
 
-// part holds the share of a port that crosses links of the same classes.
+// part holds a port's share across links in equal classes.
 type part struct {
 	share float64
 	uses  []maxmin.Use

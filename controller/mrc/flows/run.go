@@ -24,8 +24,8 @@ type Change struct {
 type Outcome struct {
 	Jobs  []JobOutcome
 	Ended time.Duration // the last step of all jobs, or the limit
-	// Links are the links of the fabric and the ports of NICs that carried something, those that are
-	// alike as one, those with the most use first.
+	// Links lists the fabric's links and the NICs' ports that carried something, similar links joined
+	// into one, the most used first.
 	Links []LinkUse
 	// Lost is what each change took from the paths of jobs.
 	Lost []Loss
@@ -121,10 +121,10 @@ func (v *view) rates(ctx context.Context, now active) (*rates, error) {
 }
 
 // took returns how long an entity takes at some rates, in seconds; infinite where a message has no
-// path. A ring goes on as its slowest rank sends one chunk after the other, or as a chunk goes
+// path. A ring takes the pace at which the slowest rank sends chunks, or at which a chunk goes
 // round, whichever is slower; a chain and a tree as the first chunk goes through, and the others
-// after the first at the pace of the slowest. A chunk that passes all messages of a chain takes
-// the latency of each.
+// after the first at the pace of the slowest. A chunk that passes all messages of a chain takes the
+// latency of each.
 func (v *view) took(at int, r *rates) float64 {
 	e := &v.m.entities[at]
 	latency := v.m.jobs[e.job].Latency.Seconds()

@@ -49,8 +49,8 @@ func (m *Model) Compare(ctx context.Context, before, after *State) ([]Compared, 
 	return out, nil
 }
 
-// Apply changes a state by an event on a known object. lost are the links of the fabric in one
-// direction that the object covers; nodes are the nodes of a switch.
+// Apply changes a state by an event on a known object. lost lists the fabric's links, one direction
+// each, below the object; nodes are the nodes of a switch.
 func (s *State) Apply(action api.SimulationAction, o api.SimulationObject, links []topology.LinkID,
 	node topology.NodeID) {
 	if action != api.SimulationRepair {

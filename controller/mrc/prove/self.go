@@ -20,9 +20,8 @@ import (
 const (
 	// selfWitnesses is how many hosts probe each link.
 	selfWitnesses = 3
-	// planWait is the pause after a host has come before plans are made, so that many hosts that
-	// connect at once make one plan. awayWait is the pause after a host has gone, because the host may
-	// return.
+	// planWait is the pause between a host's arrival and the next plans, so many hosts that connect at
+	// once cause one plan. awayWait is the pause after a host has gone, because the host may return.
 	planWait = 100 * time.Millisecond
 	awayWait = 2 * time.Second
 	// selfReport lies between two reports of a host's counters.

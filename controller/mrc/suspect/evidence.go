@@ -58,8 +58,8 @@ func New(cfg Config) (*Locator, error) {
 func (l *Locator) Path(links []topology.LinkID) PathID { return l.path(links, nil) }
 
 // Answered returns the id of a path of probes, which count as lost without an answer. Answers take
-// paths of their own: may reports whether they may cross a link, in either direction. A link that
-// is named explains losses of the paths whose answers may cross it, too.
+// paths of their own: may reports whether they may cross a link, in either direction. A named link
+// also explains losses on paths whose answers may cross the link.
 func (l *Locator) Answered(links []topology.LinkID, may func(topology.LinkID) bool) PathID {
 	return l.path(links, may)
 }

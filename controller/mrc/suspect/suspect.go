@@ -125,8 +125,8 @@ func (l *Locator) best(open []observed) (Suspect, int32) {
 	t := across[at]
 	rest := tally{sent: all.sent - t.sent, lost: all.lost - t.lost}
 	elsewhere := rest.lost / max(rest.sent, 1)
-	// A link that loses half of its packets is bad whatever links without a lossy path in common lose,
-	// such as the other direction of a dead link.
+	// A link that loses half of its packets is bad whatever links without a common lossy path lose
+	// (for example a dead link's other direction).
 	apart := func(i int32) bool {
 		return t.lost/t.sent-elsewhere >= 0.5 && !slices.ContainsFunc(open, func(e observed) bool {
 			return e.Lost > 0 && slices.Contains(e.links, i) && slices.Contains(e.links, at)

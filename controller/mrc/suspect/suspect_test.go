@@ -203,8 +203,8 @@ func TestSeveralLinks(t *testing.T) {
 	}
 }
 
-// TestLinksAlwaysTogether: a host's link and the only link of its leaf are one suspect, until a
-// counter separates them.
+// TestLinksAlwaysTogether: a host's link and its leaf's only link make one suspect until a counter
+// separates the two.
 func TestLinksAlwaysTogether(t *testing.T) {
 	l := newLocator(t)
 	through := []topology.LinkID{"host>leaf", "leaf>spine"}

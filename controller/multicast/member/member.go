@@ -22,8 +22,8 @@ type Groups interface {
 	Renewed() []uint16
 	// Group returns the group with an index; ok is false if no group has the index.
 	Group(index uint16) (g Group, ok bool)
-	// HostOf returns the name of the host that has an address. It returns "" where there is none,
-	// and where the project of the group may not use the host.
+	// HostOf returns the name of the host that has an address. It returns "" without a host, and where
+	// the group's project may not use the host.
 	HostOf(group string, a netip.Addr) string
 }
 

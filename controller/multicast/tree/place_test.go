@@ -43,8 +43,8 @@ func shape(n *plan.Network, p *Placement) string {
 	return at(0)
 }
 
-// TestPlaceAll: groups that are placed together get the same placements as groups placed alone, in
-// the order of the requests. Each group that cannot be placed gets a separate error.
+// TestPlaceAll: groups placed together get the placements of groups placed alone, in request order.
+// Each group that cannot be placed gets a separate error.
 func TestPlaceAll(t *testing.T) {
 	net := sample.FatTree(4, 4, 2, 4, 2)
 	specs := make([]api.MulticastGroupSpec, 60)

@@ -23,8 +23,7 @@ func network(n *sample.Net) *plan.Network {
 }
 
 // describe writes all entities of a placement, switch by switch. describe checks that the pipeline
-// takes each entity, that no entity appears twice, and that every entity is recognized as an entity
-// of the group.
+// takes each entity, that no entity appears twice, and that the group recognizes every entity.
 func describe(t *testing.T, n *plan.Network, p *Placement) string {
 	t.Helper()
 	s := plantest.Schema(t)

@@ -55,8 +55,8 @@ func (s *slow) step() {
 	}
 }
 
-// covered reports what is wrong with the pauses of the tenant's packets, which leave R1 by the port
-// that R1 holds: R3 must have a tunnel to that very port, and R1 must take it.
+// covered reports faults in the pauses for the tenant's packets, which leave R1 by the port in R1's
+// entry: R3 must have a tunnel to that very port, and R1 must take it.
 func (s *slow) covered() error {
 	r1, r3 := s.holds["R1"], s.holds["R3"]
 	if r1 == nil || len(r1.Steers) == 0 {

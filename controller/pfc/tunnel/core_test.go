@@ -113,9 +113,9 @@ func (t *Tunnel) text() string {
 	return strings.Join(out, " ")
 }
 
-// TestScenario1: the draft's Figure 3. The tunnels are {R3.End, R2.End, R1.End.X.PFC} and its
-// reverse, of which the first node's SID is not on the wire, and both ends hold what lets one pause
-// the other.
+// TestScenario1: the draft's Figure 3. The tunnels are {R3.End, R2.End, R1.End.X.PFC} and the
+// reverse, without the first node's SID on the wire, and both ends hold the entries by which each
+// pauses the other.
 func TestScenario1(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()
@@ -618,8 +618,8 @@ func TestForeignListOfPolicy(t *testing.T) {
 	}
 }
 
-// TestTunnelLostAtItsProbe: a tunnel counts as lost with as many lost probes in a row as are
-// configured, and not with one less.
+// TestTunnelLostAtItsProbe: a tunnel counts lost after the configured number of lost probes in a
+// row, and not one probe earlier.
 func TestTunnelLostAtItsProbe(t *testing.T) {
 	b := newBed(t, figure3())
 	b.figure3()

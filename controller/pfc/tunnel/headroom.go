@@ -42,8 +42,8 @@ const slowdown = 8
 // MaxPause returns how long the queue of a stage may stay paused without sending before the pause
 // counts as a storm. MaxPause is the limit of the policy, plus two times for each downstream stage:
 // the time for which the downstream stage may stop the upstream while it still sends slowly, and
-// the rest of the pause if the XON is lost. So a pause that is legal downstream is legal upstream,
-// too, and a storm ends at its origin.
+// the rest of the pause if the XON is lost. So a legal pause downstream stays legal upstream, and a
+// storm ends at its origin.
 func (s *Sizing) MaxPause(d *Deployment, stage int, r *PFCPolicy) time.Duration {
 	most := r.MaxPause
 	for i := stage + 1; i < len(d.Stages); i++ {

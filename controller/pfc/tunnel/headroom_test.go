@@ -93,8 +93,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestMaxPause: a queue may be paused for longer than those downstream, by what they take to empty
-// at an eighth of their rate and a pause that runs out.
+// TestMaxPause: a queue may stay paused longer than the queues downstream, by the time in which
+// these empty at an eighth of their rate and a pause runs out.
 func TestMaxPause(t *testing.T) {
 	s := Sizing{Quanta: 62500, Rate: 1e9} // 32 ms at 1 Gb/s
 	d := &Deployment{Stages: []Stage{{Rate: 1e9, Speed: 1e9}, {Rate: 1e9, Speed: 1e9}, {Rate: 500e6}}}

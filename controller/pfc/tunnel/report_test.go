@@ -9,9 +9,9 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// TestReports: a storm has an event when it begins and when it ends, both at once where it was over
-// before the next report, and packets that found a queue full have one each time. Counts of before
-// the first report cause no event.
+// TestReports: a storm causes an event at its begin and at its end, both at once when the storm
+// ended before the next report, and packets at a full queue cause an event each time. Counts of
+// before the first report cause no event.
 func TestReports(t *testing.T) {
 	const name = "R1/7/3"
 	began, ended, full := string(api.EventStorm)+" "+name, string(api.EventStormEnded)+" "+name,

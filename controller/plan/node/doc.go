@@ -1,5 +1,5 @@
-// Package node says what a switch of the network is, for targets that are no P4 program: its
-// locator and local SIDs, its routes, ports, classes of traffic, queues, trimming and marks.
+// Package node describes a switch in the network, for targets without a P4 program: its locator and
+// local SIDs, its routes, ports, classes of traffic, queues, trimming and marks.
 //
 //	m := node.Of(node.Fabric{Network: net, Assignment: a}, sw, settings)
 //

@@ -76,7 +76,7 @@ func (w *work) links() []*topology.Link {
 	return append(clos.Up(w.node.ID), clos.Down(w.node.ID)...)
 }
 
-// hop returns the way out by a link; ok is false when the port is unknown, or the address of the
+// hop returns the way out by a link; ok is false with an unknown port, or an unknown address at the
 // other end. The P4 program has a highest port (p4.MaxLinkPort), and other systems have not.
 func (w *work) hop(l *topology.Link) (h api.ModelHop, ok bool) {
 	h = api.ModelHop{Port: w.sw.Port(l.LocalID, l.LocalPort), Address: w.neighbor(l), Weight: 1}
@@ -206,8 +206,8 @@ func (w *work) routes(srv6 bool) {
 	slices.SortFunc(w.out.Routes, func(a, b api.ModelRoute) int { return a.Prefix.Compare(b.Prefix) })
 }
 
-// hostRoutes has the routes to the hosts of the switch, in the place of others to the same
-// prefixes: what is at the switch itself is nearer. The first of two hosts with one prefix counts.
+// hostRoutes adds the routes to the switch's hosts, in place of other routes to equal prefixes:
+// what is at the switch itself is nearer. The first of two hosts with one prefix counts.
 func (w *work) hostRoutes() {
 	own := make(map[netip.Prefix]bool)
 	var routes []api.ModelRoute

@@ -204,7 +204,7 @@ func longest[T any](all []T, of func(*T) netip.Prefix, a netip.Addr) (best *T) {
 	return best
 }
 
-// TestModelsAgreeWithTables: a local SID of a model is one of the P4 program's, with the same
+// TestModelsAgreeWithTables: a model's local SID is among the P4 program's SIDs, with equal
 // behavior and port.
 func TestModelsAgreeWithTables(t *testing.T) {
 	actions := map[string]string{api.BehaviorUN: p4.ActionUn, api.BehaviorUA: p4.ActionUa,

@@ -16,7 +16,7 @@ type Result struct {
 	Go bool `json:"go"`
 	// ReadinessMs is how long an answer to the question takes, the median of some.
 	ReadinessMs float64 `json:"readinessMs"`
-	// NoGoCause says why the fabric is not ready for a job with a dead host.
+	// NoGoCause is why the fabric is not ready for a job with a dead host.
 	NoGoCause string `json:"noGoCause"`
 	// OtherJobDipPct is the drop in the other job's goodput afterwards, in percent of the goodput
 	// during an equal time before.

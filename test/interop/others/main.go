@@ -1,5 +1,5 @@
-// Command others runs the tests that use third-party programs in place of this repository's
-// stand-ins, as far as these programs are installed, and lists the missing programs.
+// Command others runs the tests that use installed third-party programs in place of this
+// repository's stand-ins, and lists the missing programs.
 //
 //	make interop-others
 //

@@ -1,7 +1,7 @@
 // Whole prints arguments of go test for the tests that do less with -short: -run with their names,
 // and their packages, first those that its arguments name.
 //
-// A test does less when its function, or one of its package that it calls, calls testing.Short or
+// A test does less when the test, or a called function in its package, calls testing.Short or
 // seeds.Range. Methods count by their names alone, so that whole may name a test too many.
 package main
 

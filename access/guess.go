@@ -136,7 +136,7 @@ func (b *budgets) of(key string, now time.Time) *rate.Limiter {
 	return l
 }
 
-// addressKey is what has one budget: an IPv4 address, or the /64 of an IPv6 address.
+// addressKey returns the key of a budget: an IPv4 address, or the /64 of an IPv6 address.
 func addressKey(address string) string {
 	a, err := netip.ParseAddr(address)
 	if err != nil {

@@ -38,8 +38,8 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestSessionsThatCount: a session lasts while who began it may still sign in by the same way, with
-// the rights of now, and not longer than its times allow.
+// TestSessionsThatCount: a session lasts while its principal may still sign in the same way, has
+// the principal's present rights, and ends at its time limits.
 func TestSessionsThatCount(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	digest := sha256.Sum256([]byte("a token of the file"))

@@ -27,7 +27,7 @@ type AuditRecord struct {
 	Hash     string `json:"hash" doc:"SHA-256 of the record, without this field."`
 }
 
-// AuditOutcome is what became of a request.
+// AuditOutcome is the outcome of a request.
 type AuditOutcome string
 
 // The outcomes.

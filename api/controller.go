@@ -30,7 +30,7 @@ type Controller struct {
 	Message string `json:"message,omitempty" doc:"Why it is missing or unreachable, in a sentence."`
 	// LastContact is when the controller that answers last knew it to be there.
 	LastContact time.Time `json:"lastContact,omitzero" doc:"Of one that is missing: when it last held a lease, as far as the controller that answers has seen; absent when it never has."`
-	// Clock is its clock less that of the controller that answers.
+	// Clock is its clock less the clock of the answering controller.
 	Clock Duration `json:"clock,omitempty" doc:"Its clock less that of the controller that answers, where they differ by more than 2 s."`
 	// Disk is the disk of its data directory.
 	Disk *ControllerDisk `json:"disk,omitempty" doc:"The disk of its data directory; absent where it has none, or does not answer."`

@@ -62,7 +62,7 @@ type FieldError struct {
 	Field string `json:"field"`
 	// Code is the code of the [Error] this field alone would make.
 	Code Code `json:"code"`
-	// Value is what was given.
+	// Value is the given value.
 	Value string `json:"value"`
 	// Want describes the right value.
 	Want string `json:"want"`

@@ -13,8 +13,7 @@ type AdminRequest struct {
 	Port    any       `json:"port,omitempty" readOnly:"true" doc:"Ignored: the path says which."`
 }
 
-// Request is what clients send: a whole resource, as they got it, or just name and
-// spec.
+// Request is the body of a write: a whole resource, as the client got it, or just name and spec.
 type Request[S any] struct {
 	Name    string    `json:"name,omitempty" maxLength:"253" doc:"Name of the resource. In the body of a PUT it may be left out."`
 	Version uint64    `json:"version,omitempty" doc:"In a PUT: the version the resource has to have, as If-Match. 0 is any."`

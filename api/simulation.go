@@ -13,7 +13,7 @@ const (
 	MaxSimulationJobs = 256
 	// MaxSimulationBytes bounds the data of a communicator: 1 TiB.
 	MaxSimulationBytes = 1 << 40
-	// SimulationBytes is the data of a communicator of which no more is known: 64 MiB.
+	// SimulationBytes is the data of a communicator without further facts: 64 MiB.
 	SimulationBytes = 64 << 20
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// reported is what a switch reports of its ports: those of its links, but the ones that are down.
+// reported is a switch's report of its ports: those of its links, but the ones that are down.
 func reported(snap *topology.Snapshot, node topology.NodeID, down ...uint32) controller.PortStates {
 	p := controller.PortStates{Up: make(map[uint32]bool)}
 	for _, l := range snap.LinksFrom(node) {

@@ -460,7 +460,7 @@ func TestNoDocumentNamesTheirs(t *testing.T) {
 			}
 			_, _, _ = c.Groups().Put(name, s, asMember("acme"))
 		case 1:
-			// A good one, of which each part may become another.
+			// A good spec, any part of which the cases replace.
 			s := api.TenantSpec{Slice: 1, Priority: 3, Sites: []api.TenantSite{site("R1", 11),
 				site("R3", 11)}[:1+rng.IntN(2)]}
 			if rng.IntN(3) == 0 {

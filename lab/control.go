@@ -107,7 +107,7 @@ const noTick = time.Duration(math.MaxInt64)
 // epoch is what the wall clock reports when a world begins.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// Wall returns what the wall clock of every controller shows at a time of the world.
+// Wall returns the wall-clock time of every controller at a time of the world.
 func (c *Control) Wall(at time.Duration) time.Time { return epoch.Add(at) }
 
 // fabricPipeline is the fabric's program as all controllers of this process install it.

@@ -9,8 +9,8 @@ import (
 // ICRCLen is the length of the invariant CRC in octets.
 const ICRCLen = 4
 
-// icrcMin is the shortest packet an ICRC is computed over: IPv6, UDP and BTH. icrcMin4 is that of
-// IPv4.
+// icrcMin is the shortest packet an ICRC is computed over: IPv6, UDP and BTH. icrcMin4 is the same
+// for IPv4.
 const (
 	icrcMin  = IPv6Len + UDPLen + BTHLen
 	icrcMin4 = IPv4Len + UDPLen + BTHLen

@@ -136,7 +136,7 @@ func TestParseMRCTrimmedInnerOrOuter(t *testing.T) {
 	}
 }
 
-// Codepoints are what the settings say they are.
+// Codepoints follow the settings.
 func TestParseMRCTrimmedBySettings(t *testing.T) {
 	p := trimmable(t)
 	p.IPv6.TrafficClass = TrafficClass(20, ECT0)

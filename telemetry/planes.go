@@ -20,7 +20,7 @@ type Uplink struct {
 	Port     uint32
 }
 
-// PlanesConfig is what Planes need.
+// PlanesConfig configures Planes.
 type PlanesConfig struct {
 	Store *Store
 	Now   func() time.Time

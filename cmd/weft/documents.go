@@ -16,7 +16,7 @@ import (
 	"github.com/weft-sdn/weft/internal/strictyaml"
 )
 
-// resource is what a document has: kind, name and spec, and what "weft get group -o yaml"
+// resource holds the parts of a document: kind, name and spec, and what "weft get group -o yaml"
 // adds to them. With a version, the resource must have it.
 type resource[S any] struct {
 	Kind    string `json:"kind"`

@@ -44,7 +44,7 @@ func checkListen(ctx context.Context, what, address string) error {
 }
 
 // checkLoopback refuses an address that other machines reach, for what asks for no credentials;
-// want is what would be right.
+// want is the right form.
 func checkLoopback(ctx context.Context, what, address string, insecure bool, want string) error {
 	if insecure {
 		return nil

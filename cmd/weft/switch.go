@@ -44,7 +44,7 @@ type embedded struct {
 	path       datapath
 }
 
-// datapath is what forwards; configDB is a file that keeps the configuration of a kernel.
+// datapath names the forwarder; configDB is a file that keeps the configuration of a kernel.
 type datapath struct{ name, configDB string }
 
 // Data paths of "weft switch".

@@ -65,7 +65,7 @@ type Records interface {
 type Happening uint8
 
 const (
-	// ReadBack: the switch has connected, or was read again; Contents is what it holds.
+	// ReadBack: the switch has connected, or was read again; Contents are its records.
 	ReadBack Happening = iota
 	// Disconnected: the switch cannot be reached.
 	Disconnected

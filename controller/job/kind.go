@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of jobs. The record of a job has when its lease was renewed beside the spec.
+// Kind describes jobs. The record of a job has when its lease was renewed beside the spec.
 var Kind = kind.New[api.JobSpec, api.Job](kind.About{
 	Names: kind.Names{One: "job", Noun: "job"}, Prefix: "jobs/", Creates: true,
 	Heading: kind.HeadingJobs, Reads: access.TenantRead, Writes: access.TenantWrite,

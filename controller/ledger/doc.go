@@ -1,5 +1,5 @@
-// Package ledger runs a core, and stands between it and clients: what clients see of the core is
-// what the store has kept.
+// Package ledger runs a core, and stands between it and clients: clients see only the part of the
+// core that the store has kept.
 //
 // One goroutine owns the core. After each call, and when something is due, the [Ledger] takes a
 // [Step]: it hands Saves to the writer of the store, does Now at once, and Then and Events when the

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of multicast groups. The record of a group has its tree beside the spec.
+// Kind describes multicast groups. The record of a group has its tree beside the spec.
 var Kind = kind.New[api.MulticastGroupSpec, api.MulticastGroup](kind.About{
 	Names:  kind.Names{One: "multicast-group", Noun: "multicast group", Short: "group"},
 	Prefix: "groups/", Creates: true,

@@ -73,7 +73,7 @@ type Counts struct {
 	Bindings int
 }
 
-// switchState is what is known of a switch.
+// switchState is the known state of a switch.
 type switchState struct {
 	connected bool
 	up        map[uint32]bool          // the ports that it reports, and whether they are up

@@ -100,8 +100,8 @@ func portOf(h *inventory.Host, at At) int {
 	})
 }
 
-// nameOf returns the name of the host with an address: that of the configuration, or one made of
-// the address.
+// nameOf returns the name of the host with an address: the name of the configuration, or a name
+// made of the address.
 func (f *Feature) nameOf(a netip.Addr) string {
 	if h := f.configured(a); h != nil {
 		return h.Name

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of networks.
+// Kind describes networks.
 var Kind = kind.New[api.NetworkSpec, api.Network](kind.About{
 	Names: kind.Names{One: "network", Noun: "network"}, Prefix: "networks/", Creates: true,
 	Heading: kind.HeadingNetwork, Reads: access.Read, Writes: access.Configure,

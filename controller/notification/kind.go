@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of notifications. Reading takes the scope of writing: paths of URLs may be secrets.
+// Kind describes notifications. Reading takes the scope of writing: paths of URLs may be secrets.
 var Kind = kind.New[api.NotificationSpec, api.Notification](kind.About{
 	Names:   kind.Names{One: "notification", Noun: "notification"},
 	Prefix:  "notifications/",

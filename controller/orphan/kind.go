@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of orphans.
+// Kind describes orphans.
 var Kind = kind.NewView[api.Orphan](kind.About{
 	Names: kind.Names{One: "orphan", Noun: "orphan"}, Heading: kind.HeadingSwitches,
 	Reads: access.Read, Writes: access.Configure,

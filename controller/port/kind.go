@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of ports of switches; their names are those of switch and port.
+// Kind describes ports of switches; their names are those of switch and port.
 var Kind = kind.New[api.PortSpec, api.Port](kind.About{
 	Names:  kind.Names{One: "port", Noun: "port", Nouns: "ports of switches"},
 	Prefix: "ports/", Heading: kind.HeadingSwitches, Reads: access.Read, Writes: access.Operate,

@@ -14,7 +14,7 @@ import (
 // maxFailed limits, for each switch, the remembered failures of ports beyond the reported ports.
 const maxFailed = 4096
 
-// switchState is what is known of a switch.
+// switchState is the known state of a switch.
 type switchState struct {
 	southbound.Ports
 	byPort map[uint32]*gnmi.Interface

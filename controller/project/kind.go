@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of projects.
+// Kind describes projects.
 var Kind = kind.New[api.ProjectSpec, api.Project](kind.About{
 	Names: kind.Names{One: "project", Noun: "project"}, Prefix: "projects/", Creates: true,
 	Heading: kind.HeadingAccess, Reads: access.TenantRead, Writes: access.Administer,

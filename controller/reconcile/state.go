@@ -137,8 +137,8 @@ func (s State) Orphans(sw string) iter.Seq[Orphan] {
 // Of returns the state of an owner at a switch.
 func (s State) Of(sw string, o Owner) Unit { return Unit{s.r, s.r.devices[sw], sw, o} }
 
-// Unit is what one owner has to do with one switch. It is for use at once: it has not seen a change
-// of the set of switches.
+// Unit is the work of one owner at one switch. It is for use at once: it has not seen a change of
+// the set of switches.
 type Unit struct {
 	r     *reconciler
 	d     *device // nil: there is no such switch

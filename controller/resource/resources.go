@@ -1,8 +1,7 @@
 package resource
 
-// Resources are the resources of one kind as a core has them: S is what clients
-// write, R what they read. Errors are *api.Error, and a change that is refused
-// changes nothing.
+// Resources are the resources of one kind as a core has them: Clients write S, and read R. Errors
+// are *api.Error, and a change that is refused changes nothing.
 type Resources[S, R any] interface {
 	// List returns all, in the order of the kind.
 	List() []R

@@ -6,7 +6,7 @@ import (
 	"github.com/weft-sdn/weft/controller/kind"
 )
 
-// Kind is that of silences.
+// Kind describes silences.
 var Kind = kind.New[api.SilenceSpec, api.Silence](kind.About{
 	Names: kind.Names{One: "silence", Noun: "silence"}, Prefix: "silences/", Creates: true,
 	Heading: kind.HeadingNetwork, Reads: access.Read, Writes: access.Operate,

@@ -6,7 +6,7 @@
 // and gives the packet back for a queue (Detach) or as octets (Deparse). Where packets go, and
 // when, is the caller's business: package dataplane.
 //
-// State is what outlives packets: entries, registers, counters, meters and value sets.
+// State outlives packets: entries, registers, counters, meters and value sets.
 //
 // Nothing here starts a goroutine, reads a clock or writes a log, and a packet that is not traced
 // allocates nothing. A construct that is not supported fails in Load; a malformed packet is a

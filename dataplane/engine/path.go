@@ -382,7 +382,7 @@ func (p *Path) all() int {
 	return n
 }
 
-// slot is where the paths of a hash are, or may be: in one of eight, of which the first gives way.
+// slot is where the paths of a hash are, or may be: in one of eight places; the first gives way.
 func (s *shape) slot(hash uint64) **Path {
 	at := int(hash & uint64(len(s.slots)-1))
 	first := &s.slots[at]

@@ -228,7 +228,7 @@ func (h *hit) set(g target) {
 	}
 }
 
-// entryMore is what few entries have.
+// entryMore holds the fields that few entries have.
 type entryMore struct {
 	meter    extern.DirectMeter
 	metadata []byte

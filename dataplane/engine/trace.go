@@ -15,7 +15,7 @@ func (c *Context) Tell(s trace.Step) { c.Tracer.Step(c.ID, s) }
 type told struct {
 	made bool          // the compiler made the action being executed
 	at   *trace.Source // of the statement being executed
-	// egress_spec, and the action and statement that gave it that value.
+	// egress_spec, and the action and statement that set egress_spec.
 	spec       uint64
 	specAction string
 	specAt     *trace.Source

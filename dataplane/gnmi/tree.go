@@ -20,7 +20,7 @@ type kind uint8
 const (
 	// state is what the switch reports.
 	state kind = iota
-	// config is what clients have set.
+	// config holds the settings of clients.
 	config
 	// applied is state that repeats a leaf of config.
 	applied

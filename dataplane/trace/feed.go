@@ -34,7 +34,7 @@ type Feed struct {
 	waits map[ID][]*Subscription // for packets that have begun
 }
 
-// Subscription is what one subscriber gets.
+// Subscription delivers traces to one subscriber.
 type Subscription struct {
 	// C has the records. The feed closes C after the last record.
 	C chan Item

@@ -66,7 +66,7 @@ func (s *laconic) Subscribe(stream hostpb.Hosts_SubscribeServer) error {
 	}
 }
 
-// last is what it has heard last.
+// last is the latest message that it has heard.
 func (s *laconic) last() hostapi.Up {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ func RunWrites(t *testing.T, seed uint64, congestion func(window, pmtu int) Cong
 	return total, err
 }
 
-// Incast is what came of an incast.
+// Incast is the outcome of an incast.
 type Incast struct {
 	Goodput           float64 // share of the bottleneck's rate
 	Took              time.Duration

@@ -63,8 +63,8 @@ type PathID uint16
 // Path is where a packet is sent: its entropy value and its port.
 type Path struct {
 	ID PathID
-	// into UDP source port and flow label; comes back in SACKs and NACKs. With a Route, that of the
-	// inner header.
+	// into UDP source port and flow label; comes back in SACKs and NACKs. With a Route, the inner
+	// header carries EV.
 	EV   packet.EV
 	Port int // of the host, 1 to packet.MaxPort
 	// Route, if not nil, is the outer header of source routing by SRv6. It is shared and never

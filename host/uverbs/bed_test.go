@@ -156,7 +156,7 @@ func (b *bed) do(f func(now time.Duration)) error {
 	}
 }
 
-// app is what lib_mrc.so is, in Go: a process at the door of a NIC. Its memory is the test's.
+// app does the work of lib_mrc.so, in Go: a process at the door of a NIC. Its memory is the test's.
 type app struct {
 	t      *testing.T
 	conn   *net.UnixConn

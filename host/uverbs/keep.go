@@ -29,7 +29,7 @@ type kept struct {
 	Disabled packet.PortMask       `json:"disabledPorts,omitempty"`
 }
 
-// keeping is what has been kept.
+// keeping tracks which changes are in the file.
 type keeping struct {
 	next uint64 // number of the last change; the NIC's goroutine's
 

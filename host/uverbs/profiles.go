@@ -87,7 +87,7 @@ func newProfiles(s *Server) *profiles {
 		ccs: make(map[uint64]*ccProfile)}
 }
 
-// given is what the controller has configured.
+// given holds the profiles that the controller has configured.
 func (c *profiles) given() *hostapi.State { return c.server.cfg.NIC.State() }
 
 func (c *profiles) givenEVs(id uint64) *hostapi.Profile {

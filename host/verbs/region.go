@@ -25,9 +25,9 @@ type Region struct {
 
 // A Foreign provides memory outside the program, for example in another process.
 type Foreign struct {
-	// Memory takes octets at offsets of the region. An error means that the memory is gone; one that
-	// wraps ErrLater, that the memory does not answer now: the host drops the packet. After Underway
-	// the host writes the octets of the packet no second time.
+	// Memory takes octets at offsets of the region. An error means that the memory is gone; an error
+	// that wraps ErrLater means that the memory does not answer now: the host drops the packet. After
+	// Underway the host writes the octets of the packet no second time.
 	Memory io.WriterAt
 	Size   uint64 // octets
 	// Domain is the protection domain: only queue pairs of the same domain have access (IBTA volume 1,

@@ -42,7 +42,7 @@ type Message struct {
 	Body []byte
 }
 
-// Answer is what a receiver has answered.
+// Answer is the answer of a receiver.
 type Answer struct {
 	Status int // 0: it has not answered
 }

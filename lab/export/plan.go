@@ -44,7 +44,7 @@ type facts struct {
 	Kinds      []bool       // of switches in a Compose lab: false for weft switch, true for BMv2
 }
 
-// A machine is what has an address in the management network.
+// A machine has an address in the management network.
 type machine struct {
 	Name    string // in the lab
 	Service string // name of the container: letters, digits and hyphens

@@ -106,7 +106,7 @@ func (v *view) drainFindings() (out []finding) {
 	return out
 }
 
-// wrong is what is wrong with a cable: its directions that carry nothing, and the accusation that
+// wrong describes the fault of a cable: its directions that carry nothing, and the accusation that
 // it loses packets.
 type wrong struct {
 	id         topology.LinkID

@@ -27,7 +27,7 @@ func still() (*disk, *room) {
 	}, r
 }
 
-// room is what a disk has.
+// room is the free space of a disk.
 type room struct {
 	free  uint64
 	whole bool

@@ -234,7 +234,7 @@ func interfaces(s source) map[string]int {
 	return methods
 }
 
-// TestSmallInterfaces: an interface is what one user needs.
+// TestSmallInterfaces: an interface has the methods that one user needs.
 func TestSmallInterfaces(t *testing.T) {
 	large := make(map[string]int)
 	for _, s := range handwritten(t) {

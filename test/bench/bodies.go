@@ -37,7 +37,7 @@ func numbered(n int, format string) string {
 	return b.String()
 }
 
-// spending is what a controller has used since it started.
+// spending is the resource use of a controller since its start.
 type spending struct {
 	seconds float64 // of processor
 	octets  float64 // allocated

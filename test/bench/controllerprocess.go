@@ -48,7 +48,7 @@ type controllerPart struct {
 	Peer    netip.AddrPort // the speaker
 }
 
-// controllerUse is what a controller process has used so far.
+// controllerUse is the resource use of a controller process so far.
 type controllerUse struct {
 	CPU  time.Duration // of all threads
 	Peak int64         // the most octets that were resident

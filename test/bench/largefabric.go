@@ -41,7 +41,7 @@ type largeFabric struct {
 	linksLost, spinesLost int
 }
 
-// largeFabrics are one that takes a second, and that of 131,072 NICs.
+// largeFabrics are a fabric that takes a second, and the fabric of 131,072 NICs.
 var largeFabrics = []largeFabric{
 	{pathFabric{4, 128, 32}, 32, 32, "stev", 50, 10},
 	{pathFabric{8, 512, 256}, 256, 32, "stev", 16, 8},

@@ -135,7 +135,7 @@ func (d delays) fields() []field {
 	}
 }
 
-// processorTime is what all threads of this process have taken so far.
+// processorTime returns the processor time of all threads in this process so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -94,7 +94,7 @@ func mrcNIC(ctx context.Context, out *report) error {
 	return nil
 }
 
-// nicMissing is what this machine lacks; empty when that is nothing.
+// nicMissing names what this machine lacks; empty when that is nothing.
 func nicMissing() string {
 	if os.Geteuid() != 0 {
 		return "it needs root"

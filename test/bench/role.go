@@ -209,7 +209,7 @@ func (r role) params() []field {
 	return append(f, field{"copies", r.copies})
 }
 
-// base is what any switch has: itself, its ports, and a neighbor behind each.
+// base returns the entries of any switch: itself, its ports, and a neighbor behind each.
 func base(ports int) []entry.Entity {
 	node := entry.In(p4.TableNode, entry.Do(p4.ActionSetNode, address("address", nodeAddr),
 		number("tlv_type", uint32(packet.TLVEndMTDefault))))

@@ -41,7 +41,7 @@ func (s *sendTimes) took() (float64, error) {
 	}
 }
 
-// Accept is that of [net.Listener].
+// Accept implements [net.Listener].
 func (s *sendTimes) Accept() (net.Conn, error) {
 	c, err := s.Listener.Accept()
 	if err != nil {
@@ -57,7 +57,7 @@ type timedConn struct {
 	wave  int // the last that it has had its update of; guarded by times.mu
 }
 
-// Write is that of [net.Conn].
+// Write implements [net.Conn].
 func (c *timedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if n >= updateOctets {

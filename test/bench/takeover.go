@@ -138,7 +138,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// trial is several controllers, of which one decides.
+// trial holds several controllers; one decides.
 type trial struct {
 	*keeping
 	switches *ownedSwitches
@@ -392,7 +392,7 @@ func (o *ownedSwitches) hold(sw string, by *contender) {
 	handler(controller.SwitchEvent{Up: true})
 }
 
-// handler returns that of a switch which is up. o.mu is held.
+// handler returns the handler of a running switch. o.mu is held.
 func (o *ownedSwitches) handler(sw string) func(controller.SwitchEvent) {
 	if l := o.links[sw]; l != nil && l.up {
 		return l.handler

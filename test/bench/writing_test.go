@@ -8,7 +8,7 @@ import (
 	"github.com/weft-sdn/weft/p4"
 )
 
-// TestWriters: what a client of either kind writes is what it reads.
+// TestWriters: a client of either kind reads back what the client writes.
 func TestWriters(t *testing.T) {
 	for _, w := range []writer{{"encoded", 5000, 700, connectEncoded},
 		{"controller", 500, 100, connectController}} {

@@ -25,8 +25,8 @@ type Switch struct {
 	CPUPort  uint32 // default 510
 }
 
-// Topology is what Start builds. Every port stands in exactly one link or tap; each is one end of a
-// veth pair of its own.
+// Topology describes a network for Start. Every port stands in exactly one link or tap; each is one
+// end of a veth pair of its own.
 type Topology struct {
 	Switches []Switch
 	Links    [][2]Port // between switches

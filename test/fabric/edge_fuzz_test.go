@@ -36,7 +36,7 @@ func (r *edgeRig) frame(srh []byte) []byte {
 	return plain(outer, append(bytes.Clone(srh), inner...))
 }
 
-// want is what has to leave.
+// want are the packets that have to leave.
 func (r *edgeRig) want(frame []byte) []wire {
 	p, _, err := packet.ParseRoCE(frame)
 	if err != nil || !p.Routed || p.SRH.SegmentsLeft == 0 || p.SRH.SegmentsLeft > p.SRH.LastEntry+1 ||

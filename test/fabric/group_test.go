@@ -304,8 +304,8 @@ func (t tree) receivers() []*p4v1.Update {
 		t.fallback))
 }
 
-// request is a packet of the source, as the source sends it in provisioned mode. The other fields
-// follow from the PSN: a switch carries it along, and has it in the ICRC.
+// request is a packet that the source sends in provisioned mode. The other fields follow from the
+// PSN: a switch carries it along, and has it in the ICRC.
 func (t tree) request(op packet.Opcode, psn uint32, size int) packet.RoCE {
 	bits := (psn + 1) * 2654435761
 	p := arriving(t.source(), t.proxy, packet.BTH{Opcode: op, DestQPN: t.qpn, PSN: psn, AckReq: true,

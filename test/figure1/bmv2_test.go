@@ -321,7 +321,7 @@ func (f *figure) awaitBase(ctx context.Context, t *testing.T) {
 	}
 }
 
-// without is what list has and other has not.
+// without returns the elements of list that other lacks.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {
 		return slices.Contains(other, s)

@@ -111,7 +111,7 @@ func dropTo(name string) error {
 		if r.Gw == nil && r.Encap == nil || r.Dst == nil {
 			continue // what the kernel has of its own
 		}
-		// Its metric is better than that of the agent's route, which stays.
+		// Its metric beats the metric of the agent's route, which stays.
 		if err := netlink.RouteAdd(&netlink.Route{Dst: r.Dst, Type: unix.RTN_BLACKHOLE,
 			Priority: 1}); err != nil {
 			return fmt.Errorf("%v: %w", r, err)

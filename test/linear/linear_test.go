@@ -25,7 +25,7 @@ const trafficPause = 250 * time.Millisecond
 // patience is how long controllers may take to take changes again once nothing is wrong any more.
 const patience = 90 * time.Second
 
-// summary is what is said of a run.
+// summary describes a run.
 type summary struct {
 	Seed       uint64          `json:"seed"`
 	Store      string          `json:"store"`

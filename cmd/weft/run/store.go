@@ -68,7 +68,7 @@ func ConnectStore(ctx context.Context, url, release string, log *slog.Logger) (*
 }
 
 // checked returns a store that this release can use, whose leader may change meanwhile, and closes
-// any other. where is what errors name.
+// any other. where is the name in errors.
 func checked(
 	ctx context.Context, durable *etcd.Store, where, dir, release string, log *slog.Logger,
 ) (*Store, error) {

@@ -62,7 +62,7 @@ type Facts struct {
 type Other struct {
 	Kind, Object string
 	Fact
-	// Want is what it would take.
+	// Want is the remedy.
 	Want string
 	// NICs reports which ranks are behind it; nil: all are.
 	NICs func(rank int) bool

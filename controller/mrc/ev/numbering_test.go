@@ -346,8 +346,8 @@ func planesByGroup(t *testing.T) *topology.Clos {
 	return c
 }
 
-// TestLeavesOfSeveralPlanes: a T0 that is in several planes has no structured uSID; that of plane 0
-// would be 0.
+// TestLeavesOfSeveralPlanes: a T0 that is in several planes has no structured uSID; the number of
+// plane 0 would be 0.
 func TestLeavesOfSeveralPlanes(t *testing.T) {
 	_, err := Assign(planesByGroup(t), Format{Mode: ModeUSIDStructured}, Numbers{})
 	if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "it is in several planes") {

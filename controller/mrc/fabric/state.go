@@ -43,7 +43,7 @@ type State struct {
 	restoreAt time.Duration // when links and ports that are ready are restored
 }
 
-// Drains is what clients have drained.
+// Drains are the objects that clients have drained.
 type Drains interface {
 	Link(e *Edge) bool
 	Node(id topology.NodeID) bool

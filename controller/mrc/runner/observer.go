@@ -74,7 +74,7 @@ func (r *Runner) EVEvents(host string, e *hostapi.EVEvents) {
 	r.post(func() { _ = r.core.EVEvents(host, e) })
 }
 
-// EVCounts are what EVs carried.
+// EVCounts hands the counts of EVs to the core.
 func (r *Runner) EVCounts(host string, c *hostapi.EVCounts) {
 	r.post(func() { _ = r.core.EVCounts(host, c) })
 }

@@ -118,7 +118,7 @@ const (
 	staleReports = 4
 )
 
-// hostEvidence is what a host has reported.
+// hostEvidence is the report of a host.
 type hostEvidence struct {
 	name    string
 	version hostapi.Version

@@ -20,7 +20,7 @@ const LargestPacket = 4300
 // Fabric has the inputs of models.
 type Fabric struct {
 	Network *plan.Network
-	// Assignment is what EVs mean; nil: the network has no MRC fabric, or it is not known yet.
+	// Assignment is the meaning of EVs; nil: the network has no MRC fabric, or it is not known yet.
 	Assignment *ev.Assignment
 }
 

@@ -166,7 +166,7 @@ func (f *fabric) ports() (m hostapi.PortMask) {
 	return m
 }
 
-// network is what congestion control is told.
+// network returns the network that congestion control knows.
 func (f *fabric) network() nscc.Network {
 	return nscc.Network{Rate: uint64(f.planes) * f.rate, RTT: f.rtt(), MTU: pmtu, Trimming: true}
 }

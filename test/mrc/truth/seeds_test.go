@@ -111,7 +111,7 @@ func flap(n *thin) (want []string) {
 
 const perTransceiver = 4
 
-// outcome is what became of stories of a kind.
+// outcome counts how stories of a kind ended.
 type outcome struct {
 	took                       []time.Duration // until the last object was named
 	missed, late, wrong, kinds int

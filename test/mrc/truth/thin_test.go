@@ -25,7 +25,7 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// wire is one direction of a link: by its ends, of which a host's is its name.
+// wire is one direction of a link: by its ends; a host's end is the host's name.
 type wire struct{ from, to string }
 
 // thin is a network in which probes of hosts are lost at random, with its controller.

@@ -7,8 +7,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// Projects are the projects with their members, as they are kept. A Projects does not change; nil
-// has none.
+// Projects are the kept projects with their members. A Projects does not change; nil has none.
 type Projects struct {
 	specs map[string]api.ProjectSpec
 }

@@ -11,7 +11,7 @@ import (
 
 // Bounds of maintenances.
 const (
-	// MaxMaintenances bounds the maintenances of a controller, those that have ended included.
+	// MaxMaintenances bounds the maintenances of a controller, ended maintenances included.
 	MaxMaintenances = 1024
 	// MaxMaintenanceObjects bounds the objects of one.
 	MaxMaintenanceObjects = 256

@@ -26,7 +26,7 @@ type Port struct {
 // Intent implements [Intended].
 func (r Port) Intent() (version uint64, spec any) { return r.Version, r.Spec }
 
-// PortSpec is the configuration of a port. A nil field is left as it is on the switch.
+// PortSpec is the configuration of a port. A nil field stays unchanged on the switch.
 type PortSpec struct {
 	Enabled *bool `json:"enabled,omitempty" yaml:"enabled" doc:"false takes the port out of service. Trees and tunnels leave its link at once."`
 	// Speed in bit/s.

@@ -141,7 +141,7 @@ type Problem struct {
 	Value    string `json:"value,omitempty" doc:"The field's value."`
 	Limit    *int64 `json:"limit,omitempty" doc:"The limit that was exceeded."`
 	Version  uint64 `json:"version,omitempty" doc:"With outcome_unknown: the version that the resource has if the change was kept, until somebody changes it again. No other content ever has it. Absent: the change was a deletion, or gives no version."`
-	// Errors has every fault; Field, Value and Limit are those of the first.
+	// Errors has every fault; Field, Value and Limit repeat the first error's.
 	Errors []FieldError `json:"errors,omitempty" doc:"Every offending field."`
 }
 

@@ -12,7 +12,7 @@ type MulticastGroupStatus struct {
 	ObservedVersion uint64 `json:"observedVersion" doc:"Version of the spec that the conditions are about."`
 	// Index is the number of the group on every switch of its tree.
 	Index uint16 `json:"index" doc:"Number of the group on every switch of its tree."`
-	// Epoch is the one that the tree is moving to, or has; never 0.
+	// Epoch is the epoch of the tree, or the next epoch while the tree moves; never 0.
 	Epoch uint32     `json:"epoch,omitempty" format:"uint32" doc:"Epoch that the tree is moving to, or has."`
 	Tree  *GroupTree `json:"tree,omitempty"`
 	// Receivers are in the order of the spec.

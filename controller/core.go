@@ -258,7 +258,7 @@ func (c *Core) setSwitches() {
 // Inventory returns the present inventory, which must not be changed.
 func (c *Core) Inventory() *inventory.Inventory { return c.env.Inventory() }
 
-// Topology returns the present topology, as it is advertised.
+// Topology returns the present topology, as advertised.
 func (c *Core) Topology() *topology.Snapshot { return c.advertised }
 
 // SwitchConnected reports that a switch takes writes, and what it holds. A switch may

@@ -28,8 +28,8 @@ import (
 	"github.com/weft-sdn/weft/topology"
 )
 
-// This file is the only one that makes features. handle.go, the API, its client and the command
-// line name kinds of resources instead.
+// No other file makes features. handle.go, the API, its client and the command line name kinds of
+// resources instead.
 
 // compose makes the features. Features that others rest on come first.
 func (c *Core) compose() (err error) {

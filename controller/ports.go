@@ -78,7 +78,7 @@ func (c *Core) Ports() resource.Resources[api.PortSpec, api.Port] {
 	return c.ports.Ports()
 }
 
-// listPorts implements list of [more]: a fabric has many ports, of which few have a spec.
+// listPorts implements list of [more]: a fabric has many ports, and few have a spec.
 func listPorts(c *Core, filter any) []api.Port {
 	if _, wanted := filter.(api.WantedPorts); wanted {
 		return c.ports.Wanted()

@@ -375,7 +375,7 @@ func (l *Live) advertise(ctx context.Context, name string) error {
 	return nil
 }
 
-// hangUp ends the sessions of a switch, as it has died.
+// hangUp ends the sessions of a dead switch.
 func (l *Live) hangUp(name string) error {
 	if server := l.servers[name]; server != nil {
 		delete(l.servers, name)

@@ -41,7 +41,7 @@ func TestLeavesPaths(t *testing.T) {
 	}
 }
 
-// TestLose: those that see a link go are told apart from those that went.
+// TestLose: the test tells switches that see a link go from switches that went.
 func TestLose(t *testing.T) {
 	w, err := NewWorld(Clos(ClosConfig{T0: 2, T1: 2, Hosts: 4}), Options{})
 	if err != nil {

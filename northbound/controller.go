@@ -20,7 +20,7 @@ type Controller interface {
 	Kinds() []*kind.Kind
 	// Members returns the projects with their members, as the store has them.
 	Members() *access.Projects
-	// Topology returns the network as it is known now.
+	// Topology returns the network as known now.
 	Topology() *topology.Snapshot
 	// Inventory returns the configuration in force.
 	Inventory() *inventory.Inventory

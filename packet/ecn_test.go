@@ -17,8 +17,7 @@ func TestTrafficClass(t *testing.T) {
 	}
 }
 
-// The table is that of RFC 6040, figure 4; rows are inner, columns outer: Not-ECT, ECT(0), ECT(1),
-// CE.
+// The table is figure 4 of RFC 6040; rows are inner, columns outer: Not-ECT, ECT(0), ECT(1), CE.
 func TestDecapECN(t *testing.T) {
 	const drop = 0xFF
 	columns := [4]uint8{NotECT, ECT0, ECT1, CE}

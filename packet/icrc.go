@@ -103,8 +103,8 @@ func cutICRC(b []byte) (rest []byte, icrc uint32, err error) {
 	return b[:end], binary.LittleEndian.Uint32(b[end:]), nil
 }
 
-// AppendICRC appends the ICRC of p to it. p is as for ICRC; one that ICRC refuses gets four octets
-// of zero.
+// AppendICRC appends the ICRC of p to it. p is as for ICRC; a packet that ICRC refuses gets four
+// octets of zero.
 func AppendICRC(p []byte) []byte {
 	crc, _ := ICRC(p)
 	return binary.LittleEndian.AppendUint32(p, crc)

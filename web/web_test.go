@@ -136,7 +136,8 @@ func TestEncoding(t *testing.T) {
 var inputs = []string{"build", "index.html", "package-lock.json", "package.json", "src",
 	"tsconfig.json", "vite.config.ts"}
 
-// TestBuilt: the built files are small enough, and those of these sources. "make web" makes them.
+// TestBuilt: the built files are small enough, and built from the present sources. "make web" makes
+// them.
 func TestBuilt(t *testing.T) {
 	total := 0
 	err := fs.WalkDir(dist, "dist", func(at string, entry fs.DirEntry, err error) error {

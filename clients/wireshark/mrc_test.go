@@ -23,7 +23,7 @@ import (
 	"github.com/weft-sdn/weft/packet"
 )
 
-// fields are those that the test compares, in the order of its columns.
+// fields are the compared fields, in the order of the columns.
 var fields = []string{
 	"mrc.bth.opcode", "mrc.bth.se", "mrc.bth.m", "mrc.bth.pad", "mrc.bth.tver", "mrc.bth.pkey",
 	"mrc.bth.qpn", "mrc.bth.a", "mrc.bth.rtx", "mrc.bth.ts", "mrc.bth.psn",

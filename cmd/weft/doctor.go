@@ -107,7 +107,7 @@ const dropsForwarded = "ip6tables -S FORWARD 2>/dev/null | grep -qx -- '-P FORWA
 // hasRDMA succeeds where the kernel has an RDMA device.
 const hasRDMA = "ls /sys/class/infiniband/* >/dev/null 2>&1"
 
-// uses are all uses, those that take least first.
+// uses are all uses, the least demanding first.
 func uses() []use {
 	linux := need{"Linux", func(context.Context, machine) error {
 		if runtime.GOOS != "linux" {

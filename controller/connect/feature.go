@@ -155,7 +155,7 @@ func reconnects(old, spec *api.MulticastGroupSpec) bool {
 		old.InitialPSN != spec.InitialPSN
 }
 
-// leaveMissing ends the connections of those that the spec has no more. It reports whether the tree
+// leaveMissing ends the connections of hosts that the spec has no more. It reports whether the tree
 // follows.
 func (s *session) leaveMissing() (moved bool) {
 	for _, c := range s.cm.Conns() {

@@ -20,7 +20,7 @@ import (
 
 // Package multicast tests sessions with the trees of groups; here are sessions alone.
 
-// group is the only group, with a tree that stays as it is.
+// group is the only group, with a constant tree.
 type group struct {
 	member.Tree
 	spec  api.MulticastGroupSpec

@@ -583,8 +583,8 @@ func (l *losses) Links(p api.Part) (ids []topology.LinkID, node topology.NodeID)
 	return ids, t.Node
 }
 
-// attachments returns the attachments of the racks of a need: for each rack that of its first
-// attached NIC.
+// attachments returns the attachments of the racks of a need: for each rack the attachment of its
+// first attached NIC.
 func (l *losses) attachments(need *ready.Need) []ev.Attachment {
 	at := make([]ev.Attachment, len(need.Racks))
 	left := len(at)

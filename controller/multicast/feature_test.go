@@ -50,8 +50,8 @@ func TestNewNetworkPlaces(t *testing.T) {
 	}
 }
 
-// TestPlacedAnew: placing a group takes the next epoch of the group's index. If no epoch is left,
-// the group stays as it is.
+// TestPlacedAnew: placing a group takes the next epoch of the group's index. Without an epoch left
+// the group stays unchanged.
 func TestPlacedAnew(t *testing.T) {
 	d := newDesk(t)
 	g := d.typed("s1", "r1", "r3")

@@ -22,8 +22,8 @@ import (
 )
 
 // street is the feature with its own rules on the network of the draft, whose hosts are r1 and r2
-// at n1, r4 and r5 at n3. Ports learn that have more in their prefixes than hosts: each rule is the
-// only one that is in the way.
+// at n1, r4 and r5 at n3. Ports learn that have more in their prefixes than hosts: in each case one
+// rule alone is in the way.
 type street struct {
 	*testing.T
 	*Feature

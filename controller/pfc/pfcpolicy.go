@@ -24,8 +24,8 @@ func (f *Feature) PFCPolicies() resource.Resources[api.PFCPolicySpec, api.PFCPol
 		All: f.pfcPolicies, Env: f.env, Decide: f.decidePFC, View: f.viewPFCPolicy, Gone: f.gonePFC}
 }
 
-// viewPFCPolicy returns a PFC policy as it is now: queues and tunnels are looked
-// at when somebody asks.
+// viewPFCPolicy returns the present state of a PFC policy: queues and tunnels are looked at when
+// somebody asks.
 func (f *Feature) viewPFCPolicy(r *pfcPolicy) api.PFCPolicy {
 	v := api.PFCPolicy{Name: r.Name, Version: r.Version, Created: r.Created, Spec: r.Spec,
 		Status: r.Decided.status}

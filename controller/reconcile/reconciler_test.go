@@ -20,7 +20,7 @@ type bed struct {
 	reconcile.Events
 	t      *testing.T
 	frozen map[reconcile.Owner]bool
-	// guarded are the owners of which unexplained entities stay.
+	// guarded are the owners whose unexplained entities stay.
 	intended map[reconcile.Owner]bool
 	keeps    func(entry.Entity) bool
 }

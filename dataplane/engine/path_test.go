@@ -16,7 +16,7 @@ import (
 	"github.com/weft-sdn/weft/test/seeds"
 )
 
-// TestCRCShift has the CRC-32 of two pieces follow from that of each.
+// TestCRCShift has the CRC-32 of two pieces follow from the CRC-32 of each.
 func TestCRCShift(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seeds.One(t, 1), 0))
 	for _, n := range []int{0, 1, 2, 3, 7, 8, 63, 64, 1024, 4096, 9001, 1 << 20} {

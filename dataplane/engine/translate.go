@@ -108,7 +108,7 @@ func (w *translator) function(name string) {
 	w.line("func %s(c *engine.Context, d *%sOctets, v *%sValidity) {", name, w.prefix, w.prefix)
 }
 
-// control writes a control: the function that a packet begins with, and those of its steps.
+// control writes a control: the function that a packet begins with, and the functions of its steps.
 func (w *translator) control(name string, g *graph) {
 	w.g, w.part, w.leads = g, name, make([]int, len(g.steps))
 	for i := range g.steps {

@@ -140,7 +140,7 @@ func (b *inbox) putCall(c *call) bool {
 	return true
 }
 
-// again queues a call that is not done, behind those that wait. It is called by the switch's
+// again queues an unfinished call, behind the waiting calls. It is called by the switch's
 // goroutine, which closes the inbox.
 func (b *inbox) again(c *call) {
 	b.mu.Lock()

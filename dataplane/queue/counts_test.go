@@ -219,7 +219,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestPauseFramesAreCounted: those that hold a priority, and those that let it go on.
+// TestPauseFramesAreCounted: frames that hold a priority, and frames that let it go on.
 func TestPauseFramesAreCounted(t *testing.T) {
 	m := New[int](Config{Priorities: 8, PauseBuffer: 1000, PauseSpeed: 1e9})
 	for i := range 3 {

@@ -16,7 +16,7 @@ type State struct {
 	Counts
 }
 
-// Counts count what became of the packets of a queue since the switch was made.
+// Counts count the packets of a queue by their fate, since the start of the switch.
 type Counts struct {
 	Sent, SentOctets       uint64 // left the switch, as they did
 	Dropped, DroppedOctets uint64 // found no room, as received

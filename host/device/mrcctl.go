@@ -435,5 +435,5 @@ func (d *Control) queryEVs(id uint64, want *hostapi.Profile) (is *hostapi.Profil
 // modeNumber is the number of a mode of profiles or formats.
 func modeNumber[M ~uint8](m M) uint32 { return 1 << (m - 1) }
 
-// formatName is the name of a format among those of the device.
+// formatName names a format of the device.
 func formatName(p *hostapi.Profile) string { return fmt.Sprint(p.Format.Mode, p.Format.Widths) }

@@ -152,7 +152,7 @@ func (t *Template) EVs() (out []hostapi.EV, err error) {
 	return out, nil
 }
 
-// combine returns the address whose octets are f of those of two others.
+// combine returns the address with f of the octets of two addresses.
 func combine(a, b netip.Addr, f func(x, y byte) byte) netip.Addr {
 	x, y := a.As16(), b.As16()
 	for i := range x {

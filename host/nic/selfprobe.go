@@ -12,7 +12,7 @@ import (
 // results of the probes go to the reporter. Advance is to be called afterwards.
 func (n *NIC) SelfProbe(now time.Duration, plan *hostapi.SelfProbes) { n.self.Set(now, plan) }
 
-// probeSelf takes the self-probes that have come back, sends those that are due and reports.
+// probeSelf takes returned self-probes, sends due self-probes, and reports.
 func (n *NIC) probeSelf(now time.Duration) {
 	for p, ok := n.PollSelfProbe(); ok; p, ok = n.PollSelfProbe() {
 		n.self.Received(p.ID, p.Marked)

@@ -11,9 +11,9 @@ import (
 // itself where no earlier one is. With model flows, two switches are alike when the same links lead
 // from both to the same neighbours: exchanging both leaves the network the same, and so the
 // exchange gives the same run. Hosts without ranks are left out, and alike. Two links are alike
-// when their ends are. A switch that an event of the scenario names, or a link of which, is like no
-// other. Nothing is alike with model packets, since every wire draws its own luck, or where hosts
-// hold chosen paths.
+// when their ends are. A switch is like no other when an event of the scenario names the switch or
+// one of its links. Nothing is alike with model packets, since every wire draws its own luck, or
+// where hosts hold chosen paths.
 func (s *Scenario) alike(events []Event) []int {
 	as := make([]int, len(events))
 	for i := range as {

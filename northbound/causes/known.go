@@ -51,7 +51,7 @@ type Known struct {
 	Project func(name string) string
 }
 
-// finding is a finding with the ids of those that it follows from.
+// finding is a finding with the ids of its causes.
 type finding struct {
 	api.Finding
 	because []string

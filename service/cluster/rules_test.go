@@ -171,7 +171,8 @@ func TestBetter(t *testing.T) {
 	}
 }
 
-// TestStaying: who the decider does not reach, or who does not reach the decider, has no switches.
+// TestStaying: a controller that the decider does not reach, or that does not reach the decider,
+// has no switches.
 func TestStaying(t *testing.T) {
 	for _, c := range []struct{ but, leaving string }{
 		{"", ""}, {"a>b", "b"}, {"b>a", "b"}, {"b>c", ""}, {"a?b b?a", ""}, {"b<a", ""},

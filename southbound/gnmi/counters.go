@@ -76,7 +76,7 @@ func (c *counters) take(n *gpb.Notification, complete func()) error {
 	return nil
 }
 
-// set takes a count. ok is false for one that makes no sense.
+// set takes a count. ok is false for a senseless counter.
 func (c *counters) set(l leaf, v vars, text string, at time.Time, complete func()) (ok bool,
 	err error) {
 	value, err := strconv.ParseUint(text, 10, 64)

@@ -38,7 +38,7 @@ func TestPortOf(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// models has those that the controller makes of a sample network.
+// models returns the models that the controller makes of a sample network.
 const models = "../../controller/plan/node/testdata"
 
 // model reads a model that the controller makes of a sample network.

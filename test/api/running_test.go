@@ -64,7 +64,7 @@ func (r *recorded) Apply(ctx context.Context, ops []store.Op) error {
 	return r.Memory.Apply(ctx, ops)
 }
 
-// losses implements [fabricview.Losses]: it knows every object, of which no job depends.
+// losses implements [fabricview.Losses]: it knows every object, and no job depends on any.
 type losses struct{}
 
 func (losses) Unknown(api.Part) string { return "" }

@@ -51,7 +51,7 @@ func closing(ctx context.Context, out *report) error {
 func (s closSize) leaf(plane, n int) string  { return fmt.Sprintf("leaf%d-%02d", plane, n) }
 func (s closSize) spine(plane, n int) string { return fmt.Sprintf("spine%d-%02d", plane, n) }
 
-// build returns the fabric as it is learned and as it is configured.
+// build returns the learned and the configured fabric.
 func (s closSize) build() (*topology.Snapshot, *inventory.Inventory) {
 	b, inv := topology.NewBuilder(), inventory.Default()
 	ports := make(map[string]uint32)

@@ -225,7 +225,7 @@ func (f *knownFabric) SetWants(w *fabricview.Wants) {
 	f.to.SetFabric(&v)
 }
 
-// jobsOfProfiles share the hosts of the fabric of which profiles are counted.
+// jobsOfProfiles share the hosts of the fabric whose profiles the bench counts.
 const jobsOfProfiles = 16
 
 // jobProfiles measures the memory of a core with 1,024 hosts: with EV profiles of all pairs of

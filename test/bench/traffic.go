@@ -237,7 +237,7 @@ func (r trafficRow) params() []field {
 	return f
 }
 
-// A trafficSwitch is one of those that get the traffic in turns.
+// A trafficSwitch gets the traffic in turns with others.
 type trafficSwitch struct {
 	name   string // of the commit
 	driver string

@@ -170,7 +170,7 @@ func TestPauseHolds(t *testing.T) {
 		}
 	}
 
-	// XON, and a second pause that is longer, then one that is shorter.
+	// XON, and a longer second pause, then a shorter one.
 	from := h.now
 	h.send(2, onLink(2, pfcOf(100, 3, 4)).frame)
 	h.send(1, data(3, 10))

@@ -56,7 +56,7 @@ func l3vpn() []scenario {
 				}
 			}
 			s.steps = append(s.steps, step)
-			// Out of one tunnel and into another, of which nothing stays.
+			// Out of one tunnel and into another, without a trace of the first.
 			again := routed(packet.IPv6{TrafficClass: 0xfc, FlowLabel: 0xfffff, HopLimit: 2,
 				Src: nodeBehind(4), Dst: near[i]}, []netip.Addr{sidBehind(7), sidBehind(8), near[i]}, 0, v6,
 				plain(inner, pattern(33))[packet.EthernetLen:], 200, 6, 1, 2, 3, 4, 5, 6)

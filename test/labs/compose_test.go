@@ -25,7 +25,7 @@ import (
 // maxImage is the compressed size of the image, in octets.
 const maxImage = 25_000_000
 
-// A docker is a Docker daemon: the machine's, or one that the test has started.
+// A docker is a Docker daemon: the machine's, or a daemon that the test has started.
 type docker struct {
 	t   *testing.T
 	env []string

@@ -279,7 +279,7 @@ func (f *bed) dial(ctx context.Context) (net.Conn, error) {
 	return l.DialContext(ctx)
 }
 
-// learn has the controller learn the network as it is now.
+// learn has the controller learn the present network.
 func (f *bed) learn() {
 	f.t.Helper()
 	var s *topology.Snapshot

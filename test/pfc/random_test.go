@@ -87,7 +87,7 @@ func (r *obedience) Sent(now time.Duration, w *lab.Wire, frame []byte) {
 	if r.until == 0 {
 		return
 	}
-	// a packet that had begun, and one that has left the queue
+	// a packet that had begun, and a packet that has left the queue
 	begun := 2 * time.Duration(uint64(len(frame))*8*uint64(time.Second)/r.rate)
 	if now < r.until {
 		if now > r.stopped+begun {

@@ -232,8 +232,8 @@ func unexpected(t wire.MessageType, body int) *cut {
 	return answer(codeHeader, subcodeType)
 }
 
-// fromServer relays what the server sends, until it closes its connection. When the peer takes
-// nothing any more, it reads what is left.
+// fromServer relays what the server sends, until it closes its connection. When the peer stops
+// reading, the relay reads the rest.
 func (r *relay) fromServer() error {
 	in := bufio.NewReaderSize(r.inner, 1<<16)
 	emptied, gone := false, false

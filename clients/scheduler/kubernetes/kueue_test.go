@@ -62,7 +62,7 @@ func TestWriteLabels(t *testing.T) {
 	if got := labels(t, f); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	// A T0 whose uplinks are not known: it is in another part, of which the root is a tier.
+	// A T0 whose uplinks are not known: it is in another part, whose root is a tier.
 	f = schedulertest.Clos(1, 1, 1)
 	f.Hosts = append(f.Hosts, api.Host{Name: "x", Connected: true,
 		Ports: []api.HostPort{{Status: api.HostPortStatus{Leaf: "1:9", LeafName: "T0-9"}}}})

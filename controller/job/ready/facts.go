@@ -30,8 +30,7 @@ func IsGood() Fact { return Fact{State: Good} }
 
 // Need has a job's dependencies in terms of the inventory. A Need is immutable.
 type Need struct {
-	// NICs are the NICs by rank, as hosts of the inventory. Hosts are those that the job names, by
-	// rank.
+	// NICs are the NICs by rank, as hosts of the inventory. Hosts are the hosts of the job, by rank.
 	NICs, Hosts []string
 	// Rack is the rack of each NIC, from 0; Racks are their names.
 	Rack  []int32

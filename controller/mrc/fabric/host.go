@@ -71,7 +71,7 @@ type Attached struct {
 	ports hostPorts
 }
 
-// Rack returns the rack of the host, as it is attached now.
+// Rack returns the rack to which the host is attached now.
 func (h *Attached) Rack() *Rack { return h.rack }
 
 // A Rack is the hosts with one attachment.

@@ -52,7 +52,7 @@ const (
 )
 
 // Of returns a fabric with the NICs at some attachments, where every port has the rate of the
-// leaf's fastest link. Its models are those that take some seconds at most.
+// leaf's fastest link. Its models take some seconds at most.
 func Of(f *fabric.Fabric, at map[string]ev.Attachment, m *inventory.MRC) *Network {
 	n := &Network{Fabric: f, Hosts: make(map[string]Host, len(at)), MRC: m, Payload: usualPayload,
 		Frame: usualFrame, Parts: quickParts}

@@ -20,7 +20,7 @@ type Change struct {
 	Stall time.Duration
 }
 
-// An Outcome is what became of the jobs of a model.
+// An Outcome is the outcome for the jobs of a model.
 type Outcome struct {
 	Jobs  []JobOutcome
 	Ended time.Duration // the last step of all jobs, or the limit

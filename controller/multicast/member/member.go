@@ -117,7 +117,7 @@ func (h *Hosts) Conn(id uint32) (c rdmacm.Conn, ok bool) {
 }
 
 // Fill returns a spec with the queue pairs of the connected receivers, and the set of receivers
-// without a connection or listed in without. A group without spec.connect gets both as they are.
+// without a connection or listed in without. A group without spec.connect gets both unchanged.
 func (h *Hosts) Fill(spec *api.MulticastGroupSpec, without map[netip.Addr]bool) (
 	*api.MulticastGroupSpec, map[netip.Addr]bool,
 ) {

@@ -23,7 +23,7 @@ func TestQueueAskedOnce(t *testing.T) {
 }
 
 // TestWhyNotDeployed: a PFC policy on an SRv6 policy without a path is not deployed for what the
-// present network lacks; one that is deployed stays so when the network loses the path.
+// present network lacks; a deployed policy stays deployed when the network loses the path.
 func TestWhyNotDeployed(t *testing.T) {
 	w := figure3()
 	b := newBed(t, newWAN("R1*"))

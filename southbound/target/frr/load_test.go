@@ -14,7 +14,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/target"
 )
 
-// models has those that the controller makes of a sample network.
+// models returns the models that the controller makes of a sample network.
 const models = "../../../controller/plan/node/testdata"
 
 // daemons of FRR, where Debian and FRR's own packages have them: each knows commands of its own.

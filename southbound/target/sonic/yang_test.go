@@ -12,7 +12,7 @@ import (
 	"github.com/weft-sdn/weft/southbound/target/sonic/yangtest"
 )
 
-// models has those that the controller makes of a sample network.
+// models returns the models that the controller makes of a sample network.
 const models = "../../../controller/plan/node/testdata"
 
 // TestYANG: SONiC's own YANG modules accept the configuration of every kind of fabric, merged with

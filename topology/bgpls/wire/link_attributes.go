@@ -22,7 +22,7 @@ type LinkAttributes struct {
 	TEMetric     *uint32
 	// IGPMetric has up to 24 bits.
 	IGPMetric *uint32
-	// EndX are written by type: those of no LAN first, those of OSPFv3 last.
+	// EndX are written by type: SIDs without a LAN first, SIDs of OSPFv3 last.
 	EndX []EndX
 	// Delays are in microseconds.
 	Delay          *Delay

@@ -463,7 +463,7 @@ func (k *Keeper) SignOut(ctx context.Context, id string) error {
 	})
 }
 
-// Sessions returns the sessions that have not ended, in no order: all of them for who administers,
+// Sessions returns the sessions that have not ended, in no order: all of them for administrators,
 // and its own for anybody else.
 func (k *Keeper) Sessions(by *Principal) (out []api.OpenSession) {
 	users, tokens, sessions := k.authenticator.dir.snapshot()

@@ -102,7 +102,7 @@ type hasher struct {
 }
 
 // maxGarbage bounds the hashes whose memory waits for the garbage collector. Beside a large heap
-// that would come by itself after many: 40 wrong passwords took a gigabyte.
+// the collector by itself would run only after many hashes: 40 wrong passwords took a gigabyte.
 const maxGarbage = 4
 
 // collect frees the memory of hashes once it is large.

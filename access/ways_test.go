@@ -231,7 +231,7 @@ func TestUseThatIsOvertaken(t *testing.T) {
 }
 
 // TestNobodyMayAnything: a request without a principal may what is open, whatever role it claims;
-// and a session is shown to its own principal and to who administers.
+// and its own principal and administrators see a session.
 func TestNobodyMayAnything(t *testing.T) {
 	nobody := Principal{Grant: api.Grant{Role: api.RoleAdmin}}
 	if !nobody.May(Open) || nobody.May(Administer) || nobody.May(TenantRead) {

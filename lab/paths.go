@@ -199,7 +199,7 @@ func (p *PathControl) work() {
 	}
 }
 
-// askSwitches asks until all switches leave alone what is drained.
+// askSwitches asks until no switch uses a drained object.
 func (p *PathControl) askSwitches() {
 	p.asking = true
 	p.control.after(max(p.control.Latencies.PacketIn, time.Millisecond), func() {

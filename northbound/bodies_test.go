@@ -180,7 +180,7 @@ func processorTime() time.Duration {
 // requests slower. The attacks that the bounds prevent cost a thousand times as much.
 const slack = 12
 
-// Bounds of a request with the greatest body: without credentials, and of who may make it.
+// Bounds of a request with the greatest body: without credentials, and of a permitted principal.
 var (
 	strangersCost = cost{cpu: slack * 50 * time.Millisecond, alloc: 8 << 20}
 	friendsCost   = cost{cpu: slack * 100 * time.Millisecond, alloc: 24 << 20}

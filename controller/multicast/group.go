@@ -135,7 +135,7 @@ func (f *Feature) newPlacement(
 	return p, f.takeEpoch(g, p)
 }
 
-// wanted is what a group is placed by.
+// wanted returns the request by which a group is placed.
 func (f *Feature) wanted(
 	g *group, spec *api.MulticastGroupSpec, without map[netip.Addr]bool, reset bool,
 ) tree.Request {

@@ -56,7 +56,7 @@ func Start(program string, files ...string) (*Library, error) {
 	return l, nil
 }
 
-// receive hands answers to who waits for them until the process ends.
+// receive hands answers to the waiting callers until the process ends.
 func (l *Library) receive(out io.Reader) {
 	defer close(l.ended)
 	for d := json.NewDecoder(out); ; {

@@ -129,8 +129,8 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestAnswersToProbes: they go by the profile of who answers, the port first that the probe came
-// by, and never by what is denied.
+// TestAnswersToProbes: answers go by the profile of the answering host, the port first that the
+// probe came by, and never by what is denied.
 func TestAnswersToProbes(t *testing.T) {
 	f := nictest.New(t, 2, 2, 1, nil)
 	both(f, 8, 2)

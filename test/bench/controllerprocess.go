@@ -55,7 +55,7 @@ type controllerUse struct {
 	Heap uint64        // octets that are reachable; 0: not asked for
 }
 
-// controllerProcess is the end of who started a controller.
+// controllerProcess is the starter's end of a controller.
 type controllerProcess struct {
 	name string
 	cmd  *exec.Cmd

@@ -52,7 +52,7 @@ const answerLimit = 5 * time.Minute
 // failuresMeasured is how often something fails.
 const failuresMeasured = 100
 
-// thinHosts is the end of who started the process.
+// thinHosts is the starter's end of the process.
 type thinHosts struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser

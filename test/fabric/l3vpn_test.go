@@ -80,7 +80,7 @@ func l3vpn() []scenario {
 		step{what: "Hop Limit 1", in: wire{2, plain(hops(inner, 1), nil)},
 			ingress: drops{p4.DropReasonHopLimit: 1}, write: []*p4v1.Update{policyNumbered(list[0], 1)}},
 	)
-	// An error goes back to the tenant, not to who has its address elsewhere.
+	// An error goes back to the tenant, not to another tenant's host with the same address.
 	errors := scenario{name: "l3vpn/errors", entries: append([]*p4v1.Update{icmpEntry(1,
 		1<<30)}, s.entries...)}
 	for i, p := range list {

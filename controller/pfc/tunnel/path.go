@@ -265,8 +265,8 @@ func endOf(n *topology.Node) topology.SID {
 	return best
 }
 
-// segments writes the list: what was asked for, or, of a computed path, as few
-// as lead nowhere else, and every PFC-capable node.
+// segments writes the list: the requested segments, or, for a computed path, every PFC-capable node
+// and the fewest others that make the path unique.
 func (f *pathWork) segments(p *Path, w PathRequest) ([]Segment, error) {
 	last := len(p.Hops) - 1
 	var out []Segment

@@ -20,16 +20,16 @@ type Items struct {
 // List reads a list, all its pages.
 func (c *Client) List(ctx context.Context, path string, query url.Values) (*Items, error) {
 	items := &Items{Items: []json.RawMessage{}}
-	older := func(a *Answer) {
+	var page []json.RawMessage
+	err := c.pages(ctx, path, query, &page, func(a *Answer) bool {
 		if s := a.Stale(); s != nil && (items.Stale == nil || s.Age > items.Stale.Age) {
 			items.Stale = s
 		}
-	}
-	for page, err := range pages[json.RawMessage](ctx, c, path, query, older) {
-		if err != nil {
-			return nil, err
-		}
-		items.Items = append(items.Items, page...)
+		items.Items, page = append(items.Items, page...), nil
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	return items, nil
 }

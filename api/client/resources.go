@@ -13,61 +13,80 @@ import (
 	"github.com/weft-sdn/weft/api"
 )
 
-// View is the resources of one kind as T. Kinds that clients write are [Resources].
-type View[T any] struct {
-	client *Client
-	path   string
+// View is the resources of one kind as T. Kinds that clients write are [Resources]. Both are
+// interfaces so that a program compiles the methods of the kinds that the program uses, and not of
+// all kinds. Later releases may add methods.
+type View[T any] interface {
+	// Get reads one resource.
+	Get(ctx context.Context, name string) (*T, error)
+	// List reads all resources, or those that a query selects. The API document has the parameters
+	// of each kind.
+	List(ctx context.Context, query url.Values) ([]T, error)
+	// All reads the resources page by page while they are consumed. An error is the last value.
+	All(ctx context.Context, query url.Values) iter.Seq2[T, error]
 }
 
 // Resources is the resources of one kind: clients write S by name and read T.
-type Resources[S, T any] struct {
+type Resources[S, T any] interface {
 	View[T]
+	// Create creates a resource. If the resource exists, the error has [api.CodeExists].
+	Create(ctx context.Context, name string, spec S, w Write) (*T, error)
+	// Put creates a resource or replaces its spec. The spec that it has already changes nothing.
+	Put(ctx context.Context, name string, spec S, w Write) (*T, error)
+	// Patch changes parts of a resource by a merge patch (RFC 7396), which is a value that
+	// encoding/json encodes.
+	Patch(ctx context.Context, name string, patch any, w Write) (*T, error)
+	// Delete deletes a resource. A dry run only reports whether that would be refused.
+	Delete(ctx context.Context, name string, w Write) error
+	// TryDelete is a dry run of Delete. It returns the resource, which stays, with the changes that
+	// the deletion would make on switches.
+	TryDelete(ctx context.Context, name string, w Write) (*T, error)
 }
 
 // Groups returns the multicast groups.
 func (c *Client) Groups() Resources[api.MulticastGroupSpec, api.MulticastGroup] {
-	return resources[api.MulticastGroupSpec, api.MulticastGroup](c, "multicast-groups")
+	return resourcesOf[api.MulticastGroupSpec, api.MulticastGroup](c, "multicast-groups")
 }
 
 // SRv6Policies returns the SRv6 policies.
 func (c *Client) SRv6Policies() Resources[api.SRv6PolicySpec, api.SRv6Policy] {
-	return resources[api.SRv6PolicySpec, api.SRv6Policy](c, "srv6-policies")
+	return resourcesOf[api.SRv6PolicySpec, api.SRv6Policy](c, "srv6-policies")
 }
 
 // Tenants returns the tenants.
 func (c *Client) Tenants() Resources[api.TenantSpec, api.Tenant] {
-	return resources[api.TenantSpec, api.Tenant](c, "tenants")
+	return resourcesOf[api.TenantSpec, api.Tenant](c, "tenants")
 }
 
 // PFCPolicies returns the PFC policies.
 func (c *Client) PFCPolicies() Resources[api.PFCPolicySpec, api.PFCPolicy] {
-	return resources[api.PFCPolicySpec, api.PFCPolicy](c, "pfc-policies")
+	return resourcesOf[api.PFCPolicySpec, api.PFCPolicy](c, "pfc-policies")
 }
 
 // Projects returns the projects.
 func (c *Client) Projects() Resources[api.ProjectSpec, api.Project] {
-	return resources[api.ProjectSpec, api.Project](c, "projects")
+	return resourcesOf[api.ProjectSpec, api.Project](c, "projects")
 }
 
 // Jobs returns the jobs.
 func (c *Client) Jobs() Resources[api.JobSpec, api.Job] {
-	return resources[api.JobSpec, api.Job](c, "jobs")
+	return resourcesOf[api.JobSpec, api.Job](c, "jobs")
 }
 
 // JobReadiness returns whether the fabric is ready for a job.
 func (c *Client) JobReadiness(ctx context.Context, name string) (*api.JobReadiness, error) {
-	return read[api.JobReadiness](ctx, c, http.MethodGet, c.Jobs().path+Path(name)+"/readiness", nil,
+	return read[api.JobReadiness](ctx, c, http.MethodGet, Path("v1", "jobs", name)+"/readiness", nil,
 		nil)
 }
 
 // Leases returns the leases of paths.
 func (c *Client) Leases() Resources[api.PathLeaseSpec, api.PathLease] {
-	return resources[api.PathLeaseSpec, api.PathLease](c, "leases")
+	return resourcesOf[api.PathLeaseSpec, api.PathLease](c, "leases")
 }
 
 // Maintenances returns the maintenances.
 func (c *Client) Maintenances() Resources[api.MaintenanceSpec, api.Maintenance] {
-	return resources[api.MaintenanceSpec, api.Maintenance](c, "maintenances")
+	return resourcesOf[api.MaintenanceSpec, api.Maintenance](c, "maintenances")
 }
 
 // RenewLease renews a lease of paths. Of w, only the version counts.
@@ -84,87 +103,89 @@ func (c *Client) MoveLease(ctx context.Context, name string, w Write) (*api.Path
 func (c *Client) actOnLease(
 	ctx context.Context, name, verb string, w Write,
 ) (*api.PathLease, error) {
-	return read[api.PathLease](ctx, c, http.MethodPost, c.Leases().path+Path(name)+":"+verb,
+	return read[api.PathLease](ctx, c, http.MethodPost, Path("v1", "leases", name)+":"+verb,
 		Write{Version: w.Version}.header(), nil)
 }
 
 // RenewJob renews the lease of a job. Of w, only the version counts.
 func (c *Client) RenewJob(ctx context.Context, name string, w Write) (*api.Job, error) {
-	return read[api.Job](ctx, c, http.MethodPost, c.Jobs().path+Path(name)+":renew",
+	return read[api.Job](ctx, c, http.MethodPost, Path("v1", "jobs", name)+":renew",
 		Write{Version: w.Version}.header(), nil)
 }
 
 // Silences returns the silences of causes.
 func (c *Client) Silences() Resources[api.SilenceSpec, api.Silence] {
-	return resources[api.SilenceSpec, api.Silence](c, "silences")
+	return resourcesOf[api.SilenceSpec, api.Silence](c, "silences")
 }
 
 // Notifications returns the notifications of causes.
 func (c *Client) Notifications() Resources[api.NotificationSpec, api.Notification] {
-	return resources[api.NotificationSpec, api.Notification](c, "notifications")
+	return resourcesOf[api.NotificationSpec, api.Notification](c, "notifications")
 }
 
 // TestNotification sends the receiver of a notification a message that reports no cause, and
 // returns the receiver's answer.
 func (c *Client) TestNotification(ctx context.Context, name string) (*api.NotificationTest, error) {
 	return read[api.NotificationTest](ctx, c, http.MethodPost,
-		c.Notifications().path+Path(name)+":test", nil, nil)
+		Path("v1", "notifications", name)+":test", nil, nil)
 }
 
 // Networks returns the networks that clients describe.
 func (c *Client) Networks() Resources[api.NetworkSpec, api.Network] {
-	return resources[api.NetworkSpec, api.Network](c, "networks")
+	return resourcesOf[api.NetworkSpec, api.Network](c, "networks")
 }
 
 // CCProfiles returns the CC profiles.
 func (c *Client) CCProfiles() Resources[api.CCProfileSpec, api.CCProfile] {
-	return resources[api.CCProfileSpec, api.CCProfile](c, "cc-profiles")
+	return resourcesOf[api.CCProfileSpec, api.CCProfile](c, "cc-profiles")
 }
 
 // EVProfiles returns the EV profiles. EV profiles exist by themselves: the controller refuses
 // Create, and Delete removes the client's spec.
 func (c *Client) EVProfiles() Resources[api.EVProfileSpec, api.EVProfile] {
-	return resources[api.EVProfileSpec, api.EVProfile](c, "ev-profiles")
+	return resourcesOf[api.EVProfileSpec, api.EVProfile](c, "ev-profiles")
 }
 
 // Links returns the links, one direction each, by id. Put drains them, as it does nodes, planes
 // and ports of hosts; Create and Delete are refused.
 func (c *Client) Links() Resources[api.AdminSpec, api.Link] {
-	return resources[api.AdminSpec, api.Link](c, "links")
+	return resourcesOf[api.AdminSpec, api.Link](c, "links")
 }
 
 // Nodes returns the switches of the fabric, by id.
 func (c *Client) Nodes() Resources[api.AdminSpec, api.Node] {
-	return resources[api.AdminSpec, api.Node](c, "nodes")
+	return resourcesOf[api.AdminSpec, api.Node](c, "nodes")
 }
 
 // Planes returns the planes of the fabric, by number.
 func (c *Client) Planes() Resources[api.AdminSpec, api.Plane] {
-	return resources[api.AdminSpec, api.Plane](c, "planes")
+	return resourcesOf[api.AdminSpec, api.Plane](c, "planes")
 }
 
 // HostPorts returns the ports of a host, by number.
 func (c *Client) HostPorts(host string) Resources[api.AdminSpec, api.HostPort] {
-	return resources[api.AdminSpec, api.HostPort](c, "hosts", host, "ports")
+	return resourcesOf[api.AdminSpec, api.HostPort](c, "hosts", host, "ports")
 }
 
 // Ports returns the ports of all switches, by switch and number.
-func (c *Client) Ports() View[api.Port] { return view[api.Port](c, "ports") }
+func (c *Client) Ports() View[api.Port] { return viewOf[api.Port](c, "ports") }
 
 // SwitchPorts returns the ports of a switch, by number. Ports exist by themselves: the controller
 // refuses Create, and Delete removes the client's spec.
 func (c *Client) SwitchPorts(sw string) Resources[api.PortSpec, api.Port] {
-	return resources[api.PortSpec, api.Port](c, "switches", sw, "ports")
+	return resourcesOf[api.PortSpec, api.Port](c, "switches", sw, "ports")
 }
 
 // Hosts returns the hosts.
-func (c *Client) Hosts() View[api.Host] { return view[api.Host](c, "hosts") }
+func (c *Client) Hosts() View[api.Host] { return viewOf[api.Host](c, "hosts") }
 
 // Switches returns the switches.
-func (c *Client) Switches() View[api.SwitchStatus] { return view[api.SwitchStatus](c, "switches") }
+func (c *Client) Switches() View[api.SwitchStatus] {
+	return viewOf[api.SwitchStatus](c, "switches")
+}
 
 // Orphans returns what switches hold and no resource explains.
-func (c *Client) Orphans() View[api.Orphan] { return view[api.Orphan](c, "orphans") }
+func (c *Client) Orphans() View[api.Orphan] { return viewOf[api.Orphan](c, "orphans") }
 
 // DeleteOrphan has an orphan removed from its switch. A dry run returns what would change.
 func (c *Client) DeleteOrphan(
@@ -199,16 +220,16 @@ func (c *Client) Simulate(
 
 // Certificates returns the certificates of the controller that answers.
 func (c *Client) Certificates() View[api.Certificate] {
-	return view[api.Certificate](c, "certificates")
+	return viewOf[api.Certificate](c, "certificates")
 }
 
 // BGPPeers returns the BGP-LS peers.
-func (c *Client) BGPPeers() View[api.BGPPeer] { return view[api.BGPPeer](c, "bgp-peers") }
+func (c *Client) BGPPeers() View[api.BGPPeer] { return viewOf[api.BGPPeer](c, "bgp-peers") }
 
 // At returns the resources of the collection at a path, such as "/v1/tenants", as JSON texts, for
 // programs that treat all kinds alike; [api.Object] reads any of them.
 func (c *Client) At(path string) Resources[json.RawMessage, json.RawMessage] {
-	return Resources[json.RawMessage, json.RawMessage]{View[json.RawMessage]{c, path}}
+	return &resources[json.RawMessage, json.RawMessage]{view[json.RawMessage]{c, path}}
 }
 
 // ResetGroup gives a multicast group a new epoch, which discards all reports of its branches. Of w,
@@ -216,67 +237,77 @@ func (c *Client) At(path string) Resources[json.RawMessage, json.RawMessage] {
 func (c *Client) ResetGroup(
 	ctx context.Context, name string, w Write,
 ) (*api.MulticastGroup, error) {
-	return read[api.MulticastGroup](ctx, c, http.MethodPost, c.Groups().path+Path(name)+":reset",
-		Write{Version: w.Version}.header(), nil)
+	return read[api.MulticastGroup](ctx, c, http.MethodPost,
+		Path("v1", "multicast-groups", name)+":reset", Write{Version: w.Version}.header(), nil)
 }
 
 // LatestEvents returns the latest events that a query selects, the oldest first.
 func (c *Client) LatestEvents(ctx context.Context, query url.Values) ([]api.Event, error) {
-	return view[api.Event](c, "events", "latest").List(ctx, query)
+	return viewOf[api.Event](c, "events", "latest").List(ctx, query)
 }
 
 // Controllers are the controllers that share the store.
 func (c *Client) Controllers() View[api.Controller] {
-	return view[api.Controller](c, "controllers")
+	return viewOf[api.Controller](c, "controllers")
 }
 
 // ReplaceController lets a controller that lost its data start again, among controllers that form
 // an etcd.
 func (c *Client) ReplaceController(ctx context.Context, name string) error {
-	_, err := c.Do(ctx, http.MethodPost, c.Controllers().path+Path(name)+":replace", nil, nil)
+	_, err := c.Do(ctx, http.MethodPost, Path("v1", "controllers", name)+":replace", nil, nil)
 	return err
 }
 
-func view[T any](c *Client, collection ...string) View[T] {
-	return View[T]{c, Path(append([]string{"v1"}, collection...)...)}
+// view implements [View].
+type view[T any] struct {
+	client *Client
+	path   string
 }
 
-func resources[S, T any](c *Client, collection ...string) Resources[S, T] {
-	return Resources[S, T]{view[T](c, collection...)}
+// resources implements [Resources].
+type resources[S, T any] struct {
+	view[T]
 }
 
-// Get reads one resource.
-func (v View[T]) Get(ctx context.Context, name string) (*T, error) {
+func viewOf[T any](c *Client, collection ...string) View[T] {
+	return &view[T]{c, Path(append([]string{"v1"}, collection...)...)}
+}
+
+func resourcesOf[S, T any](c *Client, collection ...string) Resources[S, T] {
+	return &resources[S, T]{view[T]{c, Path(append([]string{"v1"}, collection...)...)}}
+}
+
+func (v *view[T]) Get(ctx context.Context, name string) (*T, error) {
 	return read[T](ctx, v.client, http.MethodGet, v.path+Path(name), nil, nil)
 }
 
-// List reads all resources, or those that a query selects. The API document has the parameters
-// of each kind.
-func (v View[T]) List(ctx context.Context, query url.Values) ([]T, error) {
-	var out []T
-	for t, err := range v.All(ctx, query) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, t)
+func (v *view[T]) List(ctx context.Context, query url.Values) ([]T, error) {
+	var out, page []T
+	err := v.client.pages(ctx, v.path, query, &page, func(*Answer) bool {
+		out, page = append(out, page...), nil
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
-// All reads the resources page by page while they are consumed. An error is the last value.
-func (v View[T]) All(ctx context.Context, query url.Values) iter.Seq2[T, error] {
+func (v *view[T]) All(ctx context.Context, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for page, err := range pages[T](ctx, v.client, v.path, query, func(*Answer) {}) {
-			if err != nil {
-				var none T
-				yield(none, err)
-				return
-			}
+		var page []T
+		err := v.client.pages(ctx, v.path, query, &page, func(*Answer) bool {
 			for _, t := range page {
 				if !yield(t, nil) {
-					return
+					return false
 				}
 			}
+			page = nil
+			return true
+		})
+		if err != nil {
+			var none T
+			yield(none, err)
 		}
 	}
 }
@@ -311,35 +342,32 @@ func (w Write) to(path string) string {
 	return path
 }
 
-// Create creates a resource. If the resource exists, the error has [api.CodeExists].
-func (r Resources[S, T]) Create(ctx context.Context, name string, spec S, w Write) (*T, error) {
+func (r *resources[S, T]) Create(
+	ctx context.Context, name string, spec S, w Write,
+) (*T, error) {
 	return read[T](ctx, r.client, http.MethodPost, w.to(r.path), w.header(),
 		api.Request[S]{Name: name, Spec: spec})
 }
 
-// Put creates a resource or replaces its spec. The spec that it has already changes nothing.
-func (r Resources[S, T]) Put(ctx context.Context, name string, spec S, w Write) (*T, error) {
+func (r *resources[S, T]) Put(ctx context.Context, name string, spec S, w Write) (*T, error) {
 	return read[T](ctx, r.client, http.MethodPut, w.to(r.path+Path(name)), w.header(),
 		api.Request[S]{Spec: spec})
 }
 
-// Patch changes parts of a resource by a merge patch (RFC 7396), which is a value that
-// encoding/json encodes.
-func (r Resources[S, T]) Patch(ctx context.Context, name string, patch any, w Write) (*T, error) {
+func (r *resources[S, T]) Patch(
+	ctx context.Context, name string, patch any, w Write,
+) (*T, error) {
 	h := w.header()
 	h.Set("Content-Type", "application/merge-patch+json")
 	return read[T](ctx, r.client, http.MethodPatch, w.to(r.path+Path(name)), h, patch)
 }
 
-// Delete deletes a resource. A dry run only reports whether that would be refused.
-func (r Resources[S, T]) Delete(ctx context.Context, name string, w Write) error {
+func (r *resources[S, T]) Delete(ctx context.Context, name string, w Write) error {
 	_, err := r.client.Do(ctx, http.MethodDelete, w.to(r.path+Path(name)), w.header(), nil)
 	return err
 }
 
-// TryDelete is a dry run of Delete. It returns the resource, which stays, with the changes that
-// the deletion would make on switches.
-func (r Resources[S, T]) TryDelete(ctx context.Context, name string, w Write) (*T, error) {
+func (r *resources[S, T]) TryDelete(ctx context.Context, name string, w Write) (*T, error) {
 	w.DryRun = true
 	return read[T](ctx, r.client, http.MethodDelete, w.to(r.path+Path(name)), w.header(), nil)
 }
@@ -348,15 +376,21 @@ func (r Resources[S, T]) TryDelete(ctx context.Context, name string, w Write) (*
 func read[T any](
 	ctx context.Context, c *Client, method, path string, header http.Header, body any,
 ) (*T, error) {
-	a, err := c.Do(ctx, method, path, header, body)
-	if err != nil {
-		return nil, err
-	}
 	t := new(T)
-	if err := a.Decode(t); err != nil {
+	if err := c.read(ctx, method, path, header, body, t); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+func (c *Client) read(
+	ctx context.Context, method, path string, header http.Header, body, answer any,
+) error {
+	a, err := c.Do(ctx, method, path, header, body)
+	if err != nil {
+		return err
+	}
+	return a.Decode(answer)
 }
 
 // Watched is an event with the id to resume after.
@@ -408,32 +442,32 @@ func (c *Client) Watch(ctx context.Context, w Watch) iter.Seq2[Watched, error] {
 	}
 }
 
-// pages reads a list page by page, and shows each answer before its items.
-func pages[T any](
-	ctx context.Context, c *Client, path string, query url.Values, seen func(*Answer),
-) iter.Seq2[[]T, error] {
-	return func(yield func([]T, error) bool) {
-		ask := url.Values{}
-		for name, values := range query {
-			ask[name] = slices.Clone(values)
+// pages reads a list page by page until next returns false. pages decodes the items of each page
+// into items, a pointer to a nil slice, and calls next, which makes the slice nil again.
+func (c *Client) pages(
+	ctx context.Context, path string, query url.Values, items any, next func(*Answer) bool,
+) error {
+	ask := url.Values{}
+	for name, values := range query {
+		ask[name] = slices.Clone(values)
+	}
+	for {
+		page := struct {
+			Items    any
+			Continue string
+		}{Items: items}
+		a, err := c.Get(ctx, path, ask)
+		if err == nil {
+			err = a.Decode(&page)
 		}
-		for {
-			a, err := c.Get(ctx, path, ask)
-			var page api.List[T]
-			if err == nil {
-				err = a.Decode(&page)
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			seen(a)
-			if !yield(page.Items, nil) || page.Continue == "" || page.Continue == ask.Get("continue") {
-				return
-			}
-			// Not every list has pages, so the first request does not ask for them.
-			ask.Set("limit", pageSize)
-			ask.Set("continue", page.Continue)
+		if err != nil {
+			return err
 		}
+		if !next(a) || page.Continue == "" || page.Continue == ask.Get("continue") {
+			return nil
+		}
+		// Not every list has pages, so the first request does not ask for them.
+		ask.Set("limit", pageSize)
+		ask.Set("continue", page.Continue)
 	}
 }

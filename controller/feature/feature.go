@@ -116,7 +116,7 @@ func (Base) Report()                                          {}
 // Kept adapts [Base] to a feature whose records are resources in one kind.
 type Kept[S, D any] struct {
 	Base
-	All *resource.Collection[S, D]
+	All resource.Collection[S, D]
 }
 
 // Keep returns a Kept without resources, for the kind of the records.

@@ -235,7 +235,7 @@ func (f *Feature) Wants() (out []fabricview.Job) {
 
 // Task returns one of the jobs. The error is an *api.Error.
 func (f *Feature) Task(name string) (Task, error) {
-	j, err := f.All.Find(name)
+	j, err := resource.Find(f.All, name)
 	if err != nil {
 		return Task{}, err
 	}

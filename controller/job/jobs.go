@@ -107,7 +107,7 @@ func (f *Feature) gone(j *item, _ resource.Precondition) error {
 
 // Renew renews the lease of a job that has not ended.
 func (f *Feature) Renew(name string, pre resource.Precondition) error {
-	j, err := f.All.CheckDelete(name, pre)
+	j, err := resource.CheckDelete(f.All, name, pre)
 	switch {
 	case err != nil:
 		return err

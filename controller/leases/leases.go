@@ -221,7 +221,7 @@ func (f *Feature) Ask(name string, question any, pre resource.Precondition) erro
 	default:
 		return fmt.Errorf("%T: %w", question, kind.ErrNoQuestion)
 	}
-	if _, err := f.All.CheckDelete(name, pre); err != nil {
+	if _, err := resource.CheckDelete(f.All, name, pre); err != nil {
 		return err
 	}
 	f.Follow()

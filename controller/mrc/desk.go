@@ -330,7 +330,7 @@ func (d *desk) probes(q kind.Query) ([]api.EVProbe, bool) {
 }
 
 // intentOf returns the version and spec of a resource; 0 and nil: no client has written it.
-func intentOf[S, D any](all *resource.Collection[S, D], name string) (version uint64, spec any) {
+func intentOf[S, D any](all resource.Collection[S, D], name string) (version uint64, spec any) {
 	if i := all.Get(name); i != nil {
 		return i.Version, i.Spec
 	}

@@ -25,11 +25,11 @@ type wanted struct {
 	keeping  uint64
 	now      func() time.Time
 	versions *resource.Versions
-	admins   *resource.Collection[api.AdminSpec, target]
+	admins   resource.Collection[api.AdminSpec, target]
 	// held are drained whatever clients want; the text of a target names it.
-	held     *resource.Collection[target, struct{}]
-	profiles *resource.Collection[api.EVProfileSpec, struct{}]
-	cc       *resource.Collection[api.CCProfileSpec, struct{}]
+	held     resource.Collection[target, struct{}]
+	profiles resource.Collection[api.EVProfileSpec, struct{}]
+	cc       resource.Collection[api.CCProfileSpec, struct{}]
 	// wants are the newest; nil: none so far. holding is when what they hold is looked at again, and
 	// anew: at once.
 	wants   *fabricview.Wants
@@ -178,7 +178,7 @@ func (w *wanted) setAdmin(t Target, spec api.AdminSpec, pre resource.Preconditio
 		return err
 	}
 	t = w.core.canonical(t)
-	before, err := w.admins.Check(t.String(), pre)
+	before, err := resource.Check(w.admins, t.String(), pre)
 	if before == nil && err != nil {
 		// A precondition on a missing resource does not count (RFC 9110 section 13.2.1).
 		if _, unknown := w.core.find(t); unknown != nil {
@@ -297,7 +297,7 @@ func (w *wanted) putProfile(
 	if w.core.profiles.named(name) == nil {
 		return api.EVProfile{}, notFound("there is no EV profile %q", name)
 	}
-	before, err := w.profiles.Check(name, pre)
+	before, err := resource.Check(w.profiles, name, pre)
 	if err != nil {
 		return api.EVProfile{}, err
 	}
@@ -335,7 +335,7 @@ func (w *wanted) putProfile(
 
 // deleteProfile is Runner.DeleteEVProfile.
 func (w *wanted) deleteProfile(name string, pre resource.Precondition) error {
-	before, err := w.profiles.Check(name, pre)
+	before, err := resource.Check(w.profiles, name, pre)
 	if _, there := w.core.Profile(name); !there && before == nil {
 		return notFound("there is no EV profile %q", name)
 	}
@@ -355,7 +355,7 @@ func (w *wanted) putCC(
 	name string, spec api.CCProfileSpec, pre resource.Precondition,
 ) (p api.CCProfile, created bool, err error) {
 	spec = spec.Complete()
-	before, err := w.cc.Check(name, pre)
+	before, err := resource.Check(w.cc, name, pre)
 	if err != nil {
 		return p, false, err
 	}
@@ -383,7 +383,7 @@ func ccProfile(x *resource.Item[api.CCProfileSpec, struct{}]) api.CCProfile {
 
 // deleteCC is Runner.DeleteCCProfile.
 func (w *wanted) deleteCC(name string, pre resource.Precondition) error {
-	if _, err := w.cc.CheckDelete(name, pre); err != nil {
+	if _, err := resource.CheckDelete(w.cc, name, pre); err != nil {
 		return err
 	}
 	for _, by := range w.profiles.All() {

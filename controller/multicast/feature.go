@@ -30,7 +30,7 @@ type Feature struct {
 	MayUse func(group, host string) bool
 
 	timers    timers.Timers
-	resources *resource.Collection[api.MulticastGroupSpec, *group]
+	resources resource.Collection[api.MulticastGroupSpec, *group]
 
 	groups  map[string]*group // including those that are being removed
 	byIndex map[uint16]*group

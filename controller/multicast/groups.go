@@ -30,7 +30,7 @@ func (f groups) List() []api.MulticastGroup {
 
 // Get implements resource.Resources.
 func (f groups) Get(name string) (api.MulticastGroup, error) {
-	i, err := f.resources.Find(name)
+	i, err := resource.Find(f.resources, name)
 	if err != nil {
 		return api.MulticastGroup{}, err
 	}
@@ -114,7 +114,7 @@ func (g *group) ownedBy(job string, pre resource.Precondition) error {
 func (f *Feature) put(
 	job, name string, spec api.MulticastGroupSpec, pre resource.Precondition,
 ) (created bool, err error) {
-	item, err := f.resources.CheckPut(name, pre)
+	item, err := resource.CheckPut(f.resources, name, pre)
 	created = item == nil
 	if err == nil && !created {
 		err = item.Decided.ownedBy(job, pre)
@@ -176,7 +176,7 @@ func (f *Feature) put(
 
 // Delete implements resource.Resources. The switches lose the entries of the group afterwards.
 func (f groups) Delete(name string, pre resource.Precondition) error {
-	item, err := f.resources.CheckDelete(name, pre)
+	item, err := resource.CheckDelete(f.resources, name, pre)
 	if err == nil {
 		err = item.Decided.ownedBy("", pre)
 	}
@@ -203,7 +203,7 @@ func (f *Feature) delete(g *group) {
 // Reset gives a group a new epoch, for queue pairs that were created anew, and takes
 // evicted receivers in again. The error is an *api.Error.
 func (f *Feature) Reset(name string, pre resource.Precondition) error {
-	item, err := f.resources.CheckDelete(name, pre)
+	item, err := resource.CheckDelete(f.resources, name, pre)
 	if err != nil {
 		return err
 	}

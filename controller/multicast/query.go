@@ -10,6 +10,7 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/multicast/member"
 	"github.com/weft-sdn/weft/controller/multicast/tree"
+	"github.com/weft-sdn/weft/controller/resource"
 	"github.com/weft-sdn/weft/southbound/entry"
 )
 
@@ -34,7 +35,7 @@ type query struct {
 // under the id, when all have answered or after the state timeout. The error is an
 // *api.Error.
 func (f *Feature) Query(name string) (id uint64, err error) {
-	item, err := f.resources.Find(name)
+	item, err := resource.Find(f.resources, name)
 	if err != nil {
 		return 0, err
 	}

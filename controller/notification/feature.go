@@ -433,7 +433,7 @@ func pause(id string, failures int) time.Duration {
 
 // Test returns a message that tells a receiver of nothing.
 func (f *Feature) Test(name string) (Post, error) {
-	n, err := f.All.Find(name)
+	n, err := resource.Find(f.All, name)
 	if err != nil {
 		return Post{}, err
 	}

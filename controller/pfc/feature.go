@@ -54,9 +54,9 @@ type Feature struct {
 	core         *tunnel.Core
 	config       tunnel.Config
 	inventory    *inventory.Inventory // the last one that was seen
-	srv6Policies *resource.Collection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]]
-	tenants      *resource.Collection[api.TenantSpec, decided[api.TenantStatus]]
-	pfcPolicies  *resource.Collection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]]
+	srv6Policies resource.Collection[api.SRv6PolicySpec, decided[api.SRv6PolicyStatus]]
+	tenants      resource.Collection[api.TenantSpec, decided[api.TenantStatus]]
+	pfcPolicies  resource.Collection[api.PFCPolicySpec, decided[api.PFCPolicyStatus]]
 
 	// found are the ports that switches report face a tenant, by switch; see orphan.go.
 	found map[string]map[uint32]uint16

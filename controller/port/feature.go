@@ -21,7 +21,7 @@ type Feature struct {
 	feature.Base
 	env       *feature.Env
 	timers    timers.Timers
-	resources *resource.Collection[api.PortSpec, decided]
+	resources resource.Collection[api.PortSpec, decided]
 	switches  map[string]*switchState
 	intents   map[string]*intent // by name, of ports with a spec
 	tasks     []Task

@@ -83,7 +83,7 @@ func (f ports) Put(n string, spec api.PortSpec, pre resource.Precondition) (api.
 	if err != nil {
 		return api.Port{}, false, err
 	}
-	item, err := f.resources.Check(n, pre)
+	item, err := resource.Check(f.resources, n, pre)
 	if err != nil {
 		return api.Port{}, false, err
 	}
@@ -108,7 +108,7 @@ func (f ports) Delete(n string, pre resource.Precondition) error {
 	if _, _, err := f.exists(n); err != nil {
 		return err
 	}
-	if _, err := f.resources.CheckDelete(n, pre); err != nil {
+	if _, err := resource.CheckDelete(f.resources, n, pre); err != nil {
 		return err
 	}
 	f.resources.Delete(n)

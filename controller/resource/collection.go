@@ -22,6 +22,14 @@ type Kind struct {
 	Prefix string
 }
 
+// what returns the name of a resource for messages.
+func (k Kind) what(name string) string {
+	if k.Name == "" {
+		return name
+	}
+	return fmt.Sprintf("%s %q", k.Name, name)
+}
+
 // Item is one resource, as its record keeps it.
 type Item[S, D any] struct {
 	Name    string
@@ -36,6 +44,13 @@ type Item[S, D any] struct {
 	Decided D
 
 	later later
+}
+
+func (i *Item[S, D]) version() uint64 {
+	if i == nil {
+		return 0
+	}
+	return i.Version
 }
 
 // later is a spec with a field that this release does not know; the zero value is none.
@@ -90,7 +105,38 @@ type record[S, D any] struct {
 
 // Collection holds the resources of a kind by name. S is the specification, D the decision of the
 // controller about a resource. A Collection is not safe for use by several goroutines.
-type Collection[S, D any] struct {
+//
+// Collection is an interface for the sake of build times: Go compiles all methods of a generic
+// struct again in every package that can reach a value of the struct, and all packages above the
+// controller can reach the collections of all kinds.
+type Collection[S, D any] interface {
+	// Load takes a record; ok is false when its key is of another kind.
+	Load(r store.Record) (ok bool, err error)
+	// Len returns the number of resources.
+	Len() int
+	// Get returns a resource, nil when there is none.
+	Get(name string) *Item[S, D]
+	// All returns the resources by name.
+	All() []*Item[S, D]
+	// Put creates a resource, or makes its next version, at a time. The caller has checked the change.
+	Put(name string, spec S, now time.Time) *Item[S, D]
+	// keep is Put for what Try returned.
+	keep(next *Item[S, D]) *Item[S, D]
+	// Try returns the resource that Put would make, and changes nothing.
+	Try(name string, spec S, now time.Time) *Item[S, D]
+	// Save marks the record of a resource for another write, after a change of Decided.
+	Save(name string)
+	// Delete removes a resource.
+	Delete(name string)
+	// Changes returns the writes for the store since the last call.
+	Changes() []store.Op
+	// Records returns the records of all resources.
+	Records() []store.Record
+	of() Kind
+}
+
+// table implements [Collection].
+type table[S, D any] struct {
 	kind     Kind
 	versions *Versions
 	items    map[string]*Item[S, D]
@@ -98,14 +144,13 @@ type Collection[S, D any] struct {
 }
 
 // NewCollection returns a collection without resources.
-func NewCollection[S, D any](kind Kind, versions *Versions) *Collection[S, D] {
+func NewCollection[S, D any](kind Kind, versions *Versions) Collection[S, D] {
 	store.Form[record[S, D]](kind.Prefix)
-	return &Collection[S, D]{kind: kind, versions: versions, items: make(map[string]*Item[S, D]),
+	return &table[S, D]{kind: kind, versions: versions, items: make(map[string]*Item[S, D]),
 		unsaved: make(map[string]bool)}
 }
 
-// Load takes a record; ok is false when its key is of another kind.
-func (c *Collection[S, D]) Load(r store.Record) (ok bool, err error) {
+func (c *table[S, D]) Load(r store.Record) (ok bool, err error) {
 	name, ok := strings.CutPrefix(r.Key, c.kind.Prefix)
 	if !ok || name == "" {
 		return false, nil
@@ -124,22 +169,11 @@ func (c *Collection[S, D]) Load(r store.Record) (ok bool, err error) {
 	return true, nil
 }
 
-// Len returns the number of resources.
-func (c *Collection[S, D]) Len() int { return len(c.items) }
+func (c *table[S, D]) Len() int { return len(c.items) }
 
-// Get returns a resource, nil when there is none.
-func (c *Collection[S, D]) Get(name string) *Item[S, D] { return c.items[name] }
+func (c *table[S, D]) Get(name string) *Item[S, D] { return c.items[name] }
 
-// Find is Get with an error of CodeNotFound.
-func (c *Collection[S, D]) Find(name string) (*Item[S, D], error) {
-	if i := c.items[name]; i != nil {
-		return i, nil
-	}
-	return nil, NotFound(c.what(name))
-}
-
-// All returns the resources by name.
-func (c *Collection[S, D]) All() []*Item[S, D] {
+func (c *table[S, D]) All() []*Item[S, D] {
 	out := make([]*Item[S, D], 0, len(c.items))
 	for _, name := range slices.SortedFunc(maps.Keys(c.items), natural.Compare) {
 		out = append(out, c.items[name])
@@ -147,8 +181,49 @@ func (c *Collection[S, D]) All() []*Item[S, D] {
 	return out
 }
 
+// Find returns the resource with a name, or an error of CodeNotFound.
+func Find[S, D any](c Collection[S, D], name string) (*Item[S, D], error) {
+	if i := c.Get(name); i != nil {
+		return i, nil
+	}
+	return nil, NotFound(c.of().what(name))
+}
+
+// Check returns the resource that a Put with a precondition replaces, nil when it creates one. Put
+// does not replace a resource with a field that this release does not know: the field would be
+// lost.
+func Check[S, D any](c Collection[S, D], name string, pre Precondition) (*Item[S, D], error) {
+	i, what := c.Get(name), c.of().what(name)
+	if err := pre.Check(what, i.version()); err != nil {
+		return i, err
+	}
+	if i != nil && i.later.spec != nil {
+		return i, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s has the field %s of a "+
+			"later release, which this release would drop: want the change made by that release",
+			what, i.later.field)}
+	}
+	return i, nil
+}
+
+// CheckPut is Check for a kind whose resources clients name: a new one needs a valid name.
+func CheckPut[S, D any](c Collection[S, D], name string, pre Precondition) (*Item[S, D], error) {
+	i, err := Check(c, name, pre)
+	if err == nil && i == nil {
+		err = api.ValidateName(name)
+	}
+	return i, err
+}
+
+// CheckDelete returns the resource that a Delete with a precondition removes.
+func CheckDelete[S, D any](
+	c Collection[S, D], name string, pre Precondition,
+) (*Item[S, D], error) {
+	i := c.Get(name)
+	return i, pre.CheckExisting(c.of().what(name), i.version())
+}
+
 // Views returns all resources by name, as view makes them.
-func Views[S, D, V any](c *Collection[S, D], view func(*Item[S, D]) V) []V {
+func Views[S, D, V any](c Collection[S, D], view func(*Item[S, D]) V) []V {
 	out := make([]V, 0, c.Len())
 	for _, i := range c.All() {
 		out = append(out, view(i))
@@ -158,52 +233,20 @@ func Views[S, D, V any](c *Collection[S, D], view func(*Item[S, D]) V) []V {
 
 // View returns the resource with a name, converted by view, or an error of CodeNotFound.
 func View[S, D, V any](
-	c *Collection[S, D], name string, view func(*Item[S, D]) V,
+	c Collection[S, D], name string, view func(*Item[S, D]) V,
 ) (v V, err error) {
-	i, err := c.Find(name)
+	i, err := Find(c, name)
 	if err == nil {
 		v = view(i)
 	}
 	return v, err
 }
 
-// Check returns the resource that a Put with a precondition replaces, nil when it creates one. Put
-// does not replace a resource with a field that this release does not know: the field would be
-// lost.
-func (c *Collection[S, D]) Check(name string, pre Precondition) (*Item[S, D], error) {
-	i := c.items[name]
-	if err := pre.Check(c.what(name), c.version(name)); err != nil {
-		return i, err
-	}
-	if i != nil && i.later.spec != nil {
-		return i, &api.Error{Code: api.CodeConflict, Message: fmt.Sprintf("%s has the field %s of a "+
-			"later release, which this release would drop: want the change made by that release",
-			c.what(name), i.later.field)}
-	}
-	return i, nil
-}
-
-// CheckPut is Check for a kind whose resources clients name: a new one needs a valid name.
-func (c *Collection[S, D]) CheckPut(name string, pre Precondition) (*Item[S, D], error) {
-	i, err := c.Check(name, pre)
-	if err == nil && i == nil {
-		err = api.ValidateName(name)
-	}
-	return i, err
-}
-
-// CheckDelete returns the resource that a Delete with a precondition removes.
-func (c *Collection[S, D]) CheckDelete(name string, pre Precondition) (*Item[S, D], error) {
-	return c.items[name], pre.CheckExisting(c.what(name), c.version(name))
-}
-
-// Put creates a resource, or makes its next version, at a time. The caller has checked the change.
-func (c *Collection[S, D]) Put(name string, spec S, now time.Time) *Item[S, D] {
+func (c *table[S, D]) Put(name string, spec S, now time.Time) *Item[S, D] {
 	return c.keep(c.Try(name, spec, now))
 }
 
-// keep is Put for what Try returned.
-func (c *Collection[S, D]) keep(next *Item[S, D]) *Item[S, D] {
+func (c *table[S, D]) keep(next *Item[S, D]) *Item[S, D] {
 	next.Version = c.versions.Next()
 	i := c.items[next.Name]
 	if i == nil {
@@ -215,8 +258,7 @@ func (c *Collection[S, D]) keep(next *Item[S, D]) *Item[S, D] {
 	return i
 }
 
-// Try returns the resource that Put would make, and changes nothing.
-func (c *Collection[S, D]) Try(name string, spec S, now time.Time) *Item[S, D] {
+func (c *table[S, D]) Try(name string, spec S, now time.Time) *Item[S, D] {
 	i := Item[S, D]{Name: name, Created: now}
 	if old := c.items[name]; old != nil {
 		i = *old
@@ -225,22 +267,19 @@ func (c *Collection[S, D]) Try(name string, spec S, now time.Time) *Item[S, D] {
 	return &i
 }
 
-// Save marks the record of a resource for another write, after a change of Decided.
-func (c *Collection[S, D]) Save(name string) { c.unsaved[name] = true }
+func (c *table[S, D]) Save(name string) { c.unsaved[name] = true }
 
-// Delete removes a resource.
-func (c *Collection[S, D]) Delete(name string) {
+func (c *table[S, D]) Delete(name string) {
 	delete(c.items, name)
 	c.unsaved[name] = true
 }
 
-// Changes returns the writes for the store since the last call.
-func (c *Collection[S, D]) Changes() []store.Op {
+func (c *table[S, D]) Changes() []store.Op {
 	var out []store.Op
 	for _, name := range slices.Sorted(maps.Keys(c.unsaved)) {
 		op := store.Op{Key: c.kind.Prefix + name}
 		if i := c.items[name]; i != nil {
-			op.Value = i.encode()
+			op.Value = encode(i)
 		}
 		out = append(out, op)
 	}
@@ -248,16 +287,15 @@ func (c *Collection[S, D]) Changes() []store.Op {
 	return out
 }
 
-// Records returns the records of all resources.
-func (c *Collection[S, D]) Records() []store.Record {
+func (c *table[S, D]) Records() []store.Record {
 	var out []store.Record
 	for _, i := range c.All() {
-		out = append(out, store.Record{Key: c.kind.Prefix + i.Name, Value: i.encode()})
+		out = append(out, store.Record{Key: c.kind.Prefix + i.Name, Value: encode(i)})
 	}
 	return out
 }
 
-func (i *Item[S, D]) encode() []byte {
+func encode[S, D any](i *Item[S, D]) []byte {
 	if i.later.spec != nil {
 		return Encode(record[json.RawMessage, D]{i.Version, i.Created, i.Changed, i.later.spec,
 			i.Decided})
@@ -265,20 +303,7 @@ func (i *Item[S, D]) encode() []byte {
 	return Encode(record[S, D]{i.Version, i.Created, i.Changed, i.Spec, i.Decided})
 }
 
-func (c *Collection[S, D]) version(name string) uint64 {
-	if i := c.items[name]; i != nil {
-		return i.Version
-	}
-	return 0
-}
-
-// what returns the name of a resource for messages.
-func (c *Collection[S, D]) what(name string) string {
-	if c.kind.Name == "" {
-		return name
-	}
-	return fmt.Sprintf("%s %q", c.kind.Name, name)
-}
+func (c *table[S, D]) of() Kind { return c.kind }
 
 // Encode returns a record of plain structs as JSON.
 func Encode(v any) []byte {

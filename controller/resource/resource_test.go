@@ -56,7 +56,7 @@ type decision struct {
 	seen bool
 }
 
-func collection(records ...store.Record) (*Collection[string, decision], *Versions, error) {
+func collection(records ...store.Record) (Collection[string, decision], *Versions, error) {
 	v := NewVersions("versions")
 	c := NewCollection[string, decision](Kind{Name: "tenant", Prefix: "tenants/"}, v)
 	for _, r := range records {
@@ -115,7 +115,7 @@ func TestRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := next.Find("a")
+	a, err := Find(next, "a")
 	if err != nil || next.Len() != 1 || a.Version != 3 || a.Spec != "two" ||
 		a.Decided != (decision{VRF: 8}) || !a.Created.Equal(t0) {
 		t.Errorf("%+v, %v, %d resources", a, err, next.Len())
@@ -123,7 +123,7 @@ func TestRecords(t *testing.T) {
 	if n := versions.Next(); n != 5 {
 		t.Errorf("version %d is given again", n)
 	}
-	if _, err := next.Find("b"); code(err) != api.CodeNotFound {
+	if _, err := Find(next, "b"); code(err) != api.CodeNotFound {
 		t.Error(err)
 	}
 }
@@ -164,15 +164,15 @@ func TestFieldsOfLaterReleases(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if i, err := c.CheckPut("b", Precondition{}); err != nil || i.Spec.Known.Deep != 2 {
+	if i, err := CheckPut(c, "b", Precondition{}); err != nil || i.Spec.Known.Deep != 2 {
 		t.Errorf("a spec that this release knows: %+v, %v", i, err)
 	}
-	i, err := c.CheckPut("a", Precondition{})
+	i, err := CheckPut(c, "a", Precondition{})
 	if code(err) != api.CodeConflict ||
 		!strings.Contains(err.Error(), `tenant "a" has the field "later"`) || i.Spec.Known.Deep != 2 {
 		t.Errorf("a field of a later release: %+v, %v", i, err)
 	}
-	if _, err := c.CheckPut("a", Precondition{Version: 9}); code(err) != api.CodeVersion {
+	if _, err := CheckPut(c, "a", Precondition{Version: 9}); code(err) != api.CodeVersion {
 		t.Errorf("another version: %v", err)
 	}
 	i.Decided.VRF = 7
@@ -181,7 +181,7 @@ func TestFieldsOfLaterReleases(t *testing.T) {
 		!strings.Contains(string(ops[0].Value), `"vrf":7`) {
 		t.Errorf("the controller has decided something: %s", ops)
 	}
-	if _, err := c.CheckDelete("a", Precondition{}); err != nil {
+	if _, err := CheckDelete(c, "a", Precondition{}); err != nil {
 		t.Errorf("deleting it: %v", err)
 	}
 	c.Put("a", spec{}, time.Time{}) // by the controller itself

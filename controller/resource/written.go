@@ -12,7 +12,7 @@ var ErrUnchanged = errors.New("the resource has this spec already")
 // read. A feature adds its functions. A function that returns an error changes nothing.
 type Written[S, D, V any] struct {
 	// All keeps the resources with the decisions D of the controller.
-	All *Collection[S, D]
+	All Collection[S, D]
 	Env Env
 	// Decide completes and checks next.Spec, and sets next.Decided. A nil error keeps next in place of
 	// old, which has the same Decided; nil: a client creates the resource.
@@ -45,10 +45,10 @@ func (w Written[S, D, V]) Get(name string) (V, error) { return View(w.All, name,
 func (w Written[S, D, V]) Put(
 	name string, spec S, pre Precondition,
 ) (v V, created bool, err error) {
-	if err := w.Env.Allow(w.All.kind, name, spec, pre); err != nil {
+	if err := w.Env.Allow(w.All.of(), name, spec, pre); err != nil {
 		return v, false, err
 	}
-	old, err := w.All.CheckPut(name, pre)
+	old, err := CheckPut(w.All, name, pre)
 	if err != nil {
 		return v, false, err
 	}
@@ -61,14 +61,14 @@ func (w Written[S, D, V]) Put(
 		w.All.keep(next)
 		w.follow()
 	}
-	w.Env.Settle(w.All.kind, name, next.Spec)
+	w.Env.Settle(w.All.of(), name, next.Spec)
 	v, err = w.Get(name) // with the status that follows
 	return v, old == nil, err
 }
 
 // Delete implements [Resources].
 func (w Written[S, D, V]) Delete(name string, pre Precondition) error {
-	i, err := w.All.CheckDelete(name, pre)
+	i, err := CheckDelete(w.All, name, pre)
 	if err == nil && w.Gone != nil {
 		err = w.Gone(i, pre)
 	}
@@ -77,7 +77,7 @@ func (w Written[S, D, V]) Delete(name string, pre Precondition) error {
 	}
 	w.All.Delete(name)
 	w.follow()
-	w.Env.Settle(w.All.kind, name, nil)
+	w.Env.Settle(w.All.of(), name, nil)
 	return nil
 }
 

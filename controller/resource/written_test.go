@@ -81,7 +81,7 @@ func TestWritten(t *testing.T) {
 		{"a", "", Precondition{Version: 1}, api.CodeVersion, "a 2 other 2, settled 3 times", 22},
 		{"a", "", Precondition{}, "", "", 23},
 	} {
-		had, _ := all.Find(c.name)
+		had, _ := Find(all, c.name)
 		var created bool
 		if c.spec == "" {
 			err = w.Delete(c.name, c.pre)

@@ -34,16 +34,16 @@ type created[R any] struct {
 
 func (s *Server) registerTokens() {
 	tags, keeper := []string{accessTag}, s.cfg.Access.Keeper
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-tokens", Method: http.MethodGet, Security: asks(access.Administer),
 		Path: tokensPath, Tags: tags, Summary: "List the tokens", Errors: []int{422},
-	}), func(_ context.Context, in *PageParams) (*listOf[api.Token], error) {
+	}, func(_ context.Context, in *PageParams) (*api.List[api.Token], error) {
 		items, next, err := page(*in, keeper.Tokens(),
 			func(t *api.Token) string { return t.Name + " " + t.ID })
 		if err != nil {
 			return nil, err
 		}
-		return &listOf[api.Token]{api.List[api.Token]{Items: items, Continue: next}}, nil
+		return &api.List[api.Token]{Items: items, Continue: next}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "create-token", Method: http.MethodPost, Security: asks(access.Administer),
@@ -58,12 +58,12 @@ func (s *Server) registerTokens() {
 		}
 		return &created[api.Token]{Location: tokensPath + "/" + t.ID, Body: t}, nil
 	})
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-token", Method: http.MethodGet, Security: asks(access.Administer),
 		Path: tokensPath + "/{id}", Tags: tags, Summary: "Get a token", Errors: []int{404},
-	}), func(_ context.Context, in *IDParam) (*struct{ Body api.Token }, error) {
+	}, func(_ context.Context, in *IDParam) (*api.Token, error) {
 		t, err := keeper.Token(in.ID)
-		return &struct{ Body api.Token }{t}, accessProblem(err)
+		return &t, accessProblem(err)
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "delete-token", Method: http.MethodDelete, Security: asks(access.Administer),
@@ -77,15 +77,15 @@ func (s *Server) registerTokens() {
 
 func (s *Server) registerUsers() {
 	tags, keeper := []string{accessTag}, s.cfg.Access.Keeper
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-users", Method: http.MethodGet, Security: asks(access.Administer),
 		Path: usersPath, Tags: tags, Summary: "List the local users", Errors: []int{422},
-	}), func(_ context.Context, in *PageParams) (*listOf[api.User], error) {
+	}, func(_ context.Context, in *PageParams) (*api.List[api.User], error) {
 		items, next, err := page(*in, keeper.Users(), func(u *api.User) string { return u.Name })
 		if err != nil {
 			return nil, err
 		}
-		return &listOf[api.User]{api.List[api.User]{Items: items, Continue: next}}, nil
+		return &api.List[api.User]{Items: items, Continue: next}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "create-user", Method: http.MethodPost, Security: asks(access.Administer),
@@ -100,12 +100,12 @@ func (s *Server) registerUsers() {
 		}
 		return &created[api.User]{Location: usersPath + "/" + u.Name, Body: u}, nil
 	})
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-user", Method: http.MethodGet, Security: asks(access.Administer),
 		Path: usersPath + "/{user}", Tags: tags, Summary: "Get a local user", Errors: []int{404},
-	}), func(_ context.Context, in *UserParam) (*struct{ Body api.User }, error) {
+	}, func(_ context.Context, in *UserParam) (*api.User, error) {
 		u, err := keeper.User(in.User)
-		return &struct{ Body api.User }{u}, accessProblem(err)
+		return &u, accessProblem(err)
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "delete-user", Method: http.MethodDelete, Security: asks(access.Administer),
@@ -137,26 +137,26 @@ const auditPath = "/v1/audit"
 
 func (s *Server) registerAudit() {
 	tags := []string{accessTag}
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-audit-records", Method: http.MethodGet, Security: asks(access.Administer),
 		Path: auditPath, Tags: tags,
 		Summary:     "Read the audit log",
 		Description: "Records of changes, refusals, failed sign-ins and reads of secrets, oldest first.",
 		Errors:      []int{422, 503},
-	}), s.listAudit)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.listAudit)
+	register(s, huma.Operation{
 		OperationID: "list-audit-chains", Method: http.MethodGet, Security: asks(access.Administer),
 		Path: auditPath + "/chains", Tags: tags,
 		Summary: "List the chains of the audit log",
 		Description: "Each record has the hash of the one before it in its chain. The newest hash, " +
 			"noted elsewhere, proves later that no record before it was changed.",
 		Errors: []int{503},
-	}), func(ctx context.Context, _ *struct{}) (*listOf[api.AuditChain], error) {
+	}, func(ctx context.Context, _ *struct{}) (*api.List[api.AuditChain], error) {
 		chains, err := s.cfg.Access.Log.Chains(ctx)
 		if err != nil {
 			return nil, newProblem(codeStore, err.Error())
 		}
-		return &listOf[api.AuditChain]{api.List[api.AuditChain]{Items: chains}}, nil
+		return &api.List[api.AuditChain]{Items: chains}, nil
 	})
 }
 
@@ -166,7 +166,7 @@ func (s *Server) listAudit(ctx context.Context, in *struct {
 	Path     string `query:"path" maxLength:"512" doc:"Only requests whose paths begin with this."`
 	Outcome  string `query:"outcome" enum:"success,failure" doc:"Only requests with this outcome."`
 	Latest   bool   `query:"latest" doc:"The latest records that fit into a page, in place of the first."`
-}) (*listOf[api.AuditRecord], error) {
+}) (*api.List[api.AuditRecord], error) {
 	all, err := s.cfg.Access.Log.Records(ctx)
 	if err != nil {
 		return nil, newProblem(codeStore, err.Error())
@@ -177,14 +177,14 @@ func (s *Server) listAudit(ctx context.Context, in *struct {
 			len(r.ServiceRequest.Path) < len(in.Path) || r.ServiceRequest.Path[:len(in.Path)] != in.Path
 	})
 	if in.Latest {
-		return &listOf[api.AuditRecord]{api.List[api.AuditRecord]{Items: append([]api.AuditRecord{},
-			all[max(0, len(all)-in.Limit):]...)}}, nil
+		return &api.List[api.AuditRecord]{Items: append([]api.AuditRecord{},
+			all[max(0, len(all)-in.Limit):]...)}, nil
 	}
 	items, next, err := page(in.PageParams, all, auditKey)
 	if err != nil {
 		return nil, err
 	}
-	return &listOf[api.AuditRecord]{api.List[api.AuditRecord]{Items: items, Continue: next}}, nil
+	return &api.List[api.AuditRecord]{Items: items, Continue: next}, nil
 }
 
 // sortedTime is a layout for UTC times: formatted times sort in chronological order.

@@ -29,27 +29,27 @@ type BGPPeerParam struct {
 
 func (s *Server) registerBGPPeers() {
 	const path = "/v1/bgp-peers"
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-bgp-peers", Method: http.MethodGet, Security: asks(access.Read), Path: path,
 		Tags:    []string{"network"},
 		Summary: "List the BGP-LS peers",
 		Description: "The speakers that the topology is learned from, as configured, and their " +
 			"sessions, in the order of address and port.",
-	}), func(context.Context, *struct{}) (*struct{ Body api.List[api.BGPPeer] }, error) {
-		return &struct{ Body api.List[api.BGPPeer] }{api.List[api.BGPPeer]{Items: bgpPeers(&s.cfg)}}, nil
+	}, func(context.Context, *struct{}) (*api.List[api.BGPPeer], error) {
+		return &api.List[api.BGPPeer]{Items: bgpPeers(&s.cfg)}, nil
 	})
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-bgp-peer", Method: http.MethodGet, Security: asks(access.Read),
 		Path: path + "/{name}", Tags: []string{"network"},
 		Summary: "Get a BGP-LS peer", Errors: []int{404},
-	}), func(_ context.Context, in *BGPPeerParam) (*struct{ Body api.BGPPeer }, error) {
+	}, func(_ context.Context, in *BGPPeerParam) (*api.BGPPeer, error) {
 		all := bgpPeers(&s.cfg)
 		i := slices.IndexFunc(all, func(p api.BGPPeer) bool { return p.Name == in.Name })
 		if i < 0 {
 			return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no BGP-LS peer %q",
 				in.Name))
 		}
-		return &struct{ Body api.BGPPeer }{all[i]}, nil
+		return &all[i], nil
 	})
 }
 

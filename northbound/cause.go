@@ -39,27 +39,27 @@ func (noCauses) Past(_, at time.Time, _ func(kind, id string) bool) api.Past {
 
 // registerCauses registers what is wrong, and why.
 func (s *Server) registerCauses() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-causes", Method: http.MethodGet, Security: asks(access.TenantRead),
 		Path: "/v1/causes", Tags: []string{"controller"}, Summary: "List what is wrong, and why",
 		Description: "One cause for each root, with what follows from it: faults first, and one that " +
 			"lasts keeps its place. What an operator has drained is one too, of severity work. Members of " +
 			"projects get those of what is theirs.",
 		Errors: []int{422, 503},
-	}), func(ctx context.Context, in *PageParams) (*listOf[api.Cause], error) {
+	}, func(ctx context.Context, in *PageParams) (*api.List[api.Cause], error) {
 		all, err := s.causesFor(ctx)
 		if err != nil {
 			return nil, problemOf(err)
 		}
 		return causePage(in, all)
 	})
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-repairs", Method: http.MethodGet, Security: asks(access.Read),
 		Path: "/v1/repairs", Tags: []string{"controller"}, Summary: "List what has to be repaired",
 		Description: "The causes with a `repair`: the cable, optic or switch that somebody has to " +
 			"repair or replace, what says so, and the hosts and jobs concerned.",
 		Errors: []int{422, 503},
-	}), func(ctx context.Context, in *PageParams) (*listOf[api.Cause], error) {
+	}, func(ctx context.Context, in *PageParams) (*api.List[api.Cause], error) {
 		all, err := s.cfg.Causes.Causes(ctx)
 		if err != nil {
 			return nil, problemOf(err)
@@ -70,7 +70,7 @@ func (s *Server) registerCauses() {
 
 // causePage returns a page of causes in their order. A page cannot begin behind a cause that has
 // ended.
-func causePage(in *PageParams, all []api.Cause) (*listOf[api.Cause], error) {
+func causePage(in *PageParams, all []api.Cause) (*api.List[api.Cause], error) {
 	q, err := in.query()
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func causePage(in *PageParams, all []api.Cause) (*listOf[api.Cause], error) {
 		all = all[at+1:]
 	}
 	p := kind.Page[api.Cause]{Items: all[:min(q.Limit, len(all))], More: len(all) > q.Limit}
-	return &listOf[api.Cause]{pageOf(p, func(c *api.Cause) string { return c.ID })}, nil
+	return new(pageOf(p, func(c *api.Cause) string { return c.ID })), nil
 }
 
 // causesFor returns the causes that who asks may know.

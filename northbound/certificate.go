@@ -22,29 +22,29 @@ type CertificateParam struct {
 
 func (s *Server) registerCertificates() {
 	const path = "/v1/certificates"
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-certificates", Method: http.MethodGet, Security: asks(access.Read), Path: path,
 		Tags:    []string{"health"},
 		Summary: "List the certificates of connections",
 		Description: "Those of the controller that answers, of the authorities that it trusts, and of " +
 			"the other sides of its connections, by place. " +
 			"A controller that does not decide answers with its own.",
-	}), func(context.Context, *struct{}) (*struct{ Body api.List[api.Certificate] }, error) {
+	}, func(context.Context, *struct{}) (*api.List[api.Certificate], error) {
 		list := api.List[api.Certificate]{Items: s.certificates()}
-		return &struct{ Body api.List[api.Certificate] }{list}, nil
+		return &list, nil
 	})
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-certificate", Method: http.MethodGet, Security: asks(access.Read),
 		Path: path + "/{name}", Tags: []string{"health"},
 		Summary: "Get a certificate of connections", Errors: []int{404},
-	}), func(_ context.Context, in *CertificateParam) (*struct{ Body api.Certificate }, error) {
+	}, func(_ context.Context, in *CertificateParam) (*api.Certificate, error) {
 		all := s.certificates()
 		i := slices.IndexFunc(all, func(c api.Certificate) bool { return c.Name == in.Name })
 		if i < 0 {
 			return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no certificate %q",
 				in.Name))
 		}
-		return &struct{ Body api.Certificate }{all[i]}, nil
+		return &all[i], nil
 	})
 }
 

@@ -211,24 +211,24 @@ func (s *Server) registerMemberHealth() {
 // registerControllers registers the operations about controllers, which any controller answers.
 func (s *Server) registerControllers() {
 	const path = "/v1/controllers"
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-controllers", Method: http.MethodGet, Security: asks(access.Read), Path: path,
 		Tags:    []string{"controller"},
 		Summary: "List the controllers",
 		Description: "The controllers that share the store, in the order of their names, as the one " +
 			"that is asked sees them, and those that are missing, with the reason and the last contact. A " +
 			"controller alone lists itself.",
-	}), func(ctx context.Context, _ *struct{}) (*listOf[api.Controller], error) {
-		return &listOf[api.Controller]{api.List[api.Controller]{Items: s.controllers(ctx)}}, nil
+	}, func(ctx context.Context, _ *struct{}) (*api.List[api.Controller], error) {
+		return &api.List[api.Controller]{Items: s.controllers(ctx)}, nil
 	})
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-controller", Method: http.MethodGet, Security: asks(access.Read),
 		Path: path + "/{name}", Tags: []string{"controller"},
 		Summary: "Get a controller", Errors: []int{404},
-	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.Controller }, error) {
+	}, func(ctx context.Context, in *NameParam) (*api.Controller, error) {
 		for _, c := range s.controllers(ctx) {
 			if c.Name == in.Name {
-				return &struct{ Body api.Controller }{c}, nil
+				return &c, nil
 			}
 		}
 		return nil, newProblem(string(api.CodeNotFound), fmt.Sprintf("there is no controller %q",

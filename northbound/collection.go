@@ -35,8 +35,6 @@ type NameParam struct {
 	Name string `path:"name" maxLength:"253" doc:"Name of the resource."`
 }
 
-type listOf[R any] struct{ Body api.List[R] }
-
 // labelled is an answer with a list; the header of a stale answer states its age.
 type labelled struct {
 	StaleLabel
@@ -88,6 +86,18 @@ func (s *Server) typed(op huma.Operation, request, answer reflect.Type) huma.Ope
 	responses[status] = &huma.Response{Content: content(answer)}
 	op.Responses = responses
 	return s.operation(op)
+}
+
+// register registers an operation whose answer is a body alone. For huma all these answers have one
+// type, because Go compiles [huma.Register] once more for each pair of types.
+func register[I, T any](
+	s *Server, op huma.Operation, serve func(context.Context, *I) (*T, error),
+) {
+	op = s.typed(op, nil, reflect.TypeFor[T]())
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*bare, error) {
+		t, err := serve(ctx, in)
+		return &bare{t}, err
+	})
 }
 
 // registerAll registers the operations that the kind has.

@@ -25,18 +25,18 @@ func (s *Server) groupKind() kind.Handle[api.MulticastGroupSpec, api.MulticastGr
 
 func (s *Server) registerGroupViews() {
 	tags := []string{kind.HeadingGroups}
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-multicast-group-tree", Method: http.MethodGet,
 		Security: asks(access.TenantRead), Path: groupPath + "/tree", Tags: tags,
 		Summary: "Get the tree of a multicast group", Errors: []int{404},
-	}), s.groupTree)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.groupTree)
+	register(s, huma.Operation{
 		OperationID: "get-multicast-group-state", Method: http.MethodGet,
 		Security: asks(access.TenantRead), Path: groupPath + "/state", Tags: tags,
 		Summary:     "Get the aggregation state of a multicast group",
 		Description: "Asked of the switches when you ask.",
 		Errors:      []int{404, 503, 504},
-	}), s.groupState)
+	}, s.groupState)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "reset-multicast-group", Method: http.MethodPost, Security: asks(access.TenantWrite),
 		Path: groupPath + ":reset", Tags: tags,
@@ -48,9 +48,7 @@ func (s *Server) registerGroupViews() {
 	}), action[api.MulticastGroupSpec, api.MulticastGroup](s, api.ResetGroup{}))
 }
 
-func (s *Server) groupTree(
-	ctx context.Context, in *NameParam,
-) (*struct{ Body api.PlannedTree }, error) {
+func (s *Server) groupTree(ctx context.Context, in *NameParam) (*api.PlannedTree, error) {
 	g, err := s.groupKind().Get(ctx, in.Name)
 	if err != nil {
 		return nil, problemOf(err)
@@ -62,19 +60,17 @@ func (s *Server) groupTree(
 		}
 		return nil, newProblem(string(api.CodeNotFound), detail)
 	}
-	return &struct{ Body api.PlannedTree }{api.PlannedTree{
+	return &api.PlannedTree{
 		Name: g.Name, Version: g.Status.ObservedVersion, Index: g.Status.Index, Epoch: g.Status.Epoch,
 		Tree: *g.Status.Tree,
-	}}, nil
+	}, nil
 }
 
-func (s *Server) groupState(
-	ctx context.Context, in *NameParam,
-) (*struct{ Body api.GroupState }, error) {
+func (s *Server) groupState(ctx context.Context, in *NameParam) (*api.GroupState, error) {
 	report, err := kind.Ask[api.GroupState](ctx, s.groupKind(), in.Name, api.ReadGroupState{},
 		resource.Precondition{})
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &struct{ Body api.GroupState }{report}, nil
+	return &report, nil
 }

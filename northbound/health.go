@@ -19,11 +19,11 @@ type readinessOutput struct {
 
 func (s *Server) registerHealth() {
 	tags := []string{"controller"}
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "healthz", Method: http.MethodGet, Path: "/healthz", Tags: tags,
 		Security: asks(access.Open), Summary: "Is the process alive?",
-	}), func(context.Context, *struct{}) (*struct{ Body api.Health }, error) {
-		return &struct{ Body api.Health }{api.Health{Status: "ok", Version: s.cfg.Version}}, nil
+	}, func(context.Context, *struct{}) (*api.Health, error) {
+		return &api.Health{Status: "ok", Version: s.cfg.Version}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "readyz", Method: http.MethodGet, Path: "/readyz", Tags: tags,

@@ -19,8 +19,8 @@ const jobPath = "/v1/jobs/{name}"
 // projects may not know.
 func viewOfJob[A any](
 	s *Server, question any, hidden func(A) A,
-) func(context.Context, *NameParam) (*struct{ Body A }, error) {
-	return func(ctx context.Context, in *NameParam) (*struct{ Body A }, error) {
+) func(context.Context, *NameParam) (*A, error) {
+	return func(ctx context.Context, in *NameParam) (*A, error) {
 		jobs := kind.Of[api.JobSpec, api.Job](s.controller.Kinds())
 		answer, err := kind.Ask[A](ctx, jobs, in.Name, question, resource.Precondition{})
 		if err != nil {
@@ -29,33 +29,33 @@ func viewOfJob[A any](
 		if access.Of(ctx).Sight() != nil {
 			answer = hidden(answer)
 		}
-		return &struct{ Body A }{answer}, nil
+		return &answer, nil
 	}
 }
 
 // registerJobViews registers the operations of jobs other than reading and writing them.
 func (s *Server) registerJobViews() {
 	tags := []string{kind.HeadingJobs}
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-job-readiness", Method: http.MethodGet, Security: asks(access.TenantRead),
 		Path: jobPath + "/readiness", Tags: tags, Summary: "Get whether the fabric is ready for a job",
 		Description: "Found when you ask. It is ready only if everything that the job depends on is " +
 			"known to be as it should: what is not known is in the way.",
 		Errors: []int{404, 503},
-	}), viewOfJob(s, api.ReadReadiness{}, hiddenReadiness))
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, viewOfJob(s, api.ReadReadiness{}, hiddenReadiness))
+	register(s, huma.Operation{
 		OperationID: "get-job-racks", Method: http.MethodGet, Security: asks(access.TenantRead),
 		Path: jobPath + "/racks", Tags: tags, Summary: "Get the ranks of a job by rack",
 		Description: "Found when you ask: the state of each NIC, and the paths that each rack has left.",
 		Errors:      []int{404, 503},
-	}), viewOfJob(s, api.ReadRacks{}, hiddenRacks))
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, viewOfJob(s, api.ReadRacks{}, hiddenRacks))
+	register(s, huma.Operation{
 		OperationID: "list-job-dependents", Method: http.MethodGet, Security: asks(access.Read),
 		Path: "/v1/job-dependents", Tags: tags,
 		Summary:     "List the jobs that depend on a part of the network",
 		Description: "Those of a higher priority are first.",
 		Errors:      []int{422, 503},
-	}), s.listDependents)
+	}, s.listDependents)
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "renew-job", Method: http.MethodPost, Security: asks(access.TenantWrite),
 		Path: jobPath + ":renew", Tags: tags, Summary: "Renew the lease of a job",
@@ -108,11 +108,10 @@ func hiddenRacks(r api.JobRacks) api.JobRacks {
 
 func (s *Server) listDependents(
 	ctx context.Context, in *struct{ api.Part },
-) (*struct{ Body api.List[api.JobDependent] }, error) {
+) (*api.List[api.JobDependent], error) {
 	of, err := s.controller.Dependents(ctx)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &struct{ Body api.List[api.JobDependent] }{
-		api.List[api.JobDependent]{Items: of(in.Part)}}, nil
+	return &api.List[api.JobDependent]{Items: of(in.Part)}, nil
 }

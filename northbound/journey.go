@@ -30,7 +30,7 @@ const (
 )
 
 func (s *Server) registerJourneys() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "catch-journey", Method: http.MethodGet, Security: asks(access.Operate),
 		Path: "/v1/journeys", Tags: []string{"network"},
 		Summary: "Follow one packet through the network",
@@ -40,7 +40,7 @@ func (s *Server) registerJourneys() {
 			"nearest to the source at most, and keeps the latest %d MiB of traces. The packets are "+
 			"forwarded as usual.", journeySwitches, journeyOctets>>20),
 		Errors: []int{404, 422, 501, 503},
-	}), s.catchJourney)
+	}, s.catchJourney)
 }
 
 // journeyInput is whose packet to catch.
@@ -51,9 +51,7 @@ type journeyInput struct {
 	Wait  string `query:"wait" maxLength:"10" doc:"How long to wait for it, at most 25s. Default 10s."`
 }
 
-func (s *Server) catchJourney(
-	ctx context.Context, in *journeyInput,
-) (*struct{ Body api.Journey }, error) {
+func (s *Server) catchJourney(ctx context.Context, in *journeyInput) (*api.Journey, error) {
 	wait, err := waitOf(in.Wait)
 	if err != nil {
 		return nil, err
@@ -72,7 +70,7 @@ func (s *Server) catchJourney(
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body api.Journey }{*out}, nil
+	return out, nil
 }
 
 // way is the expected way of a packet before the switches trace it.
@@ -167,8 +165,8 @@ func (s *Server) placesOf(ctx context.Context, inv *inventory.Inventory) (*place
 		node := topology.NodeID(switches[i].Node)
 		names[node], p.nodes[switches[i].Name] = switches[i].Name, node
 	}
-	for i := range t.Body.Links {
-		l := &t.Body.Links[i]
+	for i := range t.Links {
+		l := &t.Links[i]
 		p.links[end{names[l.Local], l.LocalPort}] = beyond{end{names[l.Remote], l.RemotePort}, l.ID}
 	}
 	for i := range inv.Hosts {

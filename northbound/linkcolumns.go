@@ -20,17 +20,15 @@ import (
 const columnsAtOnce = 4096
 
 func (s *Server) registerLinkColumns() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-link-columns", Method: http.MethodGet, Security: asks(access.Read),
 		Path: "/v1/link-columns", Tags: []string{fabricTag},
 		Summary:     "Get all links of the fabric, field by field",
 		Description: "What GET /v1/links lists, in one answer that stays small in a large network.",
-	}), s.linkColumns)
+	}, s.linkColumns)
 }
 
-func (s *Server) linkColumns(
-	ctx context.Context, _ *struct{},
-) (*struct{ Body api.LinkColumns }, error) {
+func (s *Server) linkColumns(ctx context.Context, _ *struct{}) (*api.LinkColumns, error) {
 	var b columnsBuilder
 	q := kind.Query{Limit: columnsAtOnce}
 	for {
@@ -42,7 +40,7 @@ func (s *Server) linkColumns(
 			b.add(&p.Items[i])
 		}
 		if !p.More || len(p.Items) == 0 {
-			return &struct{ Body api.LinkColumns }{b.done()}, nil
+			return new(b.done()), nil
 		}
 		q.After = string(p.Items[len(p.Items)-1].ID)
 	}

@@ -13,19 +13,19 @@ import (
 )
 
 func (s *Server) registerMatrices() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-utilization-matrix", Method: http.MethodGet, Security: asks(access.Read),
 		Path: telemetryPath + "/matrices/{plane}", Tags: []string{telemetryTag},
 		Summary: "Get the utilization of a plane, T0 by T1", Errors: []int{404, 422, 501},
-	}), s.getMatrix)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.getMatrix)
+	register(s, huma.Operation{
 		OperationID: "list-plane-balance", Method: http.MethodGet, Security: asks(access.Read),
 		Path: telemetryPath + "/balance", Tags: []string{telemetryTag},
 		Summary: "List how evenly leaves use the planes",
 		Description: "By plane and leaf. Packets of MRC are sprayed evenly over all paths, so an " +
 			"uneven use is often the first sign of a fault.",
 		Errors: []int{422, 501},
-	}), s.listBalance)
+	}, s.listBalance)
 }
 
 // planes returns the judge of the MRC fabric's planes, or a problem without an MRC fabric.
@@ -39,7 +39,7 @@ func (s *Server) planes() (*telemetry.Planes, error) {
 
 func (s *Server) listBalance(ctx context.Context, in *struct {
 	Over string `query:"over" maxLength:"10" doc:"The time up to now that values are means of, 1s to 15m. Default 30s."`
-}) (*struct{ Body api.List[api.PlaneBalance] }, error) {
+}) (*api.List[api.PlaneBalance], error) {
 	var over time.Duration
 	if in.Over != "" {
 		var err error
@@ -55,14 +55,14 @@ func (s *Server) listBalance(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &struct{ Body api.List[api.PlaneBalance] }{api.List[api.PlaneBalance]{Items: all}}, nil
+	return &api.List[api.PlaneBalance]{Items: all}, nil
 }
 
 func (s *Server) getMatrix(ctx context.Context, in *struct {
 	Plane int    `path:"plane" minimum:"1" doc:"Number of the plane."`
 	Over  string `query:"over" maxLength:"10" doc:"The time up to until that values are means of, 1s to 15m. Default 10s."`
 	Until string `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m, in the last 15 minutes. Default: now."`
-}) (*struct{ Body api.Matrix }, error) {
+}) (*api.Matrix, error) {
 	over, err := window(in.Over)
 	if err != nil {
 		return nil, err
@@ -79,5 +79,5 @@ func (s *Server) getMatrix(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &struct{ Body api.Matrix }{m}, nil
+	return &m, nil
 }

@@ -41,29 +41,29 @@ func (s *Server) multipath() (Multipath, error) {
 func (s *Server) registerFabric() {
 	tags := []string{fabricTag}
 	profile := mrc.EVProfileKind.Place()
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-fabric", Method: http.MethodGet, Security: asks(access.Read),
 		Path: "/v1/fabric", Tags: tags, Summary: "Get the fabric as a whole", Errors: []int{501},
-	}), s.getFabric)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.getFabric)
+	register(s, huma.Operation{
 		OperationID: "list-evs", Method: http.MethodGet, Security: asks(access.Read),
 		Path: profile + "/evs", Tags: tags, Summary: "List the EVs of a profile",
 		Errors: []int{404, 422, 501},
-	}), s.listEVs)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.listEVs)
+	register(s, huma.Operation{
 		OperationID: "get-ev-path", Method: http.MethodGet, Security: asks(access.Read),
 		Path: profile + "/evs/{ev}/path", Tags: tags, Summary: "Get the path of an EV",
 		Description: "Decoded from the value, switch by switch, as the switches are programmed.",
 		Errors:      []int{400, 404, 501},
-	}), s.evPath)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.evPath)
+	register(s, huma.Operation{
 		OperationID: "list-host-ports", Method: http.MethodGet, Security: asks(access.Read),
 		Path: mrc.HostKind.Place() + "/ports", Tags: tags, Summary: "List the ports of a host",
 		Errors: []int{404},
-	}), s.listHostPorts)
+	}, s.listHostPorts)
 }
 
-func (s *Server) getFabric(ctx context.Context, _ *struct{}) (*struct{ Body api.Fabric }, error) {
+func (s *Server) getFabric(ctx context.Context, _ *struct{}) (*api.Fabric, error) {
 	m, err := s.multipath()
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *Server) getFabric(ctx context.Context, _ *struct{}) (*struct{ Body api.
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &struct{ Body api.Fabric }{f}, nil
+	return &f, nil
 }
 
 // askProfile asks the controller a question about an EV profile.
@@ -93,7 +93,7 @@ func (s *Server) listEVs(ctx context.Context, in *struct {
 	NameParam
 	PageParams
 	api.EVFilter
-}) (*listOf[api.EV], error) {
+}) (*api.List[api.EV], error) {
 	after, err := decodeToken(in.Continue)
 	if err != nil {
 		return nil, err
@@ -112,13 +112,13 @@ func (s *Server) listEVs(ctx context.Context, in *struct {
 	}
 	p := kind.Page[api.EV]{Items: all, More: len(all) > in.Limit}
 	p.Items = all[:min(len(all), in.Limit)]
-	return &listOf[api.EV]{pageOf(p, evKey)}, nil
+	return new(pageOf(p, evKey)), nil
 }
 
 func (s *Server) evPath(ctx context.Context, in *struct {
 	NameParam
 	EV string `path:"ev" maxLength:"80" doc:"An EV as lists have it: 0x, octets in hexadecimal, @ and the port."`
-}) (*struct{ Body api.EVPath }, error) {
+}) (*api.EVPath, error) {
 	if _, err := s.multipath(); err != nil {
 		return nil, err
 	}
@@ -134,15 +134,15 @@ func (s *Server) evPath(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return &struct{ Body api.EVPath }{path}, nil
+	return &path, nil
 }
 
 func (s *Server) listHostPorts(
 	ctx context.Context, in *NameParam,
-) (*struct{ Body api.List[api.HostPort] }, error) {
+) (*api.List[api.HostPort], error) {
 	h, err := kindOf[struct{}, api.Host](s).Get(ctx, in.Name)
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &struct{ Body api.List[api.HostPort] }{api.List[api.HostPort]{Items: h.Ports}}, nil
+	return &api.List[api.HostPort]{Items: h.Ports}, nil
 }

@@ -16,14 +16,14 @@ import (
 // registerNotificationTest registers the test of a notification. It reaches out into the network,
 // so the audit log has it before.
 func (s *Server) registerNotificationTest() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "test-notification", Method: http.MethodPost, Security: asks(access.Administer),
 		Path: "/v1/notifications/{name}:test", Tags: []string{accessTag},
 		Summary: "Send a test message to the receiver of a notification",
 		Description: "Sends a message of the type notification.test at once, and answers the status " +
 			"that the receiver has answered within 10 s. Refused (409) without a secret.",
 		Errors: []int{404, 409, 503},
-	}), func(ctx context.Context, in *NameParam) (*struct{ Body api.NotificationTest }, error) {
+	}, func(ctx context.Context, in *NameParam) (*api.NotificationTest, error) {
 		all := kind.Of[api.NotificationSpec, api.Notification](s.controller.Kinds())
 		if _, err := all.Get(ctx, in.Name); err != nil {
 			return nil, problemOf(err)
@@ -36,7 +36,7 @@ func (s *Server) registerNotificationTest() {
 		if err != nil {
 			return nil, problemOf(err)
 		}
-		return &struct{ Body api.NotificationTest }{answer}, nil
+		return &answer, nil
 	})
 }
 

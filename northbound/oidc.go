@@ -53,13 +53,13 @@ func (s *Server) registerOIDC() {
 		Summary:     "Come back from the OpenID Connect provider",
 		Description: "Begins a session and sets its cookie.", Errors: []int{401, 501, 503},
 	}), s.oidcCallback)
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "oidc-device", Method: http.MethodPost, Security: asks(access.Open),
 		Path: oidcDevicePath, Tags: tags,
 		Summary: "Begin a device's sign-in by the OpenID Connect provider",
 		Description: "For programs without a browser (RFC 8628). POST /v1/session with the handle in " +
 			"device ends it.", Errors: []int{429, 501, 503},
-	}), s.oidcDevice)
+	}, s.oidcDevice)
 }
 
 func (s *Server) provider() (*oidc.Provider, error) {
@@ -150,9 +150,7 @@ func (s *Server) attemptOf(ctx context.Context) string {
 	return c.Value
 }
 
-func (s *Server) oidcDevice(
-	ctx context.Context, _ *struct{},
-) (*struct{ Body api.DeviceSignIn }, error) {
+func (s *Server) oidcDevice(ctx context.Context, _ *struct{}) (*api.DeviceSignIn, error) {
 	p, err := s.provider()
 	if err != nil {
 		return nil, err
@@ -168,7 +166,7 @@ func (s *Server) oidcDevice(
 	if out.Handle, err = s.cfg.Access.Signer.Seal(ctx, devicePurpose, device); err != nil {
 		return nil, accessProblem(err)
 	}
-	return &struct{ Body api.DeviceSignIn }{*out}, nil
+	return out, nil
 }
 
 // signInDevice begins a session of whom the provider names for a device's handle.

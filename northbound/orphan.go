@@ -21,22 +21,22 @@ type OrphanParam struct {
 
 func (s *Server) registerOrphans() {
 	tags := []string{"switches"}
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-orphans", Method: http.MethodGet, Security: asks(access.Read),
 		Path: orphansPath, Tags: tags,
 		Summary: "List the orphans", Description: "What switches hold and no resource explains. The " +
 			"controller keeps it until it is deleted here, a resource explains it, or the configuration " +
 			"has it removed.", Errors: []int{422},
-	}), s.listOrphans)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.listOrphans)
+	register(s, huma.Operation{
 		OperationID: "get-orphan", Method: http.MethodGet, Security: asks(access.Read),
 		Path: orphansPath + "/{name}", Tags: tags, Summary: "Get an orphan", Errors: []int{404},
-	}), func(ctx context.Context, in *OrphanParam) (*struct{ Body api.Orphan }, error) {
+	}, func(ctx context.Context, in *OrphanParam) (*api.Orphan, error) {
 		o, err := s.orphanKind().Get(ctx, in.Name)
 		if err != nil {
 			return nil, problemOf(err)
 		}
-		return &struct{ Body api.Orphan }{o}, nil
+		return &o, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "delete-orphan", Method: http.MethodDelete, Security: asks(access.Configure),
@@ -92,7 +92,7 @@ func (s *Server) orphanKind() kind.Handle[struct{}, api.Orphan] {
 func (s *Server) listOrphans(ctx context.Context, in *struct {
 	PageParams
 	Switch string `query:"switch" maxLength:"63" doc:"Only those on this switch."`
-}) (*listOf[api.Orphan], error) {
+}) (*api.List[api.Orphan], error) {
 	q, err := in.query()
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (s *Server) listOrphans(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problemOf(err)
 	}
-	return &listOf[api.Orphan]{pageOf(p, func(o *api.Orphan) string { return o.Name })}, nil
+	return new(pageOf(p, func(o *api.Orphan) string { return o.Name })), nil
 }
 
 // deleteOrphans carries out a deletion, or tries it; the answer of a real one is nil.

@@ -11,7 +11,7 @@ import (
 )
 
 func (s *Server) registerPast() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-past", Method: http.MethodGet, Security: asks(access.TenantRead),
 		Path: "/v1/past", Tags: []string{"network"},
 		Summary: "Get how things were at a moment",
@@ -20,13 +20,13 @@ func (s *Server) registerPast() {
 			"MiB of changes: beyond it the oldest go first. Members of projects get groups " +
 			"and jobs of their projects.",
 		Errors: []int{422},
-	}), s.getPast)
+	}, s.getPast)
 }
 
 func (s *Server) getPast(ctx context.Context, in *struct {
 	At   string `query:"at" maxLength:"40" doc:"The moment: a time (RFC 3339), or how long ago, such as 15m. Default: now."`
 	From string `query:"from" maxLength:"40" doc:"Changes from this moment on, such as 1h. Default: no changes."`
-}) (*struct{ Body api.Past }, error) {
+}) (*api.Past, error) {
 	now := s.cfg.Now()
 	at, err := moment("at", in.At, now, now)
 	if err != nil {
@@ -40,5 +40,5 @@ func (s *Server) getPast(ctx context.Context, in *struct {
 	sees := func(kind, id string) bool {
 		return by.Sight() == nil || (kind == "multicast-group" || kind == "job") && by.Owns(id)
 	}
-	return &struct{ Body api.Past }{s.cfg.Causes.Past(from.UTC(), at.UTC(), sees)}, nil
+	return new(s.cfg.Causes.Past(from.UTC(), at.UTC(), sees)), nil
 }

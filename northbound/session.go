@@ -26,15 +26,15 @@ type sessionAnswer struct {
 
 func (s *Server) registerSession() {
 	tags := []string{accessTag}
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-session", Method: http.MethodGet, Security: asks(access.Open),
 		Path: sessionPath, Tags: tags,
 		Summary: "Who am I?", Description: "Who makes the request and what it may do. Without " +
 			"credentials that count, name, way and role are empty, and ways has the ways to sign in.",
-	}), func(ctx context.Context, _ *struct{}) (*struct{ Body api.Session }, error) {
+	}, func(ctx context.Context, _ *struct{}) (*api.Session, error) {
 		out := access.Of(ctx).Session()
 		out.Ways = s.cfg.Access.Authenticator.Ways()
-		return &struct{ Body api.Session }{out}, nil
+		return &out, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: signInOperation, Method: http.MethodPost, Security: asks(access.Open),
@@ -73,17 +73,17 @@ type SessionParam struct {
 
 func (s *Server) registerSessions() {
 	tags, keeper := []string{accessTag}, s.cfg.Access.Keeper
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-sessions", Method: http.MethodGet, Security: asks(access.Self),
 		Path: sessionsPath, Tags: tags, Summary: "List the sessions",
 		Description: "Sessions that have not ended, in the order in which they began: for who " +
 			"administers all of them, for anybody else its own.", Errors: []int{422},
-	}), func(ctx context.Context, in *PageParams) (*listOf[api.OpenSession], error) {
+	}, func(ctx context.Context, in *PageParams) (*api.List[api.OpenSession], error) {
 		items, next, err := page(*in, keeper.Sessions(access.Of(ctx)), sessionKey)
 		if err != nil {
 			return nil, err
 		}
-		return &listOf[api.OpenSession]{api.List[api.OpenSession]{Items: items, Continue: next}}, nil
+		return &api.List[api.OpenSession]{Items: items, Continue: next}, nil
 	})
 	huma.Register(s.api, s.operation(huma.Operation{
 		OperationID: "end-session", Method: http.MethodDelete, Security: asks(access.Self),

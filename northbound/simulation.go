@@ -14,15 +14,14 @@ import (
 
 // registerSimulations registers the operation that says what jobs would get of the fabric.
 func (s *Server) registerSimulations() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "simulate", Method: http.MethodPost, Security: asks(access.Read),
 		Path: "/v1/simulations", Tags: []string{kind.HeadingFabric},
 		Summary: "Get what jobs would get of the fabric after some events",
 		Description: "As if packets were fluids: the present fabric with its present faults and jobs, " +
 			"and then the events. Nothing is changed, and nothing is kept. One simulation runs at a time.",
 		Errors: []int{413, 415, 501, 503},
-	}), func(ctx context.Context, in *struct{ Body api.SimulationSpec }) (
-		*struct{ Body api.Simulation }, error) {
+	}, func(ctx context.Context, in *struct{ Body api.SimulationSpec }) (*api.Simulation, error) {
 		if _, err := s.multipath(); err != nil {
 			return nil, err
 		}
@@ -30,7 +29,7 @@ func (s *Server) registerSimulations() {
 		if err != nil {
 			return nil, problemOf(err)
 		}
-		return &struct{ Body api.Simulation }{out}, nil
+		return &out, nil
 	})
 }
 

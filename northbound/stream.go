@@ -43,12 +43,12 @@ func (s *Server) registerEvents() {
 			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: schema}},
 		}},
 	}), s.watchEvents)
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-latest-events", Method: http.MethodGet, Security: asks(access.TenantRead),
 		Path: eventsPath + "/latest", Tags: []string{"controller"},
 		Summary:     "List what happened last",
 		Description: "Of the events that the controller still has, the latest, oldest first.",
-	}), s.latestEvents)
+	}, s.latestEvents)
 }
 
 // latestInput is which events a client wants.
@@ -58,9 +58,7 @@ type latestInput struct {
 	Object string   `query:"object" maxLength:"512" doc:"Only events about the group, switch, EV profile or host of this name, or the link of this id. Default: all."`
 }
 
-func (s *Server) latestEvents(
-	ctx context.Context, in *latestInput,
-) (*struct{ Body api.List[api.Event] }, error) {
+func (s *Server) latestEvents(ctx context.Context, in *latestInput) (*api.List[api.Event], error) {
 	wanted := &eventsInput{Type: in.Type, Object: in.Object}
 	if err := wanted.check(); err != nil {
 		return nil, err
@@ -72,8 +70,8 @@ func (s *Server) latestEvents(
 			items = append(items, e)
 		}
 	}
-	return &struct{ Body api.List[api.Event] }{api.List[api.Event]{Items: items[max(0,
-		len(items)-in.Limit):]}}, nil
+	return &api.List[api.Event]{Items: items[max(0,
+		len(items)-in.Limit):]}, nil
 }
 
 // eventTypes are the types that events may have.

@@ -25,44 +25,44 @@ type SwitchParam struct {
 func (s *Server) registerSwitches() {
 	tags := []string{"switches"}
 	const path = "/v1/switches"
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "list-tables", Method: http.MethodGet, Security: asks(access.Read),
 		Path: path + "/{id}/tables", Tags: tags,
 		Summary: "List the tables of a switch", Errors: []int{404, 503, 504},
-	}), s.listTables)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.listTables)
+	register(s, huma.Operation{
 		OperationID: "list-entries", Method: http.MethodGet, Security: asks(access.Read),
 		Path: path + "/{id}/tables/{table}/entries", Tags: tags,
 		Summary:     "List the entries of a table",
 		Description: "Read back from the switch, in the names of the P4 program, and ordered by key.",
 		Errors:      []int{404, 422, 503, 504},
-	}), s.listEntries)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.listEntries)
+	register(s, huma.Operation{
 		OperationID: "list-counters", Method: http.MethodGet, Security: asks(access.Read),
 		Path: path + "/{id}/counters", Tags: tags,
 		Summary:     "List the counters of a switch",
 		Description: "Ordered by counter and index; cells that have counted nothing may be missing.",
 		Errors:      []int{404, 422, 503, 504},
-	}), s.listCounters)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.listCounters)
+	register(s, huma.Operation{
 		OperationID: "get-switch-gnmi", Method: http.MethodGet, Security: asks(access.Read),
 		Path: path + "/{id}/gnmi", Tags: tags, Summary: "Get what a switch answers by gNMI",
 		Description: "The paths that it is asked for, in which mode it answers each, and what it " +
 			"says otherwise than the configuration or BGP-LS.",
 		Errors: []int{404},
-	}), func(ctx context.Context, in *SwitchParam) (*struct{ Body api.SwitchGNMI }, error) {
+	}, func(ctx context.Context, in *SwitchParam) (*api.SwitchGNMI, error) {
 		g, err := askSwitch[api.SwitchGNMI](ctx, s, in.ID, api.ReadGNMI{})
-		return &struct{ Body api.SwitchGNMI }{g}, err
+		return &g, err
 	})
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-switch-model", Method: http.MethodGet, Security: asks(access.Read),
 		Path: path + "/{id}/model", Tags: tags, Summary: "Get what a switch is",
 		Description: "Locator, SIDs, routes, ports, classes and queues, without a word of the tables " +
 			"of any system: what configurations of switches without P4 are made of.",
 		Errors: []int{404},
-	}), func(ctx context.Context, in *SwitchParam) (*struct{ Body api.SwitchModel }, error) {
+	}, func(ctx context.Context, in *SwitchParam) (*api.SwitchModel, error) {
 		m, err := askSwitch[api.SwitchModel](ctx, s, in.ID, api.ReadModel{})
-		return &struct{ Body api.SwitchModel }{m}, err
+		return &m, err
 	})
 }
 
@@ -77,23 +77,21 @@ func askSwitch[A any](ctx context.Context, s *Server, name string, question any)
 	return a, problemOf(err)
 }
 
-func (s *Server) listTables(
-	ctx context.Context, in *SwitchParam,
-) (*struct{ Body api.List[api.Table] }, error) {
+func (s *Server) listTables(ctx context.Context, in *SwitchParam) (*api.List[api.Table], error) {
 	tables, err := askSwitch[[]api.Table](ctx, s, in.ID, api.ReadTables{})
 	if err != nil {
 		return nil, err
 	}
 	items := append(make([]api.Table, 0, len(tables)), tables...)
 	slices.SortFunc(items, func(a, b api.Table) int { return natural.Compare(a.Name, b.Name) })
-	return &struct{ Body api.List[api.Table] }{api.List[api.Table]{Items: items}}, nil
+	return &api.List[api.Table]{Items: items}, nil
 }
 
 func (s *Server) listEntries(ctx context.Context, in *struct {
 	SwitchParam
 	PageParams
 	Table string `path:"table" maxLength:"128" doc:"Name of the table."`
-}) (*struct{ Body api.List[api.TableEntry] }, error) {
+}) (*api.List[api.TableEntry], error) {
 	entries, err := askSwitch[[]api.TableEntry](ctx, s, in.ID, api.ReadEntries{Table: in.Table})
 	if err != nil {
 		return nil, err
@@ -115,8 +113,7 @@ func (s *Server) listEntries(ctx context.Context, in *struct {
 		}
 		items = append(items, item)
 	}
-	return &struct{ Body api.List[api.TableEntry] }{api.List[api.TableEntry]{Items: items,
-		Continue: next}}, nil
+	return &api.List[api.TableEntry]{Items: items, Continue: next}, nil
 }
 
 type keyedEntry struct {
@@ -145,7 +142,7 @@ func entryKey(e *api.TableEntry) string {
 func (s *Server) listCounters(ctx context.Context, in *struct {
 	SwitchParam
 	Counter string `query:"counter" maxLength:"128" doc:"Only this counter."`
-}) (*struct{ Body api.List[api.Counter] }, error) {
+}) (*api.List[api.Counter], error) {
 	counters, err := askSwitch[[]api.Counter](ctx, s, in.ID, api.ReadCounters{})
 	if err != nil {
 		return nil, err
@@ -168,5 +165,5 @@ func (s *Server) listCounters(ctx context.Context, in *struct {
 	slices.SortFunc(items, func(a, b api.Counter) int {
 		return cmp.Or(natural.Compare(a.Counter, b.Counter), cmp.Compare(a.Index, b.Index))
 	})
-	return &struct{ Body api.List[api.Counter] }{api.List[api.Counter]{Items: items}}, nil
+	return &api.List[api.Counter]{Items: items}, nil
 }

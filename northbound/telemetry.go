@@ -28,7 +28,7 @@ const (
 )
 
 func (s *Server) registerTelemetry() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-history", Method: http.MethodGet, Security: asks(access.Read),
 		Path: telemetryPath + "/history", Tags: []string{telemetryTag},
 		Summary: "Get what an object did",
@@ -37,12 +37,12 @@ func (s *Server) registerTelemetry() {
 			"minutes, each minute of the last 24 hours. " +
 			"Nothing is made up: where counters were not read, restarted or went back, there is null.",
 		Errors: []int{404, 422},
-	}), s.getHistory)
-	huma.Register(s.api, s.operation(huma.Operation{
+	}, s.getHistory)
+	register(s, huma.Operation{
 		OperationID: "get-top", Method: http.MethodGet, Security: asks(access.Read),
 		Path: telemetryPath + "/top", Tags: []string{telemetryTag},
 		Summary: "Get the objects with the greatest values", Errors: []int{422},
-	}), s.getTop)
+	}, s.getTop)
 }
 
 func (s *Server) getHistory(_ context.Context, in *struct {
@@ -52,7 +52,7 @@ func (s *Server) getHistory(_ context.Context, in *struct {
 	Since  string   `query:"since" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 15m. Default 15m."`
 	Until  string   `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m. Default: now."`
 	Step   string   `query:"step" maxLength:"10" doc:"Time from one point to the next, such as 10s. Default, and least: 1s in the last 15 minutes, 1m before; more where there would be more than 1500 points."`
-}) (*struct{ Body api.History }, error) {
+}) (*api.History, error) {
 	now := s.cfg.Now()
 	kind, err := telemetry.ParseKind(in.Kind)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Server) getHistory(_ context.Context, in *struct {
 		out.Series = append(out.Series, api.Series{Metric: x.Metric.Name, Unit: x.Metric.Unit,
 			Values: values})
 	}
-	return &struct{ Body api.History }{out}, nil
+	return &out, nil
 }
 
 func (s *Server) getTop(_ context.Context, in *struct {
@@ -105,7 +105,7 @@ func (s *Server) getTop(_ context.Context, in *struct {
 	Over   string `query:"over" maxLength:"10" doc:"The time up to until that values are of, 1s to 15m. Default 10s."`
 	Until  string `query:"until" maxLength:"40" doc:"A time (RFC 3339), or how long ago, such as 5m, in the last 15 minutes. Default: now."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Objects at most."`
-}) (*struct{ Body api.Top }, error) {
+}) (*api.Top, error) {
 	kind, err := telemetry.ParseKind(in.Kind)
 	if err != nil {
 		return nil, badQuery("kind", in.Kind, "a kind of objects")
@@ -137,10 +137,10 @@ func (s *Server) getTop(_ context.Context, in *struct {
 		x.Value, x.In, x.Out = telemetry.Significant(x.Value), telemetry.Significant(x.In),
 			telemetry.Significant(x.Out)
 	}
-	return &struct{ Body api.Top }{api.Top{
+	return &api.Top{
 		Kind: in.Kind, Metric: metric, Unit: unit, Over: int(over / time.Second), Time: now.UTC(),
 		Items: append([]api.TopItem{}, items...),
-	}}, nil
+	}, nil
 }
 
 // metricsText lists what a metric of a kind may be.

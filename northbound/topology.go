@@ -14,15 +14,15 @@ import (
 )
 
 func (s *Server) registerTopology() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "get-topology", Method: http.MethodGet, Security: asks(access.Read),
 		Path: "/v1/topology", Tags: []string{"network"},
 		Summary: "Get the topology", Description: "As learned by BGP-LS and described by networks and " +
 			"files, with the hosts of the inventory.",
-	}), s.topology)
+	}, s.topology)
 }
 
-func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.Topology }, error) {
+func (s *Server) topology(ctx context.Context, _ *struct{}) (*api.Topology, error) {
 	snapshot, inv := s.controller.Topology(), s.controller.Inventory()
 	hosts := inv.Hosts
 	switches, err := kind.Views[api.SwitchStatus](ctx, s.controller.Kinds())
@@ -80,7 +80,7 @@ func (s *Server) topology(ctx context.Context, _ *struct{}) (*struct{ Body api.T
 		v.Hosts = append(v.Hosts, api.TopologyHost{Name: h.Name, Address: h.Address, Switch: h.Switch,
 			Ports: h.AllPorts()})
 	}
-	return &struct{ Body api.Topology }{v}, nil
+	return &v, nil
 }
 
 func viewSID(behaviors topology.PFCBehaviors, sid topology.SID, neighbor string) api.TopologySID {

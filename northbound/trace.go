@@ -38,7 +38,7 @@ const (
 )
 
 func (s *Server) registerTraces() {
-	huma.Register(s.api, s.operation(huma.Operation{
+	register(s, huma.Operation{
 		OperationID: "trace-packets", Method: http.MethodGet, Security: asks(access.Operate),
 		Path: "/v1/switches/{id}/traces", Tags: []string{"switches"},
 		Summary: "Trace the next packets at a switch",
@@ -47,7 +47,7 @@ func (s *Server) registerTraces() {
 			"The packets are forwarded as usual. The embedded switch gives traces; the configuration has " +
 			"its address in switches[].trace.",
 		Errors: []int{404, 422, 501, 503},
-	}), s.tracePackets)
+	}, s.tracePackets)
 }
 
 func (s *Server) tracePackets(ctx context.Context, in *struct {
@@ -55,7 +55,7 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 	Port  string `query:"port" maxLength:"10" doc:"Only packets that come in by this port. Default: any."`
 	Count int    `query:"count" minimum:"1" maximum:"20" default:"1" doc:"How many packets."`
 	Wait  string `query:"wait" maxLength:"10" doc:"How long to wait for them, at most 25s. Default 10s."`
-}) (*struct{ Body api.PacketTraces }, error) {
+}) (*api.PacketTraces, error) {
 	want := TraceFilter{Count: max(1, min(in.Count, mostTraces))}
 	if in.Port != "" {
 		n, err := strconv.ParseUint(in.Port, 10, 32)
@@ -99,7 +99,7 @@ func (s *Server) tracePackets(ctx context.Context, in *struct {
 		return nil, newProblem(string(api.CodeUnavailable), fmt.Sprintf("switch %s: %v", in.ID, err))
 	}
 	out.Complete = len(out.Items) == want.Count
-	return &struct{ Body api.PacketTraces }{out}, nil
+	return &out, nil
 }
 
 // waitOf returns how long a request waits for packets.

@@ -124,14 +124,14 @@ func newIsolation(projects []Isolated, inv *inventory.Inventory) *isolation {
 		}
 	})
 	maps.Copy(at, theirs) // a host's address is the host's, whatever prefix of proxies it is in
-	covers := new(bart.Table[bool])
+	covers := new(bart.Lite)
 	for p := range at {
-		covers.Insert(p, true)
+		covers.Insert(p)
 	}
 	outsider := new(assignees)
 	others := make(map[netip.Prefix]bool)
 	hosts(func(h *inventory.Host, p netip.Prefix) {
-		if _, inside := covers.LookupPrefix(p); inside && found[h.Name] == nil && !others[p] {
+		if covers.LookupPrefix(p) && found[h.Name] == nil && !others[p] {
 			others[p] = true
 			if _, also := theirs[p]; !also {
 				delete(at, p)
@@ -192,14 +192,14 @@ func proxies(projects []Isolated) map[netip.Prefix]*assignees {
 			out[p.Prefix].add(i, p.Shared)
 		}
 	}
-	around := new(bart.Table[*assignees])
+	known := new(bart.Lite)
 	for _, p := range slices.SortedFunc(maps.Keys(out), byLength) {
-		if o, ok := around.LookupPrefix(p); ok {
-			for _, i := range o.projects {
-				out[p].add(i, o.shared)
+		if around, ok := known.LookupPrefixLPM(p); ok {
+			for _, i := range out[around].projects {
+				out[p].add(i, out[around].shared)
 			}
 		}
-		around.Insert(p, out[p])
+		known.Insert(p)
 	}
 	return out
 }

@@ -79,10 +79,10 @@ func (s routeShape) Unneeded(
 func (s routeShape) Instead(
 	want map[entry.Key]entry.Entity,
 ) func(entry.Entity) (entry.Entity, bool) {
-	wanted := new(bart.Table[entry.Table])
+	wanted := new(bart.Table[entry.Entity])
 	for _, e := range want {
 		if p, ok := plan.RoutePrefix(e); ok {
-			wanted.Insert(p, e.(entry.Table))
+			wanted.Insert(p, e)
 		}
 	}
 	return func(unwanted entry.Entity) (entry.Entity, bool) {
@@ -91,7 +91,11 @@ func (s routeShape) Instead(
 			return nil, false
 		}
 		e, ok := wanted.LookupPrefix(p)
-		e.Match = unwanted.(entry.Table).Match
-		return e, ok
+		if !ok {
+			return nil, false
+		}
+		route := e.(entry.Table)
+		route.Match = unwanted.(entry.Table).Match
+		return route, true
 	}
 }

@@ -305,6 +305,9 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if fault := certs.Fault(err); fault != "" {
+		return fmt.Errorf("%w at %s: %s", ErrUnreachable, c.base, fault)
+	}
 	var inner *url.Error
 	if errors.As(err, &inner) {
 		err = inner.Err

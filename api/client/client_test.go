@@ -2,10 +2,12 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/certs/certstest"
 )
 
 const patience = 10 * time.Second
@@ -156,6 +159,37 @@ func TestUnreachable(t *testing.T) {
 	if _, err := c.Get(ended, "/", nil); !errors.Is(err, context.Canceled) ||
 		errors.Is(err, ErrUnreachable) {
 		t.Errorf("after the end: error %v", err)
+	}
+}
+
+// TestCertificates: an error about a certificate that the clock of this machine refuses ends with
+// what to do.
+func TestCertificates(t *testing.T) {
+	a := certstest.New(t)
+	a.IssueExpired(t, "expired", "controller")
+	a.IssueLater(t, "later", "controller")
+	for name, want := range map[string]string{
+		"expired": ": renew the certificate, or set the clock",
+		"later":   ": look at the clocks of both machines",
+	} {
+		pair, err := tls.LoadX509KeyPair(a.File(name+".pem"), a.File(name+".key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := httptest.NewUnstartedServer(nil)
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		s.StartTLS()
+		c, err := New(Config{Server: s.URL, CA: a.File("ca.pem")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Get(t.Context(), "/", nil); !errors.Is(err, ErrUnreachable) ||
+			!strings.HasPrefix(err.Error(), ErrUnreachable.Error()+" at "+s.URL+": its certificate ") ||
+			!strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q at its end", name, err, want)
+		}
+		s.Close()
 	}
 }
 

@@ -122,14 +122,15 @@ func (m *Monitor) Next(now time.Time, list []Certificate) (out []Change) {
 // Unusable reports in a sentence why a certificate of a file cannot be used at a time; "" when it
 // can.
 func (c *Certificate) Unusable(now time.Time) string {
-	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	why := "expired at " + at(c.NotAfter)
 	switch {
-	case !now.Before(c.NotAfter):
-		return fmt.Sprintf("%s expired at %s: want one that is valid now, %s", c.File, at(c.NotAfter),
-			at(now))
 	case now.Before(c.NotBefore):
-		return fmt.Sprintf("%s is valid from %s on: want one that is valid now, %s, or the clock of "+
-			"this machine set", c.File, at(c.NotBefore), at(now))
+		why = fmt.Sprintf("is valid from %s on", at(c.NotBefore))
+	case now.Before(c.NotAfter):
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%s %s: want one that is valid now, %s, or the clock of this machine set",
+		c.File, why, at(now))
 }
+
+func at(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -32,12 +32,13 @@ func Fault(err error) string {
 	case err == nil:
 		return ""
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
-		if now := time.Now(); now.Before(invalid.Cert.NotBefore) {
-			return fmt.Sprintf("its certificate is valid from %s on: look at the clocks of both machines",
-				invalid.Cert.NotBefore.UTC().Format(time.RFC3339))
+		now := time.Now()
+		if now.Before(invalid.Cert.NotBefore) {
+			return fmt.Sprintf("its certificate is valid from %s on, and the clock here says %s: look at "+
+				"the clocks of both machines", at(invalid.Cert.NotBefore), at(now))
 		}
-		return fmt.Sprintf("its certificate expired at %s",
-			invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("its certificate expired at %s, and the clock here says %s: renew the "+
+			"certificate, or set the clock", at(invalid.Cert.NotAfter), at(now))
 	case errors.As(err, &invalid):
 		return "its certificate cannot be used: " + invalid.Error()
 	case errors.As(err, &authority):

@@ -148,8 +148,12 @@ func (Base) Ask(
 // typed gives a handle the types that are known at run time only.
 type typed[S, V any] struct{ Handle[any, any] }
 
-func (t typed[S, V]) List(ctx context.Context, q Query) (p Page[V], err error) {
-	all, err := t.Handle.List(ctx, q)
+func (t *typed[S, V]) List(ctx context.Context, q Query) (Page[V], error) {
+	return list[V](ctx, t.Handle, q)
+}
+
+func list[V any](ctx context.Context, h Handle[any, any], q Query) (p Page[V], err error) {
+	all, err := h.List(ctx, q)
 	p.More = all.More
 	p.Items = make([]V, 0, len(all.Items))
 	for i := range all.Items {
@@ -158,13 +162,13 @@ func (t typed[S, V]) List(ctx context.Context, q Query) (p Page[V], err error) {
 	return p, err
 }
 
-func (t typed[S, V]) Get(ctx context.Context, name string) (v V, err error) {
+func (t *typed[S, V]) Get(ctx context.Context, name string) (v V, err error) {
 	got, err := t.Handle.Get(ctx, name)
 	v, _ = got.(V)
 	return v, err
 }
 
-func (t typed[S, V]) Put(
+func (t *typed[S, V]) Put(
 	ctx context.Context, name string, spec S, pre resource.Precondition,
 ) (v V, created bool, err error) {
 	got, created, err := t.Handle.Put(ctx, name, spec, pre)
@@ -180,7 +184,7 @@ func Of[S, V any](all []*Kind) Handle[S, V] {
 			spec = reflect.TypeFor[struct{}]()
 		}
 		if k.Handle != nil && k.View == reflect.TypeFor[V]() && spec == reflect.TypeFor[S]() {
-			return typed[S, V]{k.Handle}
+			return &typed[S, V]{k.Handle}
 		}
 	}
 	return nil
@@ -196,7 +200,7 @@ func Views[V any](ctx context.Context, all []*Kind) ([]V, error) {
 func ViewsOf[V any](ctx context.Context, all []*Kind, q Query) ([]V, error) {
 	for _, k := range all {
 		if k.Handle != nil && k.View == reflect.TypeFor[V]() {
-			p, err := typed[any, V]{k.Handle}.List(ctx, q)
+			p, err := list[V](ctx, k.Handle, q)
 			return p.Items, err
 		}
 	}

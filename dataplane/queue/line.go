@@ -37,7 +37,7 @@ func (p *portQueues[P]) next() (prio int, at time.Duration) {
 			continue
 		}
 		// A queue's own rate, and a pause, hold that queue only.
-		may := max(l.free, l.held[i].Peek().Leaves)
+		may := max(l.free, l.held[i].At(0).Leaves)
 		if w := p.q[i].watch; w != nil {
 			may = w.ready(may)
 		}

@@ -181,7 +181,7 @@ func (m *Manager[P]) Pop(now time.Duration) (e Place[P], depth int, ok bool) {
 		pq := &m.prios[i]
 		late := len(pq.later) > 0 && pq.later[0].Leaves <= now
 		switch {
-		case pq.ready.Len() > 0 && (!late || !pq.later[0].before(pq.ready.Peek())):
+		case pq.ready.Len() > 0 && (!late || !pq.later[0].before(pq.ready.At(0))):
 			e = pq.ready.Pop()
 		case late:
 			e = heap.Pop(&pq.later, (*Place[P]).before)

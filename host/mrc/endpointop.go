@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/host/internal/ibta"
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -17,7 +17,7 @@ import (
 type endpointOps struct {
 	id      uint16
 	waiting []endpointOp // in the order of their deadlines
-	results queue.Ring[EndpointResult]
+	results ring.Ring[EndpointResult]
 }
 
 type endpointOp struct {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/host/internal/ibta"
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
 	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
@@ -28,7 +27,7 @@ type Host struct {
 	counters Counters
 	ops      endpointOps
 	// selfProbes have come back and wait for PollSelfProbe.
-	selfProbes queue.Ring[SelfProbe]
+	selfProbes ring.Ring[SelfProbe]
 	together   together
 
 	// queue pairs with posted work, in the order they take turns: from turn on, then from 0

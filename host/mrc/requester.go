@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -13,11 +13,11 @@ import (
 // say that it arrived (OCP MRC 1.0, table 7-4), and a transport ACK that it was executed, which
 // alone completes work requests.
 type requester struct {
-	sq    queue.Ring[outbound] // messages not completed
-	first uint32               // number of the message at the head of sq
-	cur   int                  // index in sq of the message next is in; its length when all is sent
-	next  uint32               // PSN to send next: one after max_psn_sent
-	end   uint32               // one after the last PSN posted
+	sq    ring.Ring[outbound] // messages not completed
+	first uint32              // number of the message at the head of sq
+	cur   int                 // index in sq of the message next is in; its length when all is sent
+	next  uint32              // PSN to send next: one after max_psn_sent
+	end   uint32              // one after the last PSN posted
 
 	postedMSN   uint16 // of the last message posted; the first has 1
 	postedRQMSN uint16 // of the last WRITE with Immediate posted; the first has 1
@@ -45,7 +45,7 @@ type scoreboard struct {
 	highest uint32   // highest PSN known to have arrived
 	records []record // by PSN modulo their number, a power of two
 	// PSNs to retransmit; the queue pair skips a PSN whose record is no longer lost
-	retx          queue.Ring[uint32]
+	retx          ring.Ring[uint32]
 	lost          int    // records in state lost
 	flying        int    // records in state flying
 	waiting       int    // octets of the records after unack, of nominal_pktsize

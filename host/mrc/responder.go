@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/host/internal/ibta"
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -16,7 +16,7 @@ import (
 // were sent.
 type responder struct {
 	tracker
-	rq queue.Ring[verbs.RecvRequest]
+	rq ring.Ring[verbs.RecvRequest]
 
 	rcvdBytes   uint64      // rx_rcvd_bytes: nominal_pktsize of the packets received, each once
 	sackTrigger int         // sack_trigger_cnt: octets since the last SACK

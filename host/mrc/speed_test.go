@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 )
 
 // direct joins two hosts without any delay: frames wait in a queue of reused buffers until the
@@ -14,7 +14,7 @@ type direct struct {
 	now   time.Duration
 	hosts [2]*Host
 	qps   [2]*QP
-	queue [2]queue.Ring[[]byte] // frames to each host
+	queue [2]ring.Ring[[]byte] // frames to each host
 	free  [][]byte
 	drop  int // every so many frames to host 1 are lost
 	count int

@@ -70,7 +70,7 @@ type intake struct {
 func (i *intake) drain(now time.Duration) {
 	i.waiting = max(0, i.waiting-float64(i.Rate)/8*(now-i.at).Seconds())
 	i.at = now
-	for i.sizes.Len() > 0 && float64(i.total-*i.sizes.Peek()) >= i.waiting {
+	for i.sizes.Len() > 0 && float64(i.total-*i.sizes.At(0)) >= i.waiting {
 		i.total -= i.sizes.Pop()
 	}
 }

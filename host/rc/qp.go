@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/host/internal/ibta"
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -28,7 +28,7 @@ type QP struct {
 	state    qpState
 	active   bool // in host.active
 	counters QPCounters
-	done     queue.Ring[verbs.Completion]
+	done     ring.Ring[verbs.Completion]
 
 	requester
 	responder

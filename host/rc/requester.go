@@ -4,22 +4,22 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
 )
 
 // requester is the sending half of a queue pair: go-back-N over the messages of the send queue.
 // PSNs are given to messages when they are posted.
 type requester struct {
-	sq    queue.Ring[outbound] // messages not yet acknowledged to their end
-	una   uint32               // oldest PSN not acknowledged
-	nxt   uint32               // PSN to send next
-	sent  uint32               // one after the highest PSN ever sent
-	end   uint32               // one after the last PSN posted
-	cur   int                  // index in sq of the message nxt is in; its length when all is sent
-	begun int                  // messages of sq of which a packet was sent
-	msgs  uint32               // messages begun since the start, 24 bits
+	sq    ring.Ring[outbound] // messages not yet acknowledged to their end
+	una   uint32              // oldest PSN not acknowledged
+	nxt   uint32              // PSN to send next
+	sent  uint32              // one after the highest PSN ever sent
+	end   uint32              // one after the last PSN posted
+	cur   int                 // index in sq of the message nxt is in; its length when all is sent
+	begun int                 // messages of sq of which a packet was sent
+	msgs  uint32              // messages begun since the start, 24 bits
 
 	holding bool
 	hold    uint32 // no message that reaches this PSN is begun

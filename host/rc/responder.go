@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/host/internal/ibta"
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -16,7 +16,7 @@ type responder struct {
 	// the packet expected was asked for (sequence NAK or RNR NAK); later ones are dropped without a
 	// word
 	silent  bool
-	rq      queue.Ring[verbs.RecvRequest]
+	rq      ring.Ring[verbs.RecvRequest]
 	message inbound
 
 	cnpSent bool          // a CNP was sent, at cnpAt

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/host/internal/ibta"
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 )
 
 // direct joins two hosts without any delay: frames wait in a queue of reused buffers until the
@@ -15,7 +15,7 @@ type direct struct {
 	now   time.Duration
 	hosts [2]*Host
 	qps   [2]*QP
-	queue [2]queue.Ring[[]byte] // frames to each host
+	queue [2]ring.Ring[[]byte] // frames to each host
 	free  [][]byte
 }
 

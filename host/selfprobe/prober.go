@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api/hostapi"
-	"github.com/weft-sdn/weft/host/internal/queue"
+	"github.com/weft-sdn/weft/internal/ring"
 )
 
 // Prober follows a plan of self-probes. It is not safe for concurrent use.
@@ -18,7 +18,7 @@ type Prober struct {
 	next    int           // place of the target whose turn it is
 	due     time.Duration // when that target is probed
 	wanted  time.Duration // when Take should have been called at the latest
-	out     queue.Ring[sent]
+	out     ring.Ring[sent]
 	first   uint16 // id of the oldest probe in out
 	late    int    // how many of out, from the oldest, have taken longer than the timeout
 
@@ -64,7 +64,7 @@ func (p *Prober) Set(now time.Duration, plan *hostapi.SelfProbes) {
 	p.plan, p.targets, p.next = plan, make([]target, len(plan.Targets)), 0
 	p.changed, p.urgent = nil, nil
 	p.first += uint16(p.out.Len())
-	p.out, p.late = queue.Ring[sent]{}, 0
+	p.out, p.late = ring.Ring[sent]{}, 0
 	for i := range p.targets {
 		p.targets[i].Target = i
 	}

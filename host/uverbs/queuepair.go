@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weft-sdn/weft/host/internal/queue"
 	"github.com/weft-sdn/weft/host/mrc"
 	"github.com/weft-sdn/weft/host/nic"
 	"github.com/weft-sdn/weft/host/verbs"
+	"github.com/weft-sdn/weft/internal/ring"
 	"github.com/weft-sdn/weft/packet"
 )
 
@@ -28,7 +28,7 @@ type queuePair struct {
 	send    *completions
 	receive *completions
 	qp      *mrc.QP // nil before RTR
-	sent    queue.Ring[sentWork]
+	sent    ring.Ring[sentWork]
 	ahead   aheadFor
 	hint    *hintObject
 

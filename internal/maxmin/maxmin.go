@@ -6,10 +6,8 @@ package maxmin
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/optimize/convex/lp"
 )
 
 // ErrDemand: a demand cannot be met at any rate, or contains an unusable number.
@@ -33,7 +31,7 @@ const (
 // flow can get more unless a flow with an equal or lower rate gets less. These rates are unique.
 // Rates raises all demands alike until some demands cannot rise, fixes their rates, and goes on
 // with the rest (progressive filling; D. Bertsekas and R. Gallager, Data Networks, section 6.5.2,
-// for one path a flow). The error wraps ErrDemand, or comes from the solver.
+// for one path a flow). The error wraps ErrDemand.
 func Rates(capacities []float64, demands []Demand) ([]float64, error) {
 	largest := 0.0
 	for i, c := range capacities {
@@ -162,29 +160,33 @@ func (f *filling) most(grow, base []float64) (float64, error) {
 	}
 	rows, columns := len(used)+len(carried), paths+len(used)+1
 	t := columns - 1
-	a, b, cost := mat.NewDense(rows, columns, nil), make([]float64, rows), make([]float64, columns)
-	cost[t] = -1
+	p := tableau{a: make([][]float64, rows+2), basis: make([]int, rows)}
+	for r := range p.a {
+		p.a[r] = make([]float64, columns+1)
+	}
 	for r, l := range used {
-		a.Set(r, paths+r, 1)
-		b[r] = f.capacities[l]
+		p.a[r][paths+r], p.a[r][columns], p.basis[r] = 1, f.capacities[l], paths+r
 	}
 	column := 0
 	for k, i := range carried {
-		d, r := f.demands[i], len(used)+k
-		n := float64(d.Flows)
-		for _, p := range d.Paths {
-			a.Set(r, column, 1/n)
-			for _, l := range p {
-				a.Set(row[l], column, a.At(row[l], column)+1)
+		r := len(used) + k
+		for _, path := range f.demands[i].Paths {
+			p.a[r][column] = 1 / float64(f.demands[i].Flows)
+			for _, l := range path {
+				p.a[row[l]][column]++
 			}
 			column++
 		}
-		a.Set(r, t, -grow[i])
-		b[r] = base[i]
+		p.a[r][t], p.a[r][columns], p.basis[r] = -grow[i], base[i], columns+k
+		for j, v := range p.a[r] {
+			p.a[rows][j] -= v
+		}
 	}
-	_, x, err := lp.Simplex(cost, a, b, solverTolerance, nil)
-	if err != nil {
-		return 0, fmt.Errorf("fluid: %d links, %d demands: %w", len(used), len(carried), err)
+	p.a[rows+1][t] = -1
+	off, least := p.solve()
+	if off > tolerance || math.IsInf(least, 0) {
+		return 0, fmt.Errorf("fluid: %d links, %d demands: no rates by %v: %w", len(used), len(carried),
+			off, ErrDemand)
 	}
-	return x[t], nil
+	return -least, nil
 }

@@ -19,6 +19,9 @@ func Ports(ports ...int) PortMask {
 	return m
 }
 
+// FirstPorts is the set of ports 1 to n, which is at most MaxPort.
+func FirstPorts(n int) PortMask { return 1<<(n+1) - 2 }
+
 // Has reports whether a port is in the set.
 func (m PortMask) Has(port int) bool { return port >= 1 && port <= MaxPort && m>>port&1 != 0 }
 

@@ -127,6 +127,12 @@ func (d *Device) Probe(p *hostapi.Probe, done func(hostapi.ProbeResult)) {
 // Counts implements [agent.Endpoint]: the device counts nothing by EV.
 func (d *Device) Counts(func(hostapi.EVCount) bool) {}
 
+// Hop is a port: its interface, and the address of the switch behind it there.
+type Hop struct {
+	Interface string
+	Gateway   netip.Addr
+}
+
 // outer returns the outer destination of an EV.
 func outer(v hostapi.EV) netip.Addr { return netip.AddrFrom16([16]byte(v.Value[:16])) }
 

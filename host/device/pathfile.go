@@ -38,12 +38,7 @@ const (
 )
 
 // Ports implements Backend.
-func (f *PathFile) Ports() (mask hostapi.PortMask) {
-	for i := range f.Have {
-		mask |= hostapi.Ports(i + 1)
-	}
-	return mask
-}
+func (f *PathFile) Ports() hostapi.PortMask { return hostapi.FirstPorts(f.Have) }
 
 // Apply implements Backend: the file is replaced as a whole.
 func (f *PathFile) Apply(paths []Path) error {

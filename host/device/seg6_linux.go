@@ -17,12 +17,6 @@ import (
 // segment routing header is added. Mode SEG6_IPTUN_MODE_ENCAP_RED of linux/seg6_iptunnel.h.
 const reduced = 3
 
-// Hop is a port: its interface, and the address of the switch behind it there.
-type Hop struct {
-	Interface string
-	Gateway   netip.Addr
-}
-
 // Seg6 has Linux encapsulate what it sends to the destinations: a multipath route each, with a next
 // hop for each EV, among which the kernel chooses: by flow with the value 1 of
 // net.ipv6.fib_multipath_hash_policy, else by addresses. It implements Backend, and needs
@@ -62,12 +56,7 @@ func NewSeg6(hops []Hop) (*Seg6, error) {
 }
 
 // Ports implements Backend.
-func (s *Seg6) Ports() (mask hostapi.PortMask) {
-	for i := range s.hops {
-		mask |= hostapi.Ports(i + 1)
-	}
-	return mask
-}
+func (s *Seg6) Ports() hostapi.PortMask { return hostapi.FirstPorts(len(s.hops)) }
 
 // Close ends the use of the kernel; the routes stay.
 func (s *Seg6) Close() error {

@@ -4,16 +4,9 @@ package device
 
 import (
 	"errors"
-	"net/netip"
 
 	"github.com/weft-sdn/weft/api/hostapi"
 )
-
-// Hop is a port: its interface, and the address of the switch behind it there.
-type Hop struct {
-	Interface string
-	Gateway   netip.Addr
-}
 
 // Seg6 is for Linux alone.
 type Seg6 struct{}

@@ -14,17 +14,14 @@ const maxEVs = 1 << 20
 
 // software returns the capabilities of the NIC with this number of ports.
 func software(ports int) hostapi.Capabilities {
-	var mask hostapi.PortMask
-	for p := range ports {
-		mask |= hostapi.Ports(p + 1)
-	}
 	return hostapi.Capabilities{
 		EVMaxFormats: hostapi.MaxProfiles, EVMaxProfiles: hostapi.MaxProfiles, EVMaxCount: maxEVs,
 		EVMaxCountProfile: spray.MaxEVs, EVCountAlign: 1,
 		EVMaxWidth:    8 * hostapi.EVBytes,
 		EVFormatModes: hostapi.Modes(hostapi.FormatSTEV, hostapi.FormatSRv6, hostapi.FormatUDP),
 		EVModes:       hostapi.Modes(hostapi.ModeAuto, hostapi.ModeExplicit, hostapi.ModeGenerated),
-		CCMaxProfiles: hostapi.MaxCCProfiles, CCAlgorithms: []string{hostapi.AlgorithmNSCC}, Ports: mask,
+		CCMaxProfiles: hostapi.MaxCCProfiles, CCAlgorithms: []string{hostapi.AlgorithmNSCC},
+		Ports:     hostapi.FirstPorts(ports),
 		OptAttr:   hostapi.OptEVProfileModifyOnline | hostapi.OptCCProfileModifyOnline | hostapi.OptEVEvent | hostapi.OptEVEventPreciseDropCount | hostapi.OptEVProbe,
 		DeviceCap: hostapi.CapTrimNACK | hostapi.CapDynamicMPR | hostapi.CapServiceTime,
 		MaxMPR:    mrc.MaxMPR, MaxWIMM: mrc.MaxWIMM, MaxWIMMDest: mrc.MaxWIMM,

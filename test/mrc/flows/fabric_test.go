@@ -159,12 +159,7 @@ func (f *fabric) profile(t testing.TB, from, to string, seed uint64) spray.Profi
 }
 
 // ports are the ports of a host.
-func (f *fabric) ports() (m hostapi.PortMask) {
-	for p := range f.planes {
-		m |= hostapi.Ports(p + 1)
-	}
-	return m
-}
+func (f *fabric) ports() hostapi.PortMask { return hostapi.FirstPorts(f.planes) }
 
 // network returns the network that congestion control knows.
 func (f *fabric) network() nscc.Network {

@@ -76,10 +76,7 @@ func TestPathFilesOfAFabric(t *testing.T) {
 	n.run(time.Second)
 	check("at first")
 	l := pick(n, n.links())
-	if err := n.world.SetLink(l.from, l.to, false); err != nil {
-		t.Fatal(err)
-	}
-	n.do(func() { n.core.SetTopology(n.world.Learned(n.learn)) })
+	n.setLinks(false, 0, func(from, to string) bool { return l == wire{from, to} })
 	n.run(time.Second)
 	denied := false
 	for _, h := range n.hosts {

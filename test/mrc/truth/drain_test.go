@@ -57,7 +57,7 @@ func TestProbesLeaveWhatIsDrained(t *testing.T) {
 			return mrc.Target{Plane: 2}, func(w wire) bool { return w.from[:2] == "P2" || w.to[:2] == "P2" }
 		},
 		"a port of a host": func(n *thin) (mrc.Target, func(wire) bool) {
-			h := pick(n, n.world.Network.Hosts).Name
+			h := pick(n, n.network.Hosts).Name
 			at := n.names[n.hosts[h].leaves[1]]
 			return mrc.Target{Host: h, Port: 2}, func(w wire) bool { return w == wire{h, at} }
 		},
@@ -82,7 +82,7 @@ func TestProbesLeaveWhatIsDrained(t *testing.T) {
 			if in, _ := inside(); in == 0 {
 				t.Fatalf("nobody probes %v", target)
 			}
-			late := n.world.Network.Hosts[0].Name // the last to hear of it
+			late := n.network.Hosts[0].Name // the last to hear of it
 			n.delay = map[string]time.Duration{late: 300 * time.Millisecond}
 			n.do(func() {
 				if err := n.core.Drain(target); err != nil {

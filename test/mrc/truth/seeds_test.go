@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/controller/inventory"
+	"github.com/weft-sdn/weft/host/selfprobe"
 	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/test/seeds"
 )
@@ -23,6 +24,11 @@ var wide = lab.ClosConfig{Planes: 1, T0: 4, T1: 8, Hosts: 12}
 
 const wideEachMs = 9000 // the same for wide
 
+// large has 320 switches. A host has 16 targets.
+var large = lab.ClosConfig{Planes: 4, T0: 64, T1: 16, Hosts: 1024}
+
+const largeEachMs = 16000
+
 // story is a fault, and what must be named within a time.
 type story struct {
 	name string
@@ -30,26 +36,23 @@ type story struct {
 	begin  func(n *thin) []string
 	within time.Duration
 	kind   string // "": either
-	// seeds to run by default.
-	seeds uint64
+	// seeds and large are how many seeds run by default, in small fabrics and in a large one.
+	seeds, large uint64
 }
 
 // stories are the rows of the table in docs/mrc.md.
 var stories = []story{
-	{"black hole", hole(1, 1), 10 * time.Millisecond, "blackHole", 8},
-	{"black hole, one way", func(n *thin) []string {
-		up := float64(n.rng.IntN(2))
-		return hole(up, 1-up)(n)
-	}, 10 * time.Millisecond, "blackHole", 8},
-	{"T1 that forwards nothing", around("-T1-", 1), 10 * time.Millisecond, "blackHole", 8},
-	{"T0 that forwards nothing", around("-T0-", 1), 10 * time.Millisecond, "blackHole", 8},
-	{"cable of a host", cable(1, 1), 10 * time.Millisecond, "blackHole", 8},
-	{"flapping transceiver", flap, 100 * time.Millisecond, "", 8},
-	{"grey link, 5 %", grey(0.05), time.Second, "grey", 3},
-	{"grey link, 1 %", grey(0.01), 2 * time.Second, "grey", 3},
-	{"grey link, 0.1 %", grey(0.001), 20 * time.Second, "grey", 1},
-	{"grey T1, 1 %", around("-T1-", 0.005), 2 * time.Second, "grey", 3}, // twice a probe
-	{"grey cable of a host, 1 %", cable(0.01, 0), 4 * time.Second, "grey", 3},
+	{"black hole", hole(1, 1), 10 * time.Millisecond, "blackHole", 8, 0},
+	{"black hole, one way", oneWay(1), 10 * time.Millisecond, "blackHole", 8, 0},
+	{"T1 that forwards nothing", around("-T1-", 1), 10 * time.Millisecond, "blackHole", 8, 1},
+	{"T0 that forwards nothing", around("-T0-", 1), 10 * time.Millisecond, "blackHole", 8, 0},
+	{"cable of a host", cable(1, 1), 10 * time.Millisecond, "blackHole", 8, 0},
+	{"flapping transceiver", flap, 100 * time.Millisecond, "", 8, 0},
+	{"grey link, 5 %", oneWay(0.05), time.Second, "grey", 3, 0},
+	{"grey link, 1 %", oneWay(0.01), 2 * time.Second, "grey", 3, 1},
+	{"grey link, 0.1 %", oneWay(0.001), 20 * time.Second, "grey", 1, 0},
+	{"grey T1, 1 %", around("-T1-", 0.005), 2 * time.Second, "grey", 3, 0}, // twice a probe
+	{"grey cable of a host, 1 %", cable(0.01, 0), 4 * time.Second, "grey", 3, 0},
 }
 
 // hole loses shares of a link.
@@ -61,8 +64,8 @@ func hole(up, down float64) func(*thin) []string {
 	}
 }
 
-// grey loses a share of one direction of a link.
-func grey(share float64) func(*thin) []string {
+// oneWay loses a share of one direction of a link.
+func oneWay(share float64) func(*thin) []string {
 	return func(n *thin) []string {
 		up := share * float64(n.rng.IntN(2))
 		return hole(up, share-up)(n)
@@ -81,7 +84,7 @@ func around(tier string, share float64) func(*thin) []string {
 // cable loses shares of a port of a host.
 func cable(up, down float64) func(*thin) []string {
 	return func(n *thin) []string {
-		h := pick(n, n.world.Network.Hosts)
+		h := pick(n, n.network.Hosts)
 		n.lose(h.Name, n.names[n.hosts[h.Name].leaves[0]], up, down)
 		return []string{fmt.Sprintf("cable %s/1", h.Name)}
 	}
@@ -184,6 +187,19 @@ func (o *outcome) judge(t *testing.T, name string, count uint64) {
 	}
 }
 
+// run plays a story with many seeds, in a fabric whose hosts send so many probes a second.
+func (s *story) run(t *testing.T, first, count uint64, c lab.ClosConfig, rate int) {
+	begin := newThin
+	if s.kind == "grey" {
+		begin = newTallied
+	}
+	var o outcome
+	for seed := first; seed < first+count; seed++ {
+		s.play(begin(t, seed, c, rate, nil), seed, &o)
+	}
+	o.judge(t, s.name, count)
+}
+
 // TestFaultsAreNamed: with a probe of each target every millisecond, the controller names the
 // faulty link, switch or cable with its kind, within the time of docs/mrc.md in 99 of 100 seeds,
 // and never names another. Hosts tally the probes over what is grey.
@@ -191,18 +207,22 @@ func TestFaultsAreNamed(t *testing.T) {
 	for _, s := range stories {
 		t.Run(strings.ReplaceAll(s.name, " ", "_"), func(t *testing.T) {
 			first, count := seeds.Range(t, 1, s.seeds)
-			var o outcome
-			for seed := first; seed < first+count; seed++ {
-				switch {
-				case s.kind == "grey":
-					s.play(newTallied(t, seed, small, eachMs, nil), seed, &o)
-				case s.kind == "":
-					s.play(newThin(t, seed, wide, wideEachMs, nil), seed, &o)
-				default:
-					s.play(newThin(t, seed, small, eachMs, nil), seed, &o)
-				}
+			c, rate := small, eachMs
+			if s.kind == "" {
+				c, rate = wide, wideEachMs
 			}
-			o.judge(t, s.name, count)
+			s.run(t, first, count, c, rate)
+		})
+	}
+}
+
+// TestLargeFabric: so does a controller with 320 switches and 1,024 hosts.
+func TestLargeFabric(t *testing.T) {
+	for _, s := range stories {
+		t.Run(strings.ReplaceAll(s.name, " ", "_"), func(t *testing.T) {
+			if first, count := seeds.Range(t, 1, s.large); count > 0 {
+				s.run(t, first, count, large, largeEachMs)
+			}
 		})
 	}
 }
@@ -216,27 +236,19 @@ func TestNothingIsAccused(t *testing.T) {
 	for seed := first; seed < first+count; seed++ {
 		n := newThin(t, seed, small, eachMs, nil)
 		for n.Now() < 6*time.Second {
-			h := n.hosts[pick(n, n.world.Network.Hosts).Name]
+			h := n.hosts[pick(n, n.network.Hosts).Name]
 			switch n.rng.IntN(5) {
 			case 0:
 				h.sleep(time.Duration(n.rng.Int64N(int64(300 * time.Millisecond))))
 			case 1:
 				h.step(time.Duration(n.rng.Int64N(int64(2*time.Second))) - time.Second)
 			case 2:
-				*h.Prober = *newProber(n)
-				n.do(func() { _ = n.core.Gone(h.name) })
-				n.hello(h.name, n.rng.Uint64()|1)
-				n.resend(h)
+				h.Prober = selfprobe.New(n.rng.Uint64())
+				n.restart(h)
 			case 3:
 				n.marked = n.rng.Float64()
 			case 4:
-				sw := pick(n, n.switches("-T1-"))
-				n.setLinks(sw, false, 0)
-				n.run(30 * time.Millisecond)
-				n.around(sw, 1)
-				n.run(time.Duration(n.rng.Int64N(int64(300 * time.Millisecond))))
-				n.around(sw, 0)
-				n.setLinks(sw, true, 10*time.Millisecond)
+				n.reboot(pick(n, n.switches("-T1-")), 0)
 			}
 			n.run(time.Duration(n.rng.Int64N(int64(200 * time.Millisecond))))
 		}

@@ -17,7 +17,7 @@ import (
 // tally only.
 type tally struct {
 	*hostapi.SelfProbeCounts
-	trips [][]wire // of the targets
+	trips [][]*way // of the targets
 	until time.Duration
 	carry float64 // the part of a probe that is due besides
 	asked int     // probes sent so far
@@ -33,7 +33,7 @@ func (h *host) tallyBy(p *hostapi.SelfProbes) {
 		return
 	}
 	for i := range p.Targets {
-		t.trips = append(t.trips, n.trip(h, &p.Targets[i]))
+		t.trips = append(t.trips, h.trip(p.Targets[i]))
 		t.Counts = append(t.Counts, hostapi.SelfProbeCount{Target: i})
 	}
 	var report func()
@@ -72,7 +72,7 @@ func (h *host) count() {
 		}
 		survives := 1.0
 		for _, w := range t.trips[i] {
-			survives *= 1 - n.loss[w]
+			survives *= 1 - w.loss
 		}
 		c := &t.Counts[i]
 		lost := n.binomial(of, 1-survives)
@@ -112,7 +112,7 @@ func (n *thin) binomial(of int, p float64) (k int) {
 
 // tallyAll has all hosts count what they have sent so far, before the network changes.
 func (n *thin) tallyAll() {
-	for _, h := range n.world.Network.Hosts {
+	for _, h := range n.network.Hosts {
 		n.hosts[h.Name].count()
 	}
 }
@@ -154,14 +154,14 @@ func TestManyProbesAccuseNothing(t *testing.T) {
 		// Chance takes its share of each probe over a T1, which crosses four wires.
 		errors := func(share float64) {
 			n.tallyAll()
-			for _, w := range n.world.Wires() {
-				n.loss[wire{w.From, w.To}] = share
+			for _, w := range n.ways {
+				w.loss = share
 			}
 		}
 		const chance = selfprobe.LossGood / 4
 		errors(chance)
 		for n.Now() < length {
-			h := n.hosts[pick(n, n.world.Network.Hosts).Name]
+			h := n.hosts[pick(n, n.network.Hosts).Name]
 			what := n.rng.IntN(len(events))
 			if what == 4 && n.rng.IntN(8) > 0 {
 				what = 2 // T1s that reboot often are held back
@@ -176,9 +176,7 @@ func TestManyProbesAccuseNothing(t *testing.T) {
 				})
 			case 1:
 				h.tally = nil
-				n.do(func() { _ = n.core.Gone(h.name) })
-				n.hello(h.name, n.rng.Uint64()|1)
-				n.resend(h)
+				n.restart(h)
 			case 2: // marks without losses
 				n.mark(n.rng.Float64())
 			case 3: // and with
@@ -188,13 +186,7 @@ func TestManyProbesAccuseNothing(t *testing.T) {
 				errors(chance)
 				n.mark(0)
 			case 4:
-				sw := pick(n, n.switches("-T1-"))
-				n.setLinks(sw, false, 0)
-				n.run(30 * time.Millisecond)
-				n.around(sw, 1)
-				n.run(time.Duration(n.rng.Int64N(int64(300 * time.Millisecond))))
-				n.around(sw, chance)
-				n.setLinks(sw, true, 10*time.Millisecond)
+				n.reboot(pick(n, n.switches("-T1-")), chance)
 			}
 			n.run(time.Duration(n.rng.Int64N(int64(2 * time.Second))))
 		}

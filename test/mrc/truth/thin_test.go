@@ -17,7 +17,6 @@ import (
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
 	"github.com/weft-sdn/weft/controller/plan"
-	"github.com/weft-sdn/weft/dataplane/p4rt"
 	"github.com/weft-sdn/weft/host/device"
 	"github.com/weft-sdn/weft/host/selfprobe"
 	"github.com/weft-sdn/weft/internal/virtual"
@@ -28,19 +27,30 @@ import (
 // wire is one direction of a link: by its ends; a host's end is the host's name.
 type wire struct{ from, to string }
 
+// way is a wire that loses a share of what it carries.
+type way struct {
+	wire
+	loss float64
+}
+
 // thin is a network in which probes of hosts are lost at random, with its controller.
 type thin struct {
 	virtual.Clock
-	t     testing.TB
-	rng   *rand.Rand
-	core  *mrc.Core
-	world *lab.World
-	learn *topology.Builder
-	names map[topology.NodeID]string
-	hosts map[string]*host
+	t    testing.TB
+	rng  *rand.Rand
+	core *mrc.Core
+	// due is when the core wants to be called; pending: it wants to be.
+	due     time.Duration
+	pending bool
+	network lab.Network
+	all     *topology.Snapshot // without faults
+	learn   *topology.Builder  // of what switches advertise
+	ways    []*way
+	at      map[wire]*way
+	names   map[topology.NodeID]string
+	hosts   map[string]*host
 	// next is the way of a uSID of a switch.
 	next map[topology.NodeID]map[uint16]topology.NodeID
-	loss map[wire]float64
 	// marked is the share of probes that come back with a congestion mark.
 	marked float64
 	// tallied has hosts count probes many at a time; see tally.
@@ -72,13 +82,12 @@ type host struct {
 	plan    *hostapi.SelfProbes
 	tally   *tally // nil: packet by packet
 	streams int    // so far
+	trips   map[hostapi.EV][]*way
 
 	address netip.Addr
 	device  *device.Device // nil: what it is told goes nowhere
 	state   *hostapi.State
 }
-
-var compiled = new(p4rt.Cache)
 
 // newThin starts a network whose hosts send so many probes a second to themselves, and waits until
 // they do.
@@ -87,7 +96,7 @@ func newThin(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 	t.Helper()
 	n := newTallied(t, seed, c, rate, edit)
 	n.tallied = false
-	for _, h := range n.world.Network.Hosts {
+	for _, h := range n.network.Hosts {
 		n.hosts[h.Name].follow(n.hosts[h.Name].plan)
 	}
 	n.run(30 * time.Millisecond)
@@ -99,35 +108,42 @@ func newTallied(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 	edit func(*inventory.MRC)) *thin {
 	t.Helper()
 	c.Rate, c.Delay = 10e9, time.Microsecond
-	world, err := lab.NewWorld(lab.Clos(c), lab.Options{Seed: seed, Cache: compiled})
-	if err != nil {
+	network := lab.Clos(c)
+	if err := network.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	n := &thin{t: t, rng: rand.New(rand.NewPCG(seed, 54)), world: world,
-		learn: topology.NewBuilder(), names: make(map[topology.NodeID]string),
+	n := &thin{t: t, rng: rand.New(rand.NewPCG(seed, 54)), network: network,
+		all: network.Topology().Snapshot(), names: make(map[topology.NodeID]string),
 		hosts: make(map[string]*host), next: make(map[topology.NodeID]map[uint16]topology.NodeID),
-		loss: make(map[wire]float64), tallied: true}
-	inv := world.Network.Inventory(nil)
+		at: make(map[wire]*way), tallied: true}
+	n.learn = n.all.Builder()
+	for _, l := range network.Links {
+		for _, w := range [...]wire{{l.A, l.B}, {l.B, l.A}} {
+			n.at[w] = &way{wire: w}
+			n.ways = append(n.ways, n.at[w])
+		}
+	}
+	inv := network.Inventory(nil)
 	inv.MRC = inventory.DefaultMRC(ev.ModeF3216.String())
 	inv.MRC.Probes.Self = rate
 	if edit != nil {
 		edit(&inv.MRC)
 	}
+	var err error
 	if n.core, err = mrc.New(mrc.Config{MRC: inv.MRC, Epoch: 1}); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range world.Network.Switches {
+	for _, s := range network.Switches {
 		n.names[lab.NodeID(s)] = s.Name
 	}
 	n.do(func() {
-		snap := world.Learned(n.learn)
-		n.core.SetTopology(snap)
-		for _, h := range fabric.HostsOf(&inv, plan.Nodes(snap, &inv)) {
+		n.core.SetTopology(n.all)
+		for _, h := range fabric.HostsOf(&inv, plan.Nodes(n.all, &inv)) {
 			if err := n.core.PutHost(h); err != nil {
 				t.Fatal(err)
 			}
 			n.hosts[h.Name] = &host{Prober: selfprobe.New(n.rng.Uint64()), net: n, name: h.Name,
-				leaves: h.At, address: h.Address}
+				leaves: h.At, address: h.Address, trips: make(map[hostapi.EV][]*way)}
 		}
 		n.core.InSync()
 	})
@@ -143,9 +159,11 @@ func newTallied(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 			}
 		}
 	}
-	for name := range n.hosts {
-		n.hello(name, 1)
-	}
+	n.do(func() {
+		for _, h := range network.Hosts {
+			n.hello(h.Name, 1)
+		}
+	})
 	n.run(time.Second)
 	if len(n.named) > 0 || n.probes == 0 {
 		t.Fatalf("seed %d: %d probes of a network without faults, %+v named", seed, n.probes, n.named)
@@ -153,20 +171,27 @@ func newTallied(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 	return n
 }
 
+// hello has a host begin a stream, within do.
 func (n *thin) hello(name string, instance uint64) {
 	h := n.hosts[name]
 	h.streams++
+	if err := n.core.Hello(name, &hostapi.Hello{API: hostapi.API, Name: name, Instance: instance,
+		Capabilities: hostapi.Capabilities{Ports: hostapi.FirstPorts(len(h.leaves)), SelfProbes: true,
+			OptAttr: hostapi.OptEVProbe}}); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// restart has the agent of a host start again, with the plan that the host has.
+func (n *thin) restart(h *host) {
 	n.do(func() {
-		ports := hostapi.PortMask(0)
-		for i := range h.leaves {
-			ports |= hostapi.Ports(i + 1)
-		}
-		if err := n.core.Hello(name, &hostapi.Hello{API: hostapi.API, Name: name, Instance: instance,
-			Capabilities: hostapi.Capabilities{Ports: ports, SelfProbes: true,
-				OptAttr: hostapi.OptEVProbe}}); err != nil {
-			n.t.Fatal(err)
-		}
+		_ = n.core.Gone(h.name)
+		n.hello(h.name, n.rng.Uint64()|1)
 	})
+	h.alarm = 0
+	if h.plan != nil {
+		n.After(n.latency(), func() { h.follow(h.plan) })
+	}
 }
 
 // latency is a way between a host and the controller.
@@ -174,7 +199,8 @@ func (n *thin) latency() time.Duration {
 	return 250*time.Microsecond + time.Duration(n.rng.Int64N(int64(250*time.Microsecond)))
 }
 
-// do has something happen to the core, and carries out what follows.
+// do has something happen to the core, carries out what follows, and asks when the core is due:
+// nothing else changes that.
 func (n *thin) do(f func()) {
 	n.core.Tick(n.Now())
 	f()
@@ -202,6 +228,7 @@ func (n *thin) do(f func()) {
 			}
 		}
 	}
+	n.due, n.pending = n.core.Next()
 }
 
 // look notes what is suspected that was not before.
@@ -235,12 +262,10 @@ func objectOf(s *api.Suspect) string {
 // run lets time pass.
 func (n *thin) run(d time.Duration) {
 	n.Run(n.Now()+d, func(now time.Duration) (time.Duration, bool) {
-		at, ok := n.core.Next()
-		if ok && at <= now {
+		if n.pending && n.due <= now {
 			n.do(func() {})
-			at, ok = n.core.Next()
 		}
-		return max(at, now+time.Microsecond), ok
+		return max(n.due, now+time.Microsecond), n.pending
 	}, nil)
 }
 
@@ -266,7 +291,7 @@ func (h *host) wake() {
 	n, now := h.net, h.now()
 	for id, to, ok := h.Take(now); ok; id, to, ok = h.Take(now) {
 		n.probes++
-		took, lost := n.carry(h, &to)
+		took, lost := n.carry(h.trip(to))
 		if lost {
 			continue
 		}
@@ -343,33 +368,37 @@ func (h *host) step(d time.Duration) {
 }
 
 // carry takes a probe along its trip, and returns its round trip; lost: a wire lost the probe.
-func (n *thin) carry(h *host, to *hostapi.EV) (took time.Duration, lost bool) {
-	for _, w := range n.trip(h, to) {
+func (n *thin) carry(trip []*way) (took time.Duration, lost bool) {
+	for _, w := range trip {
 		took += 5*time.Microsecond + time.Duration(n.rng.Int64N(int64(10*time.Microsecond)))
 		if n.tap != nil {
-			n.tap(w)
+			n.tap(w.wire)
 		}
-		if p := n.loss[w]; p >= 1 || p > 0 && n.rng.Float64() < p {
+		if w.loss >= 1 || w.loss > 0 && n.rng.Float64() < w.loss {
 			return took, true
 		}
 	}
 	return took, false
 }
 
-// trip returns the wires that a probe crosses, by its uSIDs.
-func (n *thin) trip(h *host, to *hostapi.EV) []wire {
-	at := h.leaves[to.Port-1]
-	out := append(make([]wire, 0, 8), wire{h.name, n.names[at]})
+// trip returns the ways that a probe takes, by its uSIDs.
+func (h *host) trip(to hostapi.EV) []*way {
+	if known := h.trips[to]; known != nil {
+		return known
+	}
+	n, at := h.net, h.leaves[to.Port-1]
+	out := []*way{n.at[wire{h.name, n.names[at]}]}
 	for i := 4; i < 16; i += 2 { // F3216: 16 bits each, behind a block of 32
 		usid := binary.BigEndian.Uint16(to.Value[i:])
 		if usid == ev.TableUSID { // back to the host
-			return append(out, wire{n.names[at], h.name})
+			h.trips[to] = append(out, n.at[wire{n.names[at], h.name}])
+			return h.trips[to]
 		}
 		next, ok := n.next[at][usid]
 		if !ok {
 			n.t.Fatalf("host %s probes %v: %s has no uSID %#x", h.name, to, n.names[at], usid)
 		}
-		out = append(out, wire{n.names[at], n.names[next]})
+		out = append(out, n.at[wire{n.names[at], n.names[next]}])
 		at = next
 	}
 	n.t.Fatalf("host %s probes %v, which leads nowhere", h.name, to)
@@ -379,24 +408,24 @@ func (n *thin) trip(h *host, to *hostapi.EV) []wire {
 // lose has wires lose a share of what they carry: those from the first to the second, and back.
 func (n *thin) lose(a, b string, there, back float64) {
 	n.tallyAll()
-	n.loss[wire{a, b}], n.loss[wire{b, a}] = there, back
+	n.at[wire{a, b}].loss, n.at[wire{b, a}].loss = there, back
 }
 
 // around has all wires of a switch lose a share.
 func (n *thin) around(sw string, share float64) {
 	n.tallyAll()
-	for _, w := range n.world.Wires() {
-		if w.From == sw || w.To == sw {
-			n.loss[wire{w.From, w.To}] = share
+	for _, w := range n.ways {
+		if w.from == sw || w.to == sw {
+			w.loss = share
 		}
 	}
 }
 
 // links are the links between T0s and T1s, by their wires up.
 func (n *thin) links() (out []wire) {
-	for _, w := range n.world.Wires() {
-		if strings.Contains(w.From, "-T0-") && strings.Contains(w.To, "-T1-") {
-			out = append(out, wire{w.From, w.To})
+	for _, w := range n.ways {
+		if strings.Contains(w.from, "-T0-") && strings.Contains(w.to, "-T1-") {
+			out = append(out, w.wire)
 		}
 	}
 	return out
@@ -404,7 +433,7 @@ func (n *thin) links() (out []wire) {
 
 // switches are the switches of a tier.
 func (n *thin) switches(tier string) (out []string) {
-	for _, s := range n.world.Network.Switches {
+	for _, s := range n.network.Switches {
 		if strings.Contains(s.Name, tier) {
 			out = append(out, s.Name)
 		}
@@ -428,24 +457,29 @@ func (n *thin) whole(tier string) []string {
 
 func pick[T any](n *thin, of []T) T { return of[n.rng.IntN(len(of))] }
 
-// setLinks takes the links of a switch down or up, which the controller learns after a while.
-func (n *thin) setLinks(sw string, up bool, after time.Duration) {
-	for _, w := range n.world.Wires() {
-		if w.From == sw {
-			if err := n.world.SetLink(w.From, w.To, up); err != nil {
-				n.t.Fatal(err)
-			}
+// setLinks takes the links at some ends up or down, which the controller learns after a while.
+func (n *thin) setLinks(up bool, after time.Duration, at func(from, to string) bool) {
+	for _, l := range n.all.Links {
+		a, b := n.names[l.Local], n.names[l.Remote]
+		switch {
+		case !at(a, b) && !at(b, a):
+		case up:
+			n.learn.SetLink(*l)
+		default:
+			n.learn.RemoveLink(l.ID)
 		}
 	}
-	n.After(after, func() { n.do(func() { n.core.SetTopology(n.world.Learned(n.learn)) }) })
+	n.After(after, func() { n.do(func() { n.core.SetTopology(n.learn.Build()) }) })
 }
 
-func newProber(n *thin) *selfprobe.Prober { return selfprobe.New(n.rng.Uint64()) }
-
-// resend gives a host that has started again the plan that it had: the stream does.
-func (n *thin) resend(h *host) {
-	h.alarm = 0
-	if h.plan != nil {
-		n.After(n.latency(), func() { h.follow(h.plan) })
-	}
+// reboot has a switch forward nothing for a while, 30 ms after the control plane has withdrawn its
+// links. They lose a share afterwards.
+func (n *thin) reboot(sw string, share float64) {
+	of := func(from, _ string) bool { return from == sw }
+	n.setLinks(false, 0, of)
+	n.run(30 * time.Millisecond)
+	n.around(sw, 1)
+	n.run(time.Duration(n.rng.Int64N(int64(300 * time.Millisecond))))
+	n.around(sw, share)
+	n.setLinks(true, 10*time.Millisecond, of)
 }

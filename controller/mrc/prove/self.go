@@ -256,7 +256,7 @@ func (s *selfProber) give(name string, targets []selfprobe.Target) {
 	s.number++
 	p := &hostapi.SelfProbes{
 		Version: hostapi.Version{Epoch: s.epoch, Number: s.number},
-		Timeout: s.cfg.Probes.SelfTimeout.D(), DeadAfter: selfprobe.DeadAfter(), Report: selfReport,
+		Timeout: s.cfg.Probes.SelfTimeout.D(), DeadAfter: selfprobe.DeadAfter, Report: selfReport,
 		DSCP: s.cfg.ProbeDSCP(), Targets: evs,
 	}
 	delete(s.sent, name)
@@ -466,32 +466,34 @@ func verdictLinks(f *fabric.Fabric, v *selfprobe.Verdict) (out []topology.LinkID
 
 // objectOf names what a verdict accuses.
 func (s *suspectSet) objectOf(x *accused) string {
-	switch v := x.verdict; {
-	case v.Host != "":
-		return fmt.Sprintf("%s/%d", v.Host, v.Port)
-	case v.Node != "":
-		return cmp.Or(fabric.NameOf(s.State.Advertised(), v.Node), string(v.Node))
-	default:
-		return string(x.Links[0])
+	o := x.objects()[0]
+	if o.Kind != "node" {
+		return o.ID
 	}
+	return cmp.Or(fabric.NameOf(s.State.Advertised(), x.verdict.Node), o.ID)
 }
 
 // says names what is accused, with figures.
 func (x *accused) says(n api.EventNumbers) api.EventFields {
-	f := api.EventFields{Numbers: &n}
-	switch v := x.verdict; {
-	case v != nil && v.Host != "":
-		f.Objects = []api.EventObject{{Kind: "host-port", ID: fmt.Sprintf("%s/%d", v.Host, v.Port)}}
-	case v != nil && v.Node != "":
-		f.Objects = []api.EventObject{{Kind: "node", ID: string(v.Node)}}
-	case v != nil:
-		f.Objects = []api.EventObject{{Kind: "link", ID: string(x.Links[0])}}
-	default:
-		for _, id := range x.Links {
-			f.Objects = append(f.Objects, api.EventObject{Kind: "link", ID: string(id)})
+	return api.EventFields{Numbers: &n, Objects: x.objects()}
+}
+
+// objects are what is accused: one, if a verdict says so.
+func (x *accused) objects() (out []api.EventObject) {
+	links := x.Links
+	if v := x.verdict; v != nil {
+		switch {
+		case v.Host != "":
+			return []api.EventObject{{Kind: "host-port", ID: fmt.Sprintf("%s/%d", v.Host, v.Port)}}
+		case v.Node != "":
+			return []api.EventObject{{Kind: "node", ID: string(v.Node)}}
 		}
+		links = links[:1]
 	}
-	return f
+	for _, id := range links {
+		out = append(out, api.EventObject{Kind: "link", ID: string(id)})
+	}
+	return out
 }
 
 // act denies the links of a verdict, or notes why not.

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/topology"
 )
 
@@ -55,25 +54,14 @@ func (p *Planning) look(place int32) {
 
 // addTrip gives a host the probes of both directions of a link.
 func (p *Planning) addTrip(s seat, leaf topology.NodeID, place int32, trip []int32) error {
-	back := make([]int32, 0, len(trip))
-	for _, i := range slices.Backward(trip) {
-		back = append(back, p.f.Back(i))
+	back, err := p.reverse(trip)
+	if err == nil {
+		err = p.give(s, Target{Leaf: leaf, Trip: trip, Asks: place}, trip)
 	}
-	for _, t := range []Target{{Trip: trip, Asks: place}, {Trip: back, Asks: p.f.Back(place)}} {
-		path := make([]*topology.Link, len(t.Trip))
-		for i, l := range t.Trip {
-			path[i] = p.f.Edge(l).Link
-		}
-		value, err := p.f.Assignment().Encode(leaf, path, s.last)
-		if err != nil {
-			return err
-		}
-		name := p.hosts[s.host].Name
-		t.EV, t.Leaf = hostapi.EV{Value: value, Port: s.port}, leaf
-		p.load[s.host]++
-		p.plan.Targets[name] = append(p.plan.Targets[name], t)
+	if err == nil {
+		err = p.give(s, Target{Leaf: leaf, Trip: back, Asks: p.f.Back(place)}, back)
 	}
-	return nil
+	return err
 }
 
 // roundTrip returns a trip from a leaf over a link up and back to the leaf, or nil. The trip
@@ -91,26 +79,17 @@ func (p *Planning) roundTrip(leaf topology.NodeID, place int32) []int32 {
 	}
 	// The shortest way back, breadth first.
 	from := map[topology.NodeID]int32{p.f.Edge(place).Remote: -1}
-	next := []topology.NodeID{p.f.Edge(place).Remote}
-	for len(next) > 0 && from[leaf] == 0 {
-		var reached []topology.NodeID
-		for _, at := range next {
-			for _, l := range p.f.Snapshot().LinksFrom(at) {
-				if _, seen := from[l.Remote]; seen {
-					continue
-				}
-				if i, ok := p.f.Place(l.ID); ok && !bad(i) {
-					from[l.Remote] = i
-					reached = append(reached, l.Remote)
-				}
-			}
-			if _, ok := from[leaf]; ok {
-				break
+	next, reached := []topology.NodeID{p.f.Edge(place).Remote}, false
+	for ; len(next) > 0 && !reached; next = next[1:] {
+		for _, l := range p.f.Snapshot().LinksFrom(next[0]) {
+			_, seen := from[l.Remote]
+			if i, ok := p.f.Place(l.ID); ok && !seen && !bad(i) {
+				from[l.Remote] = i
+				next, reached = append(next, l.Remote), reached || l.Remote == leaf
 			}
 		}
-		next = reached
 	}
-	if _, ok := from[leaf]; !ok {
+	if !reached {
 		return nil
 	}
 	var down []int32
@@ -133,22 +112,12 @@ func (w *Directions) Direction(loss float64) Direction {
 			of[d] += float64(w.Lost[i])*math.Log(r) + float64(w.Sent[i]-w.Lost[i])*math.Log1p(-r)
 		}
 	}
-	best, second := Unknown, math.Inf(-1)
-	for d := Rising; d <= Both; d++ {
-		switch {
-		case best == Unknown || of[d] > of[best]:
-			if best != Unknown {
-				second = of[best]
-			}
-			best = d
-		default:
-			second = max(second, of[d])
-		}
-	}
-	if w.Lost[0]+w.Lost[1] == 0 || of[best]-second < surer {
+	likely := []Direction{Rising, Falling, Both} // the likeliest first
+	slices.SortFunc(likely, func(a, b Direction) int { return cmp.Compare(of[b], of[a]) })
+	if w.Lost[0]+w.Lost[1] == 0 || of[likely[0]]-of[likely[1]] < surer {
 		return Unknown
 	}
-	return best
+	return likely[0]
 }
 
 // Look has the counts of single directions forgotten of all links but some.

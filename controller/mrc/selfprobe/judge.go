@@ -389,7 +389,7 @@ func (j *Judge) count(t *targetEvidence, n *hostapi.SelfProbeCount) {
 	}
 	was := t.held
 	t.held = heldCount{passed, lost, float64(marked) > maxMarked*float64(passed), was.marked}
-	misses := uint32(deadAfter)
+	misses := uint32(DeadAfter)
 	if was.marked || t.held.marked {
 		misses *= amongMarks
 	}
@@ -443,11 +443,8 @@ func (t *targetEvidence) test(j *Judge) *test {
 	return &j.links[t.climb[len(t.climb)-1]].test
 }
 
-// deadAfter is the probes lost in a row that make a target dead.
-const deadAfter = 3
-
-// DeadAfter is what plans tell hosts.
-func DeadAfter() int { return deadAfter }
+// DeadAfter is the probes lost in a row that make a target dead, as plans tell hosts.
+const DeadAfter = 3
 
 // Link returns what the probes over a link up say, and, if hosts call the link dead, when the first
 // of the missed probes was sent.

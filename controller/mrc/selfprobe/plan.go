@@ -289,27 +289,40 @@ func (p *Planning) seat(host int) {
 	}
 }
 
-// add gives a host a target.
+// add gives a host the probe up a climb and down again.
 func (p *Planning) add(s seat, leaf topology.NodeID, climb []int32) error {
-	path := make([]*topology.Link, 0, 2*len(climb))
-	for _, i := range climb {
-		path = append(path, p.f.Edge(i).Link)
-	}
-	for _, i := range slices.Backward(climb) {
-		back := p.f.Back(i)
-		if back < 0 {
-			return fmt.Errorf("link %s has no other direction", p.f.Edge(i).ID)
-		}
-		path = append(path, p.f.Edge(back).Link)
-	}
-	value, err := p.f.Assignment().Encode(leaf, path, s.last)
+	back, err := p.reverse(climb)
 	if err != nil {
 		return err
 	}
+	return p.give(s, Target{Leaf: leaf, Climb: climb}, climb, back)
+}
+
+// reverse returns the way back over the links of a path.
+func (p *Planning) reverse(path []int32) ([]int32, error) {
+	out := make([]int32, 0, len(path))
+	for _, i := range slices.Backward(path) {
+		if out = append(out, p.f.Back(i)); out[len(out)-1] < 0 {
+			return nil, fmt.Errorf("link %s has no other direction", p.f.Edge(i).ID)
+		}
+	}
+	return out, nil
+}
+
+// give gives a host a target over some paths after each other.
+func (p *Planning) give(s seat, t Target, paths ...[]int32) error {
+	var path []*topology.Link
+	for _, i := range slices.Concat(paths...) {
+		path = append(path, p.f.Edge(i).Link)
+	}
+	value, err := p.f.Assignment().Encode(t.Leaf, path, s.last)
+	if err != nil {
+		return err
+	}
+	t.EV = hostapi.EV{Value: value, Port: s.port}
 	name := p.hosts[s.host].Name
 	p.load[s.host]++
-	p.plan.Targets[name] = append(p.plan.Targets[name],
-		Target{EV: hostapi.EV{Value: value, Port: s.port}, Leaf: leaf, Climb: climb})
+	p.plan.Targets[name] = append(p.plan.Targets[name], t)
 	return nil
 }
 

@@ -52,9 +52,6 @@ func (j *Judge) Run(now time.Duration, open func(place int32) bool) []Verdict {
 	return slices.Clone(j.said)
 }
 
-// Heard reports whether something has come since the last Run.
-func (j *Judge) Heard() bool { return j.heard }
-
 // Next lowers a time to that of the next Run.
 func (j *Judge) Next(at time.Duration) time.Duration {
 	if j.heard {
@@ -83,7 +80,7 @@ func (l *linkEvidence) settles() time.Duration {
 	for _, t := range l.targets {
 		h := t.seat.host
 		if w := h.round; l.kind == Grey {
-			wait = max(wait, (deadAfter+1)*w+h.report)
+			wait = max(wait, (DeadAfter+1)*w+h.report)
 		} else {
 			wait = max(wait, w)
 		}
@@ -96,7 +93,7 @@ func (s *seatEvidence) settles() time.Duration {
 	if s.target.dead {
 		return s.bad + s.host.round
 	}
-	return s.bad + (deadAfter+1)*s.host.round + s.host.report
+	return s.bad + (DeadAfter+1)*s.host.round + s.host.report
 }
 
 // named reports whether a verdict of its kind, or worse, covers a bad link.
@@ -298,6 +295,9 @@ func (j *Judge) judgeLeaf(leaf topology.NodeID) (hot bool) {
 		}) {
 			return true
 		}
+		if slices.ContainsFunc(j.said, func(o Verdict) bool { return o.Same(&v) && o.Kind <= v.Kind }) {
+			continue // it is in force
+		}
 		for _, b := range bad {
 			sent, lost, since := b.test.sent, b.test.lost, b.test.since
 			if v.Kind == BlackHole {
@@ -308,7 +308,7 @@ func (j *Judge) judgeLeaf(leaf topology.NodeID) (hot bool) {
 				v.Since = since
 			}
 		}
-		j.renew(v)
+		j.say(v)
 	}
 	return hot
 }
@@ -326,13 +326,6 @@ func (s *seatEvidence) alike(seats []*seatEvidence, k Kind) (bad []*seatEvidence
 		}
 	}
 	return bad, all
-}
-
-// renew is say, for what is not in force yet.
-func (j *Judge) renew(v Verdict) {
-	if !slices.ContainsFunc(j.said, func(o Verdict) bool { return o.Same(&v) && o.Kind <= v.Kind }) {
-		j.say(v)
-	}
 }
 
 // answers reports whether another port of a host gets probes back, or the host has no other port:

@@ -46,28 +46,45 @@ type Outbox struct {
 	}
 
 	bad    map[evKey]struct{} // EVs that are ASSUMED_BAD
-	counts map[evKey]hostapi.EVCount
-	order  []evKey // of counts, as they came
+	counts latest[evKey, hostapi.EVCount]
 	told   map[evKey]hostapi.EVCount
 
-	self selfCounts
+	// self are counters of self-probes by a plan, of targets with news.
+	self      latest[int, hostapi.SelfProbeCount]
+	selfPlan  hostapi.Version
+	selfTaken bool // the controller is to know that the host follows the plan
 
 	lost struct{ events, results uint64 }
 }
 
-// selfCounts are counters of self-probes that the controller has not been told.
-type selfCounts struct {
-	of     hostapi.Version                // the plan
-	counts map[int]hostapi.SelfProbeCount // the last of each target with news
-	order  []int                          // of counts, as they came
-	taken  bool                           // the controller is to know that the host follows the plan
+// latest has the last value of each key that the controller has not been told.
+type latest[K comparable, V any] struct {
+	of    map[K]V
+	order []K // as they came
+}
+
+func (l *latest[K, V]) put(k K, v V) {
+	if _, waiting := l.of[k]; !waiting {
+		l.order = append(l.order, k)
+	}
+	l.of[k] = v
+}
+
+// take removes the values that have waited longest, at most so many.
+func (l *latest[K, V]) take(most int) (out []V) {
+	for _, k := range l.order[:min(len(l.order), most)] {
+		out = append(out, l.of[k])
+		delete(l.of, k)
+	}
+	l.order = slices.Delete(l.order, 0, len(out))
+	return out
 }
 
 // NewOutbox is an empty outbox, without a stream.
 func NewOutbox() *Outbox {
-	return &Outbox{bad: make(map[evKey]struct{}), counts: make(map[evKey]hostapi.EVCount),
-		told: make(map[evKey]hostapi.EVCount),
-		self: selfCounts{counts: make(map[int]hostapi.SelfProbeCount)}}
+	o := &Outbox{bad: make(map[evKey]struct{}), told: make(map[evKey]hostapi.EVCount)}
+	o.counts.of, o.self.of = make(map[evKey]hostapi.EVCount), make(map[int]hostapi.SelfProbeCount)
+	return o
 }
 
 // Open is the controller's welcome on a new stream.
@@ -128,7 +145,7 @@ func (o *Outbox) EVEvent(e hostapi.EVEvent) {
 
 func (o *Outbox) push(e hostapi.EVEvent) {
 	if len(o.events) == maxEvents {
-		o.events = append(o.events[:0], o.events[1:]...)
+		o.events = slices.Delete(o.events, 0, 1)
 		o.dropped++
 		o.lost.events++
 	}
@@ -144,10 +161,7 @@ func (o *Outbox) Count(c hostapi.EVCount) {
 	if old, ok := o.told[k]; ok && old == c {
 		return
 	}
-	if _, waiting := o.counts[k]; !waiting {
-		o.order = append(o.order, k)
-	}
-	o.counts[k] = c
+	o.counts.put(k, c)
 }
 
 // Ports is the host's ports that are up.
@@ -197,37 +211,20 @@ func (o *Outbox) nextQueuePairs() *hostapi.QueuePairs {
 // SelfProbeCounts queues the present counters of targets of self-probes; an empty list says that
 // the host follows the plan. It drops queued counters of an earlier plan.
 func (o *Outbox) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
-	s := &o.self
-	s.taken = s.taken || len(c.Counts) == 0
-	if c.Version != s.of {
-		s.of, s.order = c.Version, nil
-		clear(s.counts)
+	o.selfTaken = o.selfTaken || len(c.Counts) == 0
+	if c.Version != o.selfPlan {
+		o.selfPlan, o.self.order = c.Version, nil
+		clear(o.self.of)
 	}
 	for _, n := range c.Counts {
-		if _, waiting := s.counts[n.Target]; !waiting {
-			s.order = append(s.order, n.Target)
-		}
-		s.counts[n.Target] = n
+		o.self.put(n.Target, n)
 	}
-}
-
-// next is the message with the counters that have waited longest, at most so many.
-func (s *selfCounts) next(most int) *hostapi.SelfProbeCounts {
-	n := min(len(s.order), most)
-	m := &hostapi.SelfProbeCounts{Version: s.of}
-	s.taken = false
-	for _, target := range s.order[:n] {
-		m.Counts = append(m.Counts, s.counts[target])
-		delete(s.counts, target)
-	}
-	s.order = append(s.order[:0], s.order[n:]...)
-	return m
 }
 
 // Result is the answer to a probe request.
 func (o *Outbox) Result(r hostapi.ProbeResult) {
 	if len(o.results) == maxResults {
-		o.results = append(o.results[:0], o.results[1:]...)
+		o.results = slices.Delete(o.results, 0, 1)
 		o.lost.results++
 	}
 	o.results = append(o.results, r)
@@ -257,25 +254,21 @@ func (o *Outbox) Next() hostapi.Up {
 	case len(o.events) > 0 || o.dropped > 0:
 		n := min(len(o.events), o.maxEvents)
 		m := &hostapi.EVEvents{Events: slices.Clone(o.events[:n]), Dropped: o.dropped}
-		o.events = append(o.events[:0], o.events[n:]...)
+		o.events = slices.Delete(o.events, 0, n)
 		o.dropped = 0
 		return m
-	case o.self.taken || len(o.self.order) > 0:
-		return o.self.next(o.maxCounts)
+	case o.selfTaken || len(o.self.order) > 0:
+		o.selfTaken = false
+		return &hostapi.SelfProbeCounts{Version: o.selfPlan, Counts: o.self.take(o.maxCounts)}
 	case len(o.results) > 0:
 		r := o.results[0]
-		o.results = append(o.results[:0], o.results[1:]...)
+		o.results = slices.Delete(o.results, 0, 1)
 		return &r
-	case len(o.order) > 0:
-		n := min(len(o.order), o.maxCounts)
-		m := &hostapi.EVCounts{Counts: make([]hostapi.EVCount, 0, n)}
-		for _, k := range o.order[:n] {
-			c := o.counts[k]
-			delete(o.counts, k)
-			o.told[k] = c
-			m.Counts = append(m.Counts, c)
+	case len(o.counts.order) > 0:
+		m := &hostapi.EVCounts{Counts: o.counts.take(o.maxCounts)}
+		for _, c := range m.Counts {
+			o.told[evKey{c.Profile, c.EV}] = c
 		}
-		o.order = append(o.order[:0], o.order[n:]...)
 		return m
 	}
 	return nil

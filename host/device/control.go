@@ -113,7 +113,7 @@ func (d *Control) save() error {
 
 // place returns the slot of a name; a new profile gets the least id whose profile in the device is
 // INIT, or can become INIT.
-func place[T any](d *Control, slots map[string]*slot[T], name, query, modify string,
+func place[T any](d *Control, slots map[string]*slot[T], k kind, name string,
 	most int) (*slot[T], error) {
 	if s := slots[name]; s != nil {
 		return s, nil
@@ -127,11 +127,7 @@ func place[T any](d *Control, slots map[string]*slot[T], name, query, modify str
 		if taken[id] {
 			continue
 		}
-		state, err := d.stateOfProfile(query, id)
-		if err == nil {
-			err = d.takeDown(modify, id, state)
-		}
-		if err != nil {
+		if err := d.takeDown(k, id); err != nil {
 			last = err // somebody uses it
 			continue
 		}
@@ -142,22 +138,24 @@ func place[T any](d *Control, slots map[string]*slot[T], name, query, modify str
 }
 
 // takeDown makes a profile INIT.
-func (d *Control) takeDown(modify string, id uint64, state uint32) error {
-	if state == stateOnline {
-		if err := d.toState(modify, id, stateOffline); err != nil {
-			return err
-		}
+func (d *Control) takeDown(k kind, id uint64) error {
+	state, err := d.stateOfProfile(k, id)
+	if err == nil && state == stateOnline {
+		err = d.toState(k, id, stateOffline)
 	}
-	if state == stateInit {
-		return nil
+	if err != nil || state == stateInit {
+		return err
 	}
-	return d.toState(modify, id, stateInit)
+	return d.toState(k, id, stateInit)
 }
 
-const (
-	modifyFormat, queryFormat = "mrc_ctl_modify_ev_fmt_profile", "mrc_ctl_query_ev_fmt_profile"
-	modifyEV, queryEV         = "mrc_ctl_modify_ev_profile", "mrc_ctl_query_ev_profile"
-	modifyCC, queryCC         = "mrc_ctl_modify_cc_profile", "mrc_ctl_query_cc_profile"
+// kind has the functions of a kind of profiles.
+type kind struct{ modify, query string }
+
+var (
+	formats    = kind{"mrc_ctl_modify_ev_fmt_profile", "mrc_ctl_query_ev_fmt_profile"}
+	evProfiles = kind{"mrc_ctl_modify_ev_profile", "mrc_ctl_query_ev_profile"}
+	ccProfiles = kind{"mrc_ctl_modify_cc_profile", "mrc_ctl_query_cc_profile"}
 )
 
 // Report has events go to r from now on.
@@ -196,7 +194,7 @@ func (d *Control) Apply(c agent.Change) error {
 // hold makes the device hold a state. CC profiles come first and go last.
 func (d *Control) hold(s *hostapi.State) error {
 	for _, p := range s.CC {
-		c, err := place(d, d.ccs, p.Name, queryCC, modifyCC, d.at.is.CCMaxProfiles)
+		c, err := place(d, d.ccs, ccProfiles, p.Name, d.at.is.CCMaxProfiles)
 		if err == nil {
 			err = d.holdCC(c, p)
 		}
@@ -212,7 +210,7 @@ func (d *Control) hold(s *hostapi.State) error {
 		}
 	}
 	for _, p := range s.Profiles {
-		e, err := place(d, d.evs, p.Name, queryEV, modifyEV, d.at.is.EVMaxProfiles)
+		e, err := place(d, d.evs, evProfiles, p.Name, d.at.is.EVMaxProfiles)
 		if err == nil {
 			err = d.holdEVs(e, p)
 		}
@@ -271,10 +269,7 @@ func (d *Control) clean(s *hostapi.State) {
 		if used[name] {
 			continue
 		}
-		state, err := d.stateOfProfile(queryFormat, f.id)
-		if err == nil {
-			err = d.takeDown(modifyFormat, f.id, state)
-		}
+		err := d.takeDown(formats, f.id)
 		if f.known = false; err != nil {
 			d.log.Warn("the device keeps a format that no profile uses", "reason", err)
 			continue
@@ -298,16 +293,14 @@ func (d *Control) holdCC(c *slot[*hostapi.CCProfile], p *hostapi.CCProfile) erro
 		return nil
 	}
 	c.known = false
-	state, err := d.stateOfProfile(queryCC, c.id)
-	if err != nil {
+	if p == nil {
+		err := d.takeDown(ccProfiles, c.id)
+		c.is, c.known = nil, err == nil
 		return err
 	}
-	if p == nil {
-		if err := d.takeDown(modifyCC, c.id, state); err != nil {
-			return err
-		}
-		c.is, c.known = nil, true
-		return nil
+	state, err := d.stateOfProfile(ccProfiles, c.id)
+	if err != nil {
+		return err
 	}
 	n := &p.NSCC
 	var disable uint8
@@ -324,14 +317,14 @@ func (d *Control) holdCC(c *slot[*hostapi.CCProfile], p *hostapi.CCProfile) erro
 	mask := maskState | ccAlgorithm | ccConfig
 	if state == stateOnline && d.at.is.OptAttr&hostapi.OptCCProfileModifyOnline != 0 {
 		mask = ccConfig
-	} else if err := d.takeDown(modifyCC, c.id, state); err != nil {
+	} else if err := d.takeDown(ccProfiles, c.id); err != nil {
 		return err
 	}
-	if err := call(d.lib, modifyCC, d.at.context, c.id, m, mask); err != nil {
+	if err := call(d.lib, ccProfiles.modify, d.at.context, c.id, m, mask); err != nil {
 		return err
 	}
 	if mask&maskState != 0 {
-		if err := d.toState(modifyCC, c.id, stateOnline); err != nil {
+		if err := d.toState(ccProfiles, c.id, stateOnline); err != nil {
 			return err
 		}
 	}
@@ -341,11 +334,11 @@ func (d *Control) holdCC(c *slot[*hostapi.CCProfile], p *hostapi.CCProfile) erro
 
 // format returns the id of the format of a profile, which is ONLINE then.
 func (d *Control) format(p *hostapi.Profile) (uint64, error) {
-	f, err := place(d, d.formats, formatName(p), queryFormat, modifyFormat, d.at.is.EVMaxFormats)
+	f, err := place(d, d.formats, formats, formatName(p), d.at.is.EVMaxFormats)
 	if err != nil || f.known && f.is != nil {
 		return f.idOr0(), err
 	}
-	state, err := d.stateOfProfile(queryFormat, f.id)
+	state, err := d.stateOfProfile(formats, f.id)
 	if err != nil {
 		return 0, err
 	}
@@ -354,17 +347,17 @@ func (d *Control) format(p *hostapi.Profile) (uint64, error) {
 		return f.id, nil
 	}
 	f.known = false
-	if err := d.takeDown(modifyFormat, f.id, state); err != nil {
+	if err := d.takeDown(formats, f.id); err != nil {
 		return 0, err
 	}
 	m := memory(formatAttr{State: stateOffline, Mode: modeNumber(p.Format.Mode),
 		Fields: operation{Op: opFields, Count: int32(len(p.Format.Widths))}})
 	m.Points = map[int]*clib.Memory{formatFieldsAt: {Octets: slices.Clone(p.Format.Widths)}}
-	if err := call(d.lib, modifyFormat, d.at.context, f.id, m,
+	if err := call(d.lib, formats.modify, d.at.context, f.id, m,
 		maskState|formatMode|formatOp); err != nil {
 		return 0, err
 	}
-	if err := d.toState(modifyFormat, f.id, stateOnline); err != nil {
+	if err := d.toState(formats, f.id, stateOnline); err != nil {
 		return 0, err
 	}
 	f.is, f.known = p, true
@@ -383,7 +376,7 @@ func (d *Control) holdsFormat(id uint64, p *hostapi.Profile) bool {
 	widths := &clib.Memory{Octets: make([]byte, hostapi.MaxFields)}
 	m := memory(formatAttr{Fields: operation{Op: opQueryFields, Count: int32(len(widths.Octets))}})
 	m.Points = map[int]*clib.Memory{formatFieldsAt: widths}
-	if call(d.lib, queryFormat, d.at.context, id, m, formatMode|formatOp) != nil {
+	if call(d.lib, formats.query, d.at.context, id, m, formatMode|formatOp) != nil {
 		return false
 	}
 	var a formatAttr
@@ -398,7 +391,6 @@ func (d *Control) holdEVs(e *slot[*hostapi.Profile], p *hostapi.Profile) error {
 	if e.known && e.is == p {
 		return nil
 	}
-	online := e.is != nil
 	if !e.known {
 		want := p
 		if want == nil {
@@ -411,7 +403,7 @@ func (d *Control) holdEVs(e *slot[*hostapi.Profile], p *hostapi.Profile) error {
 				return err
 			}
 		}
-		if e.is, online, bad, err = d.queryEVs(e.id, want); err != nil {
+		if e.is, bad, err = d.queryEVs(e.id, want); err != nil {
 			return err
 		}
 		for _, v := range bad {
@@ -420,31 +412,14 @@ func (d *Control) holdEVs(e *slot[*hostapi.Profile], p *hostapi.Profile) error {
 			}
 		}
 	}
-	was := e.is
-	e.known = false
-	if was != nil && p != nil && d.mayStay(was, p) {
-		if err := d.change(e.id, was, p); err != nil {
-			return err
-		}
-	} else {
-		state := uint32(stateInit)
-		switch {
-		case was != nil:
-			state = stateOnline
-		case online:
-			state = stateOffline
-		}
-		if err := d.takeDown(modifyEV, e.id, state); err != nil {
-			return err
-		}
-		if p != nil {
-			if err := d.create(e.id, p); err != nil {
-				return err
-			}
-		}
+	var err error
+	if was := e.is; was != nil && p != nil && d.mayStay(was, p) {
+		err = d.change(e.id, was, p)
+	} else if err = d.takeDown(evProfiles, e.id); err == nil && p != nil {
+		err = d.create(e.id, p)
 	}
-	e.is, e.known = p, true
-	return nil
+	e.is, e.known = p, err == nil
+	return err
 }
 
 // mayStay reports whether a profile can become another one while it is ONLINE.
@@ -478,23 +453,23 @@ func (d *Control) change(id uint64, was, p *hostapi.Profile) error {
 	for _, v := range was.EVs {
 		if gone[v] > 0 {
 			gone[v]--
-			replace = append(replace, evEntry{EV: entry(v), New: entry(added[0]),
+			replace = append(replace, evEntry{EV: v, New: added[0],
 				State: stateFor(p, added[0])})
 			added = added[1:]
 		}
 	}
 	for _, v := range p.Denied {
 		if !was.IsDenied(v) {
-			deny = append(deny, evEntry{EV: entry(v), State: stateFor(p, v), Flags: allCopies})
+			deny = append(deny, evEntry{EV: v, State: stateFor(p, v), Flags: allCopies})
 		}
 	}
 	for _, v := range was.Denied {
 		if !p.IsDenied(v) && p.Has(v) {
-			allow = append(allow, evEntry{EV: entry(v), State: stateFor(p, v), Flags: allCopies})
+			allow = append(allow, evEntry{EV: v, State: stateFor(p, v), Flags: allCopies})
 		}
 	}
 	if p.Mode == hostapi.ModeExplicit { // those that come by replacement are denied there
-		deny = slices.DeleteFunc(deny, func(e evEntry) bool { return !was.Has(e.EV.ev()) })
+		deny = slices.DeleteFunc(deny, func(e evEntry) bool { return !was.Has(e.EV) })
 	}
 	return errors.Join(d.operate(id, p, opModifyState, deny), d.operate(id, p, opReplace, replace),
 		d.operate(id, p, opModifyState, allow))
@@ -555,18 +530,18 @@ func (d *Control) create(id uint64, p *hostapi.Profile) error {
 	switch p.Mode {
 	case hostapi.ModeExplicit:
 		for _, v := range p.EVs {
-			entries = append(entries, evEntry{New: entry(v), State: stateFor(p, v)})
+			entries = append(entries, evEntry{New: v, State: stateFor(p, v)})
 		}
 	case hostapi.ModeGenerated:
 		op = opModifyState
 		for _, v := range p.Denied {
-			entries = append(entries, evEntry{EV: entry(v), State: stateFor(p, v)})
+			entries = append(entries, evEntry{EV: v, State: stateFor(p, v)})
 		}
 	}
 	if err := d.operate(id, p, op, entries); err != nil {
 		return err
 	}
-	return d.toState(modifyEV, id, stateOnline)
+	return d.toState(evProfiles, id, stateOnline)
 }
 
 // Probe implements [agent.Endpoint]: all probes of the request leave together.
@@ -584,7 +559,7 @@ func (d *Control) probe(p *hostapi.Probe) (r hostapi.ProbeResult) {
 	for i := range requests {
 		d.request++
 		requests[i] = endpointRequest{ID: d.request, From: source.As16(), To: p.Destination.As16(),
-			Mode: modeNumber(p.Format.Mode), EV: entry(p.EV)}
+			Mode: modeNumber(p.Format.Mode), EV: p.EV}
 	}
 	d.mu.Unlock()
 	m, count := memory(answers), memory(int32(0))
@@ -676,7 +651,7 @@ func (d *Control) tell(events []evEvent) {
 			state = hostapi.EVAssumedBad
 		}
 		if name := names[x.Profile]; name != "" {
-			d.report.EVEvent(hostapi.EVEvent{Profile: name, EV: x.EV.ev(), State: state})
+			d.report.EVEvent(hostapi.EVEvent{Profile: name, EV: x.EV, State: state})
 		}
 	}
 }

@@ -366,7 +366,7 @@ func TestLayouts(t *testing.T) {
 	for name, v := range map[string]any{
 		"mrc_ctl_device_attr": deviceAttr{}, "mrc_device_attr": mrcAttr{},
 		"mrc_ctl_ev_fmt_profile_attr": formatAttr{}, "mrc_ctl_ev_profile_attr": evAttr{},
-		"mrc_ctl_ev": ctlEV{}, "mrc_ctl_ev_op_entry": evEntry{}, "mrc_ctl_ev_field": evField{},
+		"mrc_ctl_ev": hostapi.EV{}, "mrc_ctl_ev_op_entry": evEntry{}, "mrc_ctl_ev_field": evField{},
 		"mrc_ctl_cc_profile_attr": ccAttr{}, "mrc_ctl_cc_nscc_cfg": nsccConfig{},
 		"mrc_ctl_ev_event": evEvent{}, "mrc_ctl_ep_req": endpointRequest{},
 		"mrc_ctl_ep_rsp": endpointAnswer{}} {
@@ -462,7 +462,7 @@ func (r *reported) EventsDropped(n uint64)    { r.dropped += n }
 func TestControlEvents(t *testing.T) {
 	v := ev("fcbb:bbbb:1::", 1)
 	event := func(id uint64, state hostapi.EVState, dropped uint32) evEvent {
-		return evEvent{Profile: id, EV: entry(v), State: stateOf(state), Dropped: dropped}
+		return evEvent{Profile: id, EV: v, State: stateOf(state), Dropped: dropped}
 	}
 	s := &scripted{polls: []any{nil, []evEvent{event(3, hostapi.EVAssumedBad, 0),
 		event(8, hostapi.EVAssumedBad, 0)}, nil, []evEvent{event(3, hostapi.EVGood, 2)}, nil}}

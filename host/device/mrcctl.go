@@ -64,12 +64,8 @@ type (
 		EVs, Fields           operation
 		Vendor                [128]byte
 	}
-	ctlEV struct {
-		Value [hostapi.EVBytes]byte
-		Port  uint8
-	}
 	evEntry struct {
-		EV, New      ctlEV
+		EV, New      hostapi.EV
 		_            [2]byte
 		State, Flags uint32
 	}
@@ -91,7 +87,7 @@ type (
 	}
 	evEvent struct {
 		Profile uint64
-		EV      ctlEV
+		EV      hostapi.EV
 		_       [3]byte
 		Dropped uint32
 		State   uint32
@@ -102,7 +98,7 @@ type (
 		_          [6]byte
 		From, To   [16]byte
 		Mode       uint32
-		EV         ctlEV
+		EV         hostapi.EV
 		_          [3]byte
 		PortStatus uint32
 		_          uint32
@@ -315,12 +311,6 @@ func (d *opened) findGID(lib Caller) error {
 	return fmt.Errorf("no GID of port 1 is a global address")
 }
 
-// entry is an EV for the device.
-func entry(v hostapi.EV) ctlEV { return ctlEV{v.Value, v.Port} }
-
-// ev is an EV of the device.
-func (v ctlEV) ev() hostapi.EV { return hostapi.EV{Value: v.Value, Port: v.Port} }
-
 // stateOf is the number of a state of an EV.
 func stateOf(s hostapi.EVState) uint32 { return 1 << (s - 1) }
 
@@ -336,35 +326,28 @@ func fields(p *hostapi.Profile) (out []evField) {
 // says.
 func (d *Control) modifyEVs(id uint64, mask int, a evAttr, entries []evEntry,
 	fields []evField) error {
+	a.EVs.Count, a.Fields.Count = int32(len(entries)), int32(len(fields))
 	m := memory(a)
-	if mask&(evOp|evFieldsOp) != 0 {
-		m.Points = map[int]*clib.Memory{}
-	}
-	if mask&evOp != 0 {
-		a.EVs.Count = int32(len(entries))
-		m.Octets = memory(a).Octets
+	m.Points = map[int]*clib.Memory{}
+	if len(entries) > 0 {
 		m.Points[evEVsAt] = memory(entries)
 	}
-	if mask&evFieldsOp != 0 {
-		a.Fields.Count = int32(len(fields))
-		m.Octets = memory(a).Octets
-		if m.Points[evFieldsAt] = memory(fields); len(fields) == 0 {
-			m.Points = nil
-		}
+	if len(fields) > 0 {
+		m.Points[evFieldsAt] = memory(fields)
 	}
-	return call(d.lib, "mrc_ctl_modify_ev_profile", d.at.context, id, m, mask)
+	return call(d.lib, evProfiles.modify, d.at.context, id, m, mask)
 }
 
 // toState is a request that only changes the state of a profile.
-func (d *Control) toState(function string, id uint64, state uint32) error {
+func (d *Control) toState(k kind, id uint64, state uint32) error {
 	m := memory(evAttr{State: state}) // the first member of all kinds; the others are shorter
-	return call(d.lib, function, d.at.context, id, m, maskState)
+	return call(d.lib, k.modify, d.at.context, id, m, maskState)
 }
 
 // stateOfProfile asks for the state of a profile of any kind.
-func (d *Control) stateOfProfile(function string, id uint64) (uint32, error) {
+func (d *Control) stateOfProfile(k kind, id uint64) (uint32, error) {
 	m := memory(evAttr{})
-	if err := call(d.lib, function, d.at.context, id, m, maskState); err != nil {
+	if err := call(d.lib, k.query, d.at.context, id, m, maskState); err != nil {
 		return 0, err
 	}
 	return binary.NativeEndian.Uint32(m.Octets), nil
@@ -372,16 +355,16 @@ func (d *Control) stateOfProfile(function string, id uint64) (uint32, error) {
 
 // queryEVs reads an EV profile of the device, as far as it can be compared: the name and what the
 // device does not know are those of want.
-func (d *Control) queryEVs(id uint64, want *hostapi.Profile) (is *hostapi.Profile, online bool,
+func (d *Control) queryEVs(id uint64, want *hostapi.Profile) (is *hostapi.Profile,
 	bad []hostapi.EV, err error) {
 	m := memory(evAttr{})
-	if err := call(d.lib, "mrc_ctl_query_ev_profile", d.at.context, id, m, evAll); err != nil {
-		return nil, false, nil, err
+	if err := call(d.lib, evProfiles.query, d.at.context, id, m, evAll); err != nil {
+		return nil, nil, err
 	}
 	var a evAttr
 	into(m, &a)
 	if a.State != stateOnline {
-		return nil, a.State != stateInit, nil, nil
+		return nil, nil, nil
 	}
 	p := *want
 	p.Mode, p.Count, p.MinActive = hostapi.Mode(0), int(a.Count), int(a.MinActive)
@@ -391,32 +374,32 @@ func (d *Control) queryEVs(id uint64, want *hostapi.Profile) (is *hostapi.Profil
 		p.Mode = want.Mode
 	}
 	if p.Mode != want.Mode || p.Mode == hostapi.ModeAuto {
-		return &p, true, nil, nil
+		return &p, nil, nil
 	}
 	held := make([]evField, hostapi.MaxFields)
 	a = evAttr{Fields: operation{Op: opQueryFields, Count: int32(len(held))}}
 	m, array := memory(a), memory(held)
 	m.Points = map[int]*clib.Memory{evFieldsAt: array}
-	if err := call(d.lib, "mrc_ctl_query_ev_profile", d.at.context, id, m, evFieldsOp); err != nil {
-		return nil, true, nil, err
+	if err := call(d.lib, evProfiles.query, d.at.context, id, m, evFieldsOp); err != nil {
+		return nil, nil, err
 	}
 	into(m, &a)
 	into(array, held)
 	if !slices.Equal(held[:a.Fields.Count], fields(want)) {
 		p.Mode = 0
-		return &p, true, nil, nil
+		return &p, nil, nil
 	}
 	evs := make([]evEntry, p.Count)
 	a = evAttr{EVs: operation{Op: opQueryArray, Count: int32(len(evs))}}
 	m, array = memory(a), memory(evs)
 	m.Points = map[int]*clib.Memory{evEVsAt: array}
-	if err := call(d.lib, "mrc_ctl_query_ev_profile", d.at.context, id, m, evOp); err != nil {
-		return nil, true, nil, err
+	if err := call(d.lib, evProfiles.query, d.at.context, id, m, evOp); err != nil {
+		return nil, nil, err
 	}
 	into(array, evs)
 	var denied []hostapi.EV
 	for _, e := range evs {
-		v := e.EV.ev()
+		v := e.EV
 		switch e.State {
 		case stateOf(hostapi.EVDenied):
 			denied = append(denied, v)
@@ -429,7 +412,7 @@ func (d *Control) queryEVs(id uint64, want *hostapi.Profile) (is *hostapi.Profil
 	}
 	q := p.WithDenied(denied)
 	q.Denied = slices.Compact(q.Denied)
-	return q, true, bad, nil
+	return q, bad, nil
 }
 
 // modeNumber is the number of a mode of profiles or formats.

@@ -47,8 +47,7 @@ func NewSeg6(hops []Hop) (*Seg6, error) {
 		s.links = append(s.links, l.Attrs().Index)
 	}
 	none := &net.IPNet{IP: net.IPv6unspecified, Mask: net.CIDRMask(128, 128)}
-	if err := h.RouteDel(&netlink.Route{Dst: none, Protocol: Weft,
-		Table: unix.RT_TABLE_MAIN}); errors.Is(err, unix.EPERM) {
+	if err := h.RouteDel(new(route(none))); errors.Is(err, unix.EPERM) {
 		h.Close()
 		return nil, fmt.Errorf("routes need CAP_NET_ADMIN: %w", err)
 	}
@@ -77,7 +76,7 @@ func (s *Seg6) Apply(paths []Path) error {
 		return err
 	}
 	for i := range want {
-		if err := s.handle.RouteReplace(want[i]); err != nil {
+		if err := s.handle.RouteReplace(&want[i]); err != nil {
 			return errors.Join(fmt.Errorf("route %v: %w", want[i].Dst, err), s.restore(held, want[:i]))
 		}
 	}
@@ -85,15 +84,15 @@ func (s *Seg6) Apply(paths []Path) error {
 }
 
 // restore puts routes back in place of those that were made.
-func (s *Seg6) restore(held, made []*netlink.Route) (err error) {
-	for _, r := range held {
-		err = errors.Join(err, s.handle.RouteReplace(r))
+func (s *Seg6) restore(held, made []netlink.Route) (err error) {
+	for i := range held {
+		err = errors.Join(err, s.handle.RouteReplace(&held[i]))
 	}
 	return errors.Join(err, s.drop(made, held))
 }
 
 // drop removes the routes to what others do not lead to.
-func (s *Seg6) drop(held, kept []*netlink.Route) (err error) {
+func (s *Seg6) drop(held, kept []netlink.Route) (err error) {
 	keep := make(map[string]bool, len(kept))
 	for _, r := range kept {
 		keep[r.Dst.String()] = true
@@ -102,8 +101,7 @@ func (s *Seg6) drop(held, kept []*netlink.Route) (err error) {
 		if keep[r.Dst.String()] {
 			continue
 		}
-		if gone := s.handle.RouteDel(&netlink.Route{Dst: r.Dst, Protocol: Weft,
-			Table: unix.RT_TABLE_MAIN}); gone != nil && !errors.Is(gone, syscall.ESRCH) {
+		if gone := s.handle.RouteDel(new(route(r.Dst))); gone != nil && !errors.Is(gone, syscall.ESRCH) {
 			err = errors.Join(err, fmt.Errorf("route %v: %w", r.Dst, gone))
 		}
 	}
@@ -111,25 +109,26 @@ func (s *Seg6) drop(held, kept []*netlink.Route) (err error) {
 }
 
 // held returns the routes of Weft that the kernel has.
-func (s *Seg6) held() ([]*netlink.Route, error) {
-	all, err := s.handle.RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Protocol: Weft,
-		Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
+func (s *Seg6) held() ([]netlink.Route, error) {
+	all, err := s.handle.RouteListFiltered(netlink.FAMILY_V6, new(route(nil)),
+		netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_TABLE)
 	if err != nil {
-		return nil, fmt.Errorf("routes: %w", err)
+		err = fmt.Errorf("routes: %w", err)
 	}
-	out := make([]*netlink.Route, len(all))
-	for i := range all {
-		out[i] = &all[i]
-	}
-	return out, nil
+	return all, err
+}
+
+// route is a route of Weft.
+func route(to *net.IPNet) netlink.Route {
+	return netlink.Route{Dst: to, Protocol: Weft, Table: unix.RT_TABLE_MAIN}
 }
 
 // routes returns the routes of paths, EV routes first, because other routes lead to them.
-func (s *Seg6) routes(paths []Path) (out []*netlink.Route, err error) {
+func (s *Seg6) routes(paths []Path) (out []netlink.Route, err error) {
 	ports := make(map[netip.Addr]uint8)
-	var encaps []*netlink.Route
+	var encaps []netlink.Route
 	for _, p := range paths {
-		r := &netlink.Route{Dst: ipNet(p.Destination), Protocol: Weft, Table: unix.RT_TABLE_MAIN}
+		r := route(ipNet(p.Destination))
 		for _, v := range p.EVs {
 			to := outer(v)
 			if v.Port == 0 || int(v.Port) > len(s.hops) {
@@ -143,8 +142,9 @@ func (s *Seg6) routes(paths []Path) (out []*netlink.Route, err error) {
 			hop := s.hops[v.Port-1]
 			if _, ok := ports[to]; !ok {
 				ports[to] = v.Port
-				out = append(out, &netlink.Route{Dst: ipNet(netip.PrefixFrom(to, 128)), Protocol: Weft,
-					Table: unix.RT_TABLE_MAIN, LinkIndex: s.links[v.Port-1], Gw: hop.Gateway.AsSlice()})
+				direct := route(ipNet(netip.PrefixFrom(to, 128)))
+				direct.LinkIndex, direct.Gw = s.links[v.Port-1], hop.Gateway.AsSlice()
+				out = append(out, direct)
 			}
 			r.MultiPath = append(r.MultiPath, &netlink.NexthopInfo{LinkIndex: s.links[v.Port-1],
 				Gw:    hop.Gateway.AsSlice(),

@@ -85,13 +85,13 @@ func (l *linkEvidence) settles() time.Duration {
 			wait = max(wait, w)
 		}
 	}
-	return l.bad + wait
+	return l.bad + wait + apart
 }
 
 // settles is the same for the cable of a host.
 func (s *seatEvidence) settles() time.Duration {
 	if s.target.dead {
-		return s.bad + s.host.round
+		return s.bad + s.host.round + apart
 	}
 	return s.bad + (DeadAfter+1)*s.host.round + s.host.report
 }

@@ -194,6 +194,7 @@ soak:
 	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^(TestGreyLink|TestCongestionIsNotGrey|TestLinkDownToApply)$$' -v ./test/mrc/flows
 	WEFT_SIEGE=1 $(GO) test -timeout 1h -run '^(TestStrangersPipelines|TestReadsNeverRead|TestSubscriptionsNeverRead)$$' -v ./dataplane/p4rt ./dataplane/gnmi
 	WEFT_SEEDS=10000 $(GO) test -timeout 24h -run '^TestFaultsAreNamed$$' -v ./test/mrc/truth
+	WEFT_SEEDS=100 $(GO) test -timeout 24h -run '^TestLargeFabric$$' -v ./test/mrc/truth
 	WEFT_SEEDS=1000 $(GO) test -timeout 24h -run '^TestUnderLoad$$' -v ./lab/demo/blackhole
 	WEFT_SEEDS=280 $(GO) test -timeout 24h -run '^TestManyProbesAccuseNothing$$' -v ./test/mrc/truth
 	WEFT_SEEDS=2000 $(GO) test -timeout 24h -run '^(TestNothingIsAccused|TestDirections)$$' -v ./test/mrc/truth

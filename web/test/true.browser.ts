@@ -299,6 +299,26 @@ test('the drawer leads from a host to its group and back, and two hosts are comp
     .toEqual(['Address', 'Ports usable', 'Its switches', 'EVs']);
 });
 
+test('a host says how many counters of its ports it has left out, on its page and in the drawer', async () => {
+  const errors = [{ source: 'mlx5_0', counter: 'symbol_error', count: 12 }];
+  const lossy = { ...host.ports[0]!, status: { ...host.ports[0]!.status, errors } };
+  fabric.besides['/v1/hosts'] = { items: [{ ...host, ports: [lossy], errorsLeftOut: 7 }] };
+  const left = '7 more counters of errors of its ports are not listed: there were too many for its stream.';
+  const page = await at('hosts/H1');
+  await says(page, 'mlx5_0 symbol_error 12');
+  expect(await page.getByRole('main').innerText()).toContain(left);
+  await page.goto(`${fabric.url}/#/overview?host=H1`);
+  const drawer = page.getByRole('complementary', { name: 'Inspector' });
+  await drawer.getByText('Port 1 at P1-T0-1').waitFor();
+  expect(await drawer.innerText()).toContain(left);
+  expect(await violations(page)).toEqual([]);
+  fabric.besides['/v1/hosts'] = { items: [{ ...host, ports: [lossy] }] };
+  await page.goto(`${fabric.url}/#/hosts/H1`);
+  await page.reload();
+  await says(page, 'mlx5_0 symbol_error 12');
+  expect(await page.getByRole('main').innerText()).not.toContain('not listed');
+});
+
 test('an entry of a table opens in the drawer, with what wanted it', async () => {
   const entry = {
     table: 'ingress.tree',

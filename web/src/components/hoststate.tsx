@@ -51,10 +51,16 @@ export function HostFaults({ of: h }: { of: Host }) {
   );
 }
 
-/** What the ports of a host did, and the document and history of each. */
+/** What the ports of a host did and what of it is not known, and the document and history of each. */
 export function PortsOf({ of: h, mrc }: { of: Host; mrc: boolean }) {
   return (
     <>
+      {!!h.errorsLeftOut && (
+        <p>
+          <Badge tone="warning">{h.errorsLeftOut} more</Badge> counters of errors of its ports are not listed: there
+          were too many for its stream.
+        </p>
+      )}
       <PortCharts
         label="What its switches received from it, and sent to it"
         of={h.ports.flatMap(({ port, status: p }) =>

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, Lab, open, wellMade } from './kit';
+import { browse, Lab, open, says, wellMade } from './kit';
 
 let lab: Lab, browser: Browser;
 
@@ -66,13 +66,25 @@ test('a packet is caught, and followed by the arrow keys to one of its receivers
   const link = await step.getByRole('link', { name: 'Entries of mt_replica' }).getAttribute('href');
   expect(link).toBe('#/switches/N3?table=mt_replica');
   await wellMade(page, wrong, 'journey');
-  // The address is a link to the pair, the copy and the step: it catches another packet.
-  // The step is a number: packets without a RETH, of the same message, have another table there.
-  const address = page.url(),
-    number = /^Step \d+/.exec(await status.innerText())![0];
+  // The address is a link to the pair, the copy and the step: it catches another packet, which may meet another
+  // number of tables before it.
+  const address = page.url();
+  expect(address).toMatch(/step=N3\+egress\+mt_replica(&|$)/);
   await page.context().close();
   const again = await open(browser, address);
-  const there = again.page.getByRole('group', { name: /^Steps of the packet/ }).getByRole('status');
-  await there.filter({ hasText: `${number} of ` }).waitFor({ timeout: 30_000 });
+  const there = again.page.getByRole('group', { name: /^Steps of the packet/ });
+  await there
+    .getByRole('status')
+    .filter({ hasText: /^Step \d+ of \d+: N3, egress, mt_replica: hit$/ })
+    .waitFor({ timeout: 30_000 });
   await again.page.context().close();
+  const missed = await open(browser, address.replace('mt_replica', 'mt_gone'));
+  await says(missed.page, 'This packet does not meet N3 egress mt_gone: packets of one pair differ.');
+  expect(
+    await missed.page
+      .getByRole('group', { name: /^Steps/ })
+      .getByRole('status')
+      .innerText(),
+  ).toMatch(/: N3, egress/);
+  await missed.page.context().close();
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { line, numberOf, stack, stops, way, type Hop, type Record } from './journey';
+import { line, numberOf, stack, stepOf, steps, stops, way, type Hop, type Record } from './journey';
 
 const address = (last: string) => `fc00${last}`.padEnd(32, '0');
 const ipv6 = (dst: string, hops = '40') => `60000000000011${hops}${'11'.repeat(16)}${dst}`;
@@ -108,6 +108,30 @@ test('the way to a host goes by the switches that sent the packet on', () => {
   ];
   expect(way(hops, 'y').map((w) => `${w.hop.switch} ${w.port}`)).toEqual(['A 3', 'C 6']);
   expect(way(hops, 'z')).toEqual([]);
+});
+
+test('a step has the name of its stage and table, and is found where another packet meets it', () => {
+  const along = ['A', 'AB', 'B'].map((name) => ({ hop: hop(name, -1, []), records: [...line(record, 3), copy] }));
+  const all = steps(along),
+    ids = all.map((s) => s.id);
+  expect(ids.slice(0, 9)).toEqual([
+    'A parser ipv6',
+    'A parser bth',
+    'A parser srh',
+    'A ingress local_sid',
+    'A copies',
+    'A egress next',
+    'A deparser',
+    'A egress next 2',
+    'A deparser 2',
+  ]);
+  expect(ids.map((id) => stepOf(all, id))).toEqual(ids.map((_, i) => i));
+  const found = (id: string) => ids[stepOf(all, id)];
+  expect(found('B ingress local_sid 3')).toBe('B ingress local_sid');
+  expect(found('B egress other')).toBe('B egress next');
+  expect(found('B unknown')).toBe('B parser ipv6');
+  expect(found('C egress next')).toBe('A parser ipv6');
+  expect(found('')).toBe('A parser ipv6');
 });
 
 test('values of traces and of the API are compared as numbers', () => {

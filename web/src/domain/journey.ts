@@ -113,6 +113,38 @@ export function stops(records: readonly Record[]): Stop[] {
   return out;
 }
 
+/** Something that a packet meets on its way, with the place on the way and what a link calls it. */
+interface At {
+  hop: number;
+  stop: Stop;
+  /** Switch, stage and, where it has one, the name: another packet may meet the same at another number. */
+  id: string;
+}
+
+/** Returns what a packet meets on its whole way. */
+export function steps(along: readonly { hop: Hop; records: readonly Record[] }[]): At[] {
+  const met = new Map<string, number>();
+  return along.flatMap(({ hop: { switch: sw }, records }, hop) =>
+    stops(records).map((stop): At => {
+      const name = stop.lane === 'Copies' || stop.lane === 'Deparser' ? '' : stop.title,
+        id = `${sw} ${stop.lane.toLowerCase()} ${name}`.trimEnd(),
+        n = (met.get(id) ?? 0) + 1;
+      met.set(id, n);
+      return { hop, stop, id: n > 1 ? `${id} ${n}` : id };
+    }),
+  );
+}
+
+/** Finds what a link calls so; where a packet does not meet it, the first of its stage, its switch, or all. */
+export function stepOf(all: readonly At[], id: string): number {
+  const words = id.split(' ');
+  for (; words.length > 0; words.pop()) {
+    const at = all.findIndex((s) => `${s.id} `.startsWith(`${words.join(' ')} `));
+    if (at >= 0) return at;
+  }
+  return 0;
+}
+
 /** A header on its way in and out of a switch. */
 export interface Header {
   name: string;

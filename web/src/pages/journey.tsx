@@ -7,7 +7,7 @@ import { Choose } from '../components/choose';
 import { Facts } from '../components/facts';
 import { Intent, To } from '../components/link';
 import { Empty, Failure } from '../components/states';
-import { lanes, line, numberOf, stack, stops, way, type Header, type Hop, type Stop } from '../domain/journey';
+import { lanes, line, numberOf, stack, stepOf, steps, way, type Header, type Hop, type Stop } from '../domain/journey';
 import { setParams, useParam } from '../store/place';
 import './journey.css';
 
@@ -85,8 +85,8 @@ export function Journey() {
 
 /** The way of a packet to one of the hosts that it reached, and where on it the reader is. */
 function Caught(p: { hops: Hop[]; from: string; hosts: string[]; to: string; ended: boolean }) {
-  const [chosen, choose] = useParam('way', p.to || p.hosts[0]),
-    [step, setStep] = useParam('step', '0');
+  const [chosen] = useParam('way', p.to || p.hosts[0]),
+    [step] = useParam('step');
   const along = useMemo(() => {
     const found = way(p.hops, chosen);
     return (found.length > 0 ? found : [{ hop: p.hops[0]!, port: p.hops[0]!.sent[0]?.port ?? -1 }]).map((w) => {
@@ -94,9 +94,10 @@ function Caught(p: { hops: Hop[]; from: string; hosts: string[]; to: string; end
       return { ...w, records: records.length > 0 ? records : [w.hop.record] };
     });
   }, [p.hops, chosen]);
-  const all = useMemo(() => along.flatMap((w, hop) => stops(w.records).map((stop) => ({ hop, stop }))), [along]);
-  const at = Math.min(Math.max(0, Number(step) || 0), all.length - 1);
-  const here = all[at];
+  const all = useMemo(() => steps(along), [along]);
+  const at = stepOf(all, step),
+    here = all[at];
+  const turnTo = (i: number) => setParams({ step: all[Math.min(Math.max(0, i), all.length - 1)]!.id });
   const current = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     void current.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
@@ -106,7 +107,7 @@ function Caught(p: { hops: Hop[]; from: string; hosts: string[]; to: string; end
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
     if (!by || e.target instanceof HTMLSelectElement) return;
     e.preventDefault();
-    setStep(String(Math.min(Math.max(0, at + by), all.length - 1)));
+    turnTo(at + by);
   };
   const w = along[here.hop]!;
   return (
@@ -124,7 +125,7 @@ function Caught(p: { hops: Hop[]; from: string; hosts: string[]; to: string; end
             <button
               type="button"
               aria-current={i === here.hop ? 'step' : undefined}
-              onClick={() => setStep(String(all.findIndex((a) => a.hop === i)))}
+              onClick={() => turnTo(all.findIndex((a) => a.hop === i))}
             >
               {x.hop.switch}
             </button>
@@ -133,11 +134,17 @@ function Caught(p: { hops: Hop[]; from: string; hosts: string[]; to: string; end
         <li className={at === all.length - 1 ? 'lit' : undefined}>{p.hosts.includes(chosen) ? chosen : '…'}</li>
         {p.hosts.length > 1 && (
           <li className="copies">
-            <Choose label="Copy for" value={chosen} set={(host) => (setStep('0'), choose(host))} of={p.hosts} />
+            <Choose
+              label="Copy for"
+              value={chosen}
+              set={(host) => setParams({ way: host, step: undefined })}
+              of={p.hosts}
+            />
           </li>
         )}
       </ol>
       {!p.ended && <Badge tone="warning">The time was over before each copy had an end</Badge>}
+      {step && step !== here.id && <p>This packet does not meet {step}: packets of one pair differ.</p>}
       <p role="status">
         Step {at + 1} of {all.length}: {w.hop.switch}, {here.stop.lane.toLowerCase()}, {said(here.stop)}
       </p>
@@ -155,7 +162,7 @@ function Caught(p: { hops: Hop[]; from: string; hosts: string[]; to: string; end
                     ref={i === at ? current : undefined}
                     className={i <= at ? 'lit' : undefined}
                     aria-current={i === at ? 'step' : undefined}
-                    onClick={() => setStep(String(i))}
+                    onClick={() => turnTo(i)}
                   >
                     {x.stop.hit === undefined ? (
                       x.stop.title

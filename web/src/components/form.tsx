@@ -7,6 +7,7 @@ import * as ask from '../api/queries';
 import { useMay, useSession, type Scope } from '../api/session';
 import { changes, nameHint } from '../domain/project';
 import { localTime } from '../domain/format';
+import { adds, choices, type Choice, type Field, type Variant, type Way } from '../domain/fields';
 import { kindOf, type Collection } from '../domain/kinds';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
 import { useDraft, type Draft } from '../store/draft';
@@ -19,58 +20,6 @@ import { Takes, Tried } from './tried';
 
 // What reads and writes YAML is as large as all pages: it comes when somebody opens its tab.
 const Yaml = lazy(() => import('./yaml'));
-
-export interface Choice {
-  value: string;
-  label?: string;
-}
-
-/** A field of a form. Its name is that of the API; what is left empty gets the API's default. */
-export type Field = { name: string; label: string; hint?: string; required?: boolean } & (
-  | { kind: 'text' }
-  /** It is shown to nobody, and not filled in by the browser. */
-  | { kind: 'secret'; make?: () => string; least?: number; auto?: 'current-password' }
-  /** With at, the ports are offered of the switch or the host that the field of that name has. */
-  | { kind: 'number'; hex?: boolean; at?: 'switch' | 'host' }
-  | { kind: 'flag'; fallback: boolean }
-  | { kind: 'choice'; from: readonly Choice[]; number?: boolean; empty?: string }
-  | { kind: 'suggest'; from: readonly Choice[] }
-  /** One choice, SWITCH/PORT, for the fields switch and port of the object. */
-  | { kind: 'port'; from: readonly Choice[] }
-  /** A time, shown as that of the browser. */
-  | { kind: 'time' }
-  | { kind: 'group'; fields: readonly Field[] }
-  /** What few need: it is folded away unless it has a value. Its fields are those of the object itself. */
-  | { kind: 'more'; fields: readonly Field[] }
-  /** One of several kinds of things, each known by its first field. */
-  | { kind: 'variant'; of: readonly Variant[] }
-  /** One of several ways to write the object: each has its fields, and rewrites what there is. */
-  | { kind: 'way'; of: readonly Way[] }
-  | {
-      kind: 'list';
-      plural: string;
-      item: readonly Field[];
-      add: string;
-      first: () => Spec;
-      /** Several items are made at once, by a field that each has. */
-      pick?: { field: string; from: readonly Choice[]; label: string };
-    }
-  | { kind: 'texts'; plural: string; add: string; from?: readonly Choice[] }
-);
-
-interface Way {
-  label: string;
-  /** Reports whether an object is written so; of several ways the first counts. */
-  is: (of: Spec) => boolean;
-  make: (of: Spec) => Spec;
-  fields: readonly Field[];
-}
-
-export interface Variant {
-  label: string;
-  fields: readonly [Field, ...Field[]];
-  first: Spec;
-}
 
 /** Returns a variant as a way, which begins anew: nothing of what there was stays. */
 const anew = ({ label, fields, first }: Variant): Way => ({
@@ -352,9 +301,9 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
     </p>
   );
   /** Items under one title, each of which can be removed, and a button for another one. */
-  const several = (plural: string, items: ReactNode[], add: string, another: unknown, first?: ReactNode) => (
+  const several = (of: { plural: string; add?: string }, items: ReactNode[], another: unknown, first?: ReactNode) => (
     <fieldset>
-      <legend>{plural}</legend>
+      <legend>{of.plural}</legend>
       {about}
       {first}
       {items.map((item, i) => (
@@ -374,7 +323,7 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
         </div>
       ))}
       <button type="button" onClick={() => change([...path, items.length], another)}>
-        {add}
+        {adds({ ...f, ...of })}
       </button>
     </fieldset>
   );
@@ -383,6 +332,7 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
       return (
         <fieldset>
           <legend>{f.label}</legend>
+          {about}
           <Fields of={f.fields} path={path} {...writer} />
         </fieldset>
       );
@@ -390,16 +340,15 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
       const items = Array.isArray(value) ? (value as Spec[]) : [],
         { pick } = f;
       return several(
-        f.plural,
+        f,
         items.map((_, i) => <Fields key={i} of={f.item} path={[...path, i]} {...writer} />),
-        f.add,
-        f.first(),
+        f.first?.() ?? {},
         pick && (
           <Pick
             label={pick.label}
             from={pick.from}
             chosen={items.map((item) => String(item[pick.field] ?? ''))}
-            add={(values) => change(path, [...items, ...values.map((v) => ({ ...f.first(), [pick.field]: v }))])}
+            add={(values) => change(path, [...items, ...values.map((v) => ({ ...f.first?.(), [pick.field]: v }))])}
             remove={(v) =>
               change(
                 path,
@@ -412,7 +361,7 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
     }
     case 'texts':
       return several(
-        f.plural,
+        f,
         (Array.isArray(value) ? (value as string[]) : []).map((text, i) => {
           const put = (t: string) => change([...path, i], t),
             not = of([...path, i]),
@@ -428,7 +377,6 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
             </>
           );
         }),
-        f.add,
         f.from?.[0]?.value ?? '',
       );
     case 'more':
@@ -454,7 +402,7 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
             <Select
               {...common}
               value={at.label}
-              from={ways.map((w) => ({ value: w.label }))}
+              from={choices(ways.map((w) => w.label))}
               put={(label) => change(above, ways.find((w) => w.label === label)!.make(now))}
             />,
           )}
@@ -481,7 +429,7 @@ function FieldInput({ of: f, path, ...writer }: { of: Field; path: SpecPath } & 
             <input
               {...common}
               type="checkbox"
-              checked={(value as boolean | undefined) ?? f.fallback}
+              checked={(value as boolean | undefined) ?? f.fallback ?? false}
               onChange={(e) => change(path, e.target.checked)}
             />{' '}
             {f.label}

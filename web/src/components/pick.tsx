@@ -1,10 +1,6 @@
 import { useMemo, useState } from 'react';
 import { Autocomplete, Input, Label, ListBox, ListBoxItem, SearchField } from 'react-aria-components';
-
-interface Choice {
-  value: string;
-  label?: string;
-}
+import type { Choice } from '../domain/fields';
 
 /** Most choices that are shown at once. */
 const most = 100;

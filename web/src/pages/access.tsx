@@ -8,9 +8,10 @@ import { Badge } from '../components/badge';
 import { Copy } from '../components/copy';
 import { Dialog } from '../components/dialog';
 import { Facts } from '../components/facts';
-import { Ask, Confirm, type Field } from '../components/form';
+import { Ask, Confirm } from '../components/form';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
+import * as field from '../domain/fields';
 import { formatAge, formatTime } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { useNow } from '../store/now';
@@ -214,35 +215,17 @@ function Heading2({ title, label, open }: { title: string; label: string; open: 
   );
 }
 
-const name = { kind: 'text', name: 'name', label: 'Name', required: true } as const;
-const secret: Field = {
-  kind: 'secret',
-  name: 'password',
-  label: 'Password',
-  required: true,
-  least: 12,
-  hint: '12 characters at least.',
-};
+const password = (label: string, hint = '') =>
+  field.secret('password', label, { required: true, least: 12, hint: `12 characters at least.${hint}` });
 
 /** What a user or token may do, and of which project the role tenant is. */
-const roleFields = (spec: Spec, projects: readonly { name: string }[]): Field[] => [
-  {
-    kind: 'choice',
-    name: 'role',
-    label: 'Role',
-    from: Object.entries(roles).map(([value, label]) => ({ value, label })),
-  },
-  ...(spec.role === 'tenant'
-    ? [
-        {
-          kind: 'suggest',
-          name: 'tenant',
-          label: 'Project',
-          required: true,
-          from: projects.map((p) => ({ value: p.name })),
-        } as const,
-      ]
-    : []),
+const roleFields = (spec: Spec, projects: readonly { name: string }[]) => [
+  field.choice(
+    'role',
+    'Role',
+    Object.entries(roles).map(([value, label]) => ({ value, label })),
+  ),
+  ...(spec.role === 'tenant' ? [field.suggest('tenant', 'Project', field.names(projects), { required: true })] : []),
 ];
 
 /** What is sent of a form: the project goes with the role tenant alone. */
@@ -256,9 +239,9 @@ function NewUser({ close }: { close: () => void }) {
       label="Create"
       first={{ role: 'viewer' }}
       fields={(spec) => [
-        name,
+        field.text('name', 'Name', { required: true }),
         ...roleFields(spec, projects),
-        { ...secret, hint: '12 characters at least. The user can set another one.' },
+        password('Password', ' The user can set another one.'),
       ]}
       act={(spec) => act.addUser(sent(spec) as unknown as Schemas['UserRequest'])}
       close={close}
@@ -290,9 +273,9 @@ function NewToken({ close }: { close: () => void }) {
       label="Create"
       first={{ role: 'viewer' }}
       fields={(spec) => [
-        { ...name, hint: 'Who uses it, such as the name of a program.' },
+        field.text('name', 'Name', { required: true, hint: 'Who uses it, such as the name of a program.' }),
         ...roleFields(spec, projects),
-        { kind: 'text', name: 'lifetime', label: 'Lifetime', hint: 'Such as 720h. Empty: until it is revoked.' },
+        field.text('lifetime', 'Lifetime', { hint: 'Such as 720h. Empty: until it is revoked.' }),
       ]}
       act={async (spec) => setMade(await act.makeToken(sent(spec) as unknown as Schemas['TokenRequest']))}
       close={close}
@@ -308,10 +291,8 @@ function Password({ user, close }: { user: string; close: () => void }) {
       title={`Password of ${user}`}
       label="Set"
       fields={() => [
-        ...(own
-          ? [{ kind: 'secret', name: 'current', label: 'Present password', auto: 'current-password' } as const]
-          : []),
-        { ...secret, label: 'New password' },
+        ...(own ? [field.secret('current', 'Present password', { auto: 'current-password' })] : []),
+        password('New password'),
       ]}
       act={({ password, current }) => act.setPassword(user, password as string, current as string | undefined)}
       close={close}

@@ -10,13 +10,14 @@ import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
 import { Facts, Heading, Heads } from '../components/facts';
-import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { Confirm, Form, Open } from '../components/form';
 import { History } from '../components/history';
 import { PlaneShares } from '../components/shares';
 import { LinkNames, Names, To } from '../components/link';
 import { Answer, Empty, NoFabric } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { containers, contains, fieldsOf, parseAddress } from '../domain/ev';
+import * as field from '../domain/fields';
 import { formatAge, formatShare } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { formatExact } from '../domain/json';
@@ -246,7 +247,7 @@ function EvTable({ name, label, chosen }: { name: string; label: string; chosen?
   );
 }
 
-const modes: Choice[] = [
+const modes = [
   { value: 'GEN', label: 'GEN: the host, by fields' },
   { value: 'EXP', label: 'EXP: the controller lists them' },
   { value: 'AUTO', label: 'AUTO: the device (mode ecmp)' },
@@ -257,22 +258,11 @@ function One({ name }: { name: string }) {
     cc = useQuery(ask.ccProfiles);
   const [ev] = useParam('ev');
   const [editing, setEditing] = useEditing('form', 'ev-profiles', name);
-  const fields: Field[] = [
-    { kind: 'choice', name: 'mode', label: 'Mode', empty: "the controller's choice", from: modes },
-    { kind: 'number', name: 'maxEvs', label: 'EVs at most', hint: "Empty: the configuration's." },
-    {
-      kind: 'number',
-      name: 'minActive',
-      label: 'Least active',
-      hint: 'EVs that a host leaves active when it finds some bad.',
-    },
-    {
-      kind: 'choice',
-      name: 'ccProfile',
-      label: 'CC profile',
-      empty: "the configuration's",
-      from: (cc.data ?? []).map((c) => ({ value: c.name })),
-    },
+  const fields = [
+    field.choice('mode', 'Mode', modes, { empty: "the controller's choice" }),
+    field.number('maxEvs', 'EVs at most', { hint: "Empty: the configuration's." }),
+    field.number('minActive', 'Least active', { hint: 'EVs that a host leaves active when it finds some bad.' }),
+    field.choice('ccProfile', 'CC profile', field.names(cc.data), { empty: "the configuration's" }),
   ];
   return (
     <Answer of={profile} what={`EV profile ${name}`}>
@@ -522,17 +512,12 @@ const numbers = [
   'delayWeight',
   'delayRelief',
 ];
-const ccFields: Field[] = [
-  {
-    kind: 'group',
-    name: 'nscc',
-    label: 'NSCC (OCP MRC 1.0)',
-    fields: [
-      ...durations.map((name): Field => ({ kind: 'text', name, label: name, hint: 'a duration such as 9us' })),
-      ...numbers.map((name): Field => ({ kind: 'number', name, label: name })),
-      { kind: 'flag', name: 'disableQa', label: 'no quick adapt', fallback: false },
-    ],
-  },
+const ccFields = [
+  field.group('nscc', 'NSCC (OCP MRC 1.0)', [
+    ...durations.map((name) => field.text(name, name, { hint: 'a duration such as 9us' })),
+    ...numbers.map((name) => field.number(name, name)),
+    field.flag('disableQa', 'no quick adapt'),
+  ]),
 ];
 
 function CCProfiles() {

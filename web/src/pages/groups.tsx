@@ -7,7 +7,7 @@ import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
 import { coded, conditions, counted, linked, named, shown } from '../components/columns';
 import { Facts } from '../components/facts';
-import { Confirm, Form, type Choice, type Field } from '../components/form';
+import { Confirm, Form } from '../components/form';
 import { To } from '../components/link';
 import { Listing } from '../components/listing';
 import { Chart } from '../components/chart';
@@ -17,6 +17,7 @@ import { Resource } from '../components/resource';
 import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
+import * as field from '../domain/fields';
 import { formatAge, formatDuration } from '../domain/format';
 import {
   anySource,
@@ -69,7 +70,7 @@ function List() {
 }
 
 /** The hosts of the topology as choices, by address. */
-function useHostChoices(): Choice[] {
+function useHostChoices(): field.Choice[] {
   const topology = useQuery({ ...ask.topology, enabled: useMay('read') });
   return useMemo(
     () =>
@@ -79,166 +80,107 @@ function useHostChoices(): Choice[] {
 }
 
 /** The fields of spec.connect. */
-const connection: readonly Field[] = [
-  {
-    kind: 'number',
-    name: 'port',
-    label: 'Port',
+const connection = [
+  field.number('port', 'Port', {
     required: true,
     hint: 'The source connects to it at the proxy address. Receivers listen on it, or connect to the port after it.',
-  },
-  {
-    kind: 'texts',
-    name: 'receivers',
-    label: 'Prefix',
-    plural: 'Hosts that may join',
-    add: 'Add a prefix',
+  }),
+  field.texts('receivers', 'Prefix', 'Hosts that may join', {
     hint: 'Hosts of these prefixes, such as 2001:db8:1::/48, may join beside the receivers above.',
-  },
-  {
-    kind: 'number',
-    name: 'atLeast',
-    label: 'At least',
+  }),
+  field.number('atLeast', 'At least', {
     hint: 'Receivers that the source waits for, beside all of those above. Empty: 1.',
-  },
-  {
-    kind: 'choice',
-    name: 'mtu',
-    label: 'Path MTU',
+  }),
+  field.choice('mtu', 'Path MTU', ['256', '512', '1024', '2048', '4096'], {
     number: true,
     empty: '4096 (default)',
-    from: ['256', '512', '1024', '2048', '4096'].map((value) => ({ value })),
     hint: 'The largest one, in octets of payload.',
-  },
-  {
-    kind: 'secret',
-    name: 'token',
-    label: 'Token',
+  }),
+  field.secret('token', 'Token', {
     hint: 'What applications need in their private data, 1 to 32 octets. It is never shown. Empty: what there is stays.',
-  },
+  }),
 ];
 
 function GroupForm({ group, close }: { group?: Group; close: () => void }) {
   const everywhere = useHostChoices();
   const assigned = useAssigned();
   const limits = useQuery(ask.groups).data?.find((g) => g.status.limits)?.status.limits;
-  const fields = (name: string): Field[] => {
+  const required = true;
+  const fields = (name: string) => {
     const has = assigned.of(group?.name ?? name);
-    const hosts: Choice[] = has?.hosts ?? everywhere;
+    const hosts = has?.hosts ?? everywhere;
     const from = (of: string[] | undefined) =>
       of === undefined
         ? ''
         : of.length > 0
           ? ` From ${of.join(', ')}.`
           : ' No project that you are an editor of has any.';
-    const host: Field = { kind: 'choice', name: 'address', label: 'Host', required: true, from: hosts },
-      qpn: Field = { kind: 'number', name: 'qpn', label: 'QPN', required: true };
-    const source = (...fields: Field[]): Field => ({ kind: 'group', name: 'source', label: 'Source', fields });
-    const receivers = (first: Spec, ...item: Field[]): Field => ({
-      kind: 'list',
-      name: 'receivers',
-      label: 'Receiver',
-      plural: 'Receivers',
-      add: 'Add a receiver',
-      pick: { field: 'address', from: hosts, label: 'Hosts that receive' },
-      hint:
-        limits &&
-        `An edge takes ${limits.receiversPerEdge} receivers of a group, and ${limits.branches} branches in all.`,
-      first: () => ({ address: hosts[0]?.value ?? '', ...first }),
-      item,
-    });
-    const typed: Field[] = [
-      source(host, qpn),
-      receivers({ qpn: firstReceiver }, host, qpn, {
-        kind: 'more',
-        name: 'memory',
-        label: 'Its memory, and where it begins',
-        fields: [
-          { kind: 'number', name: 'startPsn', label: 'First PSN' },
-          { kind: 'number', name: 'va', label: 'VA', hex: true },
-          { kind: 'number', name: 'rkey', label: 'R_Key', hex: true },
-        ],
-      }),
-    ];
-    const connected: Field[] = [
-      {
-        kind: 'way',
-        name: 'from',
-        label: 'Who may be the source',
-        of: [
-          {
-            label: 'the host below',
-            is: (s) => !anySource(s),
-            make: (s) => sourceOf(s, false),
-            fields: [source(host)],
-          },
-          { label: 'any host: the first that connects', is: anySource, make: (s) => sourceOf(s, true), fields: [] },
-        ],
-      },
+    const host = field.choice('address', 'Host', hosts, { required }),
+      qpn = field.number('qpn', 'QPN', { required });
+    const source = (...fields: field.Field[]) => field.group('source', 'Source', fields);
+    const receivers = (first: Spec, ...item: field.Field[]) =>
+      field.list('receivers', 'Receiver', 'Receivers', item, {
+        pick: { field: 'address', from: hosts, label: 'Hosts that receive' },
+        hint:
+          limits &&
+          `An edge takes ${limits.receiversPerEdge} receivers of a group, and ${limits.branches} branches in all.`,
+        first: () => ({ address: hosts[0]?.value ?? '', ...first }),
+      });
+    const memory = field.more('memory', 'Its memory, and where it begins', [
+      field.number('startPsn', 'First PSN'),
+      field.number('va', 'VA', { hex: true }),
+      field.number('rkey', 'R_Key', { hex: true }),
+    ]);
+    const connected = [
+      field.way('from', 'Who may be the source', [
+        { label: 'the host below', is: (s) => !anySource(s), make: (s) => sourceOf(s, false), fields: [source(host)] },
+        { label: 'any host: the first that connects', is: anySource, make: (s) => sourceOf(s, true), fields: [] },
+      ]),
       receivers({}, host),
-      { kind: 'group', name: 'connect', label: 'RDMA CM', fields: connection },
+      field.group('connect', 'RDMA CM', connection),
     ];
+    const typed = [source(host, qpn), receivers({ qpn: firstReceiver }, host, qpn, memory)];
     return [
-      {
-        kind: 'way',
-        name: 'pairs',
-        label: 'Queue pairs',
-        hint: 'With RDMA CM applications connect to the proxy address by rdma_connect, or listen: they bring QPN, PSN and key.',
-        of: [
+      field.way(
+        'pairs',
+        'Queue pairs',
+        [
           { label: 'typed here', is: (s) => !connects(s), make: byQueuePairs, fields: typed },
           { label: 'by RDMA CM', is: connects, make: byConnect, fields: connected },
         ],
-      },
-      {
-        kind: 'text',
-        name: 'proxyAddress',
-        label: 'Proxy address',
-        required: true,
+        'With RDMA CM applications connect to the proxy address by rdma_connect, or listen: they bring QPN, PSN and key.',
+      ),
+      field.text('proxyAddress', 'Proxy address', {
+        required,
         hint: `IPv6 or IPv4 address, as its hosts have, that stands for the group: source and receivers connect their queue pairs to it.${from(has?.proxies)}`,
-      },
-      {
-        kind: 'number',
-        name: 'designatedQpn',
-        label: 'Designated QPN',
-        required: true,
+      }),
+      field.number('designatedQpn', 'Designated QPN', {
+        required,
         hint: `Destination queue pair of all that is sent to the proxy address.${from(has?.qpns)}`,
-      },
-      {
-        kind: 'text',
-        name: 'evictAfter',
-        label: 'Evict after',
+      }),
+      field.text('evictAfter', 'Evict after', {
         hint: 'Takes out a receiver that has stalled the group for so long, such as 5s. Empty: never.',
-      },
-      {
-        kind: 'more',
-        name: 'rest',
-        label: 'Mode, tree and congestion',
-        fields: [
-          {
-            kind: 'choice',
-            name: 'mode',
-            label: 'Mode',
-            empty: 'provisioned (default)',
-            from: [{ value: 'provisioned' }, { value: 'inband' }],
-            hint: 'provisioned: hosts send plain RoCEv2. inband: the source lists the receivers in End.MT TLVs.',
-          },
-          {
-            kind: 'choice',
-            name: 'objective',
-            label: 'Tree',
-            empty: 'delay (default)',
-            from: [
-              { value: 'delay', label: 'delay: shortest paths' },
-              { value: 'cost', label: 'cost: fewest links' },
-            ],
-          },
-          { kind: 'number', name: 'initialPsn', label: 'Initial PSN' },
-          { kind: 'flag', name: 'rewriteSource', label: 'Receivers see the proxy address as source', fallback: true },
-          { kind: 'text', name: 'nackHoldoff', label: 'NAK hold-off', hint: 'Empty: one round trip of the tree.' },
-          { kind: 'text', name: 'cnpWindow', label: 'CNP window' },
-          { kind: 'number', name: 'cnpLimit', label: 'CNPs a window' },
-        ],
-      },
+      }),
+      field.more('rest', 'Mode, tree and congestion', [
+        field.choice('mode', 'Mode', ['provisioned', 'inband'], {
+          empty: 'provisioned (default)',
+          hint: 'provisioned: hosts send plain RoCEv2. inband: the source lists the receivers in End.MT TLVs.',
+        }),
+        field.choice(
+          'objective',
+          'Tree',
+          [
+            { value: 'delay', label: 'delay: shortest paths' },
+            { value: 'cost', label: 'cost: fewest links' },
+          ],
+          { empty: 'delay (default)' },
+        ),
+        field.number('initialPsn', 'Initial PSN'),
+        field.flag('rewriteSource', 'Receivers see the proxy address as source', { fallback: true }),
+        field.text('nackHoldoff', 'NAK hold-off', { hint: 'Empty: one round trip of the tree.' }),
+        field.text('cnpWindow', 'CNP window'),
+        field.number('cnpLimit', 'CNPs a window'),
+      ]),
     ];
   };
   return (

@@ -8,7 +8,7 @@ import { Badge } from '../components/badge';
 import { counted, named, shown } from '../components/columns';
 import { Facts, Heads } from '../components/facts';
 import { Events } from '../components/events';
-import { Confirm, Form, type Field } from '../components/form';
+import { Confirm, Form } from '../components/form';
 import { History as Measured } from '../components/history';
 import { JobFabric, Lanes } from '../components/jobfabric';
 import { Names, To } from '../components/link';
@@ -16,6 +16,7 @@ import { Listing } from '../components/listing';
 import { Resource } from '../components/resource';
 import { Answer, Empty } from '../components/states';
 import type { Column } from '../components/table';
+import * as field from '../domain/fields';
 import { formatAge, formatCount, formatDuration, formatShare } from '../domain/format';
 import { blockerPlace, meaning, patterns, trimmed, verdict } from '../domain/job';
 import { plain } from '../domain/network';
@@ -75,78 +76,55 @@ function List() {
 function JobForm({ job, close }: { job?: Job; close: () => void }) {
   const assigned = useAssigned();
   const listed = (job?.spec.ranks?.length ?? 0) > 0;
-  const fields = (name: string): Field[] => {
+  const fields = (name: string) => {
     const own = assigned.of(job?.name ?? name)?.hosts.map((h) => h.label.split(':')[0]!);
     const from = !own ? '' : own.length > 0 ? ` From ${own.join(', ')}.` : ' No project of yours has any.';
-    const size = (name: string, label: string): Field => ({ kind: 'number', name, label });
     return [
       ...(listed
         ? []
-        : ([
-            {
-              kind: 'text',
-              name: 'hosts',
-              label: 'Hosts',
+        : [
+            field.text('hosts', 'Hosts', {
               required: true,
               hint: `In the order of the ranks, as Slurm writes them: n[001-128],m7.${from}`,
-            },
-            { kind: 'number', name: 'nicsPerHost', label: 'NICs a host', hint: 'Ranks on each host. Empty: 1.' },
-          ] as const)),
-      {
-        kind: 'text',
-        name: 'nic',
-        label: 'Name of a NIC',
+            }),
+            field.number('nicsPerHost', 'NICs a host', { hint: 'Ranks on each host. Empty: 1.' }),
+          ]),
+      field.text('nic', 'Name of a NIC', {
         hint: '{host} is the host, {nic} the number of the NIC from 0, {rail} from 1. Empty: {host}, or {host}-{nic} for several.',
-      },
-      {
-        kind: 'group',
-        name: 'layout',
-        label: 'Layout',
-        hint: 'Sizes of the parallel groups: tp × cp × dp × pp is the number of ranks. Or communicators.',
-        fields: [
-          size('tp', 'Tensor (tp)'),
-          size('cp', 'Context (cp)'),
-          size('ep', 'Expert (ep)'),
-          size('dp', 'Data (dp)'),
-          size('pp', 'Pipeline (pp)'),
-          { kind: 'text', name: 'order', label: 'Order', hint: 'Empty: tp-cp-ep-dp-pp.' },
+      }),
+      field.group(
+        'layout',
+        'Layout',
+        [
+          field.number('tp', 'Tensor (tp)'),
+          field.number('cp', 'Context (cp)'),
+          field.number('ep', 'Expert (ep)'),
+          field.number('dp', 'Data (dp)'),
+          field.number('pp', 'Pipeline (pp)'),
+          field.text('order', 'Order', { hint: 'Empty: tp-cp-ep-dp-pp.' }),
         ],
-      },
-      {
-        kind: 'list',
-        name: 'communicators',
-        label: 'Communicator',
-        plural: 'Communicators',
-        add: 'Add a communicator',
-        hint: 'In place of a layout: groups of ranks, and how each talks.',
-        first: () => ({ name: 'all', ranks: '', pattern: 'ring' }),
-        item: [
-          { kind: 'text', name: 'name', label: 'Name', required: true },
-          { kind: 'text', name: 'ranks', label: 'Ranks', required: true, hint: '0-7,16, or 0-56:8 for every eighth.' },
-          {
-            kind: 'choice',
-            name: 'pattern',
-            label: 'Pattern',
-            required: true,
-            from: patterns.map((value) => ({ value })),
-          },
+        { hint: 'Sizes of the parallel groups: tp × cp × dp × pp is the number of ranks. Or communicators.' },
+      ),
+      field.list(
+        'communicators',
+        'Communicator',
+        'Communicators',
+        [
+          field.text('name', 'Name', { required: true }),
+          field.text('ranks', 'Ranks', { required: true, hint: '0-7,16, or 0-56:8 for every eighth.' }),
+          field.choice('pattern', 'Pattern', patterns, { required: true }),
         ],
-      },
-      {
-        kind: 'choice',
-        name: 'state',
-        label: 'State',
-        empty: 'placed (default)',
-        from: [{ value: 'placed' }, { value: 'running' }, { value: 'done' }],
-      },
-      { kind: 'flag', name: 'exclusive', label: 'Its NICs are in no other job', fallback: false },
-      {
-        kind: 'text',
-        name: 'lease',
-        label: 'Lease',
+        {
+          hint: 'In place of a layout: groups of ranks, and how each talks.',
+          first: () => ({ name: 'all', ranks: '', pattern: 'ring' }),
+        },
+      ),
+      field.choice('state', 'State', ['placed', 'running', 'done'], { empty: 'placed (default)' }),
+      field.flag('exclusive', 'Its NICs are in no other job'),
+      field.text('lease', 'Lease', {
         hint: 'The job is done when nobody has renewed it for so long, such as 10m. Empty: it has none.',
-      },
-      { kind: 'number', name: 'priority', label: 'Priority', hint: '0 to 1000, for those who read it.' },
+      }),
+      field.number('priority', 'Priority', { hint: '0 to 1000, for those who read it.' }),
     ];
   };
   return (

@@ -6,12 +6,13 @@ import { useMay } from '../api/session';
 import { Badge, Conditions, type Tone } from '../components/badge';
 import { counted, linked, named, rated, shown } from '../components/columns';
 import { Facts } from '../components/facts';
-import { Confirm, Form, type Choice, type Field } from '../components/form';
+import { Confirm, Form } from '../components/form';
 import { To } from '../components/link';
 import { Listing } from '../components/listing';
 import { Resource } from '../components/resource';
 import type { Column } from '../components/table';
 import { Paths } from '../components/tried';
+import * as field from '../domain/fields';
 import { formatAge, formatBitRate, formatDuration } from '../domain/format';
 import { useAssigned } from '../store/assigned';
 import { useNow } from '../store/now';
@@ -76,67 +77,37 @@ function LeaseForm({ lease, close }: { lease?: Lease; close: () => void }) {
   const reads = useMay('read');
   const hosts = useQuery({ ...ask.hosts, enabled: reads }),
     jobs = useQuery(ask.jobs);
-  const everywhere: Choice[] = (hosts.data ?? []).map((h) => ({ value: h.name }));
-  const terms: Field[] = [
-    {
-      kind: 'suggest',
-      name: 'job',
-      label: 'For job',
-      from: (jobs.data ?? []).map((j) => ({ value: j.name })),
-      hint: 'It is not in the way of this one.',
-    },
-    {
-      kind: 'text',
-      name: 'duration',
-      label: 'For how long',
+  const terms = [
+    field.suggest('job', 'For job', field.names(jobs.data), { hint: 'It is not in the way of this one.' }),
+    field.text('duration', 'For how long', {
       hint: 'Such as 8h, from when it is granted. Empty: the longest of its project, or until it is deleted.',
-    },
-    {
-      kind: 'text',
-      name: 'heartbeat',
-      label: 'Heartbeat',
+    }),
+    field.text('heartbeat', 'Heartbeat', {
       hint: 'It ends when nobody renews it for so long, such as 30s. Empty: it need not be renewed.',
-    },
+    }),
   ];
-  const fields = (name: string): Field[] => {
-    const own = assigned.of(name)?.hosts.map((h): Choice => ({ value: h.label.split(':')[0]! }));
-    const from = own ?? everywhere;
+  const fields = (name: string) => {
+    const own = assigned.of(name)?.hosts.map((h) => h.label.split(':')[0]!);
+    const end = (name: string, label: string) =>
+      field.choice(name, label, own ?? field.names(hosts.data), { required: true });
     return [
-      {
-        kind: 'list',
-        name: 'pairs',
-        label: 'Pair',
-        plural: 'Between which NICs',
-        add: 'Add a pair',
+      field.list('pairs', 'Pair', 'Between which NICs', [end('from', 'From'), end('to', 'To')], {
         hint: 'In one direction each.',
-        first: () => ({}),
-        item: [
-          { kind: 'choice', name: 'from', label: 'From', required: true, from },
-          { kind: 'choice', name: 'to', label: 'To', required: true, from },
-        ],
-      },
-      { kind: 'number', name: 'paths', label: 'Paths of each pair', hint: '1 to 16. Empty: 1.' },
-      {
-        kind: 'choice',
-        name: 'disjointness',
-        label: 'They have not in common',
-        empty: 'none: they are other paths (default)',
-        from: [{ value: 'link' }, { value: 'node', label: 'node: a switch between the leaves' }, { value: 'plane' }],
-      },
-      {
-        kind: 'choice',
-        name: 'sharing',
-        label: 'Links',
+      }),
+      field.number('paths', 'Paths of each pair', { hint: '1 to 16. Empty: 1.' }),
+      field.choice(
+        'disjointness',
+        'They have not in common',
+        ['link', { value: 'node', label: 'node: a switch between the leaves' }, 'plane'],
+        { empty: 'none: they are other paths (default)' },
+      ),
+      field.choice('sharing', 'Links', [{ value: 'exclusive', label: 'exclusive: no other lease has any of them' }], {
         empty: 'shared with other leases (default)',
-        from: [{ value: 'exclusive', label: 'exclusive: no other lease has any of them' }],
-      },
-      { kind: 'number', name: 'bandwidth', label: 'Bandwidth', hint: 'bit/s of each path. Empty: none.' },
-      {
-        kind: 'number',
-        name: 'priority',
-        label: 'Priority',
+      }),
+      field.number('bandwidth', 'Bandwidth', { hint: 'bit/s of each path. Empty: none.' }),
+      field.number('priority', 'Priority', {
         hint: 'It takes links from leases of lower ones. At most what the project has. Empty: 0.',
-      },
+      }),
       ...terms,
     ];
   };

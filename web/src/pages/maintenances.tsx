@@ -5,12 +5,13 @@ import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
 import { counted, named } from '../components/columns';
 import { Facts } from '../components/facts';
-import { Form, type Choice, type Field, type Variant } from '../components/form';
+import { Form } from '../components/form';
 import { To } from '../components/link';
 import { Listing } from '../components/listing';
 import { Resource } from '../components/resource';
 import type { Column } from '../components/table';
 import { Losses } from '../components/tried';
+import * as field from '../domain/fields';
 import { formatDuration, formatTime } from '../domain/format';
 import { linkName, reverse } from '../domain/network';
 import { useNow } from '../store/now';
@@ -91,72 +92,52 @@ function MaintenanceForm({ maintenance, close }: { maintenance?: Maintenance; cl
     links = useQuery(ask.links),
     planes = useQuery(ask.planes),
     hosts = useQuery(ask.hosts);
-  const switches: Choice[] = (nodes.data ?? []).map((n) => ({ value: n.status.name ?? n.id }));
+  const switches = field.choices((nodes.data ?? []).map((n) => n.status.name ?? n.id));
   const pairs = useMemo(() => {
     const seen = new Set<string>();
-    return (links.data ?? []).flatMap((l): Choice[] => {
+    return (links.data ?? []).flatMap((l) => {
       if (seen.has(reverse(l.id))) return [];
       seen.add(l.id);
       return [{ value: l.id, label: linkName(l) }];
     });
   }, [links.data]);
-  const one = (name: string, label: string, what: string, from: Choice[], number = false): Variant => ({
+  const one = (
+    name: string,
+    label: string,
+    what: string,
+    from: readonly (string | field.Choice)[],
+    number = false,
+  ): field.Variant => ({
     label,
     first: { [name]: number ? 1 : '' },
-    fields: [{ kind: 'choice', name, label: what, number, required: true, from }],
+    fields: [field.choice(name, what, from, { number, required: true })],
   });
   const zone = new Date().getTimezoneOffset() === 0 ? 'UTC' : 'Your local time';
-  const fields: Field[] = [
+  const parts = [
+    one('node', 'a switch', 'Switch', switches),
+    one('link', 'a link, in both directions', 'Link', pairs),
+    one('plane', 'a plane', 'Plane', planes.data?.map((p) => String(p.plane)) ?? [], true),
     {
-      kind: 'list',
-      name: 'objects',
-      label: 'Object',
-      plural: 'What is not used',
+      label: 'a port of a host',
+      first: { host: '', port: 1 },
+      fields: [
+        field.choice('host', 'Host', field.names(hosts.data), { required: true }),
+        field.number('port', 'Port', { required: true, at: 'host' }),
+      ],
+    } satisfies field.Variant,
+  ];
+  const fields = [
+    field.list('objects', 'Object', 'What is not used', [{ kind: 'variant', name: 'kind', label: 'What', of: parts }], {
       add: 'Add something else',
       first: () => ({ node: '' }),
       pick: { field: 'node', from: switches, label: 'Switches' },
-      item: [
-        {
-          kind: 'variant',
-          name: 'kind',
-          label: 'What',
-          of: [
-            one('node', 'a switch', 'Switch', switches),
-            one('link', 'a link, in both directions', 'Link', pairs),
-            one(
-              'plane',
-              'a plane',
-              'Plane',
-              (planes.data ?? []).map((p) => ({ value: String(p.plane) })),
-              true,
-            ),
-            {
-              label: 'a port of a host',
-              first: { host: '', port: 1 },
-              fields: [
-                {
-                  kind: 'choice',
-                  name: 'host',
-                  label: 'Host',
-                  required: true,
-                  from: (hosts.data ?? []).map((h) => ({ value: h.name })),
-                },
-                { kind: 'number', name: 'port', label: 'Port', required: true, at: 'host' },
-              ],
-            },
-          ],
-        },
-      ],
-    },
-    { kind: 'time', name: 'from', label: 'From', required: true, hint: `${zone}.` },
-    { kind: 'time', name: 'until', label: 'Until', required: true, hint: 'Its objects are used again from then on.' },
-    { kind: 'text', name: 'lead', label: 'Lead', hint: 'So long before they are drained, such as 10m. Empty: none.' },
-    {
-      kind: 'number',
-      name: 'priority',
-      label: 'Priority',
+    }),
+    field.time('from', 'From', { required: true, hint: `${zone}.` }),
+    field.time('until', 'Until', { required: true, hint: 'Its objects are used again from then on.' }),
+    field.text('lead', 'Lead', { hint: 'So long before they are drained, such as 10m. Empty: none.' }),
+    field.number('priority', 'Priority', {
       hint: '0 to 1000. It is refused where a running job of a higher one loses something.',
-    },
+    }),
   ];
   return (
     <Form

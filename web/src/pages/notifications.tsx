@@ -5,11 +5,12 @@ import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
 import { coded, conditions, counted, named, shown } from '../components/columns';
 import { Facts } from '../components/facts';
-import { Form, type Choice, type Field } from '../components/form';
+import { Form } from '../components/form';
 import { Listing } from '../components/listing';
 import { Resource } from '../components/resource';
 import { Failure } from '../components/states';
 import type { Column } from '../components/table';
+import * as field from '../domain/fields';
 import { formatAge, formatCount, formatDuration } from '../domain/format';
 import { useNow } from '../store/now';
 import { go } from '../store/place';
@@ -70,46 +71,26 @@ const causeKinds: readonly Schemas['Cause']['kind'][] = [
 ];
 
 function NotificationForm({ of, close }: { of?: Notification; close: () => void }) {
-  const choices = (all: readonly string[]): Choice[] => all.map((value) => ({ value }));
-  const fields: Field[] = [
-    {
-      kind: 'text',
-      name: 'url',
-      label: 'Receiver',
+  const fields = [
+    field.text('url', 'Receiver', {
       required: true,
       hint: 'http or https: messages are posted there, as Standard Webhooks has them.',
-    },
-    {
-      kind: 'secret',
-      name: 'secret',
+    }),
+    field.secret('secret', 'Secret', {
       make: () => `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))))}`,
-      label: 'Secret',
       hint: `What messages are signed with: whsec_ and 24 to 64 octets in base64. ${of ? 'Empty: it stays as it is.' : 'Nothing is sent without one.'}`,
-    },
-    {
-      kind: 'texts',
-      name: 'severities',
-      label: 'Severity',
-      plural: 'Of causes of these severities',
-      add: 'Add a severity',
-      from: choices(['fault', 'warning', 'work']),
+    }),
+    field.texts('severities', 'Severity', 'Of causes of these severities', {
+      from: field.choices(['fault', 'warning', 'work']),
       hint: 'None: fault and warning.',
-    },
-    {
-      kind: 'texts',
-      name: 'kinds',
-      label: 'Kind',
-      plural: 'Of causes of these kinds',
-      add: 'Add a kind',
-      from: choices(causeKinds),
+    }),
+    field.texts('kinds', 'Kind', 'Of causes of these kinds', {
+      from: field.choices(causeKinds),
       hint: 'None: of all.',
-    },
-    {
-      kind: 'text',
-      name: 'after',
-      label: 'After',
+    }),
+    field.text('after', 'After', {
       hint: 'How long a cause must last, or be over, before that is sent. Empty: 10s.',
-    },
+    }),
   ];
   return (
     <Form

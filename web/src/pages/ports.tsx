@@ -8,30 +8,24 @@ import { Badge, Summary } from '../components/badge';
 import { rated, shown } from '../components/columns';
 import { CutOff } from '../components/cutoff';
 import { Folded } from '../components/documented';
-import { Confirm, Form, Open, type Choice, type Field } from '../components/form';
+import { Confirm, Form, Open } from '../components/form';
 import { PortHistory } from '../components/history';
 import { To } from '../components/link';
 import { Table, type Column } from '../components/table';
+import * as field from '../domain/fields';
 import { formatAge, formatBitRate } from '../domain/format';
 import { useNow } from '../store/now';
 import { useParam } from '../store/place';
 
 type Port = Schemas['Port'];
 
-const leave: Choice = { value: '', label: 'as it is on the switch' };
 const rates = [10e6, 100e6, 1e9, 2.5e9, 5e9, 10e9, 25e9, 40e9, 50e9, 100e9, 200e9, 400e9, 600e9, 800e9, 1600e9];
-const fields: Field[] = [
-  { kind: 'flag', name: 'enabled', label: 'in service', fallback: true },
-  {
-    kind: 'choice',
-    name: 'speed',
-    label: 'Speed',
-    number: true,
-    empty: leave.label,
-    from: rates.map((r) => ({ value: String(r), label: formatBitRate(r) })),
-  },
-  { kind: 'number', name: 'mtu', label: 'MTU', hint: 'octets, 1280 to 65535; empty: as it is on the switch' },
-  { kind: 'text', name: 'description', label: 'Description' },
+const speeds = rates.map((r) => ({ value: String(r), label: formatBitRate(r) }));
+const fields = [
+  field.flag('enabled', 'in service', { fallback: true }),
+  field.choice('speed', 'Speed', speeds, { number: true, empty: 'as it is on the switch' }),
+  field.number('mtu', 'MTU', { hint: 'octets, 1280 to 65535; empty: as it is on the switch' }),
+  field.text('description', 'Description'),
 ];
 
 /** The ports of a switch, what is wanted of them, and what they are; they are taken out of service here. */

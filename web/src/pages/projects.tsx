@@ -5,11 +5,12 @@ import { chooseProject, may, useMay, useProject, useWholeSession } from '../api/
 import { Badge } from '../components/badge';
 import { coded, counted, named } from '../components/columns';
 import { Facts } from '../components/facts';
-import { Form, type Choice, type Field } from '../components/form';
+import { Form } from '../components/form';
 import { Resources } from '../components/link';
 import { Listing } from '../components/listing';
 import { Resource } from '../components/resource';
 import { Table, type Column } from '../components/table';
+import * as field from '../domain/fields';
 import { formatBitRate, formatCount, formatDuration } from '../domain/format';
 import { quotas, type Quota } from '../domain/project';
 import { go } from '../store/place';
@@ -179,7 +180,7 @@ const kinds: Record<Schemas['ProjectThing']['kind'], string> = {
   priority: 'priority',
 };
 
-const ways: Choice[] = [
+const ways: field.Choice[] = [
   { value: 'user' },
   { value: 'token', label: 'token, by its id' },
   { value: 'certificate' },
@@ -190,144 +191,71 @@ function ProjectForm({ project, close }: { project?: Project; close: () => void 
   const reads = useMay('read');
   const topology = useQuery({ ...ask.topology, enabled: reads }),
     switches = useQuery({ ...ask.switches, enabled: reads });
-  const hosts: Choice[] = (topology.data?.hosts ?? []).map((h) => ({
+  const hosts = (topology.data?.hosts ?? []).map((h) => ({
     value: h.name,
     label: `${h.name}: ${h.address} at ${h.switch}`,
   }));
-  const nodes: Choice[] = (switches.data ?? []).filter((s) => s.managed).map((s) => ({ value: s.name }));
-  const shared: Field = { kind: 'flag', name: 'shared', label: 'shared', fallback: false };
-  const fields: Field[] = [
-    {
-      kind: 'list',
-      name: 'members',
-      label: 'Member',
-      plural: 'Members',
-      add: 'Add a member',
-      first: () => ({ way: 'user', role: 'editor' }),
-      hint: 'A name, or for OpenID Connect a claim and its value.',
-      item: [
-        { kind: 'choice', name: 'way', label: 'Known by', required: true, from: ways },
-        { kind: 'text', name: 'name', label: 'Name' },
-        { kind: 'text', name: 'claim', label: 'Claim' },
-        { kind: 'text', name: 'value', label: 'Value' },
-        {
-          kind: 'choice',
-          name: 'role',
-          label: 'Role',
-          required: true,
-          from: [{ value: 'editor' }, { value: 'viewer' }],
-        },
+  const nodes = field.names(switches.data?.filter((s) => s.managed));
+  const shared = field.flag('shared', 'shared');
+  const needed = (name: string, label: string) => field.number(name, label, { required: true });
+  const fields = [
+    field.list(
+      'members',
+      'Member',
+      'Members',
+      [
+        field.choice('way', 'Known by', ways, { required: true }),
+        field.text('name', 'Name'),
+        field.text('claim', 'Claim'),
+        field.text('value', 'Value'),
+        field.choice('role', 'Role', ['editor', 'viewer'], { required: true }),
       ],
-    },
-    {
-      kind: 'list',
-      name: 'hosts',
-      label: 'Host',
-      plural: 'Hosts',
-      add: 'Add a host',
+      {
+        first: () => ({ way: 'user', role: 'editor' }),
+        hint: 'A name, or for OpenID Connect a claim and its value.',
+      },
+    ),
+    field.list('hosts', 'Host', 'Hosts', [field.choice('name', 'Host', hosts, { required: true }), shared], {
       first: () => ({ name: hosts[0]?.value ?? '' }),
       hint: 'Their queue pairs are for its groups. What is shared, other projects may have too.',
       pick: { field: 'name', from: hosts, label: 'Several hosts' },
-      item: [{ kind: 'choice', name: 'name', label: 'Host', required: true, from: hosts }, shared],
-    },
-    {
-      kind: 'list',
-      name: 'ports',
-      label: 'Port',
-      plural: 'Ports',
-      add: 'Add a port',
-      first: () => ({ switch: nodes[0]?.value ?? '' }),
-      hint: 'Sites of its tenants.',
-      item: [
-        { kind: 'choice', name: 'switch', label: 'Switch', required: true, from: nodes },
-        { kind: 'number', name: 'port', label: 'Port', required: true, at: 'switch' },
+    }),
+    field.list(
+      'ports',
+      'Port',
+      'Ports',
+      [
+        field.choice('switch', 'Switch', nodes, { required: true }),
+        field.number('port', 'Port', { required: true, at: 'switch' }),
         shared,
       ],
-    },
-    {
-      kind: 'list',
-      name: 'proxies',
-      label: 'Prefix',
-      plural: 'Proxy addresses',
-      add: 'Add a prefix',
-      first: () => ({}),
-      item: [{ kind: 'text', name: 'prefix', label: 'Prefix', required: true }, shared],
-    },
-    {
-      kind: 'list',
-      name: 'qpns',
-      label: 'Range',
-      plural: 'Designated QPNs',
-      add: 'Add a range',
-      first: () => ({}),
-      item: [
-        { kind: 'number', name: 'first', label: 'First', required: true },
-        { kind: 'number', name: 'last', label: 'Last', required: true },
-        shared,
-      ],
-    },
-    {
-      kind: 'list',
-      name: 'slices',
-      label: 'Slice',
-      plural: 'Slices',
-      add: 'Add a slice',
-      first: () => ({}),
-      item: [{ kind: 'number', name: 'slice', label: 'Slice', required: true }, shared],
-    },
-    {
-      kind: 'list',
-      name: 'priorities',
-      label: 'Priority',
-      plural: 'Priorities',
-      add: 'Add a priority',
-      first: () => ({}),
-      item: [{ kind: 'number', name: 'priority', label: 'Priority', required: true }, shared],
-    },
-    {
-      kind: 'number',
-      name: 'bandwidth',
-      label: 'Bandwidth',
-      hint: 'bit/s of all its tenants together. Empty: no limit.',
-    },
-    {
-      kind: 'flag',
-      name: 'isolated',
-      label: 'isolated',
-      fallback: false,
+      { first: () => ({ switch: nodes[0]?.value ?? '' }), hint: 'Sites of its tenants.' },
+    ),
+    field.list('proxies', 'Prefix', 'Proxy addresses', [field.text('prefix', 'Prefix', { required: true }), shared]),
+    field.list('qpns', 'Range', 'Designated QPNs', [needed('first', 'First'), needed('last', 'Last'), shared]),
+    field.list('slices', 'Slice', 'Slices', [needed('slice', 'Slice'), shared]),
+    field.list('priorities', 'Priority', 'Priorities', [needed('priority', 'Priority'), shared]),
+    field.number('bandwidth', 'Bandwidth', { hint: 'bit/s of all its tenants together. Empty: no limit.' }),
+    field.flag('isolated', 'isolated', {
       hint: 'Switches keep its hosts apart from all others, but for what is shared.',
-    },
-    {
-      kind: 'group',
-      name: 'quotas',
-      label: 'Quotas, empty: no limit',
-      fields: [
-        { kind: 'number', name: 'groups', label: 'Multicast groups' },
-        { kind: 'number', name: 'receivers', label: 'Receivers' },
-        { kind: 'number', name: 'tenants', label: 'Tenants' },
-        { kind: 'number', name: 'policies', label: 'PFC policies' },
-        { kind: 'number', name: 'jobs', label: 'Jobs' },
-        { kind: 'number', name: 'ranks', label: 'Ranks of jobs' },
-        { kind: 'number', name: 'leases', label: 'Leases' },
-        { kind: 'number', name: 'leaseLinks', label: 'Links of leases' },
-        { kind: 'number', name: 'leaseBandwidth', label: 'Bandwidth of leases', hint: 'bit/s of all paths together.' },
-        { kind: 'text', name: 'leaseDuration', label: 'Longest lease', hint: 'Such as 8h. Empty: 24h.' },
-        { kind: 'number', name: 'requests', label: 'Requests a second' },
-      ],
-    },
-    {
-      kind: 'flag',
-      name: 'exclusiveLeases',
-      label: 'exclusive leases',
-      fallback: false,
-      hint: 'Its leases may have links for themselves.',
-    },
-    {
-      kind: 'number',
-      name: 'leasePriority',
-      label: 'Highest priority of leases',
+    }),
+    field.group('quotas', 'Quotas, empty: no limit', [
+      field.number('groups', 'Multicast groups'),
+      field.number('receivers', 'Receivers'),
+      field.number('tenants', 'Tenants'),
+      field.number('policies', 'PFC policies'),
+      field.number('jobs', 'Jobs'),
+      field.number('ranks', 'Ranks of jobs'),
+      field.number('leases', 'Leases'),
+      field.number('leaseLinks', 'Links of leases'),
+      field.number('leaseBandwidth', 'Bandwidth of leases', { hint: 'bit/s of all paths together.' }),
+      field.text('leaseDuration', 'Longest lease', { hint: 'Such as 8h. Empty: 24h.' }),
+      field.number('requests', 'Requests a second'),
+    ]),
+    field.flag('exclusiveLeases', 'exclusive leases', { hint: 'Its leases may have links for themselves.' }),
+    field.number('leasePriority', 'Highest priority of leases', {
       hint: 'Its leases take links from leases of lower priorities. Empty: 0.',
-    },
+    }),
   ];
   return (
     <Form collection="projects" of={project} fields={fields} close={close} done={(name) => go(['projects', name])} />

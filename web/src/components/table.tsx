@@ -1,6 +1,10 @@
+import type { UseQueryResult } from '@tanstack/react-query';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useMemo, useRef, useState, type ReactNode } from 'react';
 import { natural } from '../domain/natural';
+import { useParam } from '../store/place';
+import { Contains } from './contains';
+import { Answer } from './states';
 
 export interface Column<T> {
   name: string;
@@ -14,6 +18,42 @@ export interface Column<T> {
   width?: number;
 }
 
+interface TableProps<T> {
+  rows: readonly T[];
+  columns: Column<T>[];
+  id: (row: T) => string;
+  label: string;
+  empty: ReactNode;
+  selected?: string;
+  search?: string;
+}
+
+/** The table of what a query answers. */
+export function Rows<T>(props: { of: UseQueryResult<T[]>; what: string } & Omit<TableProps<T>, 'rows'>) {
+  const { of, what, ...table } = props;
+  return (
+    <Answer of={of} what={what}>
+      {(rows) => <Table rows={rows} {...table} />}
+    </Answer>
+  );
+}
+
+/** A table below a field that searches its rows, for what a parameter of the address has. */
+export function Searched<T>(props: { what: string; param?: string } & Omit<TableProps<T>, 'search'>) {
+  const { what, param = 'q', ...table } = props;
+  const [search, setSearch] = useParam(param);
+  return (
+    <>
+      {table.rows.length > 0 && (
+        <p className="filters">
+          <Contains search={search} set={setSearch} what={what} />
+        </p>
+      )}
+      <Table search={search} {...table} />
+    </>
+  );
+}
+
 /** Height of a row in pixels: --row of the style sheet, and the size of the text depends on the screen. */
 function height(): number {
   const style = getComputedStyle(document.documentElement);
@@ -24,23 +64,7 @@ function height(): number {
  * A table of which only the rows on the screen exist, sortable by its headers. It is a grid of
  * elements with the roles of a table: rows of a table element cannot be placed one by one.
  */
-export function Table<T>({
-  rows,
-  columns,
-  id,
-  label,
-  empty,
-  selected,
-  search,
-}: {
-  rows: readonly T[];
-  columns: Column<T>[];
-  id: (row: T) => string;
-  label: string;
-  empty: ReactNode;
-  selected?: string;
-  search?: string;
-}) {
+export function Table<T>({ rows, columns, id, label, empty, selected, search }: TableProps<T>) {
   const [order, setOrder] = useState<{ column: string; down: boolean }>();
   const shown = useMemo(() => {
     const words = (search ?? '').toLowerCase().split(/\s+/).filter(Boolean);

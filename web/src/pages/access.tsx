@@ -9,8 +9,7 @@ import { Copy } from '../components/copy';
 import { Dialog } from '../components/dialog';
 import { Facts } from '../components/facts';
 import { Ask, Confirm } from '../components/form';
-import { Answer } from '../components/states';
-import { Table, type Column } from '../components/table';
+import { Rows, type Column } from '../components/table';
 import * as field from '../domain/fields';
 import { formatAge, formatTime } from '../domain/format';
 import type { Spec } from '../domain/spec';
@@ -162,41 +161,32 @@ export function Access() {
         </p>
       )}
       <Heading2 title="Users" label="New user…" open={() => setMaking('user')} />
-      <Answer of={users} what="users">
-        {(all) => (
-          <Table
-            rows={all}
-            columns={userColumns}
-            id={(u) => u.name}
-            label="Users"
-            empty="There is no local user. People sign in by a name and password, or by the OpenID Connect provider."
-          />
-        )}
-      </Answer>
+      <Rows
+        of={users}
+        what="users"
+        columns={userColumns}
+        id={(u) => u.name}
+        label="Users"
+        empty="There is no local user. People sign in by a name and password, or by the OpenID Connect provider."
+      />
       <Heading2 title="Tokens" label="New token…" open={() => setMaking('token')} />
-      <Answer of={tokens} what="tokens">
-        {(all) => (
-          <Table
-            rows={all}
-            columns={tokenColumns}
-            id={(t) => t.id}
-            label="Tokens"
-            empty="There is no token. Programs show a token with each request."
-          />
-        )}
-      </Answer>
+      <Rows
+        of={tokens}
+        what="tokens"
+        columns={tokenColumns}
+        id={(t) => t.id}
+        label="Tokens"
+        empty="There is no token. Programs show a token with each request."
+      />
       <h2>Sessions</h2>
-      <Answer of={sessions} what="sessions">
-        {(all) => (
-          <Table
-            rows={all}
-            columns={sessionColumns}
-            id={(s) => s.id}
-            label="Sessions"
-            empty="Nobody has signed in. A request with a token or a client certificate needs no session."
-          />
-        )}
-      </Answer>
+      <Rows
+        of={sessions}
+        what="sessions"
+        columns={sessionColumns}
+        id={(s) => s.id}
+        label="Sessions"
+        empty="Nobody has signed in. A request with a token or a client certificate needs no session."
+      />
       {making === 'user' && <NewUser close={() => setMaking(undefined)} />}
       {making === 'token' && <NewToken close={() => setMaking(undefined)} />}
       {password !== undefined && <Password user={password} close={() => setPassword(undefined)} />}

@@ -3,7 +3,7 @@ import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
 import { aged, coded, counted, lasting, toned } from '../components/columns';
 import { Answer } from '../components/states';
-import { Table } from '../components/table';
+import { Rows, Table } from '../components/table';
 import type { Schemas } from '../api/client';
 import { formatOctets } from '../domain/format';
 import { useNow } from '../store/now';
@@ -25,50 +25,47 @@ export function Controllers() {
   return (
     <>
       <h1>Controllers</h1>
-      <Answer of={controllers} what="controllers">
-        {(all) => (
-          <Table<Schemas['Controller']>
-            rows={all}
-            id={(c) => c.name}
-            label="Controllers"
-            empty=""
-            columns={[
-              {
-                name: 'Controller',
-                key: (c) => c.name,
-                cell: (c) => (
-                  <>
-                    {c.name}
-                    {c.self && ' (answers this page)'}
-                  </>
-                ),
-                width: 1.4,
-              },
-              toned('Role', (c) => [tones[c.role], c.reason ? `${c.role}: ${c.reason}` : c.role]),
-              aged('For', (c) => c.since, now, 0.6, ''),
-              counted('Switches', (c) => c.switches, 0.6),
-              counted('Host streams', (c) => c.streams, 0.8),
-              lasting('Lag', (c) => c.lag, 0.6, ''),
-              {
-                name: 'Disk',
-                key: (c) => c.disk?.state ?? '',
-                cell: ({ disk: d }) =>
-                  d && (
-                    <Badge tone={diskTone(d)}>
-                      {d.state}
-                      {d.slow && ', slow'}, {formatOctets(d.free)} free
-                    </Badge>
-                  ),
-              },
-              aged('Last contact', (c) => c.lastContact, now, 0.8, ''),
-              { name: 'Release', key: (c) => c.release, width: 0.8 },
-              aged('Up for', (c) => c.started, now, 0.6),
-              coded('API', (c) => c.api),
-              { name: 'Message', key: (c) => c.message ?? c.alarm ?? '', width: 2 },
-            ]}
-          />
-        )}
-      </Answer>
+      <Rows<Schemas['Controller']>
+        of={controllers}
+        what="controllers"
+        id={(c) => c.name}
+        label="Controllers"
+        empty=""
+        columns={[
+          {
+            name: 'Controller',
+            key: (c) => c.name,
+            cell: (c) => (
+              <>
+                {c.name}
+                {c.self && ' (answers this page)'}
+              </>
+            ),
+            width: 1.4,
+          },
+          toned('Role', (c) => [tones[c.role], c.reason ? `${c.role}: ${c.reason}` : c.role]),
+          aged('For', (c) => c.since, now, 0.6, ''),
+          counted('Switches', (c) => c.switches, 0.6),
+          counted('Host streams', (c) => c.streams, 0.8),
+          lasting('Lag', (c) => c.lag, 0.6, ''),
+          {
+            name: 'Disk',
+            key: (c) => c.disk?.state ?? '',
+            cell: ({ disk: d }) =>
+              d && (
+                <Badge tone={diskTone(d)}>
+                  {d.state}
+                  {d.slow && ', slow'}, {formatOctets(d.free)} free
+                </Badge>
+              ),
+          },
+          aged('Last contact', (c) => c.lastContact, now, 0.8, ''),
+          { name: 'Release', key: (c) => c.release, width: 0.8 },
+          aged('Up for', (c) => c.started, now, 0.6),
+          coded('API', (c) => c.api),
+          { name: 'Message', key: (c) => c.message ?? c.alarm ?? '', width: 2 },
+        ]}
+      />
       <h2>Readiness</h2>
       <Answer of={ready} what="checks">
         {(r) => (

@@ -4,20 +4,19 @@ import * as ask from '../api/queries';
 import { may, useSession } from '../api/session';
 import { Summary, Messages } from '../components/badge';
 import { conditions, counted, shown } from '../components/columns';
-import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented, NewlyDocumented } from '../components/documented';
 import { Heading } from '../components/facts';
 import { useMayTo } from '../components/form';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
-import { Table, type Column } from '../components/table';
+import { Searched, type Column } from '../components/table';
 import { formatAge } from '../domain/format';
 import { kindOf, listed, type Collection } from '../domain/kinds';
 import { pages } from '../domain/pages';
 import { pageOf } from '../domain/place';
 import { useNow } from '../store/now';
-import { go, useParam } from '../store/place';
+import { go } from '../store/place';
 
 /** The documents of every kind: what clients have written, wherever it has a page of its own. */
 export function Documents({ path }: { path: string[] }) {
@@ -66,7 +65,6 @@ function Kinds() {
 function List({ collection }: { collection: Collection }) {
   const kind = kindOf(collection)!;
   const all = useQuery(ask.resources(collection));
-  const [search, setSearch] = useParam('q');
   const [making, setMaking] = useState(false);
   const makes = useMayTo(kind.writes) && !kind.overridden;
   const now = useNow();
@@ -102,21 +100,14 @@ function List({ collection }: { collection: Collection }) {
       )}
       <Answer of={all} what={kind.nouns}>
         {(rows) => (
-          <>
-            {rows.length > 1 && (
-              <p className="filters">
-                <Contains search={search} set={setSearch} what={`${rows.length} ${kind.nouns}`} />
-              </p>
-            )}
-            <Table
-              rows={rows}
-              columns={columns}
-              id={(r) => r.name}
-              label={kind.nouns}
-              search={search}
-              empty={`There is no ${kind.noun}.`}
-            />
-          </>
+          <Searched
+            rows={rows}
+            what={`${rows.length} ${rows.length === 1 ? kind.noun : kind.nouns}`}
+            columns={columns}
+            id={(r) => r.name}
+            label={kind.nouns}
+            empty={`There is no ${kind.noun}.`}
+          />
         )}
       </Answer>
     </>

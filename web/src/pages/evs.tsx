@@ -15,7 +15,7 @@ import { History } from '../components/history';
 import { PlaneShares } from '../components/shares';
 import { LinkNames, Names, To } from '../components/link';
 import { Answer, Empty, NoFabric } from '../components/states';
-import { Table, type Column } from '../components/table';
+import { Rows, Table, type Column } from '../components/table';
 import { containers, contains, fieldsOf, parseAddress } from '../domain/ev';
 import * as field from '../domain/fields';
 import { formatAge, formatShare } from '../domain/format';
@@ -109,18 +109,15 @@ function All() {
           }
         />
       </p>
-      <Answer of={profiles} what="EV profiles">
-        {() => (
-          <Table
-            rows={rows}
-            columns={columns}
-            id={(p) => p.name}
-            label="EV profiles"
-            search={search}
-            empty="There is no EV profile."
-          />
-        )}
-      </Answer>
+      <Rows
+        of={profiles}
+        what="EV profiles"
+        columns={columns}
+        id={(p) => p.name}
+        label="EV profiles"
+        search={search}
+        empty="There is no EV profile."
+      />
       <CCProfiles />
     </>
   );
@@ -535,38 +532,35 @@ function CCProfiles() {
           )
         }
       </div>
-      <Answer of={all} what="CC profiles">
-        {(list) => (
-          <Table<Schemas['CcProfile']>
-            rows={list}
-            id={(c) => c.name}
-            label="CC profiles"
-            empty="There is no CC profile: hosts choose their own parameters."
-            columns={[
-              { name: 'CC profile', key: (c) => c.name },
-              lasting('Target delay', (c) => c.spec.nscc.targetDelay),
-              lasting('Base round trip', (c) => c.spec.nscc.baseRtt, undefined, ''),
-              { name: 'Window at most', key: (c) => c.spec.nscc.maxCwnd, number: true },
-              shown(
-                'Changed',
-                (c) => c.created,
-                (t) => `made ${formatAge(t, now)} ago`,
-                { none: '' },
-              ),
-              {
-                name: 'Actions',
-                width: 2,
-                cell: (c) => (
-                  <span className="buttons">
-                    <Open scope="configure" label="Change…" name={`Change ${c.name}`} open={() => setEditing(c)} />
-                    <Delete collection="cc-profiles" name={c.name} />
-                  </span>
-                ),
-              },
-            ]}
-          />
-        )}
-      </Answer>
+      <Rows<Schemas['CcProfile']>
+        of={all}
+        what="CC profiles"
+        id={(c) => c.name}
+        label="CC profiles"
+        empty="There is no CC profile: hosts choose their own parameters."
+        columns={[
+          { name: 'CC profile', key: (c) => c.name },
+          lasting('Target delay', (c) => c.spec.nscc.targetDelay),
+          lasting('Base round trip', (c) => c.spec.nscc.baseRtt, undefined, ''),
+          { name: 'Window at most', key: (c) => c.spec.nscc.maxCwnd, number: true },
+          shown(
+            'Changed',
+            (c) => c.created,
+            (t) => `made ${formatAge(t, now)} ago`,
+            { none: '' },
+          ),
+          {
+            name: 'Actions',
+            width: 2,
+            cell: (c) => (
+              <span className="buttons">
+                <Open scope="configure" label="Change…" name={`Change ${c.name}`} open={() => setEditing(c)} />
+                <Delete collection="cc-profiles" name={c.name} />
+              </span>
+            ),
+          },
+        ]}
+      />
       {editing !== undefined && (
         <Form
           collection="cc-profiles"

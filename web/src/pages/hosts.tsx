@@ -5,17 +5,16 @@ import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
 import { Choose } from '../components/choose';
 import { aged, coded, counted, named } from '../components/columns';
-import { Contains } from '../components/contains';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
 import { groupsOf, HostFaults, HostState, PortsOf, PortState } from '../components/hoststate';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
-import { Table, type Column } from '../components/table';
+import { Searched, Table, type Column } from '../components/table';
 import { formatAge } from '../domain/format';
 import { useNow } from '../store/now';
-import { go, useParam } from '../store/place';
+import { go } from '../store/place';
 
 type Host = Schemas['FabricHost'];
 type Port = Host['ports'][number];
@@ -43,7 +42,6 @@ export function Hosts({ path }: { path: string[] }) {
 }
 
 function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
-  const [search, setSearch] = useParam('q');
   const now = useNow();
   const columns: Column<Host>[] = [
     named('Host', 'hosts', 0.8),
@@ -74,17 +72,12 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
   return (
     <>
       <h1>Hosts</h1>
-      {all.length > 0 && (
-        <p className="filters">
-          <Contains search={search} set={setSearch} what={`${all.length} hosts`} />
-        </p>
-      )}
-      <Table
+      <Searched
         rows={all}
+        what={`${all.length} hosts`}
         columns={columns}
-        id={(h) => h.name}
+        id={(x) => x.name}
         label="Hosts"
-        search={search}
         empty="The inventory has no host."
       />
     </>

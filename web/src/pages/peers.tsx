@@ -4,7 +4,7 @@ import type { Schemas } from '../api/client';
 import { Badge } from '../components/badge';
 import { aged, counted, long, shown, toned } from '../components/columns';
 import { Answer } from '../components/states';
-import { Table, type Column } from '../components/table';
+import { Rows, type Column } from '../components/table';
 import { formatAge, formatCount } from '../domain/format';
 import { useNow } from '../store/now';
 import { useParam } from '../store/place';
@@ -78,18 +78,15 @@ export function Peers() {
           </p>
         )}
       </Answer>
-      <Answer of={peers} what="peers">
-        {(all) => (
-          <Table
-            rows={all}
-            columns={columns}
-            id={(p) => p.name}
-            label="BGP-LS peers"
-            selected={selected}
-            empty="The controller has no BGP-LS peer: its configuration names them in bgp.peers."
-          />
-        )}
-      </Answer>
+      <Rows
+        of={peers}
+        what="peers"
+        columns={columns}
+        id={(p) => p.name}
+        label="BGP-LS peers"
+        selected={selected}
+        empty="The controller has no BGP-LS peer: its configuration names them in bgp.peers."
+      />
     </>
   );
 }

@@ -13,8 +13,8 @@ import { Facts } from '../components/facts';
 import { Open } from '../components/form';
 import { To } from '../components/link';
 import { Resource } from '../components/resource';
-import { Answer, Empty } from '../components/states';
-import { Table, type Column } from '../components/table';
+import { Empty } from '../components/states';
+import { Rows, Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
 import { kindOf } from '../domain/kinds';
 import { between, columns as columnsOf, growth, spells } from '../domain/samples';
@@ -64,17 +64,14 @@ export function Lossless() {
         <h2>{title}</h2>
         {edit(kind)}
       </div>
-      <Answer of={of} what={title}>
-        {(all) => (
-          <Table
-            rows={all}
-            columns={[...columns, { name: 'Actions', cell: (r) => doing(kind, r), width: 2.4 }]}
-            id={(r) => r.name}
-            label={title}
-            empty={empty}
-          />
-        )}
-      </Answer>
+      <Rows
+        of={of}
+        what={title}
+        columns={[...columns, { name: 'Actions', cell: (r) => doing(kind, r), width: 2.4 }]}
+        id={(r) => r.name}
+        label={title}
+        empty={empty}
+      />
     </>
   );
   const pfcColumns: Column<PFC>[] = [

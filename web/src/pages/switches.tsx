@@ -7,7 +7,6 @@ import { useMay } from '../api/session';
 import { Badge, Conditions } from '../components/badge';
 import { Choose } from '../components/choose';
 import { aged, coded, counted, long, named, shown } from '../components/columns';
-import { Contains } from '../components/contains';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
@@ -16,7 +15,7 @@ import { PortCharts } from '../components/history';
 import { See, To } from '../components/link';
 import { Where } from '../components/network';
 import { Answer, Empty, Failure } from '../components/states';
-import { Table, type Column } from '../components/table';
+import { Searched, Table, type Column } from '../components/table';
 import { doneBy, entryText, fieldsText, fieldText } from '../domain/entry';
 import { formatAge, formatCount, formatOctets } from '../domain/format';
 import { useNow } from '../store/now';
@@ -61,7 +60,6 @@ function State({ of: s }: { of: Switch }) {
 }
 
 function List({ all }: { all: Switch[] }) {
-  const [search, setSearch] = useParam('q');
   const now = useNow();
   const columns: Column<Switch>[] = [
     named('Switch', 'switches'),
@@ -81,17 +79,12 @@ function List({ all }: { all: Switch[] }) {
   return (
     <>
       <h1>Switches</h1>
-      {all.length > 0 && (
-        <p className="filters">
-          <Contains search={search} set={setSearch} what={`${all.length} switches`} />
-        </p>
-      )}
-      <Table
+      <Searched
         rows={all}
+        what={`${all.length} switches`}
         columns={columns}
-        id={(s) => s.name}
+        id={(x) => x.name}
         label="Switches"
-        search={search}
         empty="The inventory has no switch."
       />
     </>
@@ -357,7 +350,6 @@ interface Row {
 
 function Entries({ name, table }: { name: string; table: Schemas['TableView'] }) {
   const entries = useQuery(ask.entries(name, table.name));
-  const [search, setSearch] = useParam('entry-q');
   const rows = useMemo(
     () => (entries.data ?? []).map((entry): Row => ({ key: entryText(entry), entry })),
     [entries.data],
@@ -392,19 +384,15 @@ function Entries({ name, table }: { name: string; table: Schemas['TableView'] })
   return (
     <Answer of={entries} what="entries">
       {(all) => (
-        <>
-          <p className="filters">
-            <Contains search={search} set={setSearch} what={`${all.length} entries, read from the switch`} />
-          </p>
-          <Table
-            rows={rows}
-            columns={columns}
-            id={(r) => r.key}
-            label={`Entries of ${table.name}`}
-            search={search}
-            empty="The table is empty."
-          />
-        </>
+        <Searched
+          rows={rows}
+          what={`${all.length} entries, read from the switch`}
+          param="entry-q"
+          columns={columns}
+          id={(r) => r.key}
+          label={`Entries of ${table.name}`}
+          empty="The table is empty."
+        />
       )}
     </Answer>
   );
@@ -412,35 +400,30 @@ function Entries({ name, table }: { name: string; table: Schemas['TableView'] })
 
 function Counters({ name }: { name: string }) {
   const counters = useQuery(ask.counters(name));
-  const [search, setSearch] = useParam('counter-q');
   return (
     <section>
       <h2>Counters</h2>
       <Answer of={counters} what="counters">
         {(all) => (
-          <>
-            <p className="filters">
-              <Contains search={search} set={setSearch} what={`${all.length} cells that are not zero`} />
-            </p>
-            <Table
-              rows={all}
-              id={(c) => `${c.counter} ${c.index}`}
-              label="Counters"
-              search={search}
-              empty="No cell is other than zero."
-              columns={[
-                { name: 'Counter', key: (c) => c.counter },
-                { name: 'Cell', key: (c) => c.name, width: 2 },
-                { name: 'Packets', key: (c) => c.packets, cell: (c) => formatCount(c.packets), number: true },
-                {
-                  name: 'Octets',
-                  key: (c) => c.octets,
-                  cell: (c) => <span title={formatCount(c.octets)}>{formatOctets(c.octets)}</span>,
-                  number: true,
-                },
-              ]}
-            />
-          </>
+          <Searched
+            rows={all}
+            what={`${all.length} cells that are not zero`}
+            param="counter-q"
+            id={(c) => `${c.counter} ${c.index}`}
+            label="Counters"
+            empty="No cell is other than zero."
+            columns={[
+              { name: 'Counter', key: (c) => c.counter },
+              { name: 'Cell', key: (c) => c.name, width: 2 },
+              { name: 'Packets', key: (c) => c.packets, cell: (c) => formatCount(c.packets), number: true },
+              {
+                name: 'Octets',
+                key: (c) => c.octets,
+                cell: (c) => <span title={formatCount(c.octets)}>{formatOctets(c.octets)}</span>,
+                number: true,
+              },
+            ]}
+          />
         )}
       </Answer>
     </section>

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { channels } from '../domain/colour';
-import type { LinkState } from '../domain/fabric';
+import { states, type LinkState } from '../domain/fabric';
 import { useDark, useStill } from '../store/theme';
 
 /** The colours of the page, for what is drawn by hand. */
@@ -16,6 +16,8 @@ export interface Inks {
   work: string;
   cell: string;
   edge: string;
+  /** States of links. */
+  states: Record<LinkState, string>;
   /** Lines of a chart, in their order. */
   series: string[];
   /** Load of a link, from little to much. */
@@ -42,6 +44,7 @@ export function inks(): Inks {
     work: of('work'),
     cell: of('cell'),
     edge: of('cell-edge'),
+    states: Object.fromEntries(states.map((s) => [s, of(stateToken[s])])) as Record<LinkState, string>,
     series: Array.from({ length: 8 }, (_, i) => of(`series-${i + 1}`)),
     load: Array.from({ length: 5 }, (_, i) => of(`load-${i + 1}`)),
     text: size('text-picture'),
@@ -50,16 +53,20 @@ export function inks(): Inks {
   };
 }
 
-export const stateInk = (i: Inks): Record<LinkState, string> => ({
-  none: i.paper,
-  up: i.cell,
-  drained: i.work,
-  trying: i.edge,
-  held: i.edge,
-  suspect: i.warning,
-  denied: i.warning,
-  down: i.fault,
-});
+/** The token of the colour of each state. */
+export const stateToken: Record<LinkState, string> = {
+  none: 'raised',
+  up: 'cell',
+  drained: 'work',
+  trying: 'cell-edge',
+  held: 'cell-edge',
+  suspect: 'warning',
+  denied: 'warning',
+  down: 'fault',
+};
+
+/** A token as styles of elements have it. */
+export const token = (name: string) => `var(--${name})`;
 
 /** A mark for each state that must not be known by its colour alone. */
 export const stateMark: Record<LinkState, string> = {

@@ -2,6 +2,7 @@ import { lazy, Suspense, useMemo, type ReactNode } from 'react';
 import { dashes } from '../domain/chart';
 import { formatClock, formatShare } from '../domain/format';
 import { formatValue, nearest, summary } from '../domain/history';
+import { token } from './canvas';
 import { setCrosshair, useCrosshair } from '../store/crosshair';
 import { useSpan } from '../store/past';
 
@@ -153,7 +154,7 @@ function Legend({
               <th scope="row">
                 <svg className="swatch" viewBox="0 0 26 8" aria-hidden="true">
                   <line
-                    className={`series-${(i % 8) + 1}`}
+                    style={{ stroke: token(`series-${(i % 8) + 1}`) }}
                     x1="1"
                     y1="4"
                     x2="25"

@@ -4,7 +4,7 @@ import { formatShare } from '../domain/format';
 import { counted } from '../domain/blocks';
 import { mix } from '../domain/colour';
 import { prefix } from '../domain/labels';
-import { Canvas, imageOf, stateInk, stateMark, whole, type Inks } from './canvas';
+import { Canvas, imageOf, stateMark, whole, type Inks } from './canvas';
 
 /**
  * A matrix as one picture, whatever its size. The arrow keys move from cell to cell,
@@ -93,7 +93,6 @@ export function Matrix({
   const draw = (c: CanvasRenderingContext2D, w: number, inks: Inks) => {
     if (w !== width) setWidth(w);
     const s = size(w),
-      stateInks = stateInk(inks),
       gap = 1;
     const ramp = Array.from({ length: 21 }, (_, i) => mix(inks.paper, inks.accent, 0.08 + (0.92 * i) / 20));
     const ink = (i: number) =>
@@ -101,7 +100,7 @@ export function Matrix({
         ? heat[i]! < 0
           ? inks.line
           : ramp[Math.min(20, Math.round(heat[i]! / 50))]!
-        : stateInks[of.cells[i]!];
+        : inks.states[of.cells[i]!];
     c.clearRect(0, 0, w, height);
     c.save();
     c.translate(view.x, view.y);

@@ -4,7 +4,7 @@ import type { Spot } from '../domain/layout';
 import { Places } from '../domain/labels';
 import { step } from '../domain/load';
 import { natural } from '../domain/natural';
-import { Canvas, stateInk, stateMark, whole, type Inks } from './canvas';
+import { Canvas, stateMark, whole, type Inks } from './canvas';
 
 export interface Vertex {
   id: string;
@@ -99,7 +99,7 @@ export function Picture({
     return s && { x: view.x + view.scale * s.x * width, y: view.y + view.scale * s.y * height };
   };
   const draw = (c: CanvasRenderingContext2D, w: number, inks: Inks) => {
-    const ink = stateInk(inks);
+    const ink = inks.states;
     c.clearRect(0, 0, w, height);
     const places = new Places();
     const faint = (id: string) => (lit && !lit.has(id) ? 0.22 : 1);

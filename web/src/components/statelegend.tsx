@@ -1,5 +1,5 @@
 import { stateTexts, type LinkState } from '../domain/fabric';
-import { stateMark } from './canvas';
+import { stateMark, stateToken, token } from './canvas';
 
 const shown = ['up', 'drained', 'trying', 'held', 'suspect', 'denied', 'down'] as const satisfies LinkState[];
 
@@ -9,7 +9,7 @@ export function StateLegend() {
     <span className="legend" role="group" aria-label="States">
       {shown.map((s) => (
         <span key={s} className="state-of">
-          <span className={`cell ${s}`} aria-hidden="true">
+          <span className={`cell ${s}`} style={{ background: token(stateToken[s]) }} aria-hidden="true">
             {stateMark[s]}
           </span>{' '}
           {stateTexts[s]}
@@ -28,7 +28,7 @@ export function LoadLegend({ full, measured }: { full: string; measured: boolean
         {[1, 2, 3, 4, 5].map((i) => (
           <line
             key={i}
-            className={`load-${i}`}
+            style={{ stroke: token(`load-${i}`) }}
             x1={20 * i - 19}
             x2={20 * i - 1}
             y1="6"

@@ -6,7 +6,7 @@ import { blockText, cellsOf, counted, divided, loadsOf, tileAt, tilesOf } from '
 import { states, type LinkState } from '../domain/fabric';
 import { step } from '../domain/load';
 import { go, usePlace } from '../store/place';
-import { Canvas, imageOf, stateInk, whole, type Inks, type View } from './canvas';
+import { Canvas, imageOf, whole, type Inks, type View } from './canvas';
 import { useMoment } from '../store/past';
 import { LoadLegend, StateLegend } from './statelegend';
 
@@ -88,10 +88,10 @@ export function Tiles({
   const image = (id: string, inks: Inks) => {
     const i = division.all.findIndex((b) => b.id === id),
       { rows, columns } = division.all[i]!,
-      of = [cells[i], loads[i], ...Object.values(inks)],
+      of = [cells[i], loads[i], Object.values(inks).join()],
       before = images.current.get(id);
     if (before && before.of.every((x, k) => x === of[k])) return before.image;
-    const colours = states.map((s) => stateInk(inks)[s]),
+    const colours = states.map((s) => inks.states[s]),
       up = states.indexOf('up');
     const made = imageOf(columns.length, rows.length, (k) => {
       const state = cells[i]![k]!,
@@ -125,14 +125,13 @@ export function Tiles({
         c.imageSmoothingEnabled = w < columns.length;
         c.drawImage(image(t.block.id, inks), x, y, w, h);
         // A fault is not to vanish among thousands of cells that are smaller than a pixel.
-        const inkOf = stateInk(inks),
-          cw = Math.max(3, w / columns.length),
+        const cw = Math.max(3, w / columns.length),
           ch = Math.max(3, h / rows.length);
         let shown = 0;
         for (let k = 0; k < cells[i]!.length && shown < 2000; k++) {
           if (cells[i]![k]! <= up) continue;
           shown++;
-          c.fillStyle = inkOf[states[cells[i]![k]!]!];
+          c.fillStyle = inks.states[states[cells[i]![k]!]!];
           c.fillRect(
             x + (w * ((k % columns.length) + 0.5)) / columns.length - cw / 2,
             y + (h * (Math.floor(k / columns.length) + 0.5)) / rows.length - ch / 2,

@@ -4,7 +4,7 @@ import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
-import { Badge } from '../components/badge';
+import { Badge, shapes } from '../components/badge';
 import { counted, named, shown } from '../components/columns';
 import { Facts, Heads } from '../components/facts';
 import { Events } from '../components/events';
@@ -292,7 +292,7 @@ function Readiness({ name }: { name: string }) {
 /** Racks that are shown before the rest is asked for. */
 const mostRacks = 64;
 
-const shapes = { good: '●', bad: '✕', unknown: '○' } as const;
+const rankTones = { good: 'ok', bad: 'fault', unknown: 'quiet' } as const;
 
 function Racks({ name }: { name: string }) {
   const racks = useQuery(ask.jobRacks(name));
@@ -323,9 +323,9 @@ function Racks({ name }: { name: string }) {
                       <td>
                         <span className="ranks">
                           {(k.nics ?? []).map((n) => (
-                            <To key={n.rank} path={['hosts', n.name]} className={`rank ${n.state}`}>
+                            <To key={n.rank} path={['hosts', n.name]} className={`rank ${rankTones[n.state]}`}>
                               <span role="img" title={rankText(n)} aria-label={rankText(n)}>
-                                {shapes[n.state]} {n.rank}
+                                {shapes[rankTones[n.state]]} {n.rank}
                               </span>
                             </To>
                           ))}

@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions, type QueryClient } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { pathIn, placeIn, type Collection } from '../domain/kinds';
 import { decode } from '../domain/route';
 import type { HistoryKind } from '../domain/history';
@@ -27,10 +27,6 @@ export const ready = queryOptions({
     return body<Schemas['ReadinessView']>(Promise.resolve({ error, response }));
   },
 });
-export const health = queryOptions({
-  queryKey: ['health'],
-  queryFn: ({ signal }) => body(client.GET('/healthz', { signal })),
-});
 /** What changes without an event is asked for again soon while it is about to, and else now and then. */
 const soon = 2_000,
   later = 30_000;
@@ -56,50 +52,60 @@ const again = (every?: number) => (every ? { refetchInterval: every, ...(every <
 const one = <P extends keyof paths>(queryKey: string[], path: P, of: Record<string, string>, every?: number) =>
   queryOptions({ queryKey, queryFn: ({ signal }) => get<Answers<P>>(path, { path: of }, signal), ...again(every) });
 
-/** All pages of a list of the API; none where what has them is not configured. */
-const list = <P extends keyof paths>(queryKey: string[], path: P, of: object = {}, every?: number) =>
+const inFabric = true;
+interface Asked {
+  query?: object;
+  path?: object;
+  /** It is asked for again after so many milliseconds. */
+  every?: number;
+  /** What only a fabric has is not asked for once the controller has said that there is none. */
+  inFabric?: true;
+}
+const items = <T>(queryKey: unknown[], ask: (signal: AbortSignal) => Promise<T[]>, { every, inFabric }: Asked) =>
   queryOptions({
     queryKey,
-    queryFn: async ({ signal }) =>
-      (await ifConfigured(
-        everything((page) =>
-          get<{ items: Items<P>[]; continue?: string }>(path, { query: { ...page, ...of } }, signal),
-        ),
-      )) ?? [],
+    queryFn: async ({ signal, client: queries }) => {
+      const known = inFabric && queries.fetchQuery({ ...fabric, staleTime: later }).catch(() => undefined);
+      return (await known) === null ? [] : ((await ifConfigured(ask(signal))) ?? []);
+    },
     ...again(every),
   });
+/** All pages of a list of the API, or the first ones of many objects; none where what has them is not configured. */
+const list = <P extends keyof paths>(queryKey: unknown[], path: P, asked: Asked = {}, most?: number) =>
+  items(
+    queryKey,
+    (signal) =>
+      everything((page) => {
+        const params = { path: asked.path, query: { ...page, ...asked.query } };
+        return get<{ items: Items<P>[]; continue?: string }>(path, params, signal);
+      }, most),
+    asked,
+  );
+/** A list of the API that has no pages. */
+const few = <P extends keyof paths>(queryKey: unknown[], path: P, { query, path: of, ...asked }: Asked = {}) =>
+  items(
+    queryKey,
+    async (signal) => (await get<{ items: Items<P>[] | null }>(path, { query, path: of }, signal)).items ?? [],
+    asked,
+  );
 
+export const health = one(['health'], '/healthz', {});
 export const switches = queryOptions({
-  queryKey: ['switches'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/switches', { params: { query }, signal }))),
+  ...list(['switches'], '/v1/switches'),
   refetchInterval: (q) => (q.state.data?.some((s) => s.managed && (s.settling || !s.synced)) ? soon : later),
 });
-export const topology = queryOptions({
-  queryKey: ['topology'],
-  queryFn: ({ signal }) => body(client.GET('/v1/topology', { signal })),
-});
-export const peers = queryOptions({
-  queryKey: ['peers'],
-  queryFn: async ({ signal }) => (await body(client.GET('/v1/bgp-peers', { signal }))).items ?? [],
-});
+export const topology = one(['topology'], '/v1/topology', {});
+export const peers = few(['peers'], '/v1/bgp-peers');
 export const fabric = queryOptions({
   queryKey: ['fabric'],
   queryFn: ({ signal }) => ifConfigured(body(client.GET('/v1/fabric', { signal }))),
 });
-/** Asks for what only a fabric has, unless the controller has said that there is none: null then. */
-async function inFabric<T>(queries: QueryClient, send: () => Promise<T>): Promise<T | null> {
-  const one = await queries.fetchQuery({ ...fabric, staleTime: later }).catch(() => undefined);
-  return one === null ? null : ifConfigured(send());
-}
 export const planes = queryOptions({
-  queryKey: ['planes'],
-  queryFn: async ({ signal, client: queries }) =>
-    (await inFabric(queries, () => body(client.GET('/v1/planes', { signal }))))?.items ?? [],
+  ...few(['planes'], '/v1/planes', { inFabric }),
   refetchInterval: (q) => draining(q.state.data),
 });
 export const nodes = queryOptions({
-  queryKey: ['nodes'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/nodes', { params: { query }, signal }))),
+  ...list(['nodes'], '/v1/nodes'),
   refetchInterval: (q) => draining(q.state.data),
 });
 export const links = queryOptions({
@@ -110,42 +116,18 @@ export const links = queryOptions({
 });
 export const link = (id: string) => body(client.GET('/v1/links/{id}', { params: { path: { id } } }));
 export const hosts = queryOptions({
-  queryKey: ['hosts'],
-  queryFn: ({ signal }) => everything((query) => body(client.GET('/v1/hosts', { params: { query }, signal }))),
+  ...list(['hosts'], '/v1/hosts'),
   refetchInterval: (q) => draining(q.state.data?.flatMap((h) => h.ports)),
 });
 /** What is wrong, and why: the first of what there may be more of than a page is for. */
-export const causes = queryOptions({
-  queryKey: ['causes'],
-  queryFn: async ({ signal }) =>
-    (await body(client.GET('/v1/causes', { params: { query: { limit: 200 } }, signal }))).items ?? [],
-  refetchInterval: 2_000,
-});
-export const suspects = queryOptions({
-  queryKey: ['suspects'],
-  queryFn: async ({ signal, client: queries }) =>
-    (await inFabric(queries, () => body(client.GET('/v1/suspects', { signal }))))?.items ?? [],
-  refetchInterval: 5_000,
-});
+export const causes = few(['causes'], '/v1/causes', { query: { limit: 200 }, every: soon });
+export const suspects = few(['suspects'], '/v1/suspects', { inFabric, every: 5_000 });
 /** A large fabric has more EV profiles than a table is for. */
 export const mostProfiles = 5_000;
-export const profiles = queryOptions({
-  queryKey: ['profiles'],
-  queryFn: async ({ signal, client: queries }) =>
-    (await inFabric(queries, () =>
-      everything((query) => body(client.GET('/v1/ev-profiles', { params: { query }, signal })), mostProfiles),
-    )) ?? [],
-});
-export const degradedProfiles = queryOptions({
-  queryKey: ['profiles', 'degraded'],
-  queryFn: async ({ signal, client: queries }) =>
-    (await inFabric(queries, () =>
-      everything(
-        (query) => body(client.GET('/v1/ev-profiles', { params: { query: { ...query, degraded: true } }, signal })),
-        mostProfiles,
-      ),
-    )) ?? [],
-});
+const profilesBy = (queryKey: string[], query?: object) =>
+  list(queryKey, '/v1/ev-profiles', { inFabric, query }, mostProfiles);
+export const profiles = profilesBy(['profiles']);
+export const degradedProfiles = profilesBy(['profiles', 'degraded'], { degraded: true });
 export const groups = list(['groups'], '/v1/multicast-groups');
 export const tenants = list(['tenants'], '/v1/tenants');
 export const srv6Policies = list(['srv6-policies'], '/v1/srv6-policies');
@@ -160,9 +142,9 @@ export const projectNames = queryOptions({
 export const project = (name: string) => one(['projects', 'one', name], '/v1/projects/{name}', { name });
 export const jobs = list(['jobs'], '/v1/jobs');
 export const job = (name: string) => one(['jobs', 'one', name], '/v1/jobs/{name}', { name }, 5_000);
-export const leases = list(['leases'], '/v1/leases', {}, 5_000);
+export const leases = list(['leases'], '/v1/leases', { every: 5_000 });
 export const lease = (name: string) => one(['leases', 'one', name], '/v1/leases/{name}', { name }, 5_000);
-export const maintenances = list(['maintenances'], '/v1/maintenances', {}, 5_000);
+export const maintenances = list(['maintenances'], '/v1/maintenances', { every: 5_000 });
 export const maintenance = (name: string) =>
   one(['maintenances', 'one', name], '/v1/maintenances/{name}', { name }, soon);
 export const readiness = (name: string) =>
@@ -170,12 +152,7 @@ export const readiness = (name: string) =>
 export const jobRacks = (name: string) => one(['jobs', 'racks', name], '/v1/jobs/{name}/racks', { name }, 5_000);
 export type PartKind = 'link' | 'switch' | 'host' | 'plane';
 export const dependents = (kind: PartKind, name: string) =>
-  queryOptions({
-    queryKey: ['jobs', 'dependents', kind, name],
-    queryFn: async ({ signal }) =>
-      (await body(client.GET('/v1/job-dependents', { params: { query: { kind, name } }, signal }))).items ?? [],
-    refetchInterval: later,
-  });
+  few(['jobs', 'dependents', kind, name], '/v1/job-dependents', { query: { kind, name }, every: later });
 /** What jobs would lose without a link or a switch, of an intact fabric: what a maintenance of it would say. */
 export const without = (part: { kind: string; name: string } | undefined) =>
   queryOptions({
@@ -199,11 +176,7 @@ export const without = (part: { kind: string; name: string } | undefined) =>
     refetchInterval: false,
   });
 export const ccProfiles = list(['cc-profiles'], '/v1/cc-profiles');
-export const controllers = queryOptions({
-  queryKey: ['controllers'],
-  queryFn: async ({ signal }) => (await body(client.GET('/v1/controllers', { signal }))).items ?? [],
-  refetchInterval: 5_000,
-});
+export const controllers = few(['controllers'], '/v1/controllers', { every: 5_000 });
 
 // One object each. The first part of a key is that of the list, so what makes the list stale makes these stale.
 
@@ -211,38 +184,23 @@ export const group = (name: string) => one(['groups', name], '/v1/multicast-grou
 export const groupState = (name: string) =>
   one(['groups', name, 'state'], '/v1/multicast-groups/{name}/state', { name }, 1_000);
 export const profile = (name: string) => one(['profiles', name], '/v1/ev-profiles/{name}', { name }, 5_000);
-export const profilesOf = (host: string) => list(['profiles', 'of host', host], '/v1/ev-profiles', { host });
+export const profilesOf = (host: string) => list(['profiles', 'of host', host], '/v1/ev-profiles', { query: { host } });
 export const evPath = (name: string, ev: string) =>
   one(['profiles', name, 'path', ev], '/v1/ev-profiles/{name}/evs/{ev}/path', { name, ev });
-export const probes = (name: string) => list(['profiles', name, 'probes'], '/v1/ev-probes', { profile: name }, 5_000);
+export const probes = (name: string) =>
+  list(['profiles', name, 'probes'], '/v1/ev-probes', { query: { profile: name }, every: 5_000 });
 export const pfcPolicy = (name: string) => one(['pfc-policies', name], '/v1/pfc-policies/{name}', { name }, 1_000);
-export const tables = (id: string) =>
-  queryOptions({
-    queryKey: ['switches', id, 'tables'],
-    queryFn: async ({ signal }) =>
-      (await body(client.GET('/v1/switches/{id}/tables', { params: { path: { id } }, signal }))).items ?? [],
-  });
+export const tables = (id: string) => few(['switches', id, 'tables'], '/v1/switches/{id}/tables', { path: { id } });
 export const entries = (id: string, table: string) =>
-  queryOptions({
-    queryKey: ['switches', id, 'entries', table],
-    queryFn: ({ signal }) =>
-      everything((query) =>
-        body(
-          client.GET('/v1/switches/{id}/tables/{table}/entries', { params: { path: { id, table }, query }, signal }),
-        ),
-      ),
-    refetchInterval: 10_000,
+  list(['switches', id, 'entries', table], '/v1/switches/{id}/tables/{table}/entries', {
+    path: { id, table },
+    every: 10_000,
   });
 export const counters = (id: string) =>
-  queryOptions({
-    queryKey: ['switches', id, 'counters'],
-    queryFn: async ({ signal }) =>
-      (await body(client.GET('/v1/switches/{id}/counters', { params: { path: { id } }, signal }))).items ?? [],
-    refetchInterval: 2_000,
-    staleTime: 0,
-  });
-export const orphans = (id: string) => list(['switches', id, 'orphans'], '/v1/orphans', { switch: id });
-export const ports = (id: string) => list(['switches', id, 'ports'], '/v1/ports', { switch: id }, 5_000);
+  few(['switches', id, 'counters'], '/v1/switches/{id}/counters', { path: { id }, every: soon });
+export const orphans = (id: string) => list(['switches', id, 'orphans'], '/v1/orphans', { query: { switch: id } });
+export const ports = (id: string) =>
+  list(['switches', id, 'ports'], '/v1/ports', { query: { switch: id }, every: 5_000 });
 export const gnmi = (id: string) => one(['switches', id, 'gnmi'], '/v1/switches/{id}/gnmi', { id });
 /** What an object did in the last seconds, or from a time to another, both in Unix seconds. */
 export const history = (kind: HistoryKind, name: string, span: number | { from: number; to: number }) =>
@@ -293,12 +251,7 @@ export const utilization = (plane: number, at?: number) =>
     refetchInterval: at ? false : 5_000,
     staleTime: 0,
   });
-export const balance = queryOptions({
-  queryKey: ['balance'],
-  queryFn: async ({ signal, client: queries }) =>
-    (await inFabric(queries, () => body(client.GET('/v1/telemetry/balance', { signal }))))?.items ?? [],
-  refetchInterval: 5_000,
-});
+export const balance = few(['balance'], '/v1/telemetry/balance', { inFabric, every: 5_000 });
 /** What the busiest ports send and receive, now or at a time in Unix seconds: as many as a picture has links. */
 export const loads = (at?: number) =>
   queryOptions({
@@ -331,46 +284,30 @@ export const loads = (at?: number) =>
     staleTime: at === undefined ? 0 : Infinity,
     placeholderData: keepPreviousData,
   });
-export const top = (kind: 'port' | 'queue', metric?: string) =>
-  queryOptions({
-    queryKey: ['top', kind, metric],
-    queryFn: ({ signal }) =>
-      body(client.GET('/v1/telemetry/top', { params: { query: { kind, metric, limit: 5 } }, signal })),
-    refetchInterval: 2_000,
-    staleTime: 0,
-  });
+/** The ports that carry most now. */
+export const top = queryOptions({
+  queryKey: ['top'],
+  queryFn: ({ signal }) =>
+    body(client.GET('/v1/telemetry/top', { params: { query: { kind: 'port', limit: 5 } }, signal })),
+  ...again(soon),
+});
 export const traces = (id: string, port: string, count: number) =>
   body(
     client.GET('/v1/switches/{id}/traces', {
       params: { path: { id }, query: { port: port || undefined, count, wait: '20s' } },
     }),
   );
-export const audit = (identity: string, path: string, outcome: '' | 'success' | 'failure') =>
-  queryOptions({
-    queryKey: ['audit', identity, path, outcome],
-    queryFn: async ({ signal }) =>
-      (
-        await body(
-          client.GET('/v1/audit', {
-            params: {
-              query: {
-                limit: 500,
-                latest: true,
-                identity: identity || undefined,
-                path: path || undefined,
-                outcome: outcome || undefined,
-              },
-            },
-            signal,
-          }),
-        )
-      ).items ?? [],
-    refetchInterval: 5_000,
+export const audit = (identity: string, path: string, outcome: string) => {
+  const query = { limit: 500, latest: true, identity: identity || undefined, path: path || undefined };
+  return few(['audit', identity, path, outcome], '/v1/audit', {
+    query: { ...query, outcome: outcome || undefined },
+    every: 5_000,
   });
+};
 export const tenant = (name: string) => one(['tenants', 'one', name], '/v1/tenants/{name}', { name }, 5_000);
 export const srv6Policy = (name: string) =>
   one(['srv6-policies', 'one', name], '/v1/srv6-policies/{name}', { name }, 5_000);
-export const notifications = list(['notifications'], '/v1/notifications', {}, 5_000);
+export const notifications = list(['notifications'], '/v1/notifications', { every: 5_000 });
 export const notification = (name: string) =>
   one(['notifications', 'one', name], '/v1/notifications/{name}', { name }, soon);
 export const users = list(['users'], '/v1/users');
@@ -421,18 +358,7 @@ export const changesOf = (collection: Collection, name: string, version: number 
   });
 /** The latest events about an object that the controller has. */
 export const eventsOf = (families: readonly string[], object: string) =>
-  queryOptions({
-    queryKey: ['events', families, object],
-    queryFn: async ({ signal }) =>
-      (
-        await body(
-          client.GET('/v1/events/latest', {
-            params: { query: { type: [families.join()], object, limit: 200 } },
-            signal,
-          }),
-        )
-      ).items ?? [],
-  });
+  few(['events', families, object], '/v1/events/latest', { query: { type: [families.join()], object, limit: 200 } });
 /** The OpenAPI document, which says what fields of documents mean. */
 export const openApi = queryOptions({
   queryKey: ['openapi'],

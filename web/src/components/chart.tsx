@@ -2,9 +2,9 @@ import { lazy, Suspense, useMemo, type ReactNode } from 'react';
 import { dashes } from '../domain/chart';
 import { formatClock, formatShare } from '../domain/format';
 import { formatValue, nearest, summary } from '../domain/history';
-import { token } from './canvas';
 import { setCrosshair, useCrosshair } from '../store/crosshair';
 import { useSpan } from '../store/past';
+import { token } from './canvas';
 
 const Plot = lazy(() => import('./plot'));
 

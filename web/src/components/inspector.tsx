@@ -305,7 +305,7 @@ function NodePanel({ id, ...rest }: Panel) {
   const node = useQuery(ask.nodes).data?.find((n) => n.id === id),
     switches = useQuery(ask.switches),
     hosts = useQuery(ask.hosts),
-    top = useQuery(ask.top('port'));
+    top = useQuery(ask.top);
   if (!node) return null;
   const name = node.status.name,
     tiered = node.status.tier !== undefined,

@@ -61,7 +61,7 @@ export function Audit() {
   const [path, setPath] = useParam('path');
   const [outcome, setOutcome] = useParam('outcome');
   const [chosen] = useParam('record');
-  const records = useQuery(ask.audit(identity, path, outcome as '' | 'success' | 'failure'));
+  const records = useQuery(ask.audit(identity, path, outcome));
   const record = records.data?.find((r) => id(r) === chosen);
   return (
     <>

@@ -451,7 +451,7 @@ const metrics: Record<string, string> = { utilization: 'Utilization', outBits: '
 
 /** The ports that carry most now, where the controller measures ports. */
 function Busiest() {
-  const top = useQuery(ask.top('port'));
+  const top = useQuery(ask.top);
   const items = top.data?.items ?? [];
   if (items.length === 0) return null;
   const at = (name: string) => [name.slice(0, name.lastIndexOf('/')), name.slice(name.lastIndexOf('/') + 1)] as const;

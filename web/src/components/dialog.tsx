@@ -50,6 +50,35 @@ export function Dialog({ title, close, children }: { title: string; close?: () =
   );
 }
 
+/** The buttons of a dialog: what it asks for, perhaps without doing it, and the way out. */
+export function Answers(props: {
+  label: string;
+  /** Absent: it submits the form that it is in. */
+  act?: () => void;
+  danger?: boolean;
+  disabled: boolean;
+  /** Asks what would follow. */
+  trial?: { disabled: boolean; act: (form: HTMLFormElement | null) => void };
+  close: () => void;
+}) {
+  const { label, act, danger, disabled, trial, close } = props;
+  return (
+    <p className="buttons">
+      <button type={act ? 'button' : 'submit'} className={danger ? 'danger' : 'main'} disabled={disabled} onClick={act}>
+        {label}
+      </button>
+      {trial && (
+        <button type="button" disabled={trial.disabled} onClick={(e) => trial.act(e.currentTarget.form)}>
+          Try without doing it
+        </button>
+      )}
+      <button type="button" onClick={close}>
+        Cancel
+      </button>
+    </p>
+  );
+}
+
 /** Returns what gets the focus of a dialog when it opens: never what closes it, which comes first. */
 function first(dialog: HTMLDialogElement): HTMLElement {
   // A dialog may lie among buttons itself.

@@ -8,8 +8,8 @@ import { cost, type Target as FabricTarget } from '../domain/fabric';
 import type { Collection } from '../domain/kinds';
 import { setParams, usePlace } from '../store/place';
 import { Dependents } from './dependents';
-import { Heads } from './facts';
-import { Dialog } from './dialog';
+import { Grid } from './facts';
+import { Answers, Dialog } from './dialog';
 import { Failure, Loading } from './states';
 import { Takes } from './tried';
 
@@ -110,21 +110,13 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
                 : `${c.lost} ${c.lost === 1 ? 'direction' : 'directions'} of links will carry no new packets.`}
             </p>
             {c.planes.length > 0 && (
-              <table className="facts">
-                <Heads of={['Plane', 'Directions in use', 'After', 'Capacity left']} />
-                <tbody>
-                  {c.planes.map((p) => (
-                    <tr key={p.plane}>
-                      <th scope="row">{p.plane}</th>
-                      <td>
-                        {p.now} of {p.all}
-                      </td>
-                      <td>{p.left}</td>
-                      <td>{formatShare(p.left / p.all)}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
+              <Grid
+                label="What is left of each plane"
+                heads={['Plane', 'Directions in use', 'After', 'Capacity left']}
+                of={c.planes}
+                id={(p) => String(p.plane)}
+                cells={(p) => [p.plane, `${p.now} of ${p.all}`, p.left, formatShare(p.left / p.all)]}
+              />
             )}
             {c.tightest && (
               <p>
@@ -144,19 +136,7 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
       {trial.isSuccess && <Takes of={trial.data?.takes} />}
       {trial.isSuccess && <p>The controller accepts it: every pair of hosts keeps a path.</p>}
       {drain.isError && <Failure error={drain.error} />}
-      <p className="buttons">
-        <button
-          type="button"
-          className="main"
-          disabled={!trial.isSuccess || drain.isPending}
-          onClick={() => drain.mutate()}
-        >
-          Drain
-        </button>
-        <button type="button" onClick={close}>
-          Cancel
-        </button>
-      </p>
+      <Answers label="Drain" act={() => drain.mutate()} disabled={!trial.isSuccess || drain.isPending} close={close} />
     </Dialog>
   );
 }

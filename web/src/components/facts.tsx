@@ -18,6 +18,55 @@ export function Facts({ of, label }: { of: readonly (readonly [string, ReactNode
   );
 }
 
+/** A table of facts with a row each, whose first cell is its head; what is too wide scrolls in itself. */
+export function Grid<T>(props: {
+  label: string;
+  heads: readonly string[];
+  of: readonly T[];
+  id: (row: T) => string;
+  cells: (row: T) => readonly ReactNode[];
+  className?: string;
+}) {
+  return (
+    <div className={props.className ?? 'scrolls'} role="region" aria-label={props.label} tabIndex={0}>
+      <table className="facts" aria-label={props.label}>
+        <Heads of={props.heads} />
+        <tbody>
+          {props.of.map((row) => {
+            const [head, ...rest] = props.cells(row);
+            return (
+              <tr key={props.id(row)}>
+                <th scope="row">{head}</th>
+                {rest.map((cell, i) => (
+                  <td key={i}>{cell}</td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Something that is looked at beside what it was chosen from, with a button that ends that. */
+export function Chosen(props: { title: string; close: () => void; buttons?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="chosen" aria-label={props.title}>
+      <header>
+        <h2>{props.title}</h2>
+        <span className="buttons">
+          {props.buttons}
+          <button type="button" className="plain" aria-label={`Close ${props.title}`} onClick={props.close}>
+            ✕
+          </button>
+        </span>
+      </header>
+      {props.children}
+    </section>
+  );
+}
+
 /** The head of a page of one object: its name, its state, and what can be done with it. */
 export function Heading({ title, state, children }: { title: string; state?: ReactNode; children?: ReactNode }) {
   return (

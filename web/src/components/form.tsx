@@ -12,7 +12,7 @@ import { kindOf, type Collection } from '../domain/kinds';
 import { fieldName, get, readNumber, set, type Spec, type SpecPath } from '../domain/spec';
 import { useDraft, type Draft } from '../store/draft';
 import { Copy } from './copy';
-import { Dialog } from './dialog';
+import { Answers, Dialog } from './dialog';
 import { Pick } from './pick';
 import { Failure, Loading } from './states';
 import { Tabs } from './tabs';
@@ -218,37 +218,22 @@ export function Writing({
       )}
       {failed && <Failure error={failed} />}
       {trial.isSuccess && <Tried of={trial.data} />}
-      <p className="buttons">
-        <button
-          type="submit"
-          className="main"
-          disabled={
-            write.isPending ||
-            (tab === 'form' && draft.broken) ||
-            (!fields && spec === from?.spec && draft.text === undefined)
-          }
-        >
-          {from === undefined ? 'Create' : fields ? 'Save' : 'Apply'}
-        </button>
-        <button
-          type="button"
-          disabled={trial.isPending || (tab === 'form' && draft.broken)}
-          onClick={(e) => {
-            if (e.currentTarget.form!.reportValidity()) attempt(trial);
-          }}
-        >
-          Try without doing it
-        </button>
-        <button
-          type="button"
-          onClick={() => {
-            forget();
-            close();
-          }}
-        >
-          Cancel
-        </button>
-      </p>
+      <Answers
+        label={from === undefined ? 'Create' : fields ? 'Save' : 'Apply'}
+        disabled={
+          write.isPending ||
+          (tab === 'form' && draft.broken === true) ||
+          (!fields && spec === from?.spec && draft.text === undefined)
+        }
+        trial={{
+          disabled: trial.isPending || (tab === 'form' && draft.broken === true),
+          act: (form) => form!.reportValidity() && attempt(trial),
+        }}
+        close={() => {
+          forget();
+          close();
+        }}
+      />
     </form>
   );
 }
@@ -564,14 +549,7 @@ export function Ask({
           }
         />
         {doing.isError && <Failure error={doing.error} />}
-        <p className="buttons">
-          <button type="submit" className="main" disabled={doing.isPending}>
-            {label}
-          </button>
-          <button type="button" onClick={close}>
-            Cancel
-          </button>
-        </p>
+        <Answers label={label} disabled={doing.isPending} close={close} />
       </form>
     </Dialog>
   );
@@ -754,24 +732,12 @@ function ConfirmDialog({
       {!trial.isSuccess && <Takes of={before.data?.takes} />}
       {trial.isSuccess && <Tried of={trial.data} />}
       {(trial.error ?? write.error) && <Failure error={write.error ?? trial.error} />}
-      <p className="buttons">
-        <button
-          type="button"
-          className={danger ? 'danger' : 'main'}
-          disabled={write.isPending}
-          onClick={() => write.mutate()}
-        >
-          {label}
-        </button>
-        {dry && (
-          <button type="button" disabled={trial.isPending} onClick={() => trial.mutate()}>
-            Try without doing it
-          </button>
-        )}
-        <button type="button" onClick={close}>
-          Cancel
-        </button>
-      </p>
+      <Answers
+        {...{ label, danger, close }}
+        act={() => write.mutate()}
+        disabled={write.isPending}
+        trial={dry && { disabled: trial.isPending, act: () => trial.mutate() }}
+      />
     </Dialog>
   );
 }

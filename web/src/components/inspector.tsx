@@ -14,7 +14,7 @@ import { Badge, linkTones, Messages, Summary } from './badge';
 import { Dependents } from './dependents';
 import { Folded } from './documented';
 import { DrainButton } from './drain';
-import { Facts } from './facts';
+import { Chosen, Facts } from './facts';
 import { History, PortCharts } from './history';
 import { groupsOf, HostFaults, HostState, PortsOf, PortState } from './hoststate';
 import { Intent, See, To } from './link';
@@ -160,7 +160,7 @@ function HostPanel({ id, ...rest }: Panel) {
     profiles = useQuery({ ...ask.profilesOf(id), enabled: mrc });
   if (!host) return null;
   return (
-    <Chosen title={`Host ${id}`} drains={host.ports.flatMap((p) => p.status.drains ?? [])} {...rest}>
+    <Beside title={`Host ${id}`} drains={host.ports.flatMap((p) => p.status.drains ?? [])} {...rest}>
       <p>
         <HostState of={host} mrc={mrc} /> <code>{host.address}</code>. <To path={['hosts', id]}>All of it</To>
       </p>
@@ -185,7 +185,7 @@ function HostPanel({ id, ...rest }: Panel) {
       <Seen label="Multicast groups" kind="group" of={groupsOf(host, groups.data).map((g) => g.name)} />
       <Seen label="EV profiles" kind="profile" of={(profiles.data ?? []).map((p) => p.name)} />
       <PortsOf of={host} mrc={mrc} />
-    </Chosen>
+    </Beside>
   );
 }
 
@@ -203,7 +203,7 @@ function GroupPanel({ id, ...rest }: Panel) {
     receivers = useNames((spec?.receivers ?? []).map((r) => r.address));
   if (!spec || !status) return null;
   return (
-    <Chosen title={`Group ${id}`} {...rest}>
+    <Beside title={`Group ${id}`} {...rest}>
       <p>
         <Summary of={status.conditions} /> <code>{spec.proxyAddress}</code>, QPN {spec.designatedQpn}.{' '}
         <To path={['groups', id]}>Its tree, and what can be done</To>
@@ -218,7 +218,7 @@ function GroupPanel({ id, ...rest }: Panel) {
       <Seen label="Receivers" kind="host" of={receivers} />
       <Measured kind="group" name={id} />
       <Folded collection="multicast-groups" name={id} of={group} />
-    </Chosen>
+    </Beside>
   );
 }
 
@@ -227,7 +227,7 @@ function ProfilePanel({ id, ...rest }: Panel) {
   if (!profile) return null;
   const s = profile.status;
   return (
-    <Chosen title={`EV profile ${id}`} {...rest}>
+    <Beside title={`EV profile ${id}`} {...rest}>
       <p>
         <Summary of={s.conditions} /> {s.active} of {s.count} EVs in use, {s.denied} denied, {s.assumedBad} assumed bad.{' '}
         <To path={['evs', id]}>Its paths</To>
@@ -239,7 +239,7 @@ function ProfilePanel({ id, ...rest }: Panel) {
       <Seen label="Behind" kind="host" of={s.behind ?? []} />
       <Measured kind="ev-profile" name={id} />
       <Folded collection="ev-profiles" name={id} of={profile} />
-    </Chosen>
+    </Beside>
   );
 }
 
@@ -249,7 +249,7 @@ function EntryPanel({ id, ...rest }: Panel) {
   const entries = useQuery(ask.entries(sw, table)),
     entry = entries.data?.find((e) => entryText(e) === key.join(' '));
   return (
-    <Chosen title={`Entry of ${table}, ${sw}`} {...rest}>
+    <Beside title={`Entry of ${table}, ${sw}`} {...rest}>
       <p>
         <To path={['switches', sw]} query={{ table }}>
           All entries of {table}
@@ -269,7 +269,7 @@ function EntryPanel({ id, ...rest }: Panel) {
           ]}
         />
       )}
-    </Chosen>
+    </Beside>
   );
 }
 
@@ -286,7 +286,7 @@ function PlanePanel({ id, ...rest }: Panel) {
   const plane = useQuery(ask.planes).data?.find((p) => String(p.plane) === id);
   if (!plane) return null;
   return (
-    <Chosen title={`Plane ${id}`} drains={plane.status.drains} {...rest}>
+    <Beside title={`Plane ${id}`} drains={plane.status.drains} {...rest}>
       <p>
         {plane.status.links} directions of links, {plane.status.deniedLinks} of them denied.
       </p>
@@ -297,7 +297,7 @@ function PlanePanel({ id, ...rest }: Panel) {
         what={`plane ${plane.plane}`}
       />
       <Folded collection="planes" name={id} of={{ ...plane, name: id }} />
-    </Chosen>
+    </Beside>
   );
 }
 
@@ -312,7 +312,7 @@ function NodePanel({ id, ...rest }: Panel) {
     sw = switches.data?.find((s) => s.node === id || s.name === name);
   const busiest = (top.data?.items ?? []).filter((i) => i.name.startsWith(`${name}/`)).slice(0, 2);
   return (
-    <Chosen title={`Switch ${name ?? id}`} drains={node.status.drains} {...rest}>
+    <Beside title={`Switch ${name ?? id}`} drains={node.status.drains} {...rest}>
       {sw && (
         <p>
           <Badge tone={!sw.connected ? 'fault' : sw.synced ? 'ok' : 'warning'}>
@@ -339,36 +339,26 @@ function NodePanel({ id, ...rest }: Panel) {
         of={busiest.map((i) => [i.name, `port ${i.name.slice(i.name.lastIndexOf('/') + 1)}`])}
       />
       {tiered && <Folded collection="nodes" name={id} of={{ ...node, name: id }} />}
-    </Chosen>
+    </Beside>
   );
 }
 
-function Chosen({
-  title,
-  children,
-  close,
-  pin,
-  drains,
-}: {
-  title: string;
-  children: ReactNode;
-  drains?: Schemas['DrainView'][] | null;
-} & Omit<Panel, 'id'>) {
+function Beside(
+  props: { title: string; children: ReactNode; drains?: Schemas['DrainView'][] | null } & Omit<Panel, 'id'>,
+) {
+  const { title, children, close, pin, drains } = props;
   return (
-    <section className="chosen" aria-label={title}>
-      <header>
-        <h2>{title}</h2>
-        <span className="buttons">
-          {pin && (
-            <button type="button" aria-label={`Pin ${title}`} onClick={pin}>
-              Pin
-            </button>
-          )}
-          <button type="button" className="plain" aria-label={`Close ${title}`} onClick={close}>
-            ✕
+    <Chosen
+      title={title}
+      close={close}
+      buttons={
+        pin && (
+          <button type="button" aria-label={`Pin ${title}`} onClick={pin}>
+            Pin
           </button>
-        </span>
-      </header>
+        )
+      }
+    >
       {children}
       {(drains ?? []).map((d) => (
         <p key={d.target}>
@@ -376,7 +366,7 @@ function Chosen({
           {d.awaits?.length ? `; waits for ${d.awaits.join(', ')}` : ''}
         </p>
       ))}
-    </section>
+    </Chosen>
   );
 }
 
@@ -406,7 +396,7 @@ function LinkPanel({ id, ...rest }: Panel) {
     since = stateSince(link, state, nodes.data ?? [], planes.data ?? [], doubts),
     drainable = (nodes.data ?? []).every((n) => n.status.tier !== undefined);
   return (
-    <Chosen title={`Link ${linkName(link)}`} drains={s.drains} {...rest}>
+    <Beside title={`Link ${linkName(link)}`} drains={s.drains} {...rest}>
       <p>
         <Badge tone={linkTones[state]}>{stateTexts[state]}</Badge> {since && `for ${formatAge(since, now)}`}
         {s.cause && `: ${s.cause}`}
@@ -445,6 +435,6 @@ function LinkPanel({ id, ...rest }: Panel) {
         })}
       />
       {drainable && <Folded key={link.id} collection="links" name={link.id} of={{ ...link, name: link.id }} />}
-    </Chosen>
+    </Beside>
   );
 }

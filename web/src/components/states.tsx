@@ -57,6 +57,12 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
   );
 }
 
+/** The first failure of several queries; all that failed are asked for again. */
+export function Failures({ of }: { of: readonly Pick<UseQueryResult, 'isError' | 'error' | 'refetch'>[] }) {
+  const failed = of.filter((q) => q.isError);
+  return failed[0] && <Failure error={failed[0].error} retry={() => failed.forEach((q) => void q.refetch())} />;
+}
+
 /** Shows what queries answer: their loading, their failure, or the children with all data. */
 export function Answer<T>({
   of,
@@ -83,11 +89,10 @@ export function Answer<T>({
   if (of.data !== undefined) {
     return (
       <>
-        {of.isError && <Failure error={of.error} retry={() => void of.refetch()} />}
+        <Failures of={[of]} />
         {children(of.data)}
       </>
     );
   }
-  if (of.isError) return <Failure error={of.error} retry={() => void of.refetch()} />;
-  return <Loading what={what} />;
+  return of.isError ? <Failures of={[of]} /> : <Loading what={what} />;
 }

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import type { Written } from '../api/actions';
 import { formatCount, formatShare } from '../domain/format';
-import { Heads } from './facts';
+import { Grid } from './facts';
 import { Names, To } from './link';
 
 /** What a dry run says: the updates of switches, and what else follows from the change. */
@@ -80,33 +80,19 @@ export function Updates({ of }: { of: Schemas['SwitchChange'][] }) {
 }
 
 /** A table with a row a job, whose name leads to its page; the cells are what stands behind the name. */
-export function ByJob<J extends { name: string }>({
-  label,
-  heads,
-  of,
-  cells,
-}: {
+export function ByJob<J extends { name: string }>(props: {
   label: string;
   heads: string[];
   of: J[];
-  cells: (job: J) => ReactNode;
+  cells: (job: J) => ReactNode[];
 }) {
   return (
-    <div className="scrolls" role="region" aria-label={label} tabIndex={0}>
-      <table className="facts" aria-label={label}>
-        <Heads of={['Job', ...heads]} />
-        <tbody>
-          {of.map((j) => (
-            <tr key={j.name}>
-              <th scope="row">
-                <To path={['jobs', j.name]}>{j.name}</To>
-              </th>
-              {cells(j)}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Grid
+      {...props}
+      heads={['Job', ...props.heads]}
+      id={(j) => j.name}
+      cells={(j) => [<To path={['jobs', j.name]}>{j.name}</To>, ...props.cells(j)]}
+    />
   );
 }
 
@@ -118,33 +104,26 @@ export function Losses({ of }: { of: Schemas['MaintenanceJob'][] | undefined }) 
       label="What jobs lose"
       heads={['State', 'Paths left', 'Pairs of racks that lose paths', 'Ranks without a port']}
       of={of}
-      cells={(j) => (
+      cells={(j) => [
+        `${j.running ? 'running' : 'not started'}, priority ${j.priority}`,
+        formatShare(j.left),
         <>
-          <td>
-            {j.running ? 'running' : 'not started'}, priority {j.priority}
-          </td>
-          <td>{formatShare(j.left)}</td>
-          <td>
-            {formatCount(j.lose)}
-            {(j.pairs?.length ?? 0) > 0 && (
-              <details>
-                <summary>Which</summary>
-                <ul className="entities">
-                  {j.pairs!.map((p) => (
-                    <li key={`${p.from} ${p.to}`}>
-                      {p.from} to {p.to}: {p.after} of {p.before} paths left
-                    </li>
-                  ))}
-                </ul>
-              </details>
-            )}
-          </td>
-          <td>
-            {j.cutOff}
-            {(j.nics?.length ?? 0) > 0 && `: ${j.nics!.join(', ')}${j.nics!.length < j.cutOff ? '…' : ''}`}
-          </td>
-        </>
-      )}
+          {formatCount(j.lose)}
+          {(j.pairs?.length ?? 0) > 0 && (
+            <details>
+              <summary>Which</summary>
+              <ul className="entities">
+                {j.pairs!.map((p) => (
+                  <li key={`${p.from} ${p.to}`}>
+                    {p.from} to {p.to}: {p.after} of {p.before} paths left
+                  </li>
+                ))}
+              </ul>
+            </details>
+          )}
+        </>,
+        `${j.cutOff}${j.nics?.length ? `: ${j.nics.join(', ')}${j.nics.length < j.cutOff ? '…' : ''}` : ''}`,
+      ]}
     />
   );
 }
@@ -152,33 +131,20 @@ export function Losses({ of }: { of: Schemas['MaintenanceJob'][] | undefined }) 
 /** The paths of a lease, with what packets on them carry. */
 export function Paths({ of }: { of: Schemas['LeasedPath'][] }) {
   return (
-    <div className="scrolls" role="region" aria-label="Paths" tabIndex={0}>
-      <table className="facts" aria-label="Paths">
-        <Heads of={['From', 'To', 'Plane', 'Over', 'EV', 'Packets carry']} />
-        <tbody>
-          {of.map((p) => (
-            <tr key={`${p.from} ${p.to} ${p.ev.value}`}>
-              <th scope="row">
-                <To path={['hosts', p.from]}>{p.from}</To>
-              </th>
-              <td>
-                <To path={['hosts', p.to]}>{p.to}</To>
-              </td>
-              <td>{p.plane ?? '–'}</td>
-              <td>
-                <Names of={p.nodes ?? []} page="switches" />
-              </td>
-              <td>
-                <code>{p.ev.value}</code>
-              </td>
-              <td>
-                <Packet of={p.ev.packet} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Grid
+      label="Paths"
+      heads={['From', 'To', 'Plane', 'Over', 'EV', 'Packets carry']}
+      of={of}
+      id={(p) => `${p.from} ${p.to} ${p.ev.value}`}
+      cells={(p) => [
+        <To path={['hosts', p.from]}>{p.from}</To>,
+        <To path={['hosts', p.to]}>{p.to}</To>,
+        p.plane ?? '–',
+        <Names of={p.nodes ?? []} page="switches" />,
+        <code>{p.ev.value}</code>,
+        <Packet of={p.ev.packet} />,
+      ]}
+    />
   );
 }
 

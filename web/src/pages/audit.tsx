@@ -3,6 +3,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Choose } from '../components/choose';
 import { long, shown, toned } from '../components/columns';
+import { Chosen } from '../components/facts';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { formatTime } from '../domain/format';
@@ -79,22 +80,11 @@ export function Audit() {
         </span>
       </p>
       {record && (
-        <section className="chosen" aria-label={`Record ${id(record)}`}>
-          <header>
-            <h2>Record {id(record)}</h2>
-            <button
-              type="button"
-              className="plain"
-              aria-label="Close the record"
-              onClick={() => setParams({ record: undefined })}
-            >
-              ✕
-            </button>
-          </header>
+        <Chosen title={`Record ${id(record)}`} close={() => setParams({ record: undefined })}>
           <pre className="trace" tabIndex={0} aria-label="The whole record">
             {formatExact(record, 2)}
           </pre>
-        </section>
+        </Chosen>
       )}
       <Answer of={records} what="the audit log">
         {(all) => (

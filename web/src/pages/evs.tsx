@@ -9,7 +9,7 @@ import { conditions, counted, lasting, named, shown } from '../components/column
 import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
-import { Facts, Heading, Heads } from '../components/facts';
+import { Chosen, Facts, Heading, Heads } from '../components/facts';
 import { Confirm, Form, Open } from '../components/form';
 import { History } from '../components/history';
 import { PlaneShares } from '../components/shares';
@@ -357,22 +357,11 @@ const goesBy: Record<Schemas['EvHop']['by'], string> = { field: 'field', uN: 'uN
 function PathOf({ profile, ev }: { profile: Profile; ev: string }) {
   const path = useQuery(ask.evPath(profile.name, ev));
   return (
-    <section className="chosen" aria-label={`Path of ${ev}`}>
-      <header>
-        <h2>Path of {ev}</h2>
-        <button
-          type="button"
-          className="plain"
-          aria-label="Close the path"
-          onClick={() => setParams({ ev: undefined })}
-        >
-          ✕
-        </button>
-      </header>
+    <Chosen title={`Path of ${ev}`} close={() => setParams({ ev: undefined })}>
       <Answer of={path} what="the path">
         {(p) => <Path of={p} widths={profile.status.format?.widths ?? []} />}
       </Answer>
-    </section>
+    </Chosen>
   );
 }
 

@@ -6,7 +6,7 @@ import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, shapes } from '../components/badge';
 import { counted, named, shown } from '../components/columns';
-import { Facts, Heads } from '../components/facts';
+import { Facts, Grid } from '../components/facts';
 import { Events } from '../components/events';
 import { Confirm, Form } from '../components/form';
 import { History as Measured } from '../components/history';
@@ -269,20 +269,15 @@ function Readiness({ name }: { name: string }) {
               </section>
             );
           })}
-          <table className="facts" aria-label="Checks">
-            <tbody>
-              {r.checks.map((c) => (
-                <tr key={c.name}>
-                  <th scope="row">{c.name}</th>
-                  <td>
-                    <Badge tone={c.good === c.of && c.of > 0 ? 'ok' : 'fault'}>
-                      {formatCount(c.good)} of {formatCount(c.of)}
-                    </Badge>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <Facts
+            label="Checks"
+            of={r.checks.map((c) => [
+              c.name,
+              <Badge tone={c.good === c.of && c.of > 0 ? 'ok' : 'fault'}>
+                {formatCount(c.good)} of {formatCount(c.of)}
+              </Badge>,
+            ])}
+          />
         </>
       )}
     </Answer>
@@ -307,35 +302,27 @@ function Racks({ name }: { name: string }) {
             <p className="legend">
               <Badge tone="ok">good</Badge> <Badge tone="fault">bad</Badge> <Badge tone="quiet">not known</Badge>
             </p>
-            <div className="racks" role="region" aria-label="Ranks by rack" tabIndex={0}>
-              <table className="facts">
-                <Heads of={['Rack', 'Good', 'Paths left', 'Ranks']} />
-                <tbody>
-                  {(all ? r.racks : r.racks.slice(0, mostRacks)).map((k) => (
-                    <tr key={k.name}>
-                      <th scope="row">
-                        {k.switches?.length && reads ? <Names of={k.switches} page="switches" /> : k.name || 'no rack'}
-                      </th>
-                      <td>
-                        {k.good} of {k.ranks}
-                      </td>
-                      <td>{k.left === undefined ? '–' : formatShare(k.left)}</td>
-                      <td>
-                        <span className="ranks">
-                          {(k.nics ?? []).map((n) => (
-                            <To key={n.rank} path={['hosts', n.name]} className={`rank ${rankTones[n.state]}`}>
-                              <span role="img" title={rankText(n)} aria-label={rankText(n)}>
-                                {shapes[rankTones[n.state]]} {n.rank}
-                              </span>
-                            </To>
-                          ))}
-                        </span>
-                      </td>
-                    </tr>
+            <Grid
+              className="racks"
+              label="Ranks by rack"
+              heads={['Rack', 'Good', 'Paths left', 'Ranks']}
+              of={all ? r.racks : r.racks.slice(0, mostRacks)}
+              id={(k) => k.name}
+              cells={(k) => [
+                k.switches?.length && reads ? <Names of={k.switches} page="switches" /> : k.name || 'no rack',
+                `${k.good} of ${k.ranks}`,
+                k.left === undefined ? '–' : formatShare(k.left),
+                <span className="ranks">
+                  {(k.nics ?? []).map((n) => (
+                    <To key={n.rank} path={['hosts', n.name]} className={`rank ${rankTones[n.state]}`}>
+                      <span role="img" title={rankText(n)} aria-label={rankText(n)}>
+                        {shapes[rankTones[n.state]]} {n.rank}
+                      </span>
+                    </To>
                   ))}
-                </tbody>
-              </table>
-            </div>
+                </span>,
+              ]}
+            />
             {!all && r.racks.length > mostRacks && (
               <button type="button" onClick={() => setAll(true)}>
                 All {formatCount(r.racks.length)} racks

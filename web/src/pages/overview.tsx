@@ -14,7 +14,7 @@ import { Confirm } from '../components/form';
 import { History } from '../components/history';
 import { To } from '../components/link';
 import { Replay } from '../components/replay';
-import { Empty, Failure, Loading } from '../components/states';
+import { Empty, Failures, Loading } from '../components/states';
 import { Table } from '../components/table';
 import { affected, hurt, type Cause, type Severity } from '../domain/causes';
 import { formatAge, formatShare, formatTime } from '../domain/format';
@@ -52,16 +52,7 @@ function Own() {
   return (
     <>
       <h1>Overview</h1>
-      {asked.some((q) => q.isError) && (
-        <Failure
-          error={asked.find((q) => q.isError)!.error}
-          retry={() =>
-            asked.forEach((q) => {
-              if (q.isError) void q.refetch();
-            })
-          }
-        />
-      )}
+      <Failures of={asked} />
       <Verdict
         of={all}
         loading={asked.some((q) => q.isPending)}
@@ -253,7 +244,6 @@ function Network() {
     { then } = usePast();
   const all = causes.data ?? [];
   const asked = [causes, switches, peers, links, planes, hosts, groups, tenants, pfcPolicies, fabric, balance];
-  const failed = asked.find((q) => q.isError);
   const loading = asked.some((q) => q.isPending);
   // A profile with EVs denied is not whole, though it has as many as it needs.
   const denied = (fabric.data?.links.bad ?? 0) > 0;
@@ -337,21 +327,12 @@ function Network() {
       <Heading title="Overview">
         <To path={['wall']}>On the whole screen</To>
       </Heading>
-      {failed && (
-        <Failure
-          error={failed.error}
-          retry={() =>
-            asked.forEach((q) => {
-              if (q.isError) void q.refetch();
-            })
-          }
-        />
-      )}
+      <Failures of={asked} />
       {then ? (
         <Was of={then} />
       ) : (
         <>
-          <Verdict of={all} loading={loading} failed={failed !== undefined} what="the network" />
+          <Verdict of={all} loading={loading} failed={asked.some((q) => q.isError)} what="the network" />
           <Causes of={all} />
         </>
       )}

@@ -198,19 +198,14 @@ function Jobs({ of }: { of: Schemas['SimulatedJob'][] }) {
       label="What jobs get"
       heads={['Ranks', 'Step now, share of bandwidth', 'After', 'Longer', 'Cut off', 'Bound by']}
       of={of}
-      cells={(j) => (
-        <>
-          <td>{j.ranks}</td>
-          <td>{j.why ?? step(j.before)}</td>
-          <td>{step(j.after)}</td>
-          <td>{j.increase === undefined ? '–' : `${j.increase > 0 ? '+' : ''}${(100 * j.increase).toFixed(1)} %`}</td>
-          <td>
-            {j.after?.cutOff ?? '–'}
-            {(j.after?.nics?.length ?? 0) > 0 && `: ${j.after!.nics!.join(', ')}`}
-          </td>
-          <td>{(j.after?.bound ?? []).slice(0, 2).join(', ') || '–'}</td>
-        </>
-      )}
+      cells={(j) => [
+        j.ranks,
+        j.why ?? step(j.before),
+        step(j.after),
+        j.increase === undefined ? '–' : `${j.increase > 0 ? '+' : ''}${(100 * j.increase).toFixed(1)} %`,
+        `${j.after?.cutOff ?? '–'}${j.after?.nics?.length ? `: ${j.after.nics.join(', ')}` : ''}`,
+        (j.after?.bound ?? []).slice(0, 2).join(', ') || '–',
+      ]}
     />
   );
 }

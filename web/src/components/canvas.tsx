@@ -105,16 +105,7 @@ function size(at: HTMLCanvasElement, width: number, height: number): CanvasRende
  * The wheel zooms with Ctrl, and dragging moves what is zoomed. What is on it is said besides by
  * elements that everybody can read.
  */
-export function Canvas({
-  height,
-  draw,
-  point,
-  choose,
-  inputs,
-  move,
-  view,
-  setView,
-}: {
+export function Canvas(props: {
   height: number;
   draw: (c: CanvasRenderingContext2D, width: number, inks: Inks) => void;
   /** What is below the pointer; called with undefined when it leaves. */
@@ -126,6 +117,7 @@ export function Canvas({
   view?: View;
   setView?: (v: View) => void;
 }) {
+  const { height, draw, point, choose, inputs, move, view, setView } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
   const dark = useDark(),

@@ -40,18 +40,7 @@ export interface PlotProps {
  * Values over time: lines with a legend of what they are at the crosshair, on average and at most. The
  * crosshair is one for all charts of a page; dragging over a time shows that time, in all of them.
  */
-export function Chart({
-  label,
-  title,
-  times,
-  series,
-  step = 1,
-  speed,
-  lines,
-  spans,
-  height = 150,
-  note,
-}: {
+export function Chart(props: {
   label: string;
   title?: ReactNode;
   times: readonly number[];
@@ -65,6 +54,7 @@ export function Chart({
   height?: number;
   note?: ReactNode;
 }) {
+  const { label, title, times, series, step = 1, speed, lines, spans, height = 150, note } = props;
   const { from, to, show } = useSpan();
   const at = useCrosshair();
   const shown = useMemo(() => {
@@ -120,19 +110,8 @@ export function Chart({
   );
 }
 
-function Legend({
-  label,
-  series,
-  place,
-  time,
-  speed,
-}: {
-  label: string;
-  series: readonly Line[];
-  place?: number;
-  time?: number;
-  speed?: number;
-}) {
+function Legend(props: { label: string; series: readonly Line[]; place?: number; time?: number; speed?: number }) {
+  const { label, series, place, time, speed } = props;
   const text = (v: number | null | undefined, unit: string) =>
     v === undefined || v === null ? 'not measured' : formatValue(v, unit);
   return (

@@ -58,17 +58,8 @@ export function Document({ collection, name, of, folded }: About) {
   );
 }
 
-function Yaml({
-  collection,
-  of,
-  editing,
-  setEditing,
-}: {
-  collection: Collection;
-  of: ask.Intent;
-  editing: boolean;
-  setEditing: (on: boolean) => void;
-}) {
+function Yaml(props: { collection: Collection; of: ask.Intent; editing: boolean; setEditing: (on: boolean) => void }) {
+  const { collection, of, editing, setEditing } = props;
   const kind = kindOf(collection)!;
   const text = useMemo(() => yamlOf(collection, of.name, of.spec), [collection, of.name, of.spec]);
   const changes = useMayTo(kind.writes, of.name);
@@ -100,15 +91,8 @@ function Yaml({
 }
 
 /** A new object as a document. */
-export function NewDocument({
-  collection,
-  done,
-  close,
-}: {
-  collection: Collection;
-  done: (name: string) => void;
-  close: () => void;
-}) {
+export function NewDocument(props: { collection: Collection; done: (name: string) => void; close: () => void }) {
+  const { collection, done, close } = props;
   const kind = kindOf(collection)!;
   const api = useQuery(ask.openApi);
   return (
@@ -154,13 +138,8 @@ function Past({ collection, name, of }: About) {
   );
 }
 
-function PastChange({
-  collection,
-  name,
-  of,
-  record: r,
-  latest,
-}: About & { record: Schemas['AuditRecord']; latest: boolean }) {
+function PastChange(props: About & { record: Schemas['AuditRecord']; latest: boolean }) {
+  const { collection, name, of, record: r, latest } = props;
   const now = useNow();
   const [open, setOpen] = useState(latest);
   const kind = kindOf(collection)!;

@@ -47,15 +47,7 @@ const look = EditorView.theme({
  * while one types, or by Ctrl and the space bar. Its styles are sheets of a shadow root: the policy of the
  * page allows no style element.
  */
-export default function Editor({
-  text,
-  change,
-  label,
-  api,
-  schema,
-  wrong,
-  line,
-}: {
+export default function Editor(props: {
   text: string;
   change: (text: string) => void;
   label: string;
@@ -65,6 +57,7 @@ export default function Editor({
   /** Where the caret is to go, anew with each object. */
   line?: { number: number };
 }) {
+  const { text, change, label, api, schema, wrong, line } = props;
   const box = useRef<HTMLDivElement>(null),
     view = useRef<EditorView>(undefined),
     id = useId();

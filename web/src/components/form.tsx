@@ -72,19 +72,8 @@ export function Form({ title, done, close, ...rest }: Editing & { title?: string
 }
 
 /** A draft of a resource with form and YAML as its two tabs, which the controller can try before it is sent. */
-export function Writing({
-  in: where,
-  collection,
-  of,
-  first = {},
-  text,
-  fields,
-  within = [],
-  sent,
-  done,
-  close,
-  children,
-}: Editing & { in: Draft['in']; done: (name: string) => void }) {
+export function Writing(props: Editing & { in: Draft['in']; done: (name: string) => void }) {
+  const { in: where, collection, of, first = {}, text, fields, within = [], sent, done, close, children } = props;
   const queries = useQueryClient();
   const { kept, keep, forget } = useDraft(collection, of?.name ?? '');
   // The spec goes with the version that it is of, although the page may have a later one by now.
@@ -502,16 +491,7 @@ function Options({ id, of }: { id: string; of: readonly Choice[] }) {
 }
 
 /** A dialog that asks for some fields, which may depend on what is typed, and does something with them. */
-export function Ask({
-  title,
-  fields,
-  first = {},
-  label,
-  act,
-  close,
-  done = close,
-  children,
-}: {
+export function Ask(props: {
   title: string;
   fields: (spec: Spec) => readonly Field[];
   first?: Spec;
@@ -523,6 +503,7 @@ export function Ask({
   done?: () => void;
   children?: ReactNode;
 }) {
+  const { title, fields, first = {}, label, act, close, done = close, children } = props;
   const queries = useQueryClient();
   const [spec, setSpec] = useState(first);
   const doing = useMutation({
@@ -582,15 +563,13 @@ export function PortList({ id, at, name }: { id: string; at: 'switch' | 'host'; 
 }
 
 /** Keeps what is typed: 0x10 stays so while its value is 16. */
-function NumberInput({
-  value,
-  hex,
-  put,
-  ...rest
-}: { value: unknown; hex?: boolean; put: (text: string) => void } & Omit<
-  React.InputHTMLAttributes<HTMLInputElement>,
-  'value'
->) {
+function NumberInput(
+  props: { value: unknown; hex?: boolean; put: (text: string) => void } & Omit<
+    React.InputHTMLAttributes<HTMLInputElement>,
+    'value'
+  >,
+) {
+  const { value, hex, put, ...rest } = props;
   const [typed, setTyped] = useState<string>();
   const written = hex && (typeof value === 'number' || typeof value === 'bigint') ? `0x${value.toString(16)}` : value;
   const shown = typed !== undefined && readNumber(typed) === value ? typed : String(written ?? '');
@@ -607,16 +586,13 @@ function NumberInput({
   );
 }
 
-function Select({
-  value,
-  from,
-  empty,
-  put,
-  ...rest
-}: { value: string; from: readonly Choice[]; empty?: string; put: (value: string) => void } & Omit<
-  React.SelectHTMLAttributes<HTMLSelectElement>,
-  'value'
->) {
+function Select(
+  props: { value: string; from: readonly Choice[]; empty?: string; put: (value: string) => void } & Omit<
+    React.SelectHTMLAttributes<HTMLSelectElement>,
+    'value'
+  >,
+) {
+  const { value, from, empty, put, ...rest } = props;
   const known = from.some((c) => c.value === value);
   return (
     <select {...rest} value={value} onChange={(e) => put(e.target.value)}>
@@ -639,14 +615,7 @@ export function useMayTo(scope: Scope, on?: string): boolean {
 }
 
 /** A button that opens a form, where the user may use it: on the resource that it changes, if there is one. */
-export function Open({
-  scope,
-  on,
-  label,
-  name,
-  main,
-  open,
-}: {
+export function Open(props: {
   scope: Scope;
   on?: string;
   label: string;
@@ -654,6 +623,7 @@ export function Open({
   main?: boolean;
   open: () => void;
 }) {
+  const { scope, on, label, name, main, open } = props;
   if (!useMayTo(scope, on)) return null;
   return (
     <button type="button" className={main ? 'main' : undefined} aria-label={name} onClick={open}>
@@ -663,17 +633,7 @@ export function Open({
 }
 
 /** A button that asks once more, and says what the controller would change. */
-export function Confirm({
-  scope,
-  on,
-  label,
-  title,
-  danger,
-  act,
-  dry,
-  done,
-  children,
-}: {
+export function Confirm(props: {
   /** What its user has to be allowed, and the resource that it does it to: without it there is no button. */
   scope: Scope;
   on?: string;
@@ -685,6 +645,7 @@ export function Confirm({
   done?: () => void;
   children?: ReactNode;
 }) {
+  const { scope, on, label, title, danger, act, dry, done, children } = props;
   const [open, setOpen] = useState(false);
   if (!useMayTo(scope, on)) return null;
   return (
@@ -697,16 +658,8 @@ export function Confirm({
   );
 }
 
-function ConfirmDialog({
-  label,
-  title,
-  danger,
-  act,
-  dry,
-  done,
-  children,
-  close,
-}: Omit<Parameters<typeof Confirm>[0], 'scope' | 'on'> & { close: () => void }) {
+function ConfirmDialog(props: Omit<Parameters<typeof Confirm>[0], 'scope' | 'on'> & { close: () => void }) {
+  const { label, title, danger, act, dry, done, children, close } = props;
   const queries = useQueryClient();
   const trial = useMutation({ mutationFn: () => dry!() });
   // What it takes from others is said before anybody asks.

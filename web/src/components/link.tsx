@@ -7,19 +7,14 @@ import { looked, usePlace, type Look } from '../store/place';
 import type { Schemas } from '../api/client';
 
 /** A link to a place in the dashboard; plain text where that has no page, or none that the user may see. */
-export function To({
-  path,
-  query,
-  children,
-  className,
-  current,
-}: {
+export function To(props: {
   path: string[];
   query?: Record<string, string | undefined>;
   children: ReactNode;
   className?: string;
   current?: boolean;
 }) {
+  const { path, query, children, className, current } = props;
   const session = useSession();
   if (!pages.some((p) => p.name === path[0] && may(session, p.scope)))
     return <span className={className}>{children}</span>;

@@ -8,15 +8,7 @@ import { Answer } from './states';
 import { Searched, type Column } from './table';
 
 /** The page of all resources of a kind: a search, a table, and the dialog that makes another one. */
-export function Listing<T extends { name: string }>({
-  collection,
-  title,
-  label = title,
-  of,
-  columns,
-  empty,
-  make,
-}: {
+export function Listing<T extends { name: string }>(props: {
   collection: Collection;
   title: string;
   /** What the table is called. */
@@ -27,6 +19,7 @@ export function Listing<T extends { name: string }>({
   /** The dialog, with what closes it. */
   make: (close: () => void) => ReactNode;
 }) {
+  const { collection, title, label = title, of, columns, empty, make } = props;
   const { noun, writes } = kindOf(collection)!;
   const [editing, setEditing] = useEditing('form', collection);
   return (

@@ -50,17 +50,7 @@ function leftLinks(nodes: readonly Node[], links: readonly Link[]): Map<Link, nu
 const awayThen = (past: Then, host: string): LinkState => (past.state('host', host) === 'away' ? 'down' : 'up');
 
 /** A network as it is, or was at the moment that is chosen: states, what links carry, and what a page is about. */
-export function NetworkPicture({
-  nodes,
-  links: present,
-  stateOf: stateNow,
-  chosen,
-  lit,
-  height,
-  racks,
-  open,
-  point,
-}: {
+export function NetworkPicture(props: {
   nodes: Node[];
   links: Link[];
   stateOf: (l: Link) => LinkState;
@@ -74,6 +64,7 @@ export function NetworkPicture({
   open?: (kind: Look, id: string) => void;
   point?: (id: string | undefined) => void;
 }) {
+  const { nodes, links: present, stateOf: stateNow, chosen, lit, height, racks, open, point } = props;
   const at = useMoment();
   const hosts = useQuery(ask.hosts),
     switches = useQuery(ask.switches),

@@ -9,19 +9,14 @@ const most = 100;
  * Chooses several of many by a search: the arrow keys move, Enter chooses and takes back. All that are
  * found can be chosen together.
  */
-export function Pick({
-  label,
-  from,
-  chosen,
-  add,
-  remove,
-}: {
+export function Pick(props: {
   label: string;
   from: readonly Choice[];
   chosen: readonly string[];
   add: (values: string[]) => void;
   remove: (value: string) => void;
 }) {
+  const { label, from, chosen, add, remove } = props;
   const [text, setText] = useState('');
   const [open, setOpen] = useState(false);
   const found = useMemo(() => {

@@ -42,19 +42,7 @@ interface Lane {
 }
 
 /** A network as nodes and links. The arrow keys go from node to node in the order of names; Enter chooses one. */
-export function Picture({
-  label,
-  vertices,
-  edges,
-  spots,
-  height,
-  chosen,
-  choose,
-  arrows,
-  lit,
-  chooseEdge,
-  point,
-}: {
+export function Picture(props: {
   label: string;
   vertices: Vertex[];
   edges: Edge[];
@@ -69,6 +57,7 @@ export function Picture({
   /** Ids of the vertices and edges that the page is about: the others are faint. */
   lit?: ReadonlySet<string>;
 }) {
+  const { label, vertices, edges, spots, height, chosen, choose, arrows, lit, chooseEdge, point } = props;
   const [at, setAt] = useState<string>();
   const [over, setOver] = useState<string>(); // an edge
   const [view, setView] = useState(whole);

@@ -15,15 +15,7 @@ import { Answer } from './states';
  * The page of one resource: its state, what can be done with it, what its kind has to say of it, its document, and
  * the dialog that changes it.
  */
-export function Resource<T extends Intent & { status: object }>({
-  collection,
-  name,
-  of,
-  state,
-  actions,
-  form,
-  children,
-}: {
+export function Resource<T extends Intent & { status: object }>(props: {
   collection: Collection;
   name: string;
   of: UseQueryResult<T>;
@@ -35,6 +27,7 @@ export function Resource<T extends Intent & { status: object }>({
   form: (r: T, close: () => void) => ReactNode;
   children: (r: T) => ReactNode;
 }) {
+  const { collection, name, of, state, actions, form, children } = props;
   const { noun, writes } = kindOf(collection)!,
     its = { collection, name };
   const [editing, setEditing] = useEditing('form', collection, name);

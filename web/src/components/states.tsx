@@ -64,18 +64,14 @@ export function Failures({ of }: { of: readonly Pick<UseQueryResult, 'isError' |
 }
 
 /** Shows what queries answer: their loading, their failure, or the children with all data. */
-export function Answer<T>({
-  of,
-  what,
-  gone,
-  children,
-}: {
+export function Answer<T>(props: {
   of: UseQueryResult<T>;
   what: string;
   /** What is shown besides when there is none. */
   gone?: ReactNode;
   children: (data: T) => ReactNode;
 }) {
+  const { of, what, gone, children } = props;
   // What is deleted is gone: what was known of it before says nothing about what there is.
   if (of.error instanceof ApiError && of.error.status === 404)
     return (

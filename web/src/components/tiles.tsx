@@ -19,14 +19,7 @@ const head = 17;
  * A large fabric: each pod as a miniature of T0 by T1 that shows what links carry and which fail, and the top tier
  * by pods. Who zooms in far enough, clicks or presses Enter comes into the pod. A ring goes out from what fails.
  */
-export function Tiles({
-  nodes,
-  links,
-  stateOf,
-  plane,
-  back,
-  height = 520,
-}: {
+export function Tiles(props: {
   nodes: readonly Schemas['FabricNode'][];
   links: readonly Schemas['FabricLink'][];
   stateOf: (l: Schemas['FabricLink']) => LinkState;
@@ -36,6 +29,7 @@ export function Tiles({
   back?: string;
   height?: number;
 }) {
+  const { nodes, links, stateOf, plane, back, height = 520 } = props;
   const moment = useMoment(),
     place = usePlace(),
     said = useId();

@@ -12,13 +12,7 @@ import { Diff } from './diff';
 import Editor from './editor';
 
 /** A draft as YAML: what is not as the controller wants it is named with its line. */
-export default function Yaml({
-  collection,
-  draft,
-  change,
-  refused,
-  check,
-}: {
+export default function Yaml(props: {
   collection: Collection;
   draft: Draft;
   change: (d: Partial<Draft>) => void;
@@ -27,6 +21,7 @@ export default function Yaml({
   /** Set to what reports whether the text can be read, and shows where it cannot. */
   check: RefObject<(() => boolean) | undefined>;
 }) {
+  const { collection, draft, change, refused, check } = props;
   const kind = kindOf(collection)!,
     name = draft.from?.name ?? '';
   const api = useQuery(ask.openApi);

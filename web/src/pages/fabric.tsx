@@ -224,17 +224,14 @@ function Opened({ of: b }: { of: Block }) {
 }
 
 /** A matrix by the states of links, or by how much they are used. */
-function PlaneMatrix({
-  of: m,
-  show,
-  ...rest
-}: {
+function PlaneMatrix(props: {
   of: Cells;
   show: string;
   chosen?: number;
   choose: (cell: number) => void;
   chooseNode: (id: string) => void;
 }) {
+  const { of: m, show, ...rest } = props;
   // The API has the utilization of the two lowest tiers.
   const measured = show !== 'state' && m.tier === 0;
   const at = useMoment(),

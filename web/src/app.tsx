@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Component, lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
+import { Component, Fragment, lazy, Suspense, useEffect, useState, type ReactNode } from 'react';
 import * as ask from './api/queries';
 import { signIn, signOut } from './api/actions';
 import {
@@ -191,32 +191,24 @@ function Keys({ of, close }: { of: readonly Page[]; close: () => void }) {
   return (
     <Dialog title="Keys" close={close}>
       <dl className="keys">
-        <dt>
-          <kbd>/</kbd>
-        </dt>
-        <dd>search for anything</dd>
-        <dt>
-          <kbd>?</kbd>
-        </dt>
-        <dd>this help</dd>
-        <dt>
-          <kbd>u</kbd>
-        </dt>
-        <dd>take back what was changed just now</dd>
-        {of
-          .filter((p) => !p.hidden)
-          .map((p) => (
-            <div key={p.name}>
-              <dt>
-                <kbd>g</kbd> <kbd>{p.key}</kbd>
-              </dt>
-              <dd>{p.title}</dd>
-            </div>
-          ))}
-        <dt>
-          <kbd>Esc</kbd>
-        </dt>
-        <dd>close a dialog</dd>
+        {[
+          ['/', 'search for anything'],
+          ['?', 'this help'],
+          ['u', 'take back what was changed just now'],
+          ...of.filter((p) => !p.hidden).map((p) => [`g ${p.key}`, p.title]),
+          ['Esc', 'close a dialog'],
+        ].map(([keys, text]) => (
+          <div key={keys}>
+            <dt>
+              {keys!.split(' ').map((k) => (
+                <Fragment key={k}>
+                  <kbd>{k}</kbd>{' '}
+                </Fragment>
+              ))}
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
         <dt>arrow keys</dt>
         <dd>
           move in matrices, pictures and lists; <kbd>Enter</kbd> chooses

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef, useState, type RefObject } from 'react';
 import { channels } from '../domain/colour';
 import { states, type LinkState } from '../domain/fabric';
 import { useDark, useStill } from '../store/theme';
@@ -87,6 +87,13 @@ export interface View {
   y: number;
 }
 
+/** A point of a canvas of a width. */
+export interface At {
+  x: number;
+  y: number;
+  width: number;
+}
+
 export const whole: View = { scale: 1, x: 0, y: 0 };
 
 /** Gives a canvas the pixels of a size, and returns what draws on it in CSS pixels. */
@@ -100,6 +107,20 @@ function size(at: HTMLCanvasElement, width: number, height: number): CanvasRende
   return c;
 }
 
+/** How wide an element is without its padding, so that what is drawn in it is not stretched; 0 before it is there. */
+export function useWidth(of: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const box = of.current!,
+      look = () => setWidth(box.clientWidth);
+    const watch = new ResizeObserver(look);
+    watch.observe(box);
+    look();
+    return () => watch.disconnect();
+  }, [of]);
+  return width;
+}
+
 /**
  * A canvas as wide as its place that draws itself when its inputs change, in the colours of the theme.
  * The wheel zooms with Ctrl, and dragging moves what is zoomed. What is on it is said besides by
@@ -109,8 +130,8 @@ export function Canvas(props: {
   height: number;
   draw: (c: CanvasRenderingContext2D, width: number, inks: Inks) => void;
   /** What is below the pointer; called with undefined when it leaves. */
-  point?: (at: { x: number; y: number; width: number } | undefined) => void;
-  choose?: (at: { x: number; y: number; width: number }) => void;
+  point?: (at: At | undefined) => void;
+  choose?: (at: At) => void;
   inputs: unknown[];
   /** Draws what moves, frame by frame, so many seconds after the one before; not for whom motion disturbs. */
   move?: (c: CanvasRenderingContext2D, width: number, inks: Inks, seconds: number) => void;
@@ -119,18 +140,10 @@ export function Canvas(props: {
 }) {
   const { height, draw, point, choose, inputs, move, view, setView } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
-  const [width, setWidth] = useState(0);
+  const width = useWidth(canvas);
   const dark = useDark(),
     still = useStill();
   const drag = useRef<{ x: number; y: number; view: View; moved: boolean }>(undefined);
-  useEffect(() => {
-    // As wide as its place without the padding of that: what is drawn is not stretched.
-    const box = canvas.current!;
-    const watch = new ResizeObserver(() => setWidth(box.clientWidth));
-    watch.observe(box);
-    setWidth(box.clientWidth);
-    return () => watch.disconnect();
-  }, []);
   // The typeface may come after the first picture.
   const [typed, setTyped] = useState(document.fonts.status === 'loaded');
   useEffect(() => void document.fonts.ready.then(() => setTyped(true)), []);

@@ -4,7 +4,7 @@ import { formatShare } from '../domain/format';
 import { counted } from '../domain/blocks';
 import { mix } from '../domain/colour';
 import { prefix } from '../domain/labels';
-import { Canvas, imageOf, stateMark, whole, type Inks } from './canvas';
+import { Canvas, imageOf, stateMark, whole, type At, type Inks } from './canvas';
 
 /**
  * A matrix as one picture, whatever its size. The arrow keys move from cell to cell,
@@ -60,7 +60,7 @@ export function Matrix({
   const [width, setWidth] = useState(900);
   const cell = size(width);
   const height = Math.min(top + Math.ceil(cell * rows) + 2, 900);
-  const find = (p: { x: number; y: number; width: number }) => {
+  const find = (p: At) => {
     const c = size(p.width),
       x = (p.x - view.x) / view.scale,
       y = (p.y - view.y) / view.scale;

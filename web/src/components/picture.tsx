@@ -4,7 +4,7 @@ import type { Spot } from '../domain/layout';
 import { Places } from '../domain/labels';
 import { step } from '../domain/load';
 import { natural } from '../domain/natural';
-import { Canvas, stateMark, whole, type Inks } from './canvas';
+import { Canvas, stateMark, whole, type At, type Inks } from './canvas';
 
 export interface Vertex {
   id: string;
@@ -237,28 +237,20 @@ export function Picture(props: {
     }
     c.globalAlpha = 1;
   };
-  const find = (p: { x: number; y: number; width: number }) => {
-    let best: { id: string; d: number } | undefined;
-    for (const v of vertices) {
+  const find = (p: At) =>
+    closest(vertices, 16, (v) => {
       const q = where(v.id, p.width);
-      const d = q ? Math.hypot(q.x - p.x, q.y - p.y) : Infinity;
-      if (d < 16 && (!best || d < best.d)) best = { id: v.id, d };
-    }
-    return best?.id;
-  };
-  const findEdge = (p: { x: number; y: number; width: number }) => {
-    let best: { id: string; d: number } | undefined;
-    for (const e of edges) {
+      return q ? Math.hypot(q.x - p.x, q.y - p.y) : Infinity;
+    });
+  const findEdge = (p: At) =>
+    closest(edges, 6, (e) => {
       const a = where(e.from, p.width),
         b = where(e.to, p.width);
-      if (!a || !b) continue;
+      if (!a || !b) return Infinity;
       const size = (b.x - a.x) ** 2 + (b.y - a.y) ** 2 || 1,
         k = Math.max(0, Math.min(1, ((p.x - a.x) * (b.x - a.x) + (p.y - a.y) * (b.y - a.y)) / size));
-      const d = Math.hypot(a.x + k * (b.x - a.x) - p.x, a.y + k * (b.y - a.y) - p.y);
-      if (d < 6 && (!best || d < best.d)) best = { id: e.id, d };
-    }
-    return best?.id;
-  };
+      return Math.hypot(a.x + k * (b.x - a.x) - p.x, a.y + k * (b.y - a.y) - p.y);
+    });
   const edge = over === undefined ? undefined : edges.find((e) => e.id === over);
   const now = at !== undefined ? byId.get(at) : undefined;
   const touching = (id: string) => edges.filter((e) => e.from === id || e.to === id);
@@ -307,6 +299,16 @@ export function Picture(props: {
       </p>
     </div>
   );
+}
+
+/** The id of what is nearest to a point; undefined where nothing is within so many pixels. */
+function closest<T extends { id: string }>(all: readonly T[], within: number, far: (x: T) => number) {
+  let best: string | undefined;
+  for (const x of all) {
+    const d = far(x);
+    if (d < within) [best, within] = [x.id, d];
+  }
+  return best;
 }
 
 /** What there is to say of a node: its state, and its ports with what is behind them. */

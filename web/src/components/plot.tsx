@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { dashes, plotLeft as left, plotRight as right } from '../domain/chart';
@@ -6,7 +6,7 @@ import { formatClock } from '../domain/format';
 import { axisTop, formatValue, isolated } from '../domain/history';
 import { crosshair, onCrosshair, setCrosshair } from '../store/crosshair';
 import { useDark } from '../store/theme';
-import { inks, type Inks } from './canvas';
+import { inks, useWidth, type Inks } from './canvas';
 import type { PlotProps } from './chart';
 
 /** The lines of a chart, drawn by uPlot: what is around them is in chart.tsx. */
@@ -14,20 +14,13 @@ export default function Plot({ times, series, lines, spans, from, to, height, br
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const dark = useDark();
-  const [width, setWidth] = useState(0);
+  const width = useWidth(box);
   const unit = series[0]?.unit ?? '1';
   const now = useRef({ from, to, lines, spans, brush, top: 1 });
   const most = Math.max(...series.flatMap((s) => s.values.map((v) => v ?? 0)), ...(lines ?? []).map((l) => l.value), 0);
   useEffect(() => {
     now.current = { from, to, lines, spans, brush, top: axisTop(most, series[0]?.unit) };
   });
-  useEffect(() => {
-    const at = box.current!;
-    const watch = new ResizeObserver(() => setWidth(at.clientWidth));
-    watch.observe(at);
-    setWidth(at.clientWidth);
-    return () => watch.disconnect();
-  }, []);
   const shape = series.map((s) => s.label).join('\n') + unit;
   const data = (): uPlot.AlignedData => [times, ...series.map((s) => s.values)] as uPlot.AlignedData;
   const ready = width > 0;

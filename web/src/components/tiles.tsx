@@ -6,7 +6,7 @@ import { blockText, cellsOf, counted, divided, loadsOf, tileAt, tilesOf } from '
 import { states, type LinkState } from '../domain/fabric';
 import { step } from '../domain/load';
 import { go, usePlace } from '../store/place';
-import { Canvas, imageOf, whole, type Inks, type View } from './canvas';
+import { Canvas, imageOf, whole, type At, type Inks, type View } from './canvas';
 import { useMoment } from '../store/past';
 import { LoadLegend, StateLegend } from './statelegend';
 
@@ -68,8 +68,7 @@ export function Tiles(props: {
   const open = (id: string) =>
     go(['fabric'], { ...(place.path[0] === 'fabric' && place.query), block: id, view: undefined });
   const tiles = (width: number) => tilesOf(planes, width, height, head);
-  const find = (p: { x: number; y: number; width: number }) =>
-    tileAt(tiles(p.width), (p.x - view.x) / view.scale, (p.y - view.y) / view.scale, head);
+  const find = (p: At) => tileAt(tiles(p.width), (p.x - view.x) / view.scale, (p.y - view.y) / view.scale, head);
   /** Zooms; what fills the picture is opened: it has names, and then ports. */
   const zoom = (v: View) => {
     const { width } = size.current,

@@ -1,3 +1,5 @@
+import { parseAddress } from './ev';
+
 /** What this page reads of a trace.Record, as dataplane/trace has it. */
 interface Step {
   stage?: { name: string };
@@ -159,21 +161,19 @@ export interface Header {
 }
 
 /** Fields of headers that people know: from which octet to which. */
-const fields: { [header: string]: [name: string, from: number, to: number][] } = {
+type Known = [name: string, from: number, to: number][];
+const ipv6: Known = [
+  ['hop limit', 7, 8],
+  ['source address', 8, 24],
+  ['destination address', 24, 40],
+];
+const fields: { [header: string]: Known } = {
   ethernet: [
     ['destination MAC', 0, 6],
     ['source MAC', 6, 12],
   ],
-  ipv6: [
-    ['hop limit', 7, 8],
-    ['source address', 8, 24],
-    ['destination address', 24, 40],
-  ],
-  outer_ipv6: [
-    ['hop limit', 7, 8],
-    ['source address', 8, 24],
-    ['destination address', 24, 40],
-  ],
+  ipv6,
+  outer_ipv6: ipv6,
   bth: [
     ['DestQPN', 5, 8],
     ['PSN', 9, 12],
@@ -234,12 +234,7 @@ export function numberOf(value: unknown): bigint | undefined {
   const text = value.split(/[/&.]{1,3}(?=[^.]*$)/)[0]!;
   try {
     if (/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/i.test(text)) return BigInt(`0x${text.replaceAll(':', '')}`);
-    if (!text.includes(':')) return BigInt(text);
-    const [head = '', tail] = text.split('::');
-    const words = (t: string) => t.split(':').filter(Boolean);
-    const end = words(tail ?? '');
-    const all = [...words(head), ...Array<string>(8 - words(head).length - end.length).fill('0'), ...end];
-    return BigInt(`0x${all.map((w) => w.padStart(4, '0')).join('')}`);
+    return text.includes(':') ? parseAddress(text) : BigInt(text);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
@@ -58,15 +58,9 @@ export function Access() {
           <button type="button" aria-label={`Set the password of ${u.name}`} onClick={() => setPassword(u.name)}>
             Password…
           </button>
-          <Confirm
-            scope="administer"
-            label="Remove"
-            danger
-            title={`Remove user ${u.name}?`}
-            act={() => act.removeUser(u.name)}
-          >
-            <p>The sessions of {u.name} end at once.</p>
-          </Confirm>
+          <End label="Remove" what={`user ${u.name}`} act={() => act.removeUser(u.name)}>
+            The sessions of {u.name} end at once.
+          </End>
         </span>
       ),
     },
@@ -93,15 +87,9 @@ export function Access() {
     {
       name: 'Actions',
       cell: (t) => (
-        <Confirm
-          scope="administer"
-          label="Revoke"
-          danger
-          title={`Revoke token ${t.name}?`}
-          act={() => act.revokeToken(t.id)}
-        >
-          <p>It ends at once, and the sessions that it has begun with it.</p>
-        </Confirm>
+        <End label="Revoke" what={`token ${t.name}`} act={() => act.revokeToken(t.id)}>
+          It ends at once, and the sessions that it has begun with it.
+        </End>
       ),
     },
   ];
@@ -124,15 +112,9 @@ export function Access() {
     {
       name: 'Actions',
       cell: (s) => (
-        <Confirm
-          scope="administer"
-          label="End"
-          danger
-          title={`End the session of ${s.name}?`}
-          act={() => act.endSession(s.id)}
-        >
-          <p>{s.current ? 'It is this one: you are asked to sign in again.' : 'It counts no more at once.'}</p>
-        </Confirm>
+        <End label="End" what={`the session of ${s.name}`} act={() => act.endSession(s.id)}>
+          {s.current ? 'It is this one: you are asked to sign in again.' : 'It counts no more at once.'}
+        </End>
       ),
     },
   ];
@@ -191,6 +173,16 @@ export function Access() {
       {making === 'token' && <NewToken close={() => setMaking(undefined)} />}
       {password !== undefined && <Password user={password} close={() => setPassword(undefined)} />}
     </>
+  );
+}
+
+/** A button that ends what somebody may do, after a question that says what follows. */
+function End(props: { label: string; what: string; act: () => Promise<unknown>; children: ReactNode }) {
+  const { label, what, act, children } = props;
+  return (
+    <Confirm scope="administer" danger title={`${label} ${what}?`} {...{ label, act }}>
+      <p>{children}</p>
+    </Confirm>
   );
 }
 

@@ -21,6 +21,7 @@ import { formatAge, formatShare, formatTime } from '../domain/format';
 import { formatValue } from '../domain/history';
 import type { Then } from '../domain/past';
 import { condition } from '../domain/network';
+import type { PageName } from '../domain/pages';
 import { pageOf } from '../domain/place';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
@@ -250,72 +251,25 @@ function Network() {
   const profilesOf = useQuery({ ...ask.profiles, enabled: denied });
   const count = <T,>(of: T[] | undefined, good: (x: T) => boolean) =>
     of && { good: of.filter(good).length, all: of.length };
-  const well = (c: Parameters<typeof condition>[0]) =>
+  const well = ({ status: { conditions: c } }: { status: { conditions?: Schemas['GroupCondition'][] | null } }) =>
     !condition(c, 'Degraded')?.status &&
     condition(c, 'Accepted')?.status !== false &&
     condition(c, 'Programmed')?.status !== false;
-  const cards = [
-    {
-      title: 'Switches',
-      path: ['switches'],
-      says: 'connected and programmed',
-      n: count(
-        switches.data?.filter((s) => s.managed),
-        (s) => s.connected && s.synced,
-      ),
-    },
-    {
-      title: 'Link directions',
-      path: ['fabric'],
-      says: 'up',
-      n: count(
-        links.data,
-        (l) =>
-          l.status.phase === 'up' && !l.status.denied && l.status.fromPort !== 'down' && l.status.toPort !== 'down',
-      ),
-    },
-    {
-      title: 'BGP-LS peers',
-      path: ['peers'],
-      says: 'established',
-      n: count(peers.data, (p) => p.state === 'established'),
-    },
-    ...(fabric.data
-      ? [
-          {
-            title: 'Hosts',
-            path: ['hosts'],
-            says: 'hold what they should',
-            n: { good: fabric.data.hosts.current, all: fabric.data.hosts.all },
-          },
-          {
-            title: 'EV profiles',
-            path: ['evs'],
-            says: 'whole',
-            n: whole(fabric.data, profilesOf.data),
-          },
-        ]
-      : [
-          {
-            title: 'Hosts',
-            path: ['hosts'],
-            says: 'with a usable port',
-            n: count(hosts.data, (h) => h.ports.some((p) => p.status.usable)),
-          },
-        ]),
-    {
-      title: 'Multicast groups',
-      path: ['groups'],
-      says: 'well',
-      n: count(groups.data, (g) => well(g.status.conditions)),
-    },
-    { title: 'Tenants', path: ['pfc'], says: 'well', n: count(tenants.data, (t) => well(t.status.conditions)) },
-    {
-      title: 'PFC policies',
-      path: ['pfc'],
-      says: 'well',
-      n: count(pfcPolicies.data, (p) => well(p.status.conditions)),
-    },
+  const managed = switches.data?.filter((s) => s.managed),
+    up = (l: Schemas['FabricLink']) =>
+      l.status.phase === 'up' && !l.status.denied && l.status.fromPort !== 'down' && l.status.toPort !== 'down',
+    f = fabric.data;
+  const cards: [title: string, page: PageName, says: string, n: { good: number; all: number } | undefined][] = [
+    ['Switches', 'switches', 'connected and programmed', count(managed, (s) => s.connected && s.synced)],
+    ['Link directions', 'fabric', 'up', count(links.data, up)],
+    ['BGP-LS peers', 'peers', 'established', count(peers.data, (p) => p.state === 'established')],
+    f
+      ? ['Hosts', 'hosts', 'hold what they should', { good: f.hosts.current, all: f.hosts.all }]
+      : ['Hosts', 'hosts', 'with a usable port', count(hosts.data, (h) => h.ports.some((p) => p.status.usable))],
+    ...(f ? [['EV profiles', 'evs', 'whole', whole(f, profilesOf.data)] satisfies (typeof cards)[number]] : []),
+    ['Multicast groups', 'groups', 'well', count(groups.data, well)],
+    ['Tenants', 'pfc', 'well', count(tenants.data, well)],
+    ['PFC policies', 'pfc', 'well', count(pfcPolicies.data, well)],
   ];
   // The leaf of a plane that uses its links least evenly.
   const uneven = (plane: number) =>
@@ -338,11 +292,11 @@ function Network() {
       )}
       <Alive height={360} />
       <section className="cards" aria-label="Counts">
-        {cards.map((c) => (
-          <To key={c.title} path={c.path} className={`card${c.n && c.n.good < c.n.all ? ' less' : ''}`}>
-            <span className="title">{c.title}</span>
-            <span className="figure">{c.n ? (c.n.good === c.n.all ? c.n.all : `${c.n.good} / ${c.n.all}`) : '…'}</span>
-            {c.n?.all !== 0 && <span className="quiet">{c.says}</span>}
+        {cards.map(([title, page, says, n]) => (
+          <To key={title} path={[page]} className={`card${n && n.good < n.all ? ' less' : ''}`}>
+            <span className="title">{title}</span>
+            <span className="figure">{n ? (n.good === n.all ? n.all : `${n.good} / ${n.all}`) : '…'}</span>
+            {n?.all !== 0 && <span className="quiet">{says}</span>}
           </To>
         ))}
       </section>

@@ -6,14 +6,15 @@ import { pageOf } from '../domain/place';
 import { looked, usePlace, type Look } from '../store/place';
 import type { Schemas } from '../api/client';
 
-/** A link to a place in the dashboard; plain text where that has no page, or none that the user may see. */
-export function To(props: {
+interface ToProps {
   path: string[];
   query?: Record<string, string | undefined>;
-  children: ReactNode;
   className?: string;
   current?: boolean;
-}) {
+}
+
+/** A link to a place in the dashboard; plain text where that has no page, or none that the user may see. */
+export function To(props: ToProps & { children: ReactNode }) {
   const { path, query, children, className, current } = props;
   const session = useSession();
   if (!pages.some((p) => p.name === path[0] && may(session, p.scope)))
@@ -45,41 +46,30 @@ export function Intent({ of }: { of: NonNullable<Schemas['EntryView']['intent']>
   );
 }
 
-/** Links to several objects of one page, far enough from each other for a finger. */
-export function Names({ of, page }: { of: readonly string[]; page: string }) {
+/** Links far enough from each other for a finger. */
+function Links(props: { of: readonly string[]; to: (key: string) => ToProps; text?: (key: string) => ReactNode }) {
   return (
     <span className="names">
-      {of.map((name) => (
-        <To key={name} path={[page, name]}>
-          {name}
+      {props.of.map((key) => (
+        <To key={key} {...props.to(key)}>
+          {props.text ? props.text(key) : key}
         </To>
       ))}
     </span>
   );
 }
+
+/** Links to several objects of one page. */
+export const Names = ({ of, page }: { of: readonly string[]; page: string }) => (
+  <Links of={of} to={(name) => ({ path: [page, name] })} />
+);
 
 /** Links to resources of several kinds, such as tenants/acme. */
-export function Resources({ of }: { of: readonly string[] }) {
-  return (
-    <span className="names">
-      {of.map((key) => (
-        <To key={key} {...pageOf(key)}>
-          {key.slice(key.indexOf('/') + 1)}
-        </To>
-      ))}
-    </span>
-  );
-}
+export const Resources = ({ of }: { of: readonly string[] }) => (
+  <Links of={of} to={pageOf} text={(key) => key.slice(key.indexOf('/') + 1)} />
+);
 
 /** Links to links of the fabric, by their ids. */
-export function LinkNames({ of }: { of: readonly string[] }) {
-  return (
-    <span className="names">
-      {of.map((id) => (
-        <To key={id} path={['fabric']} query={{ link: id }}>
-          <code>{id}</code>
-        </To>
-      ))}
-    </span>
-  );
-}
+export const LinkNames = ({ of }: { of: readonly string[] }) => (
+  <Links of={of} to={(link) => ({ path: ['fabric'], query: { link } })} text={(id) => <code>{id}</code>} />
+);

@@ -63,28 +63,19 @@ export function stalledBranches<R extends Pick<components['schemas']['StalledRec
   return found;
 }
 
+type Said = [tone: 'ok' | 'work' | 'quiet', text: string, title: string];
+const connectionStates: Record<string, Said> = {
+  asked: ['work', 'waits for the tree', 'The application has asked, and gets its answer then.'],
+  replied: ['work', 'answered', 'The application has its answer, and has not confirmed it.'],
+  asking: ['work', 'was asked', 'The controller has asked the application that listens.'],
+  answered: ['work', 'agreed', 'The application that listens has agreed.'],
+  established: ['ok', 'connected', 'Both ends are connected.'],
+  leaving: ['quiet', 'leaves', 'The connection is being ended.'],
+  'time wait': ['quiet', 'has left', 'The connection has ended.'],
+};
+
 /** The state of a connection of RDMA CM in words, with what it means. */
-export function connectionState(state: string): { tone: 'ok' | 'work' | 'quiet'; text: string; title: string } {
-  switch (state) {
-    case 'asked':
-      return {
-        tone: 'work',
-        text: 'waits for the tree',
-        title: 'The application has asked, and gets its answer then.',
-      };
-    case 'replied':
-      return { tone: 'work', text: 'answered', title: 'The application has its answer, and has not confirmed it.' };
-    case 'asking':
-      return { tone: 'work', text: 'was asked', title: 'The controller has asked the application that listens.' };
-    case 'answered':
-      return { tone: 'work', text: 'agreed', title: 'The application that listens has agreed.' };
-    case 'established':
-      return { tone: 'ok', text: 'connected', title: 'Both ends are connected.' };
-    case 'leaving':
-      return { tone: 'quiet', text: 'leaves', title: 'The connection is being ended.' };
-    case 'time wait':
-      return { tone: 'quiet', text: 'has left', title: 'The connection has ended.' };
-    default:
-      return { tone: 'quiet', text: state, title: '' };
-  }
+export function connectionState(state: string) {
+  const [tone, text, title] = connectionStates[state] ?? ['quiet', state, ''];
+  return { tone, text, title };
 }

@@ -72,6 +72,14 @@ export function Search({ close }: { close: () => void }) {
       path: ['switches', of],
       query: { port: String(n) },
     });
+    /** What can be drained, where there are planes. */
+    const part = (kind: string, name: string, drains: string, admin: string, place: string): Target => ({
+      kind,
+      name,
+      drains: tiered ? drains : undefined,
+      drained: admin === 'drained',
+      ...pageOf(place),
+    });
     return (
       [
         ...pages.filter((p) => !p.hidden).map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
@@ -92,22 +100,12 @@ export function Search({ close }: { close: () => void }) {
           (h) => h.address,
           (h) => ({ looks: ['host', h.name] }),
         ),
-        ...(tiered ? (planes.data ?? []) : []).map((p): Target => ({
-          kind: 'plane',
-          name: `Plane ${p.plane}`,
-          drains: 'plane',
-          drained: p.spec.admin === 'drained',
-          ...pageOf(`planes/${p.plane}`),
-        })),
+        ...(tiered ? (planes.data ?? []) : []).map((p) =>
+          part('plane', `Plane ${p.plane}`, 'plane', p.spec.admin, `planes/${p.plane}`),
+        ),
         ...(hosts.data ?? []).flatMap((h) =>
           h.ports.flatMap((p): Target[] => [
-            {
-              kind: 'host port',
-              name: `${h.name} port ${p.port}`,
-              drains: tiered ? `port ${p.port}` : undefined,
-              drained: p.spec.admin === 'drained',
-              ...pageOf(`hosts/${h.name}`),
-            },
+            part('host port', `${h.name} port ${p.port}`, `port ${p.port}`, p.spec.admin, `hosts/${h.name}`),
             ...(ports && p.status.leafName && p.status.leafPort ? [port(p.status.leafName, p.status.leafPort)] : []),
           ]),
         ),
@@ -132,13 +130,9 @@ export function Search({ close }: { close: () => void }) {
         ...of('lease', leases.data, 'leases', (l) => l.spec.pairs.map((p) => `${p.from} ${p.to}`).join(' ')),
         ...of('maintenance', maintenances.data, 'maintenances'),
         ...of('EV profile', profiles.data, 'ev-profiles', (p) => p.status.hosts.join(' ')),
-        ...(links.data ?? []).map((l): Target => ({
-          kind: 'link',
-          name: linkName(l),
+        ...(links.data ?? []).map((l) => ({
+          ...part('link', linkName(l), 'link', l.spec.admin, `links/${l.id}`),
           words: `${l.id} ${l.status.fromName ?? ''}/${portsOf(l.id)[0]}`,
-          drains: tiered ? 'link' : undefined,
-          drained: l.spec.admin === 'drained',
-          ...pageOf(`links/${l.id}`),
         })),
         ...of('SRv6 policy', srv6.data, 'srv6-policies', (p) => (p.status.path ?? []).join(' ')),
         ...of('tenant', tenants.data, 'tenants'),

@@ -176,7 +176,7 @@ export function Picture(props: {
       // Links of what is at the top lead down: its name is above it.
       const side = spots.get(v.id)!.y < 0.2 ? -1 : 1;
       const q = { x: p.x, y: p.y + side * ((small ? 4 : 9) + 10) };
-      if (places.take(q.x, q.y, c.measureText(v.name).width + 6, inks.text + 2))
+      if (places.take(q.x, q.y, c.measureText(v.name).width + 2, inks.text + 2))
         note(c, v.name, q, v.state === 'down' ? inks.fault : inks.ink, inks);
     }
     for (const [text, p, colour] of texts) {

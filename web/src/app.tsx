@@ -121,7 +121,9 @@ export function App() {
           {!session ? (
             <Loading what="your session" />
           ) : session.name === '' ? null : page && !may(session, page.scope) ? (
-            <Denied of={session} page={page.title} />
+            <Failure
+              error={`${session.name} has the role ${session.role}, which may not see the page ${page.title}.`}
+            />
           ) : View ? (
             <Suspense fallback={<Loading what="the page" />}>
               <View path={place.path.slice(1)} />
@@ -316,16 +318,6 @@ function User({ of: s }: { of: Session }) {
       )}
       {out.isError && <span className="wrong">{out.error.message}</span>}
     </span>
-  );
-}
-
-function Denied({ of: s, page }: { of: Session; page: string }) {
-  return (
-    <div className="failure" role="alert">
-      <p>
-        ✕ {s.name} has the role {s.role}, which may not see the page {page}.
-      </p>
-    </div>
   );
 }
 

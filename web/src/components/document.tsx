@@ -7,7 +7,7 @@ import { useMay } from '../api/session';
 import { documentSchema, type OpenApi, type Schema } from '../domain/completion';
 import { yamlOf } from '../domain/document';
 import { merge } from '../domain/eventlog';
-import { formatAge, formatTime } from '../domain/format';
+import { countOf, formatAge, formatTime } from '../domain/format';
 import { fixed, kindOf, verb, type Collection } from '../domain/kinds';
 import { useEditing } from '../store/draft';
 import { useLive } from '../store/live';
@@ -235,8 +235,8 @@ function Entries({ collection, name }: { collection: Collection; name: string })
   return (
     <>
       <p>
-        {count} {count === 1 ? 'entry' : 'entries'} on {changes.length} {changes.length === 1 ? 'switch' : 'switches'},
-        each with what a deletion of {name} would do to it.
+        {countOf(count, 'entry')} on {countOf(changes.length, 'switch')}, each with what a deletion of {name} would do
+        to it.
       </p>
       <Updates of={changes} />
     </>

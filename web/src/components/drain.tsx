@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { replace, type Admin } from '../api/actions';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
-import { formatShare } from '../domain/format';
+import { countOf, formatShare } from '../domain/format';
 import { cost, type Target as FabricTarget } from '../domain/fabric';
 import type { Collection } from '../domain/kinds';
 import { setParams, usePlace } from '../store/place';
@@ -107,7 +107,7 @@ function DrainDialog({ target, what, close }: { target: Target; what: string; cl
             <p>
               {c.lost === 0
                 ? 'It carries no EV now: nothing is lost.'
-                : `${c.lost} ${c.lost === 1 ? 'direction' : 'directions'} of links will carry no new packets.`}
+                : `${countOf(c.lost, 'direction')} of links will carry no new packets.`}
             </p>
             {c.planes.length > 0 && (
               <Grid

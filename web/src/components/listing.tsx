@@ -1,5 +1,6 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { countOf } from '../domain/format';
 import { kindOf, type Collection } from '../domain/kinds';
 import { useEditing } from '../store/draft';
 import { Heading } from './facts';
@@ -29,12 +30,7 @@ export function Listing<T extends { name: string }>(props: {
       </Heading>
       <Answer of={of} what={`${noun}s`}>
         {(all) => (
-          <Searched
-            rows={all}
-            what={`${all.length} ${all.length === 1 ? noun : `${noun}s`}`}
-            id={(x) => x.name}
-            {...{ columns, label, empty }}
-          />
+          <Searched rows={all} what={countOf(all.length, noun)} id={(x) => x.name} {...{ columns, label, empty }} />
         )}
       </Answer>
       {editing && make(() => setEditing(false))}

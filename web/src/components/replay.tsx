@@ -117,23 +117,18 @@ function Bar() {
         none={live ? undefined : 'a time'}
       />
       <span className="buttons">
-        <button
-          type="button"
-          aria-label="Earlier"
-          disabled={to - from >= mostPast}
-          onClick={() => show(moved(span, -0.5, now))}
-        >
-          ‹
-        </button>
-        <button type="button" aria-label="Later" disabled={live} onClick={() => show(moved(span, 0.5, now))}>
-          ›
-        </button>
-        <button type="button" aria-label="Shorter time" onClick={() => zoom(0.5)}>
-          +
-        </button>
-        <button type="button" aria-label="Longer time" onClick={() => zoom(2)}>
-          −
-        </button>
+        {(
+          [
+            ['‹', 'Earlier', () => show(moved(span, -0.5, now)), to - from >= mostPast],
+            ['›', 'Later', () => show(moved(span, 0.5, now)), live],
+            ['+', 'Shorter time', () => zoom(0.5), false],
+            ['−', 'Longer time', () => zoom(2), false],
+          ] as const
+        ).map(([sign, label, act, disabled]) => (
+          <button key={label} type="button" aria-label={label} disabled={disabled} onClick={act}>
+            {sign}
+          </button>
+        ))}
         {(!live || at !== undefined) && (
           <button type="button" onClick={back}>
             Back to now

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import type { Written } from '../api/actions';
-import { formatCount, formatShare } from '../domain/format';
+import { countOf, formatCount, formatShare } from '../domain/format';
 import { Grid } from './facts';
 import { Names, To } from './link';
 
@@ -50,8 +50,7 @@ function Changes({ of }: { of: Schemas['SwitchChange'][] | null | undefined }) {
   return (
     <>
       <p>
-        The controller accepts it: {count} {count === 1 ? 'update' : 'updates'} on {of.length}{' '}
-        {of.length === 1 ? 'switch' : 'switches'}.
+        The controller accepts it: {countOf(count, 'update')} on {countOf(of.length, 'switch')}.
       </p>
       <details>
         <summary>Updates</summary>

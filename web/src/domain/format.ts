@@ -99,6 +99,13 @@ export function formatCount(n: number): string {
   return n.toLocaleString('en-US');
 }
 
+/** A noun as it stands for several. */
+export const plural = (noun: string) =>
+  noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : noun.endsWith('ch') ? `${noun}es` : `${noun}s`;
+
+/** Writes how many there are of something: 1 switch, 2 switches. */
+export const countOf = (n: number, noun: string) => `${n} ${n === 1 ? noun : plural(noun)}`;
+
 /** Writes octets with a binary unit. */
 export function formatOctets(n: number): string {
   return scaled(n, 1024, ['octets', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB']);

@@ -11,7 +11,7 @@ import { useMayTo } from '../components/form';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Searched, type Column } from '../components/table';
-import { formatAge } from '../domain/format';
+import { countOf, formatAge } from '../domain/format';
 import { kindOf, listed, type Collection } from '../domain/kinds';
 import { pages } from '../domain/pages';
 import { pageOf } from '../domain/place';
@@ -102,7 +102,7 @@ function List({ collection }: { collection: Collection }) {
         {(rows) => (
           <Searched
             rows={rows}
-            what={`${rows.length} ${rows.length === 1 ? kind.noun : kind.nouns}`}
+            what={countOf(rows.length, kind.noun)}
             columns={columns}
             id={(r) => r.name}
             label={kind.nouns}

@@ -18,7 +18,7 @@ import { Answer, Empty, NoFabric } from '../components/states';
 import { Rows, Table, type Column } from '../components/table';
 import { containers, contains, fieldsOf, parseAddress } from '../domain/ev';
 import * as field from '../domain/fields';
-import { formatAge, formatShare } from '../domain/format';
+import { countOf, formatAge, formatShare } from '../domain/format';
 import type { Spec } from '../domain/spec';
 import { formatExact } from '../domain/json';
 import { useEditing } from '../store/draft';
@@ -194,7 +194,7 @@ function EvTable({ name, label, chosen }: { name: string; label: string; chosen?
       cell: (r) => (
         <Badge tone={stateTones[r.ev.state]}>
           {stateTexts[r.ev.state]}
-          {r.ev.badAt ? ` by ${r.ev.badAt} ${r.ev.badAt === 1 ? 'host' : 'hosts'}` : ''}
+          {r.ev.badAt ? ` by ${countOf(r.ev.badAt, 'host')}` : ''}
           {r.ev.replacement ? ', a replacement' : ''}
         </Badge>
       ),

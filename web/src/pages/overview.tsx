@@ -1,5 +1,5 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import { silence, unsilence } from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
@@ -17,7 +17,7 @@ import { Replay } from '../components/replay';
 import { Empty, Failures, Loading } from '../components/states';
 import { Table } from '../components/table';
 import { affected, hurt, type Cause, type Severity } from '../domain/causes';
-import { formatAge, formatShare, formatTime } from '../domain/format';
+import { countOf, formatAge, formatShare, formatTime } from '../domain/format';
 import { formatValue } from '../domain/history';
 import type { Then } from '../domain/past';
 import { condition } from '../domain/network';
@@ -119,10 +119,7 @@ export function Wall() {
 
 /** What the network is well but for. */
 function exceptions(drains: number, silent: number): string {
-  const parts = [
-    drains > 0 && `${drains} ${drains === 1 ? 'drain' : 'drains'}`,
-    silent > 0 && `${silent} silent ${silent === 1 ? 'cause' : 'causes'}`,
-  ].filter(Boolean);
+  const parts = [drains > 0 && countOf(drains, 'drain'), silent > 0 && countOf(silent, 'silent cause')].filter(Boolean);
   return parts.length > 0 ? ` but for ${parts.join(' and ')}` : '';
 }
 
@@ -153,7 +150,7 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
         <>
           <p>
             <Badge tone={tones[faults[0]!.severity]}>{faults[0]!.what}</Badge>
-            {faults.length > 1 && ` and ${faults.length - 1} more ${faults.length === 2 ? 'cause' : 'causes'}`}
+            {faults.length > 1 && ` and ${countOf(faults.length - 1, 'more cause')}`}
           </p>
           <p className="quiet">
             {faults[0]!.since && (
@@ -208,7 +205,7 @@ function Was({ of }: { of: Then }) {
       <p>
         <Badge tone={(wrong[0]?.state as Tone | undefined) ?? 'ok'}>
           {wrong[0]?.what ?? 'All was well'}
-          {wrong.length > 1 && ` and ${wrong.length - 1} more ${wrong.length === 2 ? 'cause' : 'causes'}`}
+          {wrong.length > 1 && ` and ${countOf(wrong.length - 1, 'more cause')}`}
         </Badge>{' '}
         <span className="quiet">at {formatTime(new Date(1000 * at).toISOString(), now)}</span>
       </p>
@@ -430,7 +427,22 @@ function Busiest() {
 function CauseItem({ of }: { of: Cause }) {
   const now = useNow();
   const also = affected(of),
-    follows = of.follows ?? [];
+    follows = of.follows ?? [],
+    { change } = of;
+  const facts: [name: string, text: ReactNode][] = [
+    ['Now', of.detail],
+    ['Traffic', `${of.means}${also && ` It touches ${also}.`}`],
+    [
+      'Changed',
+      change?.by && (
+        <>
+          <To {...pageOf(change.object)}>{change.object}</To> by {change.by}
+          {change.at && ` at ${formatTime(change.at, now)}`}
+        </>
+      ),
+    ],
+    ['What to do', of.todo],
+  ];
   return (
     <li>
       <Badge tone={of.silence ? 'quiet' : tones[of.severity]}>
@@ -443,32 +455,15 @@ function CauseItem({ of }: { of: Cause }) {
         </span>
       )}
       <dl>
-        {of.detail && (
-          <div>
-            <dt>Now</dt>
-            <dd>{of.detail}</dd>
-          </div>
+        {facts.map(
+          ([name, text]) =>
+            text && (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{text}</dd>
+              </div>
+            ),
         )}
-        <div>
-          <dt>Traffic</dt>
-          <dd>
-            {of.means}
-            {also && ` It touches ${also}.`}
-          </dd>
-        </div>
-        {of.change?.by && (
-          <div>
-            <dt>Changed</dt>
-            <dd>
-              <To {...pageOf(of.change.object)}>{of.change.object}</To> by {of.change.by}
-              {of.change.at && ` at ${formatTime(of.change.at, now)}`}
-            </dd>
-          </div>
-        )}
-        <div>
-          <dt>What to do</dt>
-          <dd>{of.todo}</dd>
-        </div>
       </dl>
       <Notice of={of} />
       {follows.length > 0 && (

@@ -1,5 +1,5 @@
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import type { ComponentType, ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import type { Intent } from '../api/queries';
 import { kindOf, type Collection } from '../domain/kinds';
@@ -55,3 +55,9 @@ export function Resource<T extends Intent & { status: object }>(props: {
 
 /** A noun as a title begins with it. */
 const capital = (noun: string) => noun.slice(0, 1).toUpperCase() + noun.slice(1);
+
+/** A page that is a list, or one of its objects by its name. */
+export const listOr = (List: ComponentType, One: ComponentType<{ name: string }>) =>
+  function Page({ path: [name] }: { path: string[] }) {
+    return name === undefined ? <List /> : <One name={name} />;
+  };

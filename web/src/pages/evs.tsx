@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useMemo, useState, type ReactNode } from 'react';
 import * as act from '../api/actions';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
@@ -9,7 +9,7 @@ import { conditions, counted, lasting, named, shown } from '../components/column
 import { Contains } from '../components/contains';
 import { Delete } from '../components/delete';
 import { Documented } from '../components/documented';
-import { Chosen, Facts, Heading, Heads } from '../components/facts';
+import { Chosen, Facts, Grid, Heading } from '../components/facts';
 import { Confirm, Form, Open } from '../components/form';
 import { History } from '../components/history';
 import { PlaneShares } from '../components/shares';
@@ -351,8 +351,6 @@ function One({ name }: { name: string }) {
   );
 }
 
-const goesBy: Record<Schemas['EvHop']['by'], string> = { field: 'field', uN: 'uN', uA: 'uA', route: 'route' };
-
 /** The way of one EV, hop by hop, with what of the packet each switch goes by. */
 function PathOf({ profile, ev }: { profile: Profile; ev: string }) {
   const path = useQuery(ask.evPath(profile.name, ev));
@@ -368,6 +366,36 @@ function PathOf({ profile, ev }: { profile: Profile; ev: string }) {
 function Path({ of: p, widths }: { of: Schemas['EvPathView']; widths: readonly number[] }) {
   const fields = p.mode === 'stev' ? fieldsOf(p.ev, widths) : [];
   const steps = containers(p.packet, widths);
+  const hop = (h: Schemas['EvHop'], i: number): ReactNode[] => [
+    <Names of={[...new Set(h.links.map((l) => l.fromName ?? l.from))]} page="switches" />,
+    h.by === 'field'
+      ? `field ${i + 1} = ${h.value}`
+      : `${h.by}${h.by === 'route' ? '' : ` 0x${h.value.toString(16).padStart(4, '0')}`}`,
+    h.by === 'field' ? (
+      <Bits fields={fields} at={i} />
+    ) : steps[i] ? (
+      <Address of={steps[i]} />
+    ) : (
+      h.by === 'route' && 'destination address'
+    ),
+    `${h.links.map((l) => l.fromPort ?? '?').join(' or ')}${h.links.length > 1 ? ', by a hash' : ''}`,
+    h.links.map((l) => (
+      <div key={l.id}>
+        <To path={['fabric']} query={{ link: l.id }}>
+          {l.toName ?? l.to}
+        </To>
+        , port {l.toPort ?? '?'}
+      </div>
+    )),
+  ];
+  // What is shifted out behind the last switch is of the host.
+  const rest = (s: (typeof steps)[number], i: number): ReactNode[] => [
+    p.nodes?.at(-1) ?? p.destination,
+    s.active,
+    <Address of={s} />,
+    i === 0 && 'the host',
+    '',
+  ];
   return (
     <>
       <p>
@@ -395,62 +423,13 @@ function Path({ of: p, widths }: { of: Schemas['EvPathView']; widths: readonly n
       ) : null}
       {p.hops.length === 0 && <p>Both ends have the same leaf: {p.nodes?.join(', ') ?? p.source}.</p>}
       {p.hops.length > 0 && (
-        <table className="facts hops" aria-label={`Hops of ${p.ev}`}>
-          <Heads of={['At', 'Goes by', 'In the packet', 'Leaves by port', 'To']} />
-          <tbody>
-            {p.hops.map((h, i) => (
-              <tr key={i}>
-                <th scope="row">
-                  <Names of={[...new Set(h.links.map((l) => l.fromName ?? l.from))]} page="switches" />
-                </th>
-                <td>
-                  {goesBy[h.by]}
-                  {h.by === 'field'
-                    ? ` ${i + 1} = ${h.value}`
-                    : h.by === 'route'
-                      ? ''
-                      : ` 0x${h.value.toString(16).padStart(4, '0')}`}
-                </td>
-                <td>
-                  {h.by === 'field' ? (
-                    <Bits fields={fields} at={i} />
-                  ) : steps[i] ? (
-                    <Address of={steps[i]} />
-                  ) : h.by === 'route' ? (
-                    'destination address'
-                  ) : (
-                    ''
-                  )}
-                </td>
-                <td>
-                  {h.links.map((l) => l.fromPort ?? '?').join(' or ')}
-                  {h.links.length > 1 && ', by a hash'}
-                </td>
-                <td>
-                  {h.links.map((l) => (
-                    <div key={l.id}>
-                      <To path={['fabric']} query={{ link: l.id }}>
-                        {l.toName ?? l.to}
-                      </To>
-                      , port {l.toPort ?? '?'}
-                    </div>
-                  ))}
-                </td>
-              </tr>
-            ))}
-            {steps.slice(p.hops.length).map((s, i) => (
-              <tr key={`rest ${i}`}>
-                <th scope="row">{p.nodes?.at(-1) ?? p.destination}</th>
-                <td>{s.active}</td>
-                <td>
-                  <Address of={s} />
-                </td>
-                <td>{i === 0 ? 'the host' : ''}</td>
-                <td />
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Grid
+          label={`Hops of ${p.ev}`}
+          heads={['At', 'Goes by', 'In the packet', 'Leaves by port', 'To']}
+          of={[...p.hops.map(hop), ...steps.slice(p.hops.length).map(rest)].map((cells, i) => ({ cells, i }))}
+          id={(row) => String(row.i)}
+          cells={(row) => row.cells}
+        />
       )}
     </>
   );

@@ -13,7 +13,7 @@ import { Listing } from '../components/listing';
 import { Chart } from '../components/chart';
 import { History } from '../components/history';
 import { Where } from '../components/network';
-import { Resource } from '../components/resource';
+import { listOr, Resource } from '../components/resource';
 import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -41,9 +41,7 @@ import { go } from '../store/place';
 type Group = Schemas['Group'];
 type Connection = NonNullable<Group['status']['connections']>[number];
 
-export function Groups({ path }: { path: string[] }) {
-  return path[0] === undefined ? <List /> : <One name={path[0]} />;
-}
+export const Groups = listOr(List, One);
 
 function List() {
   const groups = useQuery(ask.groups);

@@ -13,7 +13,7 @@ import { History as Measured } from '../components/history';
 import { JobFabric, Lanes } from '../components/jobfabric';
 import { Names, To } from '../components/link';
 import { Listing } from '../components/listing';
-import { Resource } from '../components/resource';
+import { listOr, Resource } from '../components/resource';
 import { Answer, Empty } from '../components/states';
 import type { Column } from '../components/table';
 import * as field from '../domain/fields';
@@ -28,9 +28,7 @@ import { go } from '../store/place';
 
 type Job = Schemas['Job'];
 
-export function Jobs({ path }: { path: string[] }) {
-  return path[0] === undefined ? <List /> : <One name={path[0]} />;
-}
+export const Jobs = listOr(List, One);
 
 function Verdict({ of: j }: { of: Job }) {
   const { then } = usePast();

@@ -9,7 +9,7 @@ import { Facts } from '../components/facts';
 import { Confirm, Form } from '../components/form';
 import { To } from '../components/link';
 import { Listing } from '../components/listing';
-import { Resource } from '../components/resource';
+import { listOr, Resource } from '../components/resource';
 import type { Column } from '../components/table';
 import { Paths } from '../components/tried';
 import * as field from '../domain/fields';
@@ -20,9 +20,7 @@ import { go } from '../store/place';
 
 type Lease = Schemas['PathLease'];
 
-export function Leases({ path }: { path: string[] }) {
-  return path[0] === undefined ? <List /> : <One name={path[0]} />;
-}
+export const Leases = listOr(List, One);
 
 const tones: Record<NonNullable<Lease['status']['phase']>, Tone> = {
   Active: 'ok',

@@ -8,7 +8,7 @@ import { Facts } from '../components/facts';
 import { Form } from '../components/form';
 import { To } from '../components/link';
 import { Listing } from '../components/listing';
-import { Resource } from '../components/resource';
+import { listOr, Resource } from '../components/resource';
 import type { Column } from '../components/table';
 import { Losses } from '../components/tried';
 import * as field from '../domain/fields';
@@ -19,9 +19,7 @@ import { go } from '../store/place';
 
 type Maintenance = Schemas['Maintenance'];
 
-export function Maintenances({ path }: { path: string[] }) {
-  return path[0] === undefined ? <List /> : <One name={path[0]} />;
-}
+export const Maintenances = listOr(List, One);
 
 const tones: Record<NonNullable<Maintenance['status']['phase']>, Tone> = {
   Planned: 'quiet',

@@ -7,7 +7,7 @@ import { coded, conditions, counted, named, shown } from '../components/columns'
 import { Facts } from '../components/facts';
 import { Form } from '../components/form';
 import { Listing } from '../components/listing';
-import { Resource } from '../components/resource';
+import { listOr, Resource } from '../components/resource';
 import { Failure } from '../components/states';
 import type { Column } from '../components/table';
 import * as field from '../domain/fields';
@@ -17,9 +17,7 @@ import { go } from '../store/place';
 
 type Notification = Schemas['Notification'];
 
-export function Notifications({ path }: { path: string[] }) {
-  return path[0] === undefined ? <List /> : <One name={path[0]} />;
-}
+export const Notifications = listOr(List, One);
 
 const severities = (n: Notification) =>
   (n.spec.severities?.length ? n.spec.severities : ['fault', 'warning']).join(', ');

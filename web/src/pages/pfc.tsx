@@ -12,7 +12,7 @@ import { Delete } from '../components/delete';
 import { Facts } from '../components/facts';
 import { Open } from '../components/form';
 import { To } from '../components/link';
-import { Resource } from '../components/resource';
+import { listOr, Resource } from '../components/resource';
 import { Empty } from '../components/states';
 import { Rows, Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
@@ -26,9 +26,7 @@ import { useParam } from '../store/place';
 type SRv6 = Schemas['Srv6Policy'];
 type Tenant = Schemas['Tenant'];
 type PFC = Schemas['PfcPolicy'];
-export function Pfc({ path }: { path: string[] }) {
-  return path[0] === undefined ? <Lossless /> : <One name={path[0]} />;
-}
+export const Pfc = listOr(Lossless, One);
 
 /** The lossless tenants: PFC policies, tenants and SRv6 policies. */
 export function Lossless() {

@@ -8,7 +8,7 @@ import { Facts } from '../components/facts';
 import { Form } from '../components/form';
 import { Resources } from '../components/link';
 import { Listing } from '../components/listing';
-import { Resource } from '../components/resource';
+import { listOr, Resource } from '../components/resource';
 import { Table, type Column } from '../components/table';
 import * as field from '../domain/fields';
 import { formatBitRate, formatCount, formatDuration } from '../domain/format';
@@ -17,9 +17,7 @@ import { go } from '../store/place';
 
 type Project = Schemas['Project'];
 
-export function Projects({ path }: { path: string[] }) {
-  return path[0] === undefined ? <List /> : <One name={path[0]} />;
-}
+export const Projects = listOr(List, One);
 
 type Amount = number | bigint;
 const of = (used: Amount, limit: Amount | undefined, show: (n: Amount) => string = String) =>

@@ -4,14 +4,12 @@ import * as ask from '../api/queries';
 import { coded, linked } from '../components/columns';
 import { Facts } from '../components/facts';
 import { Names, Resources, To } from '../components/link';
-import { Resource } from '../components/resource';
+import { listOr, Resource } from '../components/resource';
 import { Table } from '../components/table';
 import { Lossless } from './pfc';
 import { Edit } from './policies';
 
-export function Srv6Policies({ path }: { path: string[] }) {
-  return path[0] === undefined ? <Lossless /> : <One name={path[0]} />;
-}
+export const Srv6Policies = listOr(Lossless, One);
 
 function One({ name }: { name: string }) {
   return (

@@ -4,15 +4,13 @@ import * as ask from '../api/queries';
 import { coded, counted, linked } from '../components/columns';
 import { Facts } from '../components/facts';
 import { Names, Resources } from '../components/link';
-import { Resource } from '../components/resource';
+import { listOr, Resource } from '../components/resource';
 import { Table } from '../components/table';
 import { formatBitRate } from '../domain/format';
 import { Lossless } from './pfc';
 import { Edit } from './policies';
 
-export function Tenants({ path }: { path: string[] }) {
-  return path[0] === undefined ? <Lossless /> : <One name={path[0]} />;
-}
+export const Tenants = listOr(Lossless, One);
 
 function One({ name }: { name: string }) {
   return (

@@ -30,7 +30,15 @@ export function Grid<T>(props: {
   return (
     <div className={props.className ?? 'scrolls'} role="region" aria-label={props.label} tabIndex={0}>
       <table className="facts" aria-label={props.label}>
-        <Heads of={props.heads} />
+        <thead>
+          <tr>
+            {props.heads.map((h) => (
+              <th key={h} scope="col">
+                {h}
+              </th>
+            ))}
+          </tr>
+        </thead>
         <tbody>
           {props.of.map((row) => {
             const [head, ...rest] = props.cells(row);
@@ -77,20 +85,5 @@ export function Heading({ title, state, children }: { title: string; state?: Rea
       </div>
       {children && <div className="buttons">{children}</div>}
     </div>
-  );
-}
-
-/** The names of the columns of a table of facts. */
-export function Heads({ of }: { of: readonly string[] }) {
-  return (
-    <thead>
-      <tr>
-        {of.map((h) => (
-          <th key={h} scope="col">
-            {h}
-          </th>
-        ))}
-      </tr>
-    </thead>
   );
 }

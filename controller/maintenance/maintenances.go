@@ -111,7 +111,7 @@ func (f *Feature) view(m *item) api.Maintenance {
 			time.Time{})
 	case len(s.Jobs) > 0:
 		s.Conditions.Set(api.Degraded, true, api.ReasonJobsConcerned,
-			fmt.Sprintf("%d jobs lose something: status.jobs has what", len(s.Jobs)), time.Time{})
+			fmt.Sprintf("jobs that lose something by it: %d", len(s.Jobs)), time.Time{})
 	default:
 		s.Conditions.Set(api.Degraded, false, api.ReasonHealthy, "", time.Time{})
 	}

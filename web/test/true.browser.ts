@@ -319,6 +319,19 @@ test('a host says how many counters of its ports it has left out, on its page an
   expect(await page.getByRole('main').innerText()).not.toContain('not listed');
 });
 
+test('what is wrong from a time to come on says so', async () => {
+  const cause = { id: 'maintenance/m', kind: 'maintenance', object: 'maintenances/m', severity: 'warning', total: 0 };
+  const said = { what: 'Maintenance m takes paths', means: 'Made up.', todo: 'Nothing.', follows: [], counts: [] };
+  const since = (time: number) => ({ items: [{ ...cause, ...said, since: new Date(time).toISOString() }] });
+  fabric.besides['/v1/causes'] = since(Date.UTC(2036, 0, 1, 22));
+  const page = await at('overview');
+  await expect.poll(() => page.locator('.verdict').innerText()).toMatch(/From \w+ 2036-01-0\d [\d:]+ on\. /);
+  expect(await page.locator('.causes').innerText()).toMatch(/takes paths from \w+ 2036-01-0\d [\d:]+ on/);
+  fabric.besides['/v1/causes'] = since(Date.now() - 5_000);
+  await expect.poll(() => page.locator('.verdict').innerText()).toMatch(/For \d+ s, since [\d:]+\. /);
+  expect(await page.locator('.causes').innerText()).toMatch(/takes paths since [\d:]+, for \d+ s/);
+});
+
 test('an entry of a table opens in the drawer, with what wanted it', async () => {
   const entry = {
     table: 'ingress.tree',

@@ -155,7 +155,10 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
           <p className="quiet">
             {faults[0]!.since && (
               <>
-                For {formatAge(faults[0]!.since, now)}, since {formatTime(faults[0]!.since, now)}.{' '}
+                {begun(faults[0]!.since, now)
+                  ? `For ${formatAge(faults[0]!.since, now)}, since ${formatTime(faults[0]!.since, now)}`
+                  : `From ${formatTime(faults[0]!.since, now)} on`}
+                .{' '}
               </>
             )}
             <Hurt of={faults} />
@@ -170,6 +173,9 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
     </section>
   );
 }
+
+/** Whether a cause is one already, by clocks that differ a little: what a maintenance will take is known before. */
+const begun = (since: string, now: number) => Date.parse(since) <= now + 60_000;
 
 /** Whom causes hurt: jobs by name first, then what else by number. */
 function Hurt({ of }: { of: readonly Cause[] }) {
@@ -451,7 +457,8 @@ function CauseItem({ of }: { of: Cause }) {
       {of.since && (
         <span className="quiet">
           {' '}
-          since <time dateTime={of.since}>{formatTime(of.since, now)}</time>, for {formatAge(of.since, now)}
+          {begun(of.since, now) ? 'since' : 'from'} <time dateTime={of.since}>{formatTime(of.since, now)}</time>
+          {begun(of.since, now) ? `, for ${formatAge(of.since, now)}` : ' on'}
         </span>
       )}
       <dl>

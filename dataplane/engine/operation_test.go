@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDescribedOnce: no file but operation.go knows a primitive by its name, and none but parserop.go an
-// operation of the parser.
+// TestDescribedOnce: no file but operation.go knows a primitive by its name, and none but
+// parserop.go an operation of the parser.
 func TestDescribedOnce(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

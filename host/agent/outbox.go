@@ -49,10 +49,11 @@ type Outbox struct {
 	counts latest[evKey, hostapi.EVCount]
 	told   map[evKey]hostapi.EVCount
 
-	// self are counters of self-probes by a plan, of targets with news.
-	self      latest[int, hostapi.SelfProbeCount]
-	selfPlan  hostapi.Version
-	selfTaken bool // the controller is to know that the host follows the plan
+	self struct { // self-probes by a plan
+		latest[int, hostapi.SelfProbeCount]
+		plan  hostapi.Version
+		taken bool // the controller is to know that the host follows the plan
+	}
 
 	lost struct{ events, results uint64 }
 }
@@ -211,9 +212,9 @@ func (o *Outbox) nextQueuePairs() *hostapi.QueuePairs {
 // SelfProbeCounts queues the present counters of targets of self-probes; an empty list says that
 // the host follows the plan. It drops queued counters of an earlier plan.
 func (o *Outbox) SelfProbeCounts(c *hostapi.SelfProbeCounts) {
-	o.selfTaken = o.selfTaken || len(c.Counts) == 0
-	if c.Version != o.selfPlan {
-		o.selfPlan, o.self.order = c.Version, nil
+	o.self.taken = o.self.taken || len(c.Counts) == 0
+	if c.Version != o.self.plan {
+		o.self.plan, o.self.order = c.Version, nil
 		clear(o.self.of)
 	}
 	for _, n := range c.Counts {
@@ -257,9 +258,9 @@ func (o *Outbox) Next() hostapi.Up {
 		o.events = slices.Delete(o.events, 0, n)
 		o.dropped = 0
 		return m
-	case o.selfTaken || len(o.self.order) > 0:
-		o.selfTaken = false
-		return &hostapi.SelfProbeCounts{Version: o.selfPlan, Counts: o.self.take(o.maxCounts)}
+	case o.self.taken || len(o.self.order) > 0:
+		o.self.taken = false
+		return &hostapi.SelfProbeCounts{Version: o.self.plan, Counts: o.self.take(o.maxCounts)}
 	case len(o.results) > 0:
 		r := o.results[0]
 		o.results = slices.Delete(o.results, 0, 1)

@@ -65,8 +65,8 @@ func (v *Verdict) Same(o *Verdict) bool {
 // Black hole. A host calls a target dead after three missed probes in a row. The Judge names a link
 // when two hosts, and at least half of the hosts that probe the link, call it dead; or the only
 // host. The Judge waits for one round of probes and their reports, in which the probes over the
-// other links of a switch show whether the switch is bad. At a loss of LossGood two hosts call a link dead by chance once
-// in 10^30 probes.
+// other links of a switch show whether the switch is bad. At a loss of LossGood two hosts call a
+// link dead by chance once in 10^30 probes.
 //
 // The Judge sets lost probes aside that prove nothing about a link: those over links that the
 // control plane has out of use, those of a host with a bad cable, those of a switch with a verdict,
@@ -112,8 +112,8 @@ const (
 	// expected losses among them at the loss named.
 	clearPasses = 512
 	clearFactor = 7
-	// settleAtMost bounds the wait for the other links of a switch, and apart is how much longer reports
-	// about them may be under way.
+	// settleAtMost bounds the wait for the other links of a switch, and apart is how much longer
+	// reports about them may be under way.
 	settleAtMost = 500 * time.Millisecond
 	apart        = 500 * time.Microsecond
 	// staleReports is the reports that a host may miss before what it said before counts no more.

@@ -17,7 +17,7 @@ import (
 // tally only.
 type tally struct {
 	*hostapi.SelfProbeCounts
-	trips [][]*way // of the targets
+	trips [][]*lossyWire // of the targets
 	until time.Duration
 	carry float64 // the part of a probe that is due besides
 	asked int     // probes sent so far
@@ -154,7 +154,7 @@ func TestManyProbesAccuseNothing(t *testing.T) {
 		// Chance takes its share of each probe over a T1, which crosses four wires.
 		errors := func(share float64) {
 			n.tallyAll()
-			for _, w := range n.ways {
+			for _, w := range n.wires {
 				w.loss = share
 			}
 		}

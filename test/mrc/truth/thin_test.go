@@ -27,8 +27,8 @@ import (
 // wire is one direction of a link: by its ends; a host's end is the host's name.
 type wire struct{ from, to string }
 
-// way is a wire that loses a share of what it carries.
-type way struct {
+// lossyWire is a wire that loses a share of what it carries.
+type lossyWire struct {
 	wire
 	loss float64
 }
@@ -45,8 +45,8 @@ type thin struct {
 	network lab.Network
 	all     *topology.Snapshot // without faults
 	learn   *topology.Builder  // of what switches advertise
-	ways    []*way
-	at      map[wire]*way
+	wires   []*lossyWire
+	at      map[wire]*lossyWire
 	names   map[topology.NodeID]string
 	hosts   map[string]*host
 	// next is the way of a uSID of a switch.
@@ -82,7 +82,7 @@ type host struct {
 	plan    *hostapi.SelfProbes
 	tally   *tally // nil: packet by packet
 	streams int    // so far
-	trips   map[hostapi.EV][]*way
+	trips   map[hostapi.EV][]*lossyWire
 
 	address netip.Addr
 	device  *device.Device // nil: what it is told goes nowhere
@@ -115,12 +115,12 @@ func newTallied(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 	n := &thin{t: t, rng: rand.New(rand.NewPCG(seed, 54)), network: network,
 		all: network.Topology().Snapshot(), names: make(map[topology.NodeID]string),
 		hosts: make(map[string]*host), next: make(map[topology.NodeID]map[uint16]topology.NodeID),
-		at: make(map[wire]*way), tallied: true}
+		at: make(map[wire]*lossyWire), tallied: true}
 	n.learn = n.all.Builder()
 	for _, l := range network.Links {
 		for _, w := range [...]wire{{l.A, l.B}, {l.B, l.A}} {
-			n.at[w] = &way{wire: w}
-			n.ways = append(n.ways, n.at[w])
+			n.at[w] = &lossyWire{wire: w}
+			n.wires = append(n.wires, n.at[w])
 		}
 	}
 	inv := network.Inventory(nil)
@@ -143,7 +143,7 @@ func newTallied(t testing.TB, seed uint64, c lab.ClosConfig, rate int,
 				t.Fatal(err)
 			}
 			n.hosts[h.Name] = &host{Prober: selfprobe.New(n.rng.Uint64()), net: n, name: h.Name,
-				leaves: h.At, address: h.Address, trips: make(map[hostapi.EV][]*way)}
+				leaves: h.At, address: h.Address, trips: make(map[hostapi.EV][]*lossyWire)}
 		}
 		n.core.InSync()
 	})
@@ -368,7 +368,7 @@ func (h *host) step(d time.Duration) {
 }
 
 // carry takes a probe along its trip, and returns its round trip; lost: a wire lost the probe.
-func (n *thin) carry(trip []*way) (took time.Duration, lost bool) {
+func (n *thin) carry(trip []*lossyWire) (took time.Duration, lost bool) {
 	for _, w := range trip {
 		took += 5*time.Microsecond + time.Duration(n.rng.Int64N(int64(10*time.Microsecond)))
 		if n.tap != nil {
@@ -381,13 +381,13 @@ func (n *thin) carry(trip []*way) (took time.Duration, lost bool) {
 	return took, false
 }
 
-// trip returns the ways that a probe takes, by its uSIDs.
-func (h *host) trip(to hostapi.EV) []*way {
+// trip returns the wires that a probe crosses, by its uSIDs.
+func (h *host) trip(to hostapi.EV) []*lossyWire {
 	if known := h.trips[to]; known != nil {
 		return known
 	}
 	n, at := h.net, h.leaves[to.Port-1]
-	out := []*way{n.at[wire{h.name, n.names[at]}]}
+	out := []*lossyWire{n.at[wire{h.name, n.names[at]}]}
 	for i := 4; i < 16; i += 2 { // F3216: 16 bits each, behind a block of 32
 		usid := binary.BigEndian.Uint16(to.Value[i:])
 		if usid == ev.TableUSID { // back to the host
@@ -414,7 +414,7 @@ func (n *thin) lose(a, b string, there, back float64) {
 // around has all wires of a switch lose a share.
 func (n *thin) around(sw string, share float64) {
 	n.tallyAll()
-	for _, w := range n.ways {
+	for _, w := range n.wires {
 		if w.from == sw || w.to == sw {
 			w.loss = share
 		}
@@ -423,7 +423,7 @@ func (n *thin) around(sw string, share float64) {
 
 // links are the links between T0s and T1s, by their wires up.
 func (n *thin) links() (out []wire) {
-	for _, w := range n.ways {
+	for _, w := range n.wires {
 		if strings.Contains(w.from, "-T0-") && strings.Contains(w.to, "-T1-") {
 			out = append(out, w.wire)
 		}

@@ -303,15 +303,10 @@ func (d *demo) obeyed() bool {
 
 // goodput returns the octets a second that arrive while it is measured.
 func (d *demo) goodput(ctx context.Context) (float64, error) {
-	received := func() (octets uint64) {
-		for _, f := range d.mesh.Flows {
-			octets += f.SinkQP.Counters().PayloadReceived
-		}
-		return octets
-	}
-	from := received()
+	m, from := flow.NewMeter(d.world, d.mesh.Flows, measure), d.world.Now()
 	err := d.pass(ctx, measure, nil)
-	return float64(received()-from) / measure.Seconds(), err
+	m.Stop()
+	return m.Rate(from, d.world.Now()), err
 }
 
 // print sums up.

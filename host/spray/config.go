@@ -13,8 +13,8 @@ type Config struct {
 	// MaxSkips bounds how many SKIP values a packet passes over; the packet then takes the next value,
 	// SKIP or not. Default 16.
 	MaxSkips int
-	// ReshuffleEvery is the number of rotations after which the set draws a new order; 0 means never.
-	// Default 8.
+	// ReshuffleEvery is the number of rotations after which the set draws a new order for data; for
+	// control packets it draws one after each rotation. 0 means never, for both. Default 8.
 	ReshuffleEvery int
 	// AllActive sends data with all usable values, however few packets the congestion window holds.
 	// Default false: one to two windows of values are active (§11.2.1).

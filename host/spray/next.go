@@ -16,8 +16,8 @@ import (
 // order. Next uses a GOOD value and passes over a SKIP value. The first SKIP value that a packet
 // passes over becomes GOOD, and after Config.MaxSkips of them the packet takes the next value even
 // if the value is SKIP. Next ignores unusable values, and a value whose port has no room keeps its
-// turn. Control packets take GOOD values in turn, starting with values not doubtful to any queue
-// pair, and change no states.
+// turn. Control packets take GOOD values in turns of their own, starting with values not doubtful
+// to any queue pair, and change no states.
 func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.Path, ok bool) {
 	ports &= s.ports
 	if !s.room(ports) {
@@ -26,8 +26,7 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 	if use != mrc.UseData {
 		return s.nextControl(use, ports)
 	}
-	if every := s.cfg.ReshuffleEvery; every > 0 && s.data.turns >= every*len(s.evs) {
-		s.data.shuffle(&s.rng) // so that no other traffic stays in step with the order
+	if s.reshuffle(&s.data, s.cfg.ReshuffleEvery) {
 		s.redraw()
 	}
 	s.choose()
@@ -53,6 +52,16 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 			return e.path, true
 		}
 	}
+}
+
+// reshuffle draws a new order after so many rotations, so that neither other traffic nor packets
+// that follow each other in the same pattern stay in step with the order (§9.3.2).
+func (s *Set) reshuffle(r *rotation, every int) bool {
+	if s.cfg.ReshuffleEvery == 0 || r.turns < every*len(s.evs) {
+		return false
+	}
+	r.shuffle(&s.rng)
+	return true
 }
 
 // Again implements mrc.Repeater: a path may be taken again while its value is GOOD and active.
@@ -95,6 +104,9 @@ func (s *Set) room(ports packet.PortMask) bool {
 // nextControl is Next for control packets: nextControl takes GOOD values before SKIP values, and
 // values doubtful to other queue pairs only as a last resort.
 func (s *Set) nextControl(use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
+	// Of the SACK and the ACK that answer a packet sent again, always the same one would take a lost
+	// path by a turn that stays.
+	s.reshuffle(&s.control, 1)
 	for !s.usableSlot(&s.evs[s.control.at(0)]) {
 		s.control.turn(0)
 	}

@@ -48,27 +48,34 @@ func wantState(t testing.TB, s *Set, i int, want State) {
 	}
 }
 
-// TestRotation: without feedback every value is used once before one is used again, whatever is
-// reshuffled when.
+// TestRotation: without feedback every value is used once before one is used again, for data and
+// for answers, whatever is reshuffled when: answers after each rotation.
 func TestRotation(t *testing.T) {
-	for _, every := range []int{0, 1, 3} {
-		s := newSet(t, profile(16, 2), func(c *Config) { c.ReshuffleEvery = every })
-		var orders [][]mrc.PathID
-		for range 12 {
-			var order []mrc.PathID
-			for range s.Len() {
-				order = append(order, next(t, s).ID)
+	for _, use := range []mrc.Use{mrc.UseData, mrc.UseControl} {
+		for _, every := range []int{0, 1, 3} {
+			s := newSet(t, profile(16, 2), func(c *Config) { c.ReshuffleEvery = every })
+			var orders [][]mrc.PathID
+			for range 12 {
+				var order []mrc.PathID
+				for range s.Len() {
+					p, _ := s.Next(0, use, AllPorts)
+					order = append(order, p.ID)
+				}
+				orders = append(orders, slices.Clone(order))
+				slices.Sort(order)
+				if len(slices.Compact(order)) != s.Len() {
+					t.Fatalf("use %d, reshuffled every %d: a value was used twice in a rotation", use, every)
+				}
 			}
-			orders = append(orders, slices.Clone(order))
-			slices.Sort(order)
-			if len(slices.Compact(order)) != s.Len() {
-				t.Fatalf("reshuffled every %d: a value was used twice in a rotation", every)
+			if every > 0 && use == mrc.UseControl {
+				every = 1
 			}
-		}
-		for i := range orders[1:] {
-			same := slices.Equal(orders[i], orders[i+1])
-			if want := every == 0 || (i+1)%every != 0; same != want {
-				t.Errorf("reshuffled every %d: rotation %d equals the one before: %v", every, i+1, same)
+			for i := range orders[1:] {
+				same := slices.Equal(orders[i], orders[i+1])
+				if want := every == 0 || (i+1)%every != 0; same != want {
+					t.Errorf("use %d, reshuffled every %d: rotation %d equals the one before: %v", use, every,
+						i+1, same)
+				}
 			}
 		}
 	}

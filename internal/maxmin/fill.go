@@ -93,8 +93,8 @@ func Fill(ctx context.Context, capacities []float64, demands []Parted) (Filled, 
 			if f.growth[l] <= 0 { // rounded: less than what others that have stopped left behind
 				continue
 			}
-			if t := (capacities[l] - f.Loads[l]) / f.growth[l]; step < 0 || t < step {
-				step = max(0, t)
+			if room := capacities[l] - f.Loads[l]; step < 0 || room < step*f.growth[l] {
+				step = max(0, room/f.growth[l])
 			}
 		}
 		rising = left

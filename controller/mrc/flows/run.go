@@ -173,6 +173,12 @@ type running struct {
 // Run runs the steps of the jobs through the changes, in order of time, until all jobs have ended
 // or the limit is reached. It returns early with the error of a ctx that has ended.
 func (m *Model) Run(ctx context.Context, changes []Change, limit time.Duration) (*Outcome, error) {
+	return m.run(ctx, changes, limit, true)
+}
+
+// run is Run; links: the outcome has links.
+func (m *Model) run(ctx context.Context, changes []Change, limit time.Duration,
+	links bool) (*Outcome, error) {
 	r := &runner{m: m, out: &Outcome{Jobs: make([]JobOutcome, len(m.jobs)),
 		Lost: make([]Loss, len(changes))}, v: m.whole, now: make(active, (len(m.entities)+7)/8),
 		left: make([]float64, len(m.entities)), pause: make([]float64, len(m.entities)),
@@ -222,7 +228,10 @@ func (m *Model) Run(ctx context.Context, changes []Change, limit time.Duration) 
 		at = next
 		r.end(at)
 	}
-	r.finish()
+	r.cutOff()
+	if links {
+		r.use()
+	}
 	return r.out, nil
 }
 
@@ -469,13 +478,17 @@ func (r *runner) bound(j *running, e int, now *rates) {
 	}
 }
 
-// finish notes who is cut off, and the use of links.
-func (r *runner) finish() {
+// cutOff notes who is cut off.
+func (r *runner) cutOff() {
 	for _, j := range r.jobs {
 		if j.left > 0 && j.open > 0 {
 			j.out.CutOff = r.m.cutOff(r.v, j)
 		}
 	}
+}
+
+// use notes the use of links.
+func (r *runner) use() {
 	r.note()
 	for _, x := range r.carried {
 		if x.Used = x.Used / r.seconds; x.Used > 0 {

@@ -22,7 +22,7 @@ const mostNICs = 5
 func (m *Model) Compare(ctx context.Context, before, after *State) ([]Compared, error) {
 	out := make([]Compared, len(m.jobs))
 	for i, s := range [...]*State{before, after} {
-		o, err := m.Run(ctx, []Change{{State: *s}}, 24*time.Hour)
+		o, err := m.run(ctx, []Change{{State: *s}}, 24*time.Hour, false)
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/layout"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
@@ -436,5 +437,32 @@ func TestShares(t *testing.T) {
 	}
 	if got[0].After.Bound == nil || got[0].After.CutOff != 0 {
 		t.Errorf("%+v", got[0].After)
+	}
+}
+
+// TestCutRing: a ring with a rank that is cut off takes nothing from a job that shares its links.
+func TestCutRing(t *testing.T) {
+	n := network(t, 1, 2, 1, 3)
+	ring := Job{Name: "ring", Steps: 1, NICs: []string{"H0", "H1", "H3"},
+		Groups: []Group{{Ranks: []int{0, 1, 2}, Collective: AllReduceRing, Octets: 1 << 24}}}
+	other := Job{Name: "other", Steps: 1, NICs: []string{"H2", "H4"},
+		Groups: []Group{{Ranks: []int{0, 1}, Collective: Pairwise, Octets: 1 << 24}}}
+	took := func(jobs ...Job) time.Duration {
+		m, err := n.Compile(t.Context(), jobs, "H0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := &State{Ports: map[string]hostapi.PortMask{"H0": ^hostapi.PortMask(0)}}
+		got, err := m.Compare(t.Context(), &State{}, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(jobs) > 1 && (got[0].After.Step != 0 || got[0].After.CutOff != 1) {
+			t.Errorf("the ring ends without H0: %+v", got[0].After)
+		}
+		return got[len(jobs)-1].After.Step.D()
+	}
+	if alone, beside := took(other), took(ring, other); beside != alone {
+		t.Errorf("beside a ring that is cut off a job takes %v, and %v alone", beside, alone)
 	}
 }

@@ -91,6 +91,10 @@ func (v *view) rates(ctx context.Context, now active) (*rates, error) {
 		if !now.has(e) {
 			continue
 		}
+		if v.cut(e) { // the messages wait for one without a path, and take nothing
+			r.took[e] = math.Inf(1)
+			continue
+		}
 		for _, b := range m.entities[e].bundles {
 			r.index[b] = int32(len(demands))
 			d, p := v.demands[b], &m.entities[e].pace
@@ -107,7 +111,7 @@ func (v *view) rates(ctx context.Context, now active) (*rates, error) {
 		return nil, err
 	}
 	for e := range m.entities {
-		if now.has(e) {
+		if now.has(e) && r.took[e] == 0 {
 			r.took[e] = v.took(e, r)
 		}
 	}
@@ -120,8 +124,15 @@ func (v *view) rates(ctx context.Context, now active) (*rates, error) {
 	return r, nil
 }
 
-// took returns how long an entity takes at some rates, in seconds; infinite where a message has no
-// path. A ring takes the pace at which the slowest rank sends chunks, or at which a chunk goes
+// cut reports whether a message of an entity has no path.
+func (v *view) cut(e int) bool {
+	return slices.ContainsFunc(v.m.entities[e].bundles, func(b int32) bool {
+		return len(v.demands[b].Paths) == 0
+	})
+}
+
+// took returns how long an entity takes at some rates, in seconds. A ring takes the pace at which
+// the slowest rank sends chunks, or at which a chunk goes
 // round, whichever is slower; a chain and a tree as the first chunk goes through, and the others
 // after the first at the pace of the slowest. A chunk that passes all messages of a chain takes the
 // latency of each.
@@ -132,9 +143,6 @@ func (v *view) took(at int, r *rates) float64 {
 	for _, i := range e.bundles {
 		b := &v.m.bundles[i]
 		t := b.octets * 8 / r.Rates[r.index[i]]
-		if r.Rates[r.index[i]] == 0 {
-			return math.Inf(1)
-		}
 		slowest, late = max(slowest, t), max(late, v.late[i]+latency)
 		if n := float64(max(1, e.pace.rounds)); e.pace.ring {
 			sum += b.count * (t/n + v.late[i] + latency)

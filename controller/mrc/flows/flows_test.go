@@ -307,11 +307,11 @@ func TestPipelineLatency(t *testing.T) {
 		return got[0].Before.Step.D()
 	}
 	one, two := took(0), took(4)
-	// Two of 14 messages cross two links more. A hop takes the mean of all messages, for 16 hops; the
+	// Two of 14 messages cross two links more. A hop takes the mean of all messages, for 14 hops; the
 	// last message takes the longest.
 	bits := float64(usualFrame) * 8 * 1e9
 	frame := time.Duration(bits / rate)
-	want := one + 16*frame*2*2/14 + 2*frame
+	want := one + 14*frame*2*2/14 + 2*frame
 	if d := two - want; max(d, -d) > 10*time.Nanosecond {
 		t.Errorf("a pipeline over two racks takes %v, want %v; in one rack %v", two, want, one)
 	}
@@ -464,5 +464,55 @@ func TestCutRing(t *testing.T) {
 	}
 	if alone, beside := took(other), took(ring, other); beside != alone {
 		t.Errorf("beside a ring that is cut off a job takes %v, and %v alone", beside, alone)
+	}
+}
+
+// TestIdleRing: ranks of a ring that wait for chunks leave their links to others. Four messages
+// share an uplink: long chunks bound a round, and of short ones the delay of the links and less than
+// four chunks.
+func TestIdleRing(t *testing.T) {
+	n := network(t, 1, 2, 1, 4)
+	j := Job{Name: "a", Steps: 1, Latency: 100 * time.Microsecond,
+		NICs:   []string{"H0", "H4", "H1", "H5", "H2", "H6", "H3", "H7"},
+		Groups: []Group{{Ranks: []int{0, 1, 2, 3, 4, 5, 6, 7}, Collective: AllGather}}}
+	for _, x := range []struct{ chunk, least, most float64 }{ // in delays
+		{40, 160, 164}, {0.25, 1.25, 1.9},
+	} {
+		delay := j.Latency.Seconds()
+		j.Groups[0].Octets = int(8 * x.chunk * delay * rate * usualPayload / 8)
+		m, err := n.Compile(t.Context(), []Job{j})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.Compare(t.Context(), &State{}, &State{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := got[0].Before.Step.D().Seconds() / delay / 7; r < x.least || r > x.most {
+			t.Errorf("a round of chunks of %v delays takes %v, want %v to %v", x.chunk, r, x.least, x.most)
+		}
+	}
+}
+
+// TestPipelineMeets: the last batch of a pipeline comes back after the time of all hops and batches,
+// and of the two batches that the first one meets. Where seven messages share an uplink for a part of
+// the time, a batch takes longer than their mean load says, and less than seven times as long.
+func TestPipelineMeets(t *testing.T) {
+	j := Job{Name: "a", Steps: 1, NICs: []string{"H0", "H4", "H1", "H5", "H2", "H6", "H3", "H7"},
+		Groups: []Group{{Ranks: []int{0, 1, 2, 3, 4, 5, 6, 7}, Collective: Pipeline,
+			Octets: MicroBatches << 24}}}
+	for spines, want := range map[int][2]float64{8: {18.9, 19.1}, 1: {19 * 2.2, 19 * 4}} {
+		m, err := network(t, 1, 2, spines, 4).Compile(t.Context(), []Job{j})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.Compare(t.Context(), &State{}, &State{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := (1 << 24) * 8 / rate / usualPayload
+		if n := got[0].Before.Step.D().Seconds() / batch; n < want[0] || n > want[1] {
+			t.Errorf("with %d T1s a step takes %v batches, want %v", spines, n, want)
+		}
 	}
 }

@@ -136,8 +136,14 @@ type pace struct {
 	rounds int
 	// hops in a row that the first chunk takes: those of a chain or of a tree.
 	hops int
-	// duty is the fraction of time in which a message is under way.
+	// meets is the number of chunks that the first chunk waits for at ports.
+	meets float64
+	// duty is the fraction of time in which a message is under way, if links take no time.
 	duty float64
+	// itself is the fraction of a link's messages that a message itself is, as measured in model
+	// packets. A message under way meets itself for certain, and another message as often as the other
+	// is under way.
+	itself float64
 	// side is how many messages of a rank are under way side by side where duty is less than 1.
 	side float64
 	ring bool
@@ -150,9 +156,9 @@ func (g *Group) pace() pace {
 	n := len(g.Ranks)
 	switch g.Collective {
 	case AllReduceRing:
-		return pace{rounds: 2 * (n - 1), duty: 1, side: 1, ring: true}
+		return pace{rounds: 2 * (n - 1), duty: 1, itself: 0.5, side: 1, ring: true}
 	case ReduceScatter, AllGather:
-		return pace{rounds: n - 1, duty: 1, side: 1, ring: true}
+		return pace{rounds: n - 1, duty: 1, itself: 0.5, side: 1, ring: true}
 	case AllReduceTree:
 		chunks := max(1, (g.Octets/2+TreeChunk-1)/TreeChunk)
 		depth := 0
@@ -169,9 +175,9 @@ func (g *Group) pace() pace {
 		// The root has one child, and takes half as long as the others.
 		return chain(chunks, 2*depth-1, 2)
 	case Pipeline:
+		p := chain(MicroBatches, 2*(n-1), 1)
 		// Batches that go forwards meet those that come back, and share the ports of NICs.
-		p := chain(MicroBatches, 2*(n-1)+MicroBatches/2, 1)
-		p.line = true
+		p.meets, p.line = MicroBatches/2, true
 		return p
 	}
 	return pace{duty: 1, side: 1}
@@ -179,6 +185,6 @@ func (g *Group) pace() pace {
 
 // chain returns the pace of chunks that take hops in a row.
 func chain(chunks, hops int, side float64) pace {
-	return pace{rounds: chunks, hops: hops, side: side,
+	return pace{rounds: chunks, hops: hops, itself: 0.2, side: side,
 		duty: float64(chunks) / float64(chunks+hops-1)}
 }

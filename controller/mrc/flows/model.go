@@ -60,9 +60,9 @@ type pair struct {
 
 // bundle is messages that are alike.
 type bundle struct {
-	pair, from, to int32 // places of pairs and classes
-	count          float64
-	octets         float64 // of each
+	entity, pair, from, to int32 // places of entities, pairs and classes
+	count                  float64
+	octets                 float64 // of each
 }
 
 // entity is groups that are alike.
@@ -355,8 +355,8 @@ func (c *compiler) bundle() error {
 				e.bundles = nil
 			}
 			e.bundles = append(e.bundles, int32(len(c.bundles)))
-			c.bundles = append(c.bundles, bundle{pair: p, from: x.from, to: x.to, count: counts[x],
-				octets: x.octets})
+			c.bundles = append(c.bundles, bundle{entity: int32(len(c.entities)), pair: p, from: x.from,
+				to: x.to, count: counts[x], octets: x.octets})
 		}
 		c.entities = append(c.entities, e)
 	})

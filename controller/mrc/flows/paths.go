@@ -377,13 +377,14 @@ func (v *view) port(k portKey) int32 {
 	return at
 }
 
-// demand makes the demand of a bundle, with the ports of its NICs.
+// demand makes the demand of a bundle, with the ports of its NICs. A message that waits for others
+// takes its links for a part of the time.
 func (v *view) demand(at int, b *bundle) {
 	m := v.m
 	from, to := &m.classes[b.from], &m.classes[b.to]
 	up := m.alive(from, v.state.Ports) & m.alive(to, v.state.Ports)
 	d := &v.demands[at]
-	d.Flows, d.Most = b.count, 0
+	d.Most = 0
 	for i := range v.lanes[b.pair] {
 		l := &v.lanes[b.pair][i]
 		if l.held == 0 || !up.Has(int(l.port)) {
@@ -398,4 +399,12 @@ func (v *view) demand(at int, b *bundle) {
 				{Link: v.port(portKey{b.to, l.port, true}), Part: 1 / to.count}}})
 		}
 	}
+	e := &m.entities[b.entity]
+	if e.pace.rounds == 0 || len(d.Paths) == 0 {
+		d.Flows, d.Most = b.count, 0 // ports bound it
+		return
+	}
+	chunk := b.octets / float64(e.pace.rounds) * 8 / d.Most
+	duty := e.pace.duty * chunk / (chunk + v.late[at] + m.jobs[e.job].Latency.Seconds())
+	d.Flows, d.Most = b.count*(duty+(1-duty)*e.pace.itself), d.Most/e.pace.side
 }

@@ -97,13 +97,7 @@ func (v *view) rates(ctx context.Context, now active) (*rates, error) {
 		}
 		for _, b := range m.entities[e].bundles {
 			r.index[b] = int32(len(demands))
-			d, p := v.demands[b], &m.entities[e].pace
-			if d.Flows *= p.duty; p.duty < 1 {
-				d.Most /= p.side
-			} else {
-				d.Most = 0 // ports bound it
-			}
-			demands = append(demands, d)
+			demands = append(demands, v.demands[b])
 		}
 	}
 	var err error
@@ -132,10 +126,9 @@ func (v *view) cut(e int) bool {
 }
 
 // took returns how long an entity takes at some rates, in seconds. A ring takes the pace at which
-// the slowest rank sends chunks, or at which a chunk goes
-// round, whichever is slower; a chain and a tree as the first chunk goes through, and the others
-// after the first at the pace of the slowest. A chunk that passes all messages of a chain takes the
-// latency of each.
+// the slowest rank sends chunks, or at which a chunk goes round, whichever is slower; a chain and a
+// tree take as long as the first chunk takes to go through, and the others after the first at the
+// pace of the slowest. A chunk that passes all messages of a chain takes the latency of each.
 func (v *view) took(at int, r *rates) float64 {
 	e := &v.m.entities[at]
 	latency := v.m.jobs[e.job].Latency.Seconds()
@@ -143,7 +136,11 @@ func (v *view) took(at int, r *rates) float64 {
 	for _, i := range e.bundles {
 		b := &v.m.bundles[i]
 		t := b.octets * 8 / r.Rates[r.index[i]]
-		slowest, late = max(slowest, t), max(late, v.late[i]+latency)
+		alone := t // with no pause between chunks
+		if d := &v.demands[i]; e.pace.ring && r.Rates[r.index[i]] < d.Most*(1-1e-9) {
+			alone *= b.count / d.Flows
+		}
+		slowest, late = max(slowest, alone), max(late, v.late[i]+latency)
 		if n := float64(max(1, e.pace.rounds)); e.pace.ring {
 			sum += b.count * (t/n + v.late[i] + latency)
 		} else {
@@ -163,7 +160,8 @@ func (v *view) took(at int, r *rates) float64 {
 	case n == 0:
 		return slowest + 2*late
 	}
-	return (n-1)*slowest/n + float64(e.pace.hops)*(sum/count/n+hop) + late
+	return (n-1)*slowest/n + (float64(e.pace.hops)+e.pace.meets)*sum/count/n +
+		float64(e.pace.hops)*hop + late
 }
 
 // running is a job under way.

@@ -26,15 +26,18 @@ const (
 )
 
 // Times are how long hosts and the controller take, for model flows. Of the defaults tell is
-// measured (docs/scale.md), detect that of model packets, and stall an estimate of one example run.
+// measured (docs/scale.md), ask and detect those of model packets, and stall an estimate of one
+// example run.
 type Times struct {
 	Stall  time.Duration `yaml:"stall,omitempty" doc:"how long messages wait whose paths fail, until their NICs have found the losses, keep off these paths and have sent again what was lost" default:"60us, an estimate from one run of model packets"`
-	Detect time.Duration `yaml:"detect,omitempty" doc:"from a failure to the topology that shows the failure" default:"10ms, as with model packets at most"`
+	Ask    time.Duration `yaml:"ask,omitempty" doc:"how long a NIC waits for a last acknowledgement before the NIC asks for it" default:"70us, that of model packets with links of 100 Gb/s and 1 us"`
+	Detect time.Duration `yaml:"detect,omitempty" doc:"from a failure to the topology that shows the failure" default:"7.5ms, as with model packets on average"`
 	Tell   time.Duration `yaml:"tell,omitempty" doc:"from the topology to the last host" default:"0.3ms and 40us for each host of the jobs, the p99 of [scale.md](../scale.md#from-a-lost-link-to-the-last-host)"`
 }
 
 const (
 	stallTime     = 60 * time.Microsecond
+	askTime       = 70 * time.Microsecond
 	tellTime      = 300 * time.Microsecond
 	tellTimeAHost = 40 * time.Microsecond
 	// knownLoss is the share of lost packets from which on hosts find a link by themselves and avoid
@@ -48,9 +51,9 @@ func (t *Times) complete(c checks, hosts int) {
 		field string
 		value *time.Duration
 		usual time.Duration
-	}{{"times.stall", &t.Stall, stallTime}, {"times.detect", &t.Detect,
-		lab.DefaultLatencies().Detect}, {"times.tell", &t.Tell,
-		tellTime + time.Duration(hosts)*tellTimeAHost}} {
+	}{{"times.stall", &t.Stall, stallTime}, {"times.ask", &t.Ask, askTime},
+		{"times.detect", &t.Detect, lab.DefaultLatencies().Detect * 3 / 4},
+		{"times.tell", &t.Tell, tellTime + time.Duration(hosts)*tellTimeAHost}} {
 		if *x.value < 0 {
 			c.bad(x.field, *x.value, "0s or more")
 		}
@@ -227,16 +230,13 @@ func address(kind byte, i int) netip.Addr {
 // changes returns the states that the events lead to, and by event the time until hosts know the
 // event and the place of the event's change.
 func (s *Scenario) changes() (out []flows.Change, told []time.Duration, place []int) {
-	type fault struct {
-		event *Event
-		at    time.Duration
-	}
-	wrong := map[string]fault{} // what is lost, by part and kind of the loss
+	wrong := map[string]*Event{}  // what is lost, by part and kind of the loss
+	untold := map[string]*Event{} // of this, what hosts were not told of
 	type moment struct {
 		at    time.Duration
 		do    func()
 		hit   bool
-		event int
+		event int // -1: hosts are told of one
 	}
 	var moments []moment
 	for i := range s.Events {
@@ -249,17 +249,25 @@ func (s *Scenario) changes() (out []flows.Change, told []time.Duration, place []
 		switch verb {
 		case "fail":
 			m.hit = true
-			m.do = func() { wrong[key] = fault{e, e.At} }
+			m.do = func() { wrong[key], untold[key] = e, e }
+			moments = append(moments, moment{at: e.At + tell, event: -1, do: func() {
+				if untold[key] == e {
+					delete(untold, key)
+				}
+			}})
 		case "repair":
 			if m.at += s.flows.restore; s.grey(key, i) {
 				m.at = e.At + s.Times.Stall
 			}
 			tell = m.at - e.At
-			m.do = func() { delete(wrong, key) }
+			m.do = func() {
+				delete(wrong, key)
+				delete(untold, key)
+			}
 		case "drain":
 			tell = s.Times.Tell
 			m.at += tell
-			m.do = func() { wrong[drained] = fault{e, e.At} }
+			m.do = func() { wrong[drained] = e }
 		case "undrain":
 			tell = s.Times.Tell
 			m.at += tell
@@ -269,21 +277,29 @@ func (s *Scenario) changes() (out []flows.Change, told []time.Duration, place []
 		moments = append(moments, m)
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int { return int(a.at - b.at) })
-	place = make([]int, len(moments))
+	place = make([]int, len(s.Events))
 	for n, m := range moments {
-		place[m.event] = n
+		if m.event >= 0 {
+			place[m.event] = n
+		}
 		m.do()
-		c := flows.Change{At: m.at, State: flows.State{Ports: map[string]hostapi.PortMask{},
-			Slower: map[topology.LinkID]float64{}}}
+		c := flows.Change{At: m.at, State: s.lost(wrong), Untold: s.lost(untold).Losses,
+			Ask: s.Times.Ask}
 		if m.hit {
 			c.Stall = s.Times.Stall
-		}
-		for _, key := range sortedKeys(wrong) {
-			s.lose(&c.State, wrong[key].event)
 		}
 		out = append(out, c)
 	}
 	return out, told, place
+}
+
+// lost returns the state of failures and drains.
+func (s *Scenario) lost(of map[string]*Event) flows.State {
+	to := flows.State{Ports: map[string]hostapi.PortMask{}, Slower: map[topology.LinkID]float64{}}
+	for _, key := range sortedKeys(of) {
+		s.lose(&to, of[key])
+	}
+	return to
 }
 
 // grey reports whether a part last failed before an event without going down.

@@ -467,9 +467,38 @@ func TestCutRing(t *testing.T) {
 	}
 }
 
+// TestAsk: until NICs are told of a lost T1, senders wait for half of the acknowledgements of a NIC
+// that only receives, and not for those of a NIC that sends to the same rack.
+func TestAsk(t *testing.T) {
+	n := network(t, 1, 2, 2, 2)
+	for _, x := range []struct {
+		collective Collective
+		want       time.Duration
+	}{{Broadcast, 50 * time.Microsecond}, {Pairwise, 0}} {
+		j := Job{Name: "a", Steps: 8, NICs: []string{"H0", "H2"}, Compute: time.Millisecond,
+			Groups: []Group{{Ranks: []int{0, 1}, Collective: x.collective, Octets: 1 << 20}}}
+		m, err := n.Compile(t.Context(), []Job{j})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Change{Ask: 100 * time.Microsecond}
+		c.State.Nodes = []topology.NodeID{"P0-T1-0"}
+		told := c
+		told.At, c.Untold = 5*time.Millisecond, c.State.Losses
+		o, err := m.Run(t.Context(), []Change{c, told}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := o.Jobs[0].Steps
+		if d := steps[0].Took - steps[7].Took; d != x.want {
+			t.Errorf("%s: a step takes %v longer until NICs are told, want %v", x.collective, d, x.want)
+		}
+	}
+}
+
 // TestIdleRing: ranks of a ring that wait for chunks leave their links to others. Four messages
-// share an uplink: long chunks bound a round, and of short ones the delay of the links and less than
-// four chunks.
+// share an uplink: four long chunks bound a round; short chunks take the delay of the links, and
+// less than four chunks.
 func TestIdleRing(t *testing.T) {
 	n := network(t, 1, 2, 1, 4)
 	j := Job{Name: "a", Steps: 1, Latency: 100 * time.Microsecond,
@@ -494,9 +523,10 @@ func TestIdleRing(t *testing.T) {
 	}
 }
 
-// TestPipelineMeets: the last batch of a pipeline comes back after the time of all hops and batches,
-// and of the two batches that the first one meets. Where seven messages share an uplink for a part of
-// the time, a batch takes longer than their mean load says, and less than seven times as long.
+// TestPipelineMeets: the last batch of a pipeline comes back after the time of all hops and
+// batches, and of the two batches that the first one meets. Where seven messages share an uplink
+// for a part of the time, a batch takes longer than their mean load says, and less than seven times
+// as long.
 func TestPipelineMeets(t *testing.T) {
 	j := Job{Name: "a", Steps: 1, NICs: []string{"H0", "H4", "H1", "H5", "H2", "H6", "H3", "H7"},
 		Groups: []Group{{Ranks: []int{0, 1, 2, 3, 4, 5, 6, 7}, Collective: Pipeline,

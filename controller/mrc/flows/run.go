@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
+	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/internal/maxmin"
+	"github.com/weft-sdn/weft/topology"
 )
 
 // A Change is a state that begins at a time. NICs whose paths it takes stall meanwhile: they lose
@@ -18,6 +21,11 @@ type Change struct {
 	At    time.Duration
 	State State
 	Stall time.Duration
+	// Untold is what NICs were not told is lost. A NIC finds by itself what takes its messages, and
+	// not what takes its acknowledgements: where the last one is lost, the sender waits for Ask until
+	// it asks.
+	Untold topology.Losses
+	Ask    time.Duration
 }
 
 // An Outcome is the outcome for the jobs of a model.
@@ -188,7 +196,8 @@ func (m *Model) run(ctx context.Context, changes []Change, limit time.Duration,
 	r := &runner{m: m, out: &Outcome{Jobs: make([]JobOutcome, len(m.jobs)),
 		Lost: make([]Loss, len(changes))}, v: m.whole, now: make(active, (len(m.entities)+7)/8),
 		left: make([]float64, len(m.entities)), pause: make([]float64, len(m.entities)),
-		done: make([]float64, len(m.entities)), carried: map[string]*LinkUse{}}
+		done: make([]float64, len(m.entities)), carried: map[string]*LinkUse{},
+		wait: make([]float64, len(m.jobs))}
 	for j := range m.jobs {
 		x := &running{Job: &m.jobs[j], left: m.jobs[j].Steps, out: &r.out.Jobs[j], computes: true,
 			begins: m.jobs[j].At, until: m.jobs[j].At + m.jobs[j].Compute}
@@ -250,6 +259,7 @@ type runner struct {
 	rates *rates    // of now in v
 	left  []float64 // by entity: the part that is left, of 1
 	pause []float64 // by entity: seconds in which nothing gets through
+	wait  []float64 // by job: the mean seconds of a step in which senders wait until they ask
 	out   *Outcome
 	ends  []time.Duration // of next
 
@@ -260,8 +270,11 @@ type runner struct {
 
 // change sets the state, and notes what NICs lose by it.
 func (r *runner) change(ctx context.Context, c *Change, at int) (err error) {
-	r.note()
 	before := r.v
+	if r.wait = r.m.waits(c); reflect.DeepEqual(before.state, &c.State) {
+		return nil
+	}
+	r.note()
 	if r.v, err = r.m.see(ctx, &c.State); err != nil {
 		return err
 	}
@@ -292,14 +305,69 @@ func (r *runner) change(ctx context.Context, c *Change, at int) (err error) {
 	return nil
 }
 
+// waits returns, by job, the mean time of a step in which some sender waits until it asks, in
+// seconds. A NIC acknowledges by all paths of the port that the message came by, but for those that
+// took messages of its own to the same rack.
+func (m *Model) waits(c *Change) []float64 {
+	heard := make([]float64, len(m.jobs)) // the chance that no acknowledgement is lost
+	if c.Ask == 0 {
+		return heard
+	}
+	for j := range heard {
+		heard[j] = 1
+	}
+	lost, sends := m.net.Fabric.Clos().Lost(c.Untold), map[[2]int32]bool{} // from a class to a rack
+	for i := range m.bundles {
+		sends[[2]int32{m.bundles[i].from, m.pairs[m.bundles[i].pair].to}] = true
+	}
+	taken := make([]float64, len(m.pairs)) // the part of acknowledgements
+	for i := range m.pairs {
+		taken[i] = m.taken(m.racks[m.pairs[i].to], m.racks[m.pairs[i].from], lost)
+	}
+	for i := range m.bundles {
+		b := &m.bundles[i]
+		if !sends[[2]int32{b.to, m.pairs[b.pair].from}] {
+			heard[m.entities[b.entity].job] *= math.Pow(1-taken[b.pair], b.count)
+		}
+	}
+	for j := range heard {
+		heard[j] = (1 - heard[j]) * c.Ask.Seconds()
+	}
+	return heard
+}
+
+// taken returns the mean part of the paths between two racks that is lost, of the ports with paths.
+func (m *Model) taken(from, to ev.Attachment, lost *topology.LostPaths) float64 {
+	sum, ports := 0.0, 0.0
+	for i := range from {
+		set, ok := m.net.Fabric.PathSet(from, to, uint8(i+1))
+		if !ok {
+			continue
+		}
+		gone := 0
+		if set.Hops() > 0 && lost.Touches(set) {
+			for ref := range set.All() {
+				if lost.Path(set, ref) {
+					gone++
+				}
+			}
+		}
+		if gone == 0 || gone < set.Len() { // else nothing comes by the port
+			sum += float64(gone) / float64(set.Len())
+			ports++
+		}
+	}
+	return sum / max(1, ports)
+}
+
 // begin starts the communication of jobs that have computed.
 func (r *runner) begin(at time.Duration) {
-	for _, j := range r.jobs {
+	for i, j := range r.jobs {
 		for j.left > 0 && j.computes && j.until <= at {
 			j.computes = false
 			for _, e := range j.entities {
 				r.now.put(e)
-				r.left[e], r.pause[e] = 1, 0
+				r.left[e], r.pause[e] = 1, r.wait[i]
 				j.open++
 			}
 			if j.open == 0 {

@@ -43,7 +43,7 @@ test:
 	@$(MAKE) -s lint web-same
 
 # The tests that do less with -short, without it and without the race detector, because most are many cases on one
-# goroutine. The packages of ALONE come first, which has the longest tests first.
+# goroutine. The packages of ALONE come first, since they have the longest tests.
 test-long:
 	@$(TOOLS) ./whole gotest.tools/gotestsum
 	@$(GO) build -o bin/tools/ ./test/alone && bin/tools/alone >/dev/null

@@ -30,7 +30,7 @@ const (
 // example run.
 type Times struct {
 	Stall  time.Duration `yaml:"stall,omitempty" doc:"how long messages wait whose paths fail, until their NICs have found the losses, keep off these paths and have sent again what was lost" default:"60us, an estimate from one run of model packets"`
-	Ask    time.Duration `yaml:"ask,omitempty" doc:"how long a NIC waits for a last acknowledgement before the NIC asks for it" default:"70us, that of model packets with links of 100 Gb/s and 1 us"`
+	Ask    time.Duration `yaml:"ask,omitempty" doc:"how long a NIC waits for a last acknowledgement before the NIC asks for it" default:"70us, as model packets has with links of 100 Gb/s and 1 us"`
 	Detect time.Duration `yaml:"detect,omitempty" doc:"from a failure to the topology that shows the failure" default:"7.5ms, as with model packets on average"`
 	Tell   time.Duration `yaml:"tell,omitempty" doc:"from the topology to the last host" default:"0.3ms and 40us for each host of the jobs, the p99 of [scale.md](../scale.md#from-a-lost-link-to-the-last-host)"`
 }

@@ -52,7 +52,6 @@ const again = (every?: number) => (every ? { refetchInterval: every, ...(every <
 const one = <P extends keyof paths>(queryKey: string[], path: P, of: Record<string, string>, every?: number) =>
   queryOptions({ queryKey, queryFn: ({ signal }) => get<Answers<P>>(path, { path: of }, signal), ...again(every) });
 
-const inFabric = true;
 interface Asked {
   query?: object;
   path?: object;
@@ -101,7 +100,7 @@ export const fabric = queryOptions({
   queryFn: ({ signal }) => ifConfigured(body(client.GET('/v1/fabric', { signal }))),
 });
 export const planes = queryOptions({
-  ...few(['planes'], '/v1/planes', { inFabric }),
+  ...few(['planes'], '/v1/planes', { inFabric: true }),
   refetchInterval: (q) => draining(q.state.data),
 });
 export const nodes = queryOptions({
@@ -121,11 +120,11 @@ export const hosts = queryOptions({
 });
 /** What is wrong, and why: the first of what there may be more of than a page is for. */
 export const causes = few(['causes'], '/v1/causes', { query: { limit: 200 }, every: soon });
-export const suspects = few(['suspects'], '/v1/suspects', { inFabric, every: 5_000 });
+export const suspects = few(['suspects'], '/v1/suspects', { inFabric: true, every: 5_000 });
 /** A large fabric has more EV profiles than a table is for. */
 export const mostProfiles = 5_000;
 const profilesBy = (queryKey: string[], query?: object) =>
-  list(queryKey, '/v1/ev-profiles', { inFabric, query }, mostProfiles);
+  list(queryKey, '/v1/ev-profiles', { inFabric: true, query }, mostProfiles);
 export const profiles = profilesBy(['profiles']);
 export const degradedProfiles = profilesBy(['profiles', 'degraded'], { degraded: true });
 export const groups = list(['groups'], '/v1/multicast-groups');
@@ -251,7 +250,7 @@ export const utilization = (plane: number, at?: number) =>
     refetchInterval: at ? false : 5_000,
     staleTime: 0,
   });
-export const balance = few(['balance'], '/v1/telemetry/balance', { inFabric, every: 5_000 });
+export const balance = few(['balance'], '/v1/telemetry/balance', { inFabric: true, every: 5_000 });
 /** What the busiest ports send and receive, now or at a time in Unix seconds: as many as a picture has links. */
 export const loads = (at?: number) =>
   queryOptions({

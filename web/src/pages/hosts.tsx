@@ -12,7 +12,7 @@ import { groupsOf, HostFaults, HostState, PortsOf, PortState } from '../componen
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Searched, Table, type Column } from '../components/table';
-import { formatAge } from '../domain/format';
+import { countOf, formatAge } from '../domain/format';
 import { useNow } from '../store/now';
 import { go } from '../store/place';
 
@@ -74,7 +74,7 @@ function List({ all, mrc }: { all: Host[]; mrc: boolean }) {
       <h1>Hosts</h1>
       <Searched
         rows={all}
-        what={`${all.length} hosts`}
+        what={countOf(all.length, 'host')}
         columns={columns}
         id={(x) => x.name}
         label="Hosts"

@@ -155,7 +155,7 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
           <p className="quiet">
             {faults[0]!.since && (
               <>
-                {begun(faults[0]!.since, now)
+                {begun(faults[0]!, now)
                   ? `For ${formatAge(faults[0]!.since, now)}, since ${formatTime(faults[0]!.since, now)}`
                   : `From ${formatTime(faults[0]!.since, now)} on`}
                 .{' '}
@@ -174,8 +174,8 @@ function Verdict({ of: all, loading, failed, what }: { of: Cause[]; loading: boo
   );
 }
 
-/** Whether a cause is one already, by clocks that differ a little: what a maintenance will take is known before. */
-const begun = (since: string, now: number) => Date.parse(since) <= now + 60_000;
+/** Whether a cause is one already: what a maintenance will take is known before. */
+const begun = (of: Cause, now: number) => of.kind !== 'maintenance' || Date.parse(of.since!) <= now;
 
 /** Whom causes hurt: jobs by name first, then what else by number. */
 function Hurt({ of }: { of: readonly Cause[] }) {
@@ -457,8 +457,8 @@ function CauseItem({ of }: { of: Cause }) {
       {of.since && (
         <span className="quiet">
           {' '}
-          {begun(of.since, now) ? 'since' : 'from'} <time dateTime={of.since}>{formatTime(of.since, now)}</time>
-          {begun(of.since, now) ? `, for ${formatAge(of.since, now)}` : ' on'}
+          {begun(of, now) ? 'since' : 'from'} <time dateTime={of.since}>{formatTime(of.since, now)}</time>
+          {begun(of, now) ? `, for ${formatAge(of.since, now)}` : ' on'}
         </span>
       )}
       <dl>

@@ -17,7 +17,7 @@ import { Where } from '../components/network';
 import { Answer, Empty, Failure } from '../components/states';
 import { Searched, Table, type Column } from '../components/table';
 import { doneBy, entryText, fieldsText, fieldText } from '../domain/entry';
-import { formatAge, formatCount, formatOctets } from '../domain/format';
+import { countOf, formatAge, formatCount, formatOctets } from '../domain/format';
 import { useNow } from '../store/now';
 import { Ports } from './ports';
 import { setParams, useParam } from '../store/place';
@@ -81,7 +81,7 @@ function List({ all }: { all: Switch[] }) {
       <h1>Switches</h1>
       <Searched
         rows={all}
-        what={`${all.length} switches`}
+        what={countOf(all.length, 'switch')}
         columns={columns}
         id={(x) => x.name}
         label="Switches"
@@ -386,7 +386,7 @@ function Entries({ name, table }: { name: string; table: Schemas['TableView'] })
       {(all) => (
         <Searched
           rows={rows}
-          what={`${all.length} entries, read from the switch`}
+          what={`${countOf(all.length, 'entry')}, read from the switch`}
           param="entry-q"
           columns={columns}
           id={(r) => r.key}

@@ -120,8 +120,8 @@ func (i *installation) stop() {
 	i.service = nil
 }
 
-// sees returns which switches an installation has, and why it has not all: those that another
-// installation programs, whether /readyz says so, and the switches of the cause.
+// sees returns which switches an installation has, with nothing left to write, and why it has not
+// all: those that another installation programs, whether /readyz says so, and whether a cause does.
 func (i *installation) sees() (has, contested []string, ready, caused bool) {
 	ctx := i.b.t.Context()
 	switches, err := i.rest.Switches().List(ctx, nil)
@@ -130,7 +130,7 @@ func (i *installation) sees() (has, contested []string, ready, caused bool) {
 	}
 	for k := range switches {
 		s := &switches[k]
-		if s.Connected {
+		if s.Connected && s.Synced && !s.Settling {
 			has = append(has, s.Name)
 		}
 		if c := s.Conditions.Find(api.Contested); c != nil && c.Status {
@@ -215,6 +215,7 @@ func TestTwoInstallations(t *testing.T) {
 		g, err := first.rest.Groups().Get(t.Context(), "g")
 		return err == nil && g.Status.Is(api.Programmed)
 	})
+	is("the first has written all", first, all, nil)
 	written := b.network.Written()
 	second.start()
 	is("the second waits", second, nil, all)

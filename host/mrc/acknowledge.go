@@ -110,6 +110,9 @@ func (q *QP) sackedPacket(now time.Duration, p *packet.MRC, ts uint16, info *SAC
 	if q.outstanding(psn) && rec.state != arrived {
 		q.markArrived(now, rec, false)
 	}
+	if a := &q.ackTimer.asked; a.psn == psn {
+		a.unanswered = false
+	}
 	q.feedback(now, rec, s.Entropy, p.BTH.Retransmission, sackSignal(s))
 }
 

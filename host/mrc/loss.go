@@ -169,8 +169,13 @@ func (q *QP) armAck(now time.Duration) {
 }
 
 // expireAck retransmits the highest arrived packet, because the responder answers with a transport
-// ACK of all packets up to this packet.
+// ACK of all packets up to this packet. The path of an unanswered request has lost it, or its
+// answers: the sprayer would else choose among the same few lost paths again, at doubling times.
 func (q *QP) expireAck(now time.Duration) {
+	if a := &q.ackTimer.asked; a.unanswered {
+		a.unanswered = false
+		q.cfg.Sprayer.Feedback(now, a.by, SignalTimeout)
+	}
 	// no timeout yet: the queue pair asks for the ACK as a probe asks for arrivals, at doubling
 	// intervals, because answers may be lost too
 	if now < q.ackTimer.expires {

@@ -63,6 +63,14 @@ type ackTimer struct {
 	deadline time.Duration // the earlier of the two
 	retries  int
 	again    bool // the packet unack must be sent again to get an ACK
+	asked    ask  // the last time
+}
+
+// ask is a packet sent again for its ACK.
+type ask struct {
+	unanswered bool
+	psn        uint32
+	by         PathID
 }
 
 // outbound is a message of the send queue.
@@ -252,7 +260,7 @@ func (q *QP) send(now time.Duration, free packet.PortMask) bool {
 		return true
 	}
 	if q.transmit(now, q.unack, path); !q.held {
-		q.ackTimer.again = false
+		q.ackTimer.again, q.ackTimer.asked = false, ask{true, q.unack, path.ID}
 		q.counters.AckProbes++
 	}
 	return true

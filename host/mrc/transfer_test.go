@@ -175,7 +175,7 @@ func writes(t *testing.T, seed uint64, e ends, total *QPCounters) error {
 		dying = rng.IntN(len(l.planes))
 	}
 	dies := time.Duration(rng.IntN(200)) * time.Microsecond
-	l.run(time.Minute, func() bool {
+	l.run(5*time.Second, func() bool {
 		if dying >= 0 && l.Now() > dies {
 			l.planes[dying].dead = true
 		}

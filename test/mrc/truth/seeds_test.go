@@ -152,7 +152,7 @@ func (s *story) play(n *thin, seed uint64, o *outcome) {
 	for _, x := range n.named[before:] {
 		of := objectOf(&x.Suspect)
 		switch {
-		case want[0] == "switch "+x.FromName || want[0] == "switch "+x.ToName:
+		case !seen[want[0]] && (want[0] == "switch "+x.FromName || want[0] == "switch "+x.ToName):
 			o.parts++
 			n.t.Logf("seed %d: %v is bad, and first %s is named", seed, want, of)
 			continue

@@ -125,7 +125,8 @@ func (f *filling) raise() error {
 		}
 	}
 	if stuck == 0 {
-		return fmt.Errorf("fluid: no demand of %d is limited at a level of %v", len(rising), level)
+		return fmt.Errorf("fluid: no demand of %d is limited at a level of %v: %w", len(rising), level,
+			ErrDemand)
 	}
 	return nil
 }

@@ -20,7 +20,9 @@ type tableau struct {
 func (t *tableau) solve() (off, least float64) {
 	first, right := len(t.basis), len(t.a[0])-1
 	t.minimize(first)
-	off = -t.a[first][right]
+	if off = -t.a[first][right]; off > tolerance {
+		return off, 0
+	}
 	for r, of := range t.basis {
 		if of >= right { // it is 0
 			row := t.a[r][:right]
@@ -31,8 +33,8 @@ func (t *tableau) solve() (off, least float64) {
 	return off, -t.a[first+1][right]
 }
 
-// minimize minimizes the cost in a row. It takes the first variables that serve, and so ends (R.
-// Bland, New Finite Pivoting Rules for the Simplex Method, 1977).
+// minimize minimizes the cost in a row. minimize takes the first variables that serve, which ends
+// for exact numbers (R. Bland, New Finite Pivoting Rules for the Simplex Method, 1977).
 func (t *tableau) minimize(cost int) {
 	right := len(t.a[cost]) - 1
 	for {

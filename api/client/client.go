@@ -297,6 +297,15 @@ func kind(h http.Header) string {
 	return media
 }
 
+// told is an error with another text.
+type told struct {
+	error
+	text string
+}
+
+func (t told) Error() string { return t.text }
+func (t told) Unwrap() error { return t.error }
+
 // unreachable shortens the errors of net/http, which repeat method and URL.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && c.cfg.Timeout > 0 {
@@ -306,7 +315,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if fault := certs.Fault(err); fault != "" {
-		return fmt.Errorf("%w at %s: %s", ErrUnreachable, c.base, fault)
+		return fmt.Errorf("%w at %s: %w", ErrUnreachable, c.base, told{err, fault})
 	}
 	var inner *url.Error
 	if errors.As(err, &inner) {

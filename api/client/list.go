@@ -25,7 +25,7 @@ func (c *Client) List(ctx context.Context, path string, query url.Values) (*Item
 		if s := a.Stale(); s != nil && (items.Stale == nil || s.Age > items.Stale.Age) {
 			items.Stale = s
 		}
-		items.Items, page = append(items.Items, page...), nil
+		items.Items = append(items.Items, page...)
 		return true
 	})
 	if err != nil {

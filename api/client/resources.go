@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -284,7 +285,7 @@ func (v *view[T]) Get(ctx context.Context, name string) (*T, error) {
 func (v *view[T]) List(ctx context.Context, query url.Values) ([]T, error) {
 	var out, page []T
 	err := v.client.pages(ctx, v.path, query, &page, func(*Answer) bool {
-		out, page = append(out, page...), nil
+		out = append(out, page...)
 		return true
 	})
 	if err != nil {
@@ -302,7 +303,6 @@ func (v *view[T]) All(ctx context.Context, query url.Values) iter.Seq2[T, error]
 					return false
 				}
 			}
-			page = nil
 			return true
 		})
 		if err != nil {
@@ -443,7 +443,7 @@ func (c *Client) Watch(ctx context.Context, w Watch) iter.Seq2[Watched, error] {
 }
 
 // pages reads a list page by page until next returns false. pages decodes the items of each page
-// into items, a pointer to a nil slice, and calls next, which makes the slice nil again.
+// into items, a pointer to a slice, and calls next.
 func (c *Client) pages(
 	ctx context.Context, path string, query url.Values, items any, next func(*Answer) bool,
 ) error {
@@ -452,6 +452,7 @@ func (c *Client) pages(
 		ask[name] = slices.Clone(values)
 	}
 	for {
+		reflect.ValueOf(items).Elem().SetZero() // not into the items of the page before
 		page := struct {
 			Items    any
 			Continue string

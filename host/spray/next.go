@@ -54,10 +54,10 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 	}
 }
 
-// reshuffle draws a new order after so many rotations, so that neither other traffic nor packets
+// reshuffle draws a new order after so many rotations, 0 for never, so that neither other traffic nor packets
 // that follow each other in the same pattern stay in step with the order (§9.3.2).
 func (s *Set) reshuffle(r *rotation, every int) bool {
-	if s.cfg.ReshuffleEvery == 0 || r.turns < every*len(s.evs) {
+	if every == 0 || r.turns < every*len(s.evs) {
 		return false
 	}
 	r.shuffle(&s.rng)
@@ -104,9 +104,9 @@ func (s *Set) room(ports packet.PortMask) bool {
 // nextControl is Next for control packets: nextControl takes GOOD values before SKIP values, and
 // values doubtful to other queue pairs only as a last resort.
 func (s *Set) nextControl(use mrc.Use, ports packet.PortMask) (mrc.Path, bool) {
-	// Of the SACK and the ACK that answer a packet sent again, always the same one would take a lost
-	// path by a turn that stays.
-	s.reshuffle(&s.control, 1)
+	// In an order that stays, always the same one of the SACK and the ACK, which answer a packet sent
+	// again, may take a lost path.
+	s.reshuffle(&s.control, min(1, s.cfg.ReshuffleEvery))
 	for !s.usableSlot(&s.evs[s.control.at(0)]) {
 		s.control.turn(0)
 	}

@@ -57,7 +57,7 @@ func blackHole(t *testing.T, f *bed) {
 		}
 		w.Faults = lab.Faults{Loss: 1}
 	})
-	took := f.until(150*time.Millisecond, "hosts deny the link, and no other", func() bool {
+	took := f.until(105*time.Millisecond, "hosts deny the link, and no other", func() bool {
 		return f.denies("P1-T0-1", "P1-T1-2")
 	})
 	t.Logf("denied after %v", took)

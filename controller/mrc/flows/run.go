@@ -144,7 +144,7 @@ func (v *view) took(at int, r *rates) float64 {
 	for _, i := range e.bundles {
 		b := &v.m.bundles[i]
 		t := b.octets * 8 / r.Rates[r.index[i]]
-		alone := t // with no pause between chunks
+		alone := t // the time if the message took its links all the time
 		if d := &v.demands[i]; e.pace.ring && r.Rates[r.index[i]] < d.Most*(1-1e-9) {
 			alone *= b.count / d.Flows
 		}
@@ -309,10 +309,11 @@ func (r *runner) change(ctx context.Context, c *Change, at int) (err error) {
 // seconds. A NIC acknowledges by all paths of the port that the message came by, but for those that
 // took messages of its own to the same rack.
 func (m *Model) waits(c *Change) []float64 {
-	heard := make([]float64, len(m.jobs)) // the chance that no acknowledgement is lost
+	wait, heard := make([]float64, len(m.jobs)), make([]float64, len(m.jobs))
 	if c.Ask == 0 {
-		return heard
+		return wait
 	}
+	// heard is the chance that no acknowledgement is lost.
 	for j := range heard {
 		heard[j] = 1
 	}
@@ -331,9 +332,9 @@ func (m *Model) waits(c *Change) []float64 {
 		}
 	}
 	for j := range heard {
-		heard[j] = (1 - heard[j]) * c.Ask.Seconds()
+		wait[j] = (1 - heard[j]) * c.Ask.Seconds()
 	}
-	return heard
+	return wait
 }
 
 // taken returns the mean part of the paths between two racks that is lost, of the ports with paths.

@@ -54,8 +54,8 @@ func (s *Set) Next(_ time.Duration, use mrc.Use, ports packet.PortMask) (p mrc.P
 	}
 }
 
-// reshuffle draws a new order after so many rotations, 0 for never, so that neither other traffic nor packets
-// that follow each other in the same pattern stay in step with the order (§9.3.2).
+// reshuffle draws a new order after so many rotations, 0 for never, so that neither other traffic
+// nor packets that follow each other in the same pattern stay in step with the order (§9.3.2).
 func (s *Set) reshuffle(r *rotation, every int) bool {
 	if every == 0 || r.turns < every*len(s.evs) {
 		return false

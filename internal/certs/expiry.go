@@ -129,8 +129,8 @@ func (c *Certificate) Unusable(now time.Time) string {
 	case now.Before(c.NotAfter):
 		return ""
 	}
-	return fmt.Sprintf("%s %s, and the clock of this machine says %s: want a certificate that is valid "+
-		"then, or the clock set", c.File, why, at(now))
+	return fmt.Sprintf("%s %s, and the clock of this machine says %s: want a certificate that is "+
+		"valid then, or the clock set", c.File, why, at(now))
 }
 
 func at(t time.Time) string { return t.UTC().Format(time.RFC3339) }

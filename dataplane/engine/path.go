@@ -164,11 +164,11 @@ const (
 
 	// Recording a pass costs as much as the program does for hundreds of packets. Packets pay for it:
 	// a packet that follows a path saves most of its time and earns creditFound; a packet that needs
-	// a new path earns 1. The first 64 passes are recorded at once.
+	// a new path earns 1. The first 32 passes are recorded at once.
 	creditCost  = 1 << 11
-	creditFirst = creditCost << 6
+	creditFirst = creditCost << 5
 	creditMax   = creditFirst
-	creditFound = 1 << 2
+	creditFound = 1 << 1
 
 	// Where fewer than an eighth of pathWindow packets of a lot have a path, and nothing was learned,
 	// pathRest packets do not ask; twice as many the next time, up to maxRest.

@@ -140,11 +140,21 @@ func place[T any](d *Control, slots map[string]*slot[T], k kind, name string,
 // takeDown makes a profile INIT.
 func (d *Control) takeDown(k kind, id uint64) error {
 	state, err := d.stateOfProfile(k, id)
-	if err == nil && state == stateOnline {
-		err = d.toState(k, id, stateOffline)
-	}
-	if err != nil || state == stateInit {
+	if err != nil {
 		return err
+	}
+	return d.takeDownFrom(k, id, state)
+}
+
+// takeDownFrom is takeDown of a profile whose state is known.
+func (d *Control) takeDownFrom(k kind, id uint64, state uint32) error {
+	if state == stateOnline {
+		if err := d.toState(k, id, stateOffline); err != nil {
+			return err
+		}
+	}
+	if state == stateInit {
+		return nil
 	}
 	return d.toState(k, id, stateInit)
 }
@@ -317,7 +327,7 @@ func (d *Control) holdCC(c *slot[*hostapi.CCProfile], p *hostapi.CCProfile) erro
 	mask := maskState | ccAlgorithm | ccConfig
 	if state == stateOnline && d.at.is.OptAttr&hostapi.OptCCProfileModifyOnline != 0 {
 		mask = ccConfig
-	} else if err := d.takeDown(ccProfiles, c.id); err != nil {
+	} else if err := d.takeDownFrom(ccProfiles, c.id, state); err != nil {
 		return err
 	}
 	if err := call(d.lib, ccProfiles.modify, d.at.context, c.id, m, mask); err != nil {
@@ -347,7 +357,7 @@ func (d *Control) format(p *hostapi.Profile) (uint64, error) {
 		return f.id, nil
 	}
 	f.known = false
-	if err := d.takeDown(formats, f.id); err != nil {
+	if err := d.takeDownFrom(formats, f.id, state); err != nil {
 		return 0, err
 	}
 	m := memory(formatAttr{State: stateOffline, Mode: modeNumber(p.Format.Mode),

@@ -286,6 +286,20 @@ func TestMemo(t *testing.T) {
 	}
 }
 
+// step returns how long a step of a job takes that has a network without losses to itself.
+func step(t *testing.T, n *Network, j Job) time.Duration {
+	t.Helper()
+	m, err := n.Compile(t.Context(), []Job{j})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.Compare(t.Context(), &State{}, &State{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got[0].Before.Step.D()
+}
+
 // TestPipelineLatency: of a pipeline over two racks one hop each way crosses the spine, and the
 // other hops do not take the time of that one.
 func TestPipelineLatency(t *testing.T) {
@@ -296,15 +310,7 @@ func TestPipelineLatency(t *testing.T) {
 			j.NICs = append(j.NICs, fmt.Sprintf("H%d", first+i))
 			j.Groups[0].Ranks = append(j.Groups[0].Ranks, i)
 		}
-		m, err := n.Compile(t.Context(), []Job{j})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := m.Compare(t.Context(), &State{}, &State{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got[0].Before.Step.D()
+		return step(t, n, j)
 	}
 	one, two := took(0), took(4)
 	// Two of 14 messages cross two links more. A hop takes the mean of all messages, for 14 hops; the
@@ -509,15 +515,7 @@ func TestIdleRing(t *testing.T) {
 	} {
 		delay := j.Latency.Seconds()
 		j.Groups[0].Octets = int(8 * x.chunk * delay * rate * usualPayload / 8)
-		m, err := n.Compile(t.Context(), []Job{j})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := m.Compare(t.Context(), &State{}, &State{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r := got[0].Before.Step.D().Seconds() / delay / 7; r < x.least || r > x.most {
+		if r := step(t, n, j).Seconds() / delay / 7; r < x.least || r > x.most {
 			t.Errorf("a round of chunks of %v delays takes %v, want %v to %v", x.chunk, r, x.least, x.most)
 		}
 	}
@@ -532,16 +530,8 @@ func TestPipelineMeets(t *testing.T) {
 		Groups: []Group{{Ranks: []int{0, 1, 2, 3, 4, 5, 6, 7}, Collective: Pipeline,
 			Octets: MicroBatches << 24}}}
 	for spines, want := range map[int][2]float64{8: {18.9, 19.1}, 1: {19 * 2.2, 19 * 4}} {
-		m, err := network(t, 1, 2, spines, 4).Compile(t.Context(), []Job{j})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := m.Compare(t.Context(), &State{}, &State{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		batch := (1 << 24) * 8 / rate / usualPayload
-		if n := got[0].Before.Step.D().Seconds() / batch; n < want[0] || n > want[1] {
+		if n := step(t, network(t, 1, 2, spines, 4), j).Seconds() / batch; n < want[0] || n > want[1] {
 			t.Errorf("with %d T1s a step takes %v batches, want %v", spines, n, want)
 		}
 	}

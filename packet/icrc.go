@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"sync"
 )
 
 // ICRCLen is the length of the invariant CRC in octets.
@@ -21,22 +22,33 @@ const (
 // en route count as ones: traffic class, flow label, hop limit, UDP checksum and the reserved octet
 // of the BTH with FECN and BECN. In IPv4, type of service, time to live and header checksum count
 // as ones.
-const (
-	icrcUDPChecksum = IPv6Len + udpChecksum
-	icrcBTH         = IPv6Len + UDPLen
-	icrcResv8a      = icrcBTH + bthResv8a
-)
+var icrcMask6 = icrcMask{
+	start: crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x6F, 0xFF, 0xFF,
+		0xFF}),
+	from: ipv6PayloadLength, end: icrcMin,
+	ones: []int{ipv6HopLimit, IPv6Len + udpChecksum, IPv6Len + udpChecksum + 1,
+		IPv6Len + UDPLen + bthResv8a},
+}
 
-var icrcOnes = []byte{0xFF, 0xFF}
+var icrcMask4 = icrcMask{
+	start: crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, ipv4NoOptions,
+		0xFF}),
+	from: ipv4TotalLength, end: icrcMin4,
+	ones: []int{ipv4TTL, ipv4Checksum, ipv4Checksum + 1, IPv4Len + udpChecksum,
+		IPv4Len + udpChecksum + 1, IPv4Len + UDPLen + bthResv8a},
+}
 
-// icrcStart is the CRC after the eight octets of ones and the IPv6 version, traffic class and flow
-// label.
-var icrcStart = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x6F,
-	0xFF, 0xFF, 0xFF})
+// icrcMask is what counts as ones in the headers of a packet, which end at an octet.
+type icrcMask struct {
+	start uint32 // the CRC after the octets before from
+	from  int
+	end   int
+	ones  []int // octets from there on
+}
 
-// icrcStart4 is the equivalent of icrcStart for IPv4, after the type of service.
-var icrcStart4 = crc32.ChecksumIEEE([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
-	ipv4NoOptions, 0xFF})
+// icrcHeaders has room for headers with their ones, because what is handed to crc32.Update escapes
+// to the heap.
+var icrcHeaders = sync.Pool{New: func() any { return new([icrcMin]byte) }}
 
 // icrcShape returns the least octets of a packet by its IP version, and where it names UDP.
 func icrcShape(p []byte) (least, next int) {
@@ -65,33 +77,20 @@ func ICRC(p []byte) (uint32, error) {
 	return icrc(p), nil
 }
 
-// icrc is ICRC over a packet that is long enough. It works on slices of the packet and of package
-// variables, because what is handed to crc32.Update escapes to the heap.
+// icrc is ICRC over a packet that is long enough.
 func icrc(p []byte) uint32 {
+	m := &icrcMask6
 	if p[0]>>4 == 4 {
-		return icrc4(p)
+		m = &icrcMask4
 	}
-	crc := crc32.Update(icrcStart, crc32.IEEETable, p[ipv6PayloadLength:ipv6HopLimit])
-	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
-	crc = crc32.Update(crc, crc32.IEEETable, p[ipv6Src:icrcUDPChecksum])
-	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:2])
-	crc = crc32.Update(crc, crc32.IEEETable, p[icrcBTH:icrcResv8a])
-	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
-	return crc32.Update(crc, crc32.IEEETable, p[icrcResv8a+1:])
-}
-
-// icrc4 is icrc of IPv4.
-func icrc4(p []byte) uint32 {
-	const bth = IPv4Len + UDPLen
-	crc := crc32.Update(icrcStart4, crc32.IEEETable, p[ipv4TotalLength:ipv4TTL])
-	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
-	crc = crc32.Update(crc, crc32.IEEETable, p[ipv4Protocol:ipv4Checksum])
-	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:2])
-	crc = crc32.Update(crc, crc32.IEEETable, p[ipv4Src:IPv4Len+udpChecksum])
-	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:2])
-	crc = crc32.Update(crc, crc32.IEEETable, p[bth:bth+bthResv8a])
-	crc = crc32.Update(crc, crc32.IEEETable, icrcOnes[:1])
-	return crc32.Update(crc, crc32.IEEETable, p[bth+bthResv8a+1:])
+	headers := icrcHeaders.Get().(*[icrcMin]byte)
+	copy(headers[:m.end], p)
+	for _, at := range m.ones {
+		headers[at] = 0xFF
+	}
+	crc := crc32.Update(m.start, crc32.IEEETable, headers[m.from:m.end])
+	icrcHeaders.Put(headers)
+	return crc32.Update(crc, crc32.IEEETable, p[m.end:])
 }
 
 // cutICRC splits the ICRC off the end of a packet.

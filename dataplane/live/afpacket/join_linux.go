@@ -5,7 +5,7 @@ import (
 )
 
 // joins is what goes in front of frames of messages: the offload header and, of several frames, the
-// headers that they share.
+// headers of the first.
 type joins struct {
 	heads [sendBatch][offloadSize + joinedHeaders]byte
 	upTo  [sendBatch + 1]int // frames of the first messages, by their number
@@ -30,13 +30,14 @@ func (t *transmitter) join(frames [][]byte) (messages int) {
 			add(head[:offloadSize])
 			add(frames[at])
 		} else {
-			size := len(frames[at]) - joinedHeaders
+			size := len(frames[at])
 			putOffload(head[:], size)
 			copy(head[offloadSize:], frames[at][:joinedHeaders])
-			setLengths(head[offloadSize:], n*size)
+			setLengths(head[offloadSize:], n*size-joinedHeaders)
 			add(head[:])
-			for _, f := range frames[at : at+n] {
-				add(f[joinedHeaders:])
+			add(frames[at][joinedHeaders:])
+			for _, f := range frames[at+1 : at+n] {
+				add(f)
 			}
 		}
 		at += n

@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// Joined frames pass the kernel as one packet of UDP segmentation offload: the headers that they
-// share, and their payloads. Each but the last has as much payload as the first. Such a packet
-// costs the kernel little more than one frame. The frames have no UDP checksum (0), and nothing on
-// a veth cuts the packet up and writes one.
+// Joined frames pass the kernel as one packet of UDP segmentation offload: all frames with their
+// headers, which are equal, one behind the other, so that the receiver need not copy them. The
+// lengths of the first frame are those of the packet, and a segment is as long as a frame. Such a
+// packet costs the kernel little more than one frame. The frames have no UDP checksum (0), and
+// nothing on a veth cuts the packet up and writes one.
 const (
 	// joinedHeaders is the octets of Ethernet, IPv6 and UDP.
 	joinedHeaders = etherHeader + ipv6Header + udpHeader
@@ -39,11 +40,9 @@ func alike(frames [][]byte) int {
 	if !joinable(first) {
 		return 1
 	}
-	n, octets := 1, len(first)
-	for n < len(frames) && len(frames[n]) == len(first) &&
-		octets+len(first)-joinedHeaders <= joinedOctets &&
+	n := 1
+	for n < len(frames) && len(frames[n]) == len(first) && (n+1)*len(first) <= joinedOctets &&
 		bytes.Equal(frames[n][:joinedHeaders], first[:joinedHeaders]) {
-		octets += len(first) - joinedHeaders
 		n++
 	}
 	return n

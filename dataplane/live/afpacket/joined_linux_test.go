@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,5 +149,39 @@ func TestJoinedOnly(t *testing.T) {
 	f[atUDPSum] = 1
 	if parseOffload(b[:]).isJoined(f) {
 		t.Error("with a checksum to complete")
+	}
+}
+
+// TestJoinedElsewhere: segments of a datagram that other software has left to be cut do not count
+// as joined frames.
+func TestJoinedElsewhere(t *testing.T) {
+	one := datagram(1, []byte("payload"))
+	two := append(datagram(1, []byte("payload")), one...)
+	other := slices.Clone(two)
+	other[len(one)+20]++ // another protocol in the second frame
+	for name, c := range map[string]struct {
+		octets []byte
+		size   int
+		frames int
+	}{
+		"joined":             {two, len(one), 2},
+		"another header":     {other, len(one), 0},
+		"payloads alone":     {datagram(1, []byte("payloadpayload")), len("payload"), 0},
+		"a segment short":    {two[:len(two)-1], len(one), 0},
+		"less than a header": {append(one, one[:1]...), 1, 0},
+	} {
+		setLengths(c.octets, len(c.octets)-joinedHeaders)
+		var b [offloadSize]byte
+		putOffload(b[:], c.size)
+		before := [][]byte{one}
+		frames, ok := (&ring{}).split(before, c.octets, parseOffload(b[:]))
+		if ok != (c.frames > 0) || len(frames) != 1+c.frames {
+			t.Errorf("%s: %d frames, %v", name, len(frames)-1, ok)
+		}
+		for _, f := range frames[1:] {
+			if !bytes.Equal(f, one) {
+				t.Errorf("%s: frame % x, want % x", name, f, one)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package afpacket
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -31,7 +32,6 @@ type ring struct {
 	head     int // the slot that is filled next
 	longest  int // MTU that the slots have room for
 	joins    bool
-	spare    []byte // has the frames of take that lie in no slot by themselves
 }
 
 // newRing gives a socket its first ring, for frames of an MTU and, where frames are joined, for
@@ -91,7 +91,6 @@ func (r *ring) at(i int) (*unix.Tpacket2Hdr, []byte) {
 // reports how many slots hold them and frames that were too long. The frames are valid until
 // release.
 func (r *ring) take(frames [][]byte) (_ [][]byte, slots, oversize int) {
-	r.spare = r.spare[:0]
 	for len(frames)+oversize < readBatch && slots < r.slots && r.memory != nil {
 		header, b := r.at(slots)
 		status := atomic.LoadUint32(&header.Status)
@@ -141,30 +140,19 @@ func (r *ring) frame(header *unix.Tpacket2Hdr, status uint32, b []byte) ([]byte,
 	return frame, o, true
 }
 
-// split appends the frames that were joined; false: these are others' segments. A frame but the
-// first needs its headers in front, where another's payload lies, and so is copied.
-func (r *ring) split(frames [][]byte, frame []byte, o offload) (_ [][]byte, ok bool) {
-	if !o.isJoined(frame) {
+// split appends the frames that were joined; false: these are others' segments.
+func (r *ring) split(frames [][]byte, joined []byte, o offload) (_ [][]byte, ok bool) {
+	if !o.isJoined(joined) || len(joined)%o.size != 0 || o.size <= joinedHeaders {
 		return frames, false
 	}
-	if cap(r.spare) == 0 {
-		r.spare = make([]byte, 0, readBatch*r.slot)
-	}
-	for at := joinedHeaders; at < len(frame); at += o.size {
-		payload := frame[at:min(at+o.size, len(frame))]
-		one := frame[:joinedHeaders+len(payload)]
-		if at > joinedHeaders {
-			from := len(r.spare)
-			if cap(r.spare)-from < len(one) {
-				r.spare, from = make([]byte, 0, 2*cap(r.spare)), 0 // the frames keep the old one
-			}
-			r.spare = append(append(r.spare, frame[:joinedHeaders]...), payload...)
-			one = r.spare[from:]
+	first := joined[:o.size]
+	setLengths(first, o.size-joinedHeaders)
+	before := len(frames)
+	for ; len(joined) > 0; joined = joined[o.size:] {
+		if !bytes.Equal(joined[:joinedHeaders], first[:joinedHeaders]) {
+			return frames[:before], false
 		}
-		frames = append(frames, one)
-	}
-	for _, f := range frames[len(frames)-(len(frame)-joinedHeaders+o.size-1)/o.size:] {
-		setLengths(f, len(f)-joinedHeaders)
+		frames = append(frames, joined[:o.size])
 	}
 	return frames, true
 }

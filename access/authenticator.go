@@ -2,8 +2,10 @@ package access
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/x509"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/internal/certs"
 )
 
 // Times bound a session.
@@ -38,6 +41,12 @@ type Config struct {
 	Times Times
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
+}
+
+// CertificateRule maps a client certificate to a principal.
+type CertificateRule struct {
+	Name      string `yaml:"name" doc:"principals of client certificates ([access.md](access.md#ways-to-show-who-you-are)); needs 'tls.ca'" default:"none"`
+	api.Grant `yaml:",inline"`
 }
 
 // static reports whether a way to sign in is configured, beside users and tokens of the store.
@@ -123,9 +132,41 @@ func (g *Authenticator) identify(r *http.Request) (Principal, error) {
 		return g.session(r.Context(), c.Value)
 	}
 	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
-		return certificate(g.cfg.Certificates, r.TLS.VerifiedChains[0][0])
+		return g.certificate(r.TLS.VerifiedChains[0][0])
 	}
 	return Principal{}, nil
+}
+
+// certificate returns the principal of a certificate signed by a client authority. A signature
+// alone does not suffice, because the same authority may sign certificates of hosts, switches and
+// controllers. The first rule that names the certificate counts.
+func (g *Authenticator) certificate(c *x509.Certificate) (Principal, error) {
+	have := names(c)
+	for _, r := range g.cfg.Certificates {
+		if slices.Contains(have, r.Name) {
+			return Principal{Name: r.Name, Way: api.WayCertificate, Grant: r.Grant, Expires: c.NotAfter}, nil
+		}
+	}
+	return Principal{}, fmt.Errorf(
+		"%w: no principal has the certificate of %q: want one of its names %q in api.access.certificates",
+		ErrCredentials, clip(c.Subject.String()), clip(strings.Join(have, " ")))
+}
+
+// names returns the names that a certificate is for. If a certificate has alternative names, its
+// common name does not count (RFC 9525, section 2). A client certificate of "weft certs" also has
+// the client's short name.
+func names(c *x509.Certificate) []string {
+	out := slices.Concat(c.DNSNames, c.EmailAddresses)
+	if id, err := certs.IdentityOf(c); err == nil && id.Kind == certs.KindClient {
+		out = append(out, id.Name)
+	}
+	for _, u := range c.URIs {
+		out = append(out, u.String())
+	}
+	if len(out) == 0 && c.Subject.CommonName != "" {
+		out = append(out, c.Subject.CommonName)
+	}
+	return out
 }
 
 // clip bounds what of a client's text is sent back.
@@ -250,15 +291,47 @@ func (s *session) ended(t Times, now time.Time) bool {
 	return now.Sub(last) > t.Idle+useEvery || !now.Before(s.end(t))
 }
 
-// changing are the methods that a session by cookie needs its CSRF token for.
-func changing(method string) bool {
-	return !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method)
+// tokenMark begins every token made by the API, so scanners for leaked secrets can recognize
+// tokens.
+const tokenMark = "weft_"
+
+// sessionMark begins a session that is used as a bearer token.
+const sessionMark = "wefts_"
+
+// secretOctets is the length of the random part of tokens and cookies: 256 bits.
+const secretOctets = 32
+
+// newID returns an id that is no secret, of 96 random bits.
+func newID() string { return random(12) }
+
+func newSecret() string { return random(secretOctets) }
+
+func random(octets int) string {
+	b := make([]byte, octets)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
 }
 
-// CSRFHeader is the header that a request by a session by cookie carries.
-const CSRFHeader = "X-Weft-CSRF"
+// joined is what a client sends for an id and a secret, and split the reverse.
+func joined(mark, id, secret string) string { return mark + id + "_" + secret }
 
-// Forged reports whether a request by a principal may have been sent by a page of another origin.
-func (p *Principal) Forged(r *http.Request) bool {
-	return p.CSRF != "" && changing(r.Method) && !same(r.Header.Get(CSRFHeader), p.CSRF)
+func split(mark, text string) (id, secret string, ok bool) {
+	if text, ok = strings.CutPrefix(text, mark); !ok {
+		return "", "", false
+	}
+	id, secret, ok = strings.Cut(text, "_")
+	return id, secret, ok && len(id) == 24 && len(secret) == 2*secretOctets
 }
+
+// digest is how a random secret is kept. A secret of 256 random bits needs no slow hash.
+func digest(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}
+
+// same compares digests in a time that says nothing about them.
+func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// csrfOf derives the token against forged requests (CSRF) from the secret of a cookie: a page of
+// another origin knows neither.
+func csrfOf(secret string) string { return digest("csrf:" + secret)[:32] }

@@ -2,6 +2,9 @@ package access
 
 import (
 	"context"
+	"maps"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/weft-sdn/weft/api"
@@ -35,14 +38,6 @@ var Anybody = Principal{Name: "anybody", Way: api.WayNone, Grant: api.Grant{Role
 // Known reports whether the request has a principal at all.
 func (p *Principal) Known() bool { return p.Way != "" }
 
-// May reports whether the principal has a scope.
-func (p *Principal) May(s Scope) bool {
-	return s == Open || p.Known() && (Has(p.Role, s) || p.member(s))
-}
-
-// Owns reports whether the principal may see the resource of a name with the scope [TenantRead].
-func (p *Principal) Owns(name string) bool { return p.Uses(name, TenantRead) }
-
 // Key distinguishes principals, where their use of the API is counted and sessions are their own.
 // It is "" for requests without a principal.
 func (p *Principal) Key() string {
@@ -54,6 +49,63 @@ func (p *Principal) Key() string {
 	}
 	return string(p.Way) + " " + p.Name
 }
+
+// CSRFHeader is the header that a request by a session by cookie carries.
+const CSRFHeader = "X-Weft-CSRF"
+
+// Forged reports whether a request by a principal may have been sent by a page of another origin:
+// a change by a session by cookie that lacks the session's CSRF token.
+func (p *Principal) Forged(r *http.Request) bool {
+	reads := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method)
+	return p.CSRF != "" && !reads && !same(r.Header.Get(CSRFHeader), p.CSRF)
+}
+
+// May reports whether the principal has a scope.
+func (p *Principal) May(s Scope) bool {
+	return s == Open || p.Known() && (Has(p.Role, s) || p.member(s))
+}
+
+// member reports whether a principal has a scope in some project.
+func (p *Principal) member(s Scope) bool {
+	for _, role := range p.Projects {
+		if s == TenantRead || s == TenantWrite && role == api.ProjectEditor {
+			return true
+		}
+	}
+	return false
+}
+
+// Uses reports whether the principal may use the resource of a name with a scope.
+func (p *Principal) Uses(name string, s Scope) bool {
+	if p.everywhere(s) {
+		return true
+	}
+	of := p.all.Of(name)
+	if of == "" && p.Role == api.RoleTenant && api.Covers(p.Tenant, name) {
+		of = p.Tenant // whose project an administrator has not made
+	}
+	role, ok := p.Projects[of]
+	return ok && (s == TenantRead || s == TenantWrite && role == api.ProjectEditor)
+}
+
+// everywhere reports whether a principal has a scope for the resources of all projects.
+func (p *Principal) everywhere(s Scope) bool {
+	return p.Known() && p.Role != api.RoleTenant && Has(p.Role, s)
+}
+
+// Owns reports whether the principal may see the resource of a name with the scope [TenantRead].
+func (p *Principal) Owns(name string) bool { return p.Uses(name, TenantRead) }
+
+// Sight returns what the principal may know of, as a change takes it; nil: of everything.
+func (p *Principal) Sight() func(name string) bool {
+	if p.everywhere(TenantRead) {
+		return nil
+	}
+	return p.Owns
+}
+
+// ProjectNames returns the projects that the principal is a member of, in order.
+func (p *Principal) ProjectNames() []string { return slices.Sorted(maps.Keys(p.Projects)) }
 
 // RoleText is the role, with the name of a tenant: "tenant/acme".
 func (p *Principal) RoleText() string {

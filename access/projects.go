@@ -1,7 +1,6 @@
 package access
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/weft-sdn/weft/api"
@@ -90,42 +89,3 @@ func (p *Principal) Narrow(project string) (ok bool) {
 	}
 	return ok
 }
-
-// member reports whether a principal has a scope in some project.
-func (p *Principal) member(s Scope) bool {
-	for _, role := range p.Projects {
-		if s == TenantRead || s == TenantWrite && role == api.ProjectEditor {
-			return true
-		}
-	}
-	return false
-}
-
-// everywhere reports whether a principal has a scope for the resources of all projects.
-func (p *Principal) everywhere(s Scope) bool {
-	return p.Known() && p.Role != api.RoleTenant && Has(p.Role, s)
-}
-
-// Uses reports whether the principal may use the resource of a name with a scope.
-func (p *Principal) Uses(name string, s Scope) bool {
-	if p.everywhere(s) {
-		return true
-	}
-	of := p.all.Of(name)
-	if of == "" && p.Role == api.RoleTenant && api.Covers(p.Tenant, name) {
-		of = p.Tenant // whose project an administrator has not made
-	}
-	role, ok := p.Projects[of]
-	return ok && (s == TenantRead || s == TenantWrite && role == api.ProjectEditor)
-}
-
-// Sight returns what the principal may know of, as a change takes it; nil: of everything.
-func (p *Principal) Sight() func(name string) bool {
-	if p.everywhere(TenantRead) {
-		return nil
-	}
-	return p.Owns
-}
-
-// ProjectNames returns the projects that the principal is a member of, in order.
-func (p *Principal) ProjectNames() []string { return slices.Sorted(maps.Keys(p.Projects)) }

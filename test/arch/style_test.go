@@ -46,7 +46,6 @@ var largeInterfaces = map[string]string{
 
 // largeRoots lists folders over mostFiles, with the reason.
 var largeRoots = map[string]string{
-	"access":          "one package: credentials, sessions and scopes use each other's types",
 	"api":             "one package: a file a kind of resource",
 	"cmd/weft":        "one package: a file a command",
 	"controller":      "one package: the composition of the features",

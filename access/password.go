@@ -3,10 +3,8 @@ package access
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime"
@@ -17,51 +15,6 @@ import (
 
 	"golang.org/x/crypto/argon2"
 )
-
-// tokenMark begins every token made by the API, so scanners for leaked secrets can recognize
-// tokens.
-const tokenMark = "weft_"
-
-// sessionMark begins a session that is used as a bearer token.
-const sessionMark = "wefts_"
-
-// secretOctets is the length of the random part of tokens and cookies: 256 bits.
-const secretOctets = 32
-
-// newID returns an id that is no secret, of 96 random bits.
-func newID() string { return random(12) }
-
-func newSecret() string { return random(secretOctets) }
-
-func random(octets int) string {
-	b := make([]byte, octets)
-	_, _ = rand.Read(b) // never fails
-	return hex.EncodeToString(b)
-}
-
-// joined is what a client sends for an id and a secret, and split the reverse.
-func joined(mark, id, secret string) string { return mark + id + "_" + secret }
-
-func split(mark, text string) (id, secret string, ok bool) {
-	if text, ok = strings.CutPrefix(text, mark); !ok {
-		return "", "", false
-	}
-	id, secret, ok = strings.Cut(text, "_")
-	return id, secret, ok && len(id) == 24 && len(secret) == 2*secretOctets
-}
-
-// digest is how a random secret is kept. A secret of 256 random bits needs no slow hash.
-func digest(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}
-
-// same compares digests in a time that says nothing about them.
-func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
-
-// csrfOf derives the token against forged requests (CSRF) from the secret of a cookie: a page of
-// another origin knows neither.
-func csrfOf(secret string) string { return digest("csrf:" + secret)[:32] }
 
 // Cost is what the hash of a password takes: passes, KiB of memory and lanes of argon2id.
 type Cost struct {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
 // adapter puts huma's operations on the server's router, and supports custom methods,
@@ -43,7 +42,7 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 		op.Deprecated, one.leaving = true, &d
 	}
 	if verb == "" {
-		a.server.engine.Handle(op.Method, path, func(c *exchange) { a.serve(c, one) })
+		a.server.engine.Handle(op.Method, path, func(c *exchange) { a.server.admit(c, one) })
 		return
 	}
 	key := op.Method + " " + path
@@ -70,18 +69,6 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 			return
 		}
 		c.Request.SetPathValue(param, c.Param(param)[:i])
-		a.serve(c, of)
-	})
-}
-
-// serve admits a request and answers it.
-func (a *adapter) serve(c *exchange, s served) {
-	if s.leaving != nil {
-		s.leaving.tell(c.Writer.Header())
-	}
-	a.server.admit(c, s.op, func() {
-		if a.server.fits(c, s.op) {
-			s.handle(humago.NewContext(s.op, c.Request, c.Writer))
-		}
+		a.server.admit(c, of)
 	})
 }

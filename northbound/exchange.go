@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -37,15 +36,6 @@ func exchangeOf(ctx context.Context) *exchange {
 		return c
 	}
 	return &exchange{}
-}
-
-// client returns the address of the client without the port.
-func (c *exchange) client() string {
-	host, _, err := net.SplitHostPort(c.Request.RemoteAddr)
-	if err != nil {
-		return c.Request.RemoteAddr
-	}
-	return host
 }
 
 // Next takes the next step. A step that does not call Next ends the exchange.

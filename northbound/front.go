@@ -70,6 +70,13 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.engine.ServeHTTP(w, r)
 }
 
+type connKey struct{}
+
+// withConn keeps a connection in the context of its requests.
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
 // Gather returns the metrics of the server in force and implements [prometheus.Gatherer].
 func (f *Front) Gather(ctx context.Context) ([]*dto.MetricFamily, error) {
 	f.mu.Lock()

@@ -1,20 +1,14 @@
 package northbound
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 
-	"github.com/weft-sdn/weft/controller"
 	"github.com/weft-sdn/weft/internal/connlimit"
 )
 
@@ -161,65 +155,4 @@ func (g *limiter) forget(now time.Time) {
 			delete(g.usage, name)
 		}
 	}
-}
-
-// isHealth reports whether a request is a health check, which everybody may make.
-func isHealth(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
-
-// bound applies the limits of a request's principal. Health checks are exempt. Forwarded requests
-// are exempt too, because the forwarding controller has applied the limits.
-func (s *Server) bound(c *exchange) {
-	if isHealth(c.Request) || isForwarded(c.Request) {
-		c.Next()
-		return
-	}
-	principal := cmp.Or(c.principal.Key(), "address "+c.client())
-	leave, limit := s.limiter.enter(principal, endless(c.Request.URL.Path), s.cfg.Now())
-	if limit != "" {
-		c.Header("Retry-After", "1")
-		c.refuse(newProblem(codeTooMany, map[string]string{
-			limitRequests: fmt.Sprintf("this client has %d requests under way: want fewer at a time",
-				s.cfg.Limits.Requests),
-			limitStreams: fmt.Sprintf("this client follows events or ports on %d streams: want fewer",
-				s.cfg.Limits.Streams),
-			limitRate: fmt.Sprintf("this client makes more than %g requests a second",
-				s.cfg.Limits.Rate),
-		}[limit]))
-		return
-	}
-	defer leave()
-	c.Next()
-}
-
-// limit bounds what a request may take; streams have no end.
-func (s *Server) limit(c *exchange) {
-	if endless(c.Request.URL.Path) {
-		c.Next()
-		return
-	}
-	ctx, cancel := context.WithTimeout(c.Request.Context(), s.cfg.RequestTimeout)
-	defer cancel()
-	c.Request = c.Request.WithContext(ctx)
-	c.Next()
-}
-
-// keep refuses changes while nothing can be kept: an answer of success means that a change outlives
-// the controller. Deletions are taken, for they make room, and so may who signs in.
-func (s *Server) keep(c *exchange) {
-	switch c.Request.Method {
-	case http.MethodPut, http.MethodPost, http.MethodPatch:
-		dry, _ := strconv.ParseBool(c.Query("dryRun"))
-		if s.cfg.Writable == nil || dry {
-			break
-		}
-		err := s.cfg.Writable()
-		if errors.Is(err, controller.ErrNoRoom) && c.Request.URL.Path == sessionPath {
-			break
-		}
-		if err != nil {
-			c.refuse(storeProblem(err))
-			return
-		}
-	}
-	c.Next()
 }

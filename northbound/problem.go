@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/weft-sdn/weft/access"
+	"github.com/weft-sdn/weft/access/oidc"
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller"
 )
@@ -370,4 +371,41 @@ func clip(text string, most int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// identifyProblem completes a problem with the id of its request, and keeps the
+// cause of an internal one for the log.
+func (s *Server) identifyProblem(ctx huma.Context, _ string, v any) (any, error) {
+	c := exchangeOf(ctx.Context())
+	switch p := v.(type) {
+	case *internalError:
+		c.cause = p.cause
+		c.note(p.Problem)
+		return p.Problem, nil
+	case *api.Problem:
+		if p.Status == http.StatusInternalServerError {
+			c.cause = errors.New(p.Detail)
+		}
+		c.note(p)
+	}
+	return v, nil
+}
+
+// accessProblem is the problem of an error of package access.
+func accessProblem(err error) error {
+	var pause *access.Pause
+	switch {
+	case errors.Is(err, access.ErrCredentials):
+		return newProblem(codeUnauthorized, err.Error())
+	case errors.Is(err, oidc.ErrPending):
+		return newProblem(codePending, err.Error())
+	case errors.Is(err, oidc.ErrProvider):
+		return newProblem(codeProvider, err.Error())
+	case errors.As(err, &pause):
+		return huma.ErrorWithHeaders(newProblem(codeTooMany, err.Error()),
+			http.Header{"Retry-After": {strconv.Itoa(pause.Seconds())}})
+	case errors.Is(err, access.ErrStore):
+		return storeProblem(err)
+	}
+	return problemOf(err)
 }

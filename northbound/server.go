@@ -94,10 +94,9 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 func (s *Server) registerMetrics() {
 	handler := wrap(s.metrics)
 	s.engine.Handle(http.MethodGet, "/metrics", func(c *exchange) {
-		if p := access.Of(c.Request.Context()); !p.May(access.Read) {
-			s.denied(c, &huma.Operation{}, p,
-				newProblem(codeDenied, fmt.Sprintf("%s has the role %s: metrics ask for the scope %s, which "+
-					"that role lacks", p.Name, p.RoleText(), access.Read)))
+		if p := c.principal; !p.May(access.Read) {
+			s.denied(c, "", newProblem(codeDenied, fmt.Sprintf("%s has the role %s: metrics ask for the "+
+				"scope %s, which that role lacks", p.Name, p.RoleText(), access.Read)))
 			return
 		}
 		handler(c)
@@ -127,8 +126,7 @@ func newServer(cfg Config) (*Server, error) {
 	}
 	s := &Server{cfg: cfg, metrics: newMetrics(&cfg), limiter: cfg.Requests.limiterOf(cfg.Limits),
 		closing: make(chan struct{})}
-	s.engine = &router{steps: []func(*exchange){s.warnBrowsers, s.identify, s.observe, s.recover,
-		s.release, s.sameOrigin, s.authenticate, s.bound, s.limit, s.keep}}
+	s.engine = &router{steps: s.steps()}
 	s.engine.other = func(c *exchange) {
 		c.refuse(newProblem(codeNotAllowed, c.Request.Method+" is not for "+c.Request.URL.Path))
 	}
@@ -211,6 +209,28 @@ func (s *Server) humaConfig() huma.Config {
 	config.Components = &huma.Components{Schemas: registry, SecuritySchemes: securitySchemes()}
 	return config
 }
+
+// securitySchemes are the ways to show who one is.
+func securitySchemes() map[string]*huma.SecurityScheme {
+	return map[string]*huma.SecurityScheme{
+		schemeBearer: {Type: "http", Scheme: "bearer",
+			Description: "A token of the file of tokens, or one that POST /v1/tokens has made."},
+		schemeSession: {Type: "apiKey", In: "cookie", Name: "weft-session",
+			Description: "The cookie of POST /v1/session; over TLS its name begins with __Host-. Changes " +
+				"also carry the header " + access.CSRFHeader + "."},
+		schemeCertificate: {Type: "mutualTLS",
+			Description: "A client certificate that api.access.certificates names."},
+	}
+}
+
+// securityNote explains the scopes in the document.
+var securityNote = " Each operation asks for one scope, which its security names: " +
+	strings.Join(func() (out []string) {
+		for _, s := range access.Scopes() {
+			out = append(out, string(s))
+		}
+		return out
+	}(), ", ") + ". One without security is open to everybody."
 
 // operation fills in what all operations share.
 func (s *Server) operation(op huma.Operation) huma.Operation {

@@ -180,3 +180,29 @@ func (s *Server) follow(
 		}
 	}
 }
+
+// sight returns which events a client may see: a project member sees the events about resources of
+// its projects. over reports that the projects have changed since, so the client has to ask again.
+func (s *Server) sight(ctx context.Context) (sees func(*api.Event) bool, over func() bool) {
+	by := access.Of(ctx)
+	if by.Sight() == nil {
+		return func(*api.Event) bool { return true }, func() bool { return false }
+	}
+	at := s.members()
+	over = func() bool { return s.members() != at }
+	return func(e *api.Event) bool {
+		switch e.Type {
+		case api.EventGap:
+			return true
+		case api.EventGroupChanged, api.EventGroupDeleted, api.EventReceiverEvicted,
+			api.EventReceiverRecovered, api.EventReceiverStalled, api.EventConnectionUp,
+			api.EventConnectionDown, api.EventConnectionRefused,
+			api.EventTenantChanged, api.EventTenantDeleted, api.EventPFCPolicyChanged,
+			api.EventPFCPolicyDeleted, api.EventProjectChanged, api.EventJobChanged,
+			api.EventJobDeleted, api.EventJobReady, api.EventJobBlocked, api.EventLeaseChanged,
+			api.EventLeaseBroken, api.EventLeaseDeleted:
+			return by.Owns(e.Object)
+		}
+		return false
+	}, over
+}

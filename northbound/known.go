@@ -25,6 +25,7 @@ func Known(ctx context.Context, cfg *Config, c Controller) (*causes.Known, error
 	all, any := kindsOf(cfg, c), kind.Query{}
 	k := &causes.Known{
 		Loopbacks: make(map[topology.NodeID]string), Attached: make(map[string]api.SwitchPort),
+		Who: lastWriter(ctx, cfg),
 	}
 	err := errors.Join(
 		fill(ctx, &k.Switches, all, any), fill(ctx, &k.Nodes, all, any), fill(ctx, &k.Planes, all, any),
@@ -45,7 +46,7 @@ func Known(ctx context.Context, cfg *Config, c Controller) (*causes.Known, error
 	if err != nil {
 		return nil, err
 	}
-	k.Checks, k.Who = ready.Checks, lastWriter(ctx, cfg)
+	k.Checks = ready.Checks
 	if k.Dependents, err = c.Dependents(ctx); err != nil {
 		return nil, err
 	}

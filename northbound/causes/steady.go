@@ -3,6 +3,7 @@ package causes
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
 )
@@ -34,4 +35,23 @@ func Steady(before, now []api.Cause) []api.Cause {
 		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(place(&a), place(&b)))
 	})
 	return out
+}
+
+// attribute writes into causes the client that made them. A lasting cause keeps the first answer: a
+// later write of the same resource did not make the cause.
+func attribute(before, now []api.Cause, who func(object string) (string, time.Time)) {
+	was := make(map[string]*api.CauseChange, len(before))
+	for i := range before {
+		was[before[i].ID] = before[i].Change
+	}
+	for i := range now {
+		c := now[i].Change
+		switch old := was[now[i].ID]; {
+		case c == nil:
+		case old != nil && old.Object == c.Object:
+			now[i].Change = old
+		case who != nil:
+			c.By, c.At = who(c.Object)
+		}
+	}
 }

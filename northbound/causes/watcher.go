@@ -112,25 +112,6 @@ func (w *Watcher) Causes(ctx context.Context) ([]api.Cause, error) {
 	return found, nil
 }
 
-// attribute writes into causes the client that made them. A lasting cause keeps the first answer: a
-// later write of the same resource did not make the cause.
-func attribute(before, now []api.Cause, who func(object string) (string, time.Time)) {
-	was := make(map[string]*api.CauseChange, len(before))
-	for i := range before {
-		was[before[i].ID] = before[i].Change
-	}
-	for i := range now {
-		c := now[i].Change
-		switch old := was[now[i].ID]; {
-		case c == nil:
-		case old != nil && old.Object == c.Object:
-			now[i].Change = old
-		case who != nil:
-			c.By, c.At = who(c.Object)
-		}
-	}
-}
-
 // Last returns the causes that were found last, and when; the zero time: none were looked for yet.
 func (w *Watcher) Last() ([]api.Cause, time.Time) {
 	w.mu.Lock()

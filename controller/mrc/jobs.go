@@ -1,23 +1,103 @@
 package mrc
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/api/hostapi"
 	"github.com/weft-sdn/weft/controller/fabricview"
-	"github.com/weft-sdn/weft/controller/job/lease"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/mrc/ev"
 	"github.com/weft-sdn/weft/controller/mrc/fabric"
-	"github.com/weft-sdn/weft/controller/mrc/flows"
 	"github.com/weft-sdn/weft/topology"
 )
+
+// The facts that jobs depend on are read in parts, one at each Tick, so that no denial waits for a
+// large job. A part is this many NICs, pairs of racks or links.
+const (
+	nicsAtOnce  = 1024
+	pathsAtOnce = 512
+	linksAtOnce = 8192
+)
+
+// Every job is read each readEvery. The parts of a job that nobody waits for are readPause apart.
+const (
+	readEvery = 500 * time.Millisecond
+	readPause = 2 * time.Millisecond
+)
+
+// Surroundings are what a core needs beside the fabric to read what jobs depend on.
+type Surroundings interface {
+	// SwitchNames returns the names of switches in the inventory, by node.
+	SwitchNames() map[topology.NodeID]string
+	// Stream returns the state of the stream to a host; false: nothing is known.
+	Stream(host string) (Stream, bool)
+}
+
+// reader reads what jobs depend on.
+type reader struct {
+	from  Surroundings
+	wants *fabricview.Wants // nil: none so far
+	// done holds the newest readings for the wanted needs, at their beginning, and links the links in
+	// needs.
+	done  map[*ready.Need]*fabricview.Reading
+	at    map[*ready.Need]time.Duration
+	links map[*ready.Need]crossedOf
+	// now is under way, nil: nothing is; interrupted goes on after it.
+	now, interrupted *partReading
+	// job is to be read next, at the time due; hurry: somebody waits for it. nil: there is none.
+	job   *fabricview.Job
+	due   time.Duration
+	hurry bool
+	next  time.Duration // of a part that nobody waits for
+	news  bool          // done has changed since the last view
+}
+
+// partReading is a reading under way.
+type partReading struct {
+	*JobReading // nil: there is nothing to read
+	of          *fabricview.Reading
+	began       time.Duration
+	// n is how much of a stage is read: the NICs, the pairs, the pairs whose links are to be found,
+	// and the links.
+	stage, n int
+	crossed  []bool
+	places   []int32
+	hurry    bool // somebody waits for it
+}
+
+// JobReading reads the facts that a job depends on, in parts, so that no denial waits for a large
+// job. The owner of the core calls its methods.
+type JobReading struct {
+	core   *Core
+	need   *ready.Need
+	out    *ready.Fabric
+	stream func(host string) (Stream, bool)
+
+	fabric *fabric.Fabric
+	names  map[topology.NodeID]string // of switches
+	// racks, senders and their attachments are by rack of the need.
+	racks   []*fabric.Rack
+	senders [][]*sender
+	at      []ev.Attachment
+}
+
+// crossedOf holds the places of links that a need's pairs cross.
+type crossedOf struct {
+	fabric *fabric.Fabric
+	at     []ev.Attachment // of the racks
+	places []int32
+}
+
+// newReader returns a reader without wants.
+func newReader(from Surroundings) reader {
+	return reader{from: from, done: make(map[*ready.Need]*fabricview.Reading),
+		at: make(map[*ready.Need]time.Duration), links: make(map[*ready.Need]crossedOf)}
+}
 
 // talk records which racks talk to each other. Only pairs of these racks have EV profiles, unless
 // the configuration makes profiles for all pairs.
@@ -156,20 +236,126 @@ func (c *Core) beginRound() {
 	}
 }
 
-// JobReading reads the facts that a job depends on, in parts, so that no denial waits for a large
-// job. The owner of the core calls its methods.
-type JobReading struct {
-	core   *Core
-	need   *ready.Need
-	out    *ready.Fabric
-	stream func(host string) (Stream, bool)
+// SetWants takes what jobs want of the fabric: that pairs can talk, and that views have what each
+// job depends on.
+func (c *Core) SetWants(w *fabricview.Wants) {
+	c.SetTalk(w.Talk())
+	r := &c.reader
+	wanted := make(map[*ready.Need]bool, len(w.Jobs))
+	for i := range w.Jobs {
+		wanted[w.Jobs[i].Need] = true
+	}
+	r.wants, r.news, r.done = w, true, maps.Clone(r.done)
+	for need := range r.done {
+		if !wanted[need] {
+			delete(r.done, need)
+			delete(r.at, need)
+			delete(r.links, need)
+		}
+	}
+	for _, p := range []**partReading{&r.now, &r.interrupted} {
+		if *p != nil && !wanted[(*p).of.Need] {
+			*p = nil
+		}
+	}
+	r.plan()
+}
 
+// plan chooses the job to be read next: one that somebody waits for, or that was read the longest
+// time ago.
+func (r *reader) plan() {
+	r.job, r.hurry = nil, false
+	for i := range r.wants.Jobs {
+		j := &r.wants.Jobs[i]
+		if done := r.done[j.Need]; done == nil || done.Wants < j.Since {
+			r.job, r.hurry = j, true
+			return
+		}
+		if due := r.at[j.Need] + readEvery; r.job == nil || due < r.due {
+			r.job, r.due = j, due
+		}
+	}
+}
+
+// nextPart returns when the next part is to be read.
+func (r *reader) nextPart() (at time.Duration, ok bool) {
+	switch {
+	case r.hurry || r.now != nil && r.now.hurry:
+		return 0, true
+	case r.now != nil || r.interrupted != nil:
+		return r.next, true
+	}
+	return max(r.due, r.next), r.job != nil
+}
+
+// readPart reads the next due part of the facts that jobs depend on.
+func (c *Core) readPart() {
+	r := &c.reader
+	if at, ok := r.nextPart(); !ok || c.now < at {
+		return
+	}
+	c.settle()
+	switch p := r.now; {
+	case r.hurry && (p == nil || !p.hurry):
+		r.interrupted = cmp.Or(r.now, r.interrupted)
+		r.now = c.beginReading(r.job.Need, true)
+	case p == nil && r.interrupted != nil:
+		r.now, r.interrupted = r.interrupted, nil
+	case p == nil:
+		r.now = c.beginReading(r.job.Need, false)
+	}
+	p := r.now
+	if p.JobReading != nil && !p.Current() { // there is another fabric by now
+		p = c.beginReading(p.of.Need, p.hurry)
+		r.now = p
+	}
+	r.next = c.now + readPause
+	if p.JobReading != nil && !c.readMore(p) {
+		return
+	}
+	need := p.of.Need
+	r.done = maps.Clone(r.done)
+	r.done[need], r.at[need], r.now, r.news = p.of, p.began, nil, true
+	if p := r.interrupted; p != nil && p.of.Need == need {
+		r.interrupted = nil
+	}
+	r.plan()
+}
+
+// beginReading begins to read what a job depends on.
+func (c *Core) beginReading(need *ready.Need, hurry bool) *partReading {
+	r := &c.reader
+	p := &partReading{hurry: hurry, began: c.now,
+		of: &fabricview.Reading{Need: need, Wants: r.wants.Seq, Wiring: c.wiring()}}
+	var names map[topology.NodeID]string
+	stream := func(string) (s Stream, ok bool) { return s, false }
+	if r.from != nil {
+		names, stream = r.from.SwitchNames(), r.from.Stream
+	}
+	out := &p.of.Fabric
+	if p.JobReading = c.ReadJob(need, names, stream, out); p.JobReading != nil {
+		out.NICs = make([]ready.NIC, len(p.need.NICs))
+	}
+	return p
+}
+
+// wiring is [fabricview.View.Wiring].
+type wiring struct {
 	fabric *fabric.Fabric
-	names  map[topology.NodeID]string // of switches
-	// racks, senders and their attachments are by rack of the need.
-	racks   []*fabric.Rack
-	senders [][]*sender
-	at      []ev.Attachment
+	wired  uint64
+}
+
+// wiring is [fabricview.View.Wiring] now.
+func (c *Core) wiring() any {
+	v := &c.viewer
+	if now := c.state.Advertised().Nodes; !slices.Equal(v.nodes, now) {
+		v.nodes = now
+		v.wired++
+	}
+	if !c.state.Synced() || c.state.Failure() != nil {
+		return nil
+	}
+	return wiring{c.state.Fabric(), v.wired}
 }
 
 // ReadJob begins a reading into out, whose slices the caller makes. names has the names of
@@ -212,15 +398,49 @@ func (j *JobReading) Current() bool { return j.core.state.Fabric() == j.fabric }
 // were read; nil for others. Once the attachments are read, any goroutine may call Fabric.
 func (j *JobReading) Fabric() (*fabric.Fabric, []ev.Attachment) { return j.fabric, j.at }
 
-// name returns the name of a switch.
-func (j *JobReading) name(id topology.NodeID) string {
-	if name, ok := j.names[id]; ok {
-		return name
+// readMore reads another part, and reports whether it was the last.
+func (c *Core) readMore(p *partReading) (last bool) {
+	part := func(of, atOnce int, read func(i int)) {
+		to := min(of, p.n+atOnce)
+		for ; p.n < to; p.n++ {
+			read(p.n)
+		}
+		if p.n == of {
+			p.stage, p.n = p.stage+1, 0
+		}
 	}
-	if name := fabric.NameOf(j.core.state.Advertised(), id); name != "" {
-		return name
+	switch p.stage {
+	case 0:
+		part(len(p.need.NICs), nicsAtOnce, p.NIC)
+	case 1:
+		part(len(p.need.Pairs), pathsAtOnce, p.Path)
+	case 2:
+		known, ok := c.reader.links[p.need]
+		if ok && known.fabric == p.fabric && slices.EqualFunc(known.at, p.at,
+			slices.Equal[ev.Attachment]) {
+			p.places, p.stage = known.places, 3
+			break
+		}
+		if p.crossed == nil {
+			p.crossed = make([]bool, p.fabric.Len())
+		}
+		part(len(p.need.Pairs), pathsAtOnce, p.cross)
+		if p.stage == 3 {
+			for i, is := range p.crossed {
+				if is {
+					p.places = append(p.places, int32(i))
+				}
+			}
+			c.reader.links[p.need] = crossedOf{p.fabric, p.at, p.places}
+		}
 	}
-	return string(id)
+	if p.stage == 3 {
+		if p.out.Links == nil {
+			p.out.Links = make([]ready.Link, len(p.places))
+		}
+		part(len(p.places), linksAtOnce, func(i int) { p.Link(i, p.places[i]) })
+	}
+	return p.stage == 4
 }
 
 // NIC reads a NIC of the need.
@@ -287,6 +507,17 @@ func portFact(h *host, number uint8) ready.Fact {
 		return ready.IsGood()
 	}
 	return bad
+}
+
+// name returns the name of a switch.
+func (j *JobReading) name(id topology.NodeID) string {
+	if name, ok := j.names[id]; ok {
+		return name
+	}
+	if name := fabric.NameOf(j.core.state.Advertised(), id); name != "" {
+		return name
+	}
+	return string(id)
 }
 
 // Path reads the paths of a pair of racks, one for each plane and kind of devices.
@@ -367,6 +598,23 @@ func (p *profile) onPort(port uint8) (active, of, want int32) {
 	return active, int32(n), int32(min(max(1, share), n))
 }
 
+// cross notes the links that a pair of racks crosses.
+func (p *partReading) cross(i int) {
+	pair := p.need.Pairs[i]
+	from, to := p.at[pair[0]], p.at[pair[1]]
+	for port := range from {
+		set, ok := p.fabric.PathSet(from, to, uint8(port+1))
+		if !ok {
+			continue
+		}
+		for ref := range set.All() {
+			for _, l := range p.fabric.PlacesOf(set, ref) {
+				p.crossed[l] = true
+			}
+		}
+	}
+}
+
 // Link reads one direction of a link, and has it probed.
 func (j *JobReading) Link(i int, place int32) {
 	l := j.core.state.Links().At(place)
@@ -388,284 +636,4 @@ func (j *JobReading) Link(i int, place int32) {
 	}
 	j.out.Links[i] = out
 	j.core.prover.Want(place)
-}
-
-// viewer makes the views of the fabric that a core publishes.
-type viewer struct {
-	last *fabricview.View // nil: none so far
-	from viewSource       // of last
-	// links and paths are those of the fabric in from; nil: to be made.
-	links func() map[topology.LinkID]lease.Link
-	paths *leasePaths
-	at    map[string]ev.Attachment // of all hosts; nil: to be read again
-	moved bool                     // links, hosts or their ports have changed since last
-	// losses of the fabric in from, by the attachments in at; nil: not computed yet.
-	losses *losses
-	// fluid is the network for simulations, of losses.
-	fluid func() *flows.Network
-	held  []fabricview.Held
-	other bool // what does not follow from the fabric has changed since last
-	// nodes are the nodes of the last view, and wired counts how often they or the racks have changed.
-	nodes []*topology.Node
-	wired uint64
-}
-
-// wiring is [fabricview.View.Wiring].
-type wiring struct {
-	fabric *fabric.Fabric
-	wired  uint64
-}
-
-// viewSource is what a view follows from, apart from links, hosts and their ports.
-type viewSource struct {
-	fabric     *fabric.Fabric
-	advertised *topology.Snapshot
-	// why there are no leases, and no losses; "": there are.
-	why, noLosses string
-}
-
-// note notes what has changed in the fabric.
-func (v *viewer) note(c *fabric.Changes) {
-	v.moved = v.moved || len(c.Links) > 0 || c.Peers || c.Racks
-	if c.Racks {
-		v.at, v.losses = nil, nil
-		v.wired++
-	}
-}
-
-// setHeld has views say how far the drains of held parts are.
-func (v *viewer) setHeld(states []fabricview.Held) {
-	v.other = v.other || !slices.Equal(v.held, states)
-	v.held = states
-}
-
-// View returns what is known of the fabric: the same as before if nothing has changed.
-func (c *Core) View() *fabricview.View {
-	c.settle()
-	v, from := &c.viewer, viewSource{c.state.Fabric(), c.state.Advertised(), c.unleasable(),
-		c.unlosable()}
-	same := v.last != nil && v.from == from && !v.moved
-	if same && !v.other && !c.reader.news {
-		return v.last
-	}
-	next := &fabricview.View{}
-	if v.last != nil {
-		*next = *v.last
-	}
-	next.Revision++
-	next.Held, next.Jobs = v.held, c.reader.done
-	if !same {
-		c.lookAtFabric(next, from)
-	}
-	v.last, v.from, v.moved, v.other, c.reader.news = next, from, false, false, false
-	return next
-}
-
-// wiring is [fabricview.View.Wiring] now.
-func (c *Core) wiring() any {
-	v := &c.viewer
-	if now := c.state.Advertised().Nodes; !slices.Equal(v.nodes, now) {
-		v.nodes = now
-		v.wired++
-	}
-	if !c.state.Synced() || c.state.Failure() != nil {
-		return nil
-	}
-	return wiring{c.state.Fabric(), v.wired}
-}
-
-// lookAtFabric gives a view what follows from the fabric, its links and its hosts.
-func (c *Core) lookAtFabric(next *fabricview.View, from viewSource) {
-	v := &c.viewer
-	if v.from.advertised != from.advertised {
-		v.links = nil
-	}
-	next.Why, next.Leases = from.why, nil
-	next.NoLosses, next.Losses, next.Fluid = from.noLosses, nil, nil
-	next.Wiring = c.wiring()
-	if v.at == nil {
-		v.at = make(map[string]ev.Attachment, c.state.HostCount())
-		for h := range c.state.Hosts() {
-			v.at[h.Name] = h.Rack().At()
-		}
-	}
-	if from.why == "" {
-		next.Leases = c.leases(from)
-	}
-	if from.noLosses == "" {
-		if v.losses == nil || v.losses.fabric != from.fabric {
-			of := &losses{fabric: from.fabric, at: v.at}
-			v.losses, v.fluid = of, sync.OnceValue(func() *flows.Network {
-				return flows.Of(of.fabric, of.at, &c.cfg.MRC)
-			})
-		}
-		network, lost := v.fluid, c.lostNow()
-		next.Losses, next.Fluid = v.losses, func() (*flows.Network, *flows.State) {
-			return network(), lost.Clone()
-		}
-	}
-}
-
-// lostNow returns what hosts must not use now.
-func (c *Core) lostNow() *flows.State {
-	s := &flows.State{Ports: make(map[string]hostapi.PortMask)}
-	s.Directed = slices.Collect(maps.Keys(c.state.Links().Denied()))
-	s.Planes = slices.Clone(c.drains.Planes())
-	for _, p := range c.state.Peers() {
-		if h := c.state.HostAt(p.Peer); h != nil {
-			s.Ports[h.Name] = ^p.Ports
-		}
-	}
-	return s
-}
-
-// unleasable returns why no paths can be leased; "": they can.
-func (c *Core) unleasable() string {
-	switch {
-	case c.mode == ev.ModeECMP:
-		return "in mode ecmp nobody knows the paths of packets"
-	case !c.state.Synced():
-		return "the topology is not in sync"
-	case c.state.Failure() != nil:
-		return c.state.Failure().Error()
-	case c.state.Fabric() == nil:
-		return "no fabric was found yet"
-	}
-	return ""
-}
-
-// downNow returns the denied links, and the links of dead ports of hosts. Nobody knows whether an
-// unconnected host's ports are dead.
-func (c *Core) downNow() map[topology.LinkID]bool {
-	down := c.state.Links().Denied()
-	for _, p := range c.state.Peers() {
-		h := c.state.HostAt(p.Peer)
-		for i := range h.At {
-			if h.At[i] != "" && !p.Ports.Has(i+1) {
-				down[hostPortID(h.Name, uint8(i+1))] = true
-			}
-		}
-	}
-	return down
-}
-
-// leases returns the links and the paths for leases.
-func (c *Core) leases(from viewSource) *lease.Network {
-	v := &c.viewer
-	if v.paths == nil || v.paths.fabric != from.fabric {
-		v.paths = &leasePaths{fabric: from.fabric, known: make(map[leasePathsKey][]lease.Path)}
-		v.links = nil
-	}
-	if v.links == nil {
-		v.links = sync.OnceValue(func() map[topology.LinkID]lease.Link { return leaseLinks(from) })
-	}
-	paths, at := v.paths, v.at
-	return &lease.Network{Links: v.links, Down: c.downNow(),
-		Paths: func(from, to string) []lease.Path { return paths.of(from, to, at[from], at[to]) }}
-}
-
-// leaseLinks returns the links of a fabric, with the capacities that are advertised now.
-func leaseLinks(from viewSource) map[topology.LinkID]lease.Link {
-	links := make(map[topology.LinkID]lease.Link, from.fabric.Len())
-	for i := range int32(from.fabric.Len()) {
-		e := from.fabric.Edge(i)
-		capacity := e.MaxBandwidth
-		if now := from.advertised.Link(e.ID); now != nil {
-			capacity = now.MaxBandwidth
-		}
-		links[e.ID] = lease.Link{Capacity: capacity, Up: true}
-	}
-	return links
-}
-
-// leasePaths keeps the paths of a fabric between attachments.
-type leasePaths struct {
-	fabric *fabric.Fabric
-	mu     sync.Mutex
-	known  map[leasePathsKey][]lease.Path
-}
-
-type leasePathsKey struct {
-	from, to string
-	port     uint8
-}
-
-// mostLeasePaths bounds the pairs of attachments whose paths are kept.
-const mostLeasePaths = 4096
-
-// of returns the paths between two NICs by all ports.
-func (p *leasePaths) of(from, to string, src, dst ev.Attachment) (out []lease.Path) {
-	for i := range min(len(src), len(dst)) {
-		port := uint8(i + 1)
-		ends := leaseEnds(from, to, port)
-		for _, path := range p.between(src, dst, port) {
-			path.Ends = ends
-			out = append(out, path)
-		}
-	}
-	return out
-}
-
-func (p *leasePaths) between(src, dst ev.Attachment, port uint8) []lease.Path {
-	key := leasePathsKey{fabric.AttachmentKey(src), fabric.AttachmentKey(dst), port}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known, ok := p.known[key]
-	if !ok {
-		if len(p.known) >= mostLeasePaths {
-			clear(p.known)
-		}
-		known = leasePathsBy(p.fabric, src, dst, port)
-		p.known[key] = known
-	}
-	return known
-}
-
-// hostPortID names the link of a NIC in leases.
-func hostPortID(host string, port uint8) topology.LinkID {
-	return topology.LinkID(fmt.Sprintf("%s/%d", host, port))
-}
-
-// leasePathsBy returns the paths that packets of one port may take from an attachment to another,
-// without their ends.
-func leasePathsBy(f *fabric.Fabric, from, to ev.Attachment, port uint8) []lease.Path {
-	set, ok := f.PathSet(from, to, port)
-	if !ok {
-		return nil
-	}
-	choices, err := f.Assignment().Choices(set)
-	if err != nil {
-		return nil
-	}
-	out := make([]lease.Path, len(choices))
-	for i := range choices {
-		c := &choices[i]
-		p := lease.Path{Plane: set.Plane(), EV: leaseEV(f, c.Value, port)}
-		for _, ref := range c.Paths {
-			places := f.PlacesOf(set, ref)
-			for j, place := range places {
-				e := f.Edge(place)
-				if !slices.Contains(p.Links, e.ID) {
-					p.Links = append(p.Links, e.ID)
-				}
-				if j < len(places)-1 && !slices.Contains(p.Nodes, e.Remote) {
-					p.Nodes = append(p.Nodes, e.Remote)
-				}
-			}
-		}
-		out[i] = p
-	}
-	return out
-}
-
-// leaseEV describes an EV.
-func leaseEV(f *fabric.Fabric, v ev.Value, port uint8) api.LeaseEV {
-	r := &ev.Route{Mode: f.Assignment().Format().Mode, Last: ev.TableUSID}
-	return api.LeaseEV{Value: hostapi.EV{Value: v, Port: port}.String(), Port: port,
-		Packet: viewPacket(r, v)}
-}
-
-// leaseEnds returns the ends of a path of a port between two hosts.
-func leaseEnds(from, to string, port uint8) []topology.LinkID {
-	return []topology.LinkID{hostPortID(from, port), hostPortID(to, port)}
 }

@@ -99,28 +99,6 @@ func (f *Feature) SetNetwork() {
 	f.change()
 }
 
-// plan works out the demand of a job. The record of an earlier controller may contain a spec that
-// this controller refuses: such a job needs nothing, and is not ready.
-func (f *Feature) plan(j *item) {
-	d, err := newDemand(&j.Spec, func(name string) *inventory.Host { return f.nics[name] })
-	if err != nil {
-		d = nil
-	}
-	j.Decided.demand = d
-	f.renew(j)
-}
-
-// over reports whether a job is done, or its lease has ended.
-func over(j *item) bool { return j.Spec.State == api.JobDone || j.Decided.Ended }
-
-// ends returns when the lease of a job ends; zero: it does not.
-func ends(j *item) time.Time {
-	if j.Spec.Lease == 0 || over(j) {
-		return time.Time{}
-	}
-	return j.Decided.Renewed.Add(j.Spec.Lease.D())
-}
-
 // Tick implements feature.Feature: it ends jobs whose leases have.
 func (f *Feature) Tick() {
 	now := f.env.Wall()
@@ -155,37 +133,8 @@ func (f *Feature) Next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// Task is a request for the readiness of a job.
-type Task struct {
-	Name    string
-	Version uint64
-	Spec    api.JobSpec
-	Demand  *Demand
-	// Last is the readiness that was reported last; nil: none was.
-	Last     *api.JobReadiness
-	Priority int
-	Running  bool
-	// Ends is the end of the job's lease without a renewal; zero: never.
-	Ends time.Time
-	// Over: the job has ended, and hosts may still hold what followed from it.
-	Over bool
-}
-
-// change notes that jobs or their needs have changed.
-func (f *Feature) change() {
-	f.changed, f.fresh = true, true
-	f.changes++
-}
-
 // Generation returns a number that grows when jobs or their needs change.
 func (f *Feature) Generation() uint64 { return f.changes }
-
-// Changed reports whether jobs or their needs have changed since the last call.
-func (f *Feature) Changed() bool {
-	changed := f.changed
-	f.changed = false
-	return changed
-}
 
 // Tasks returns the jobs whose readiness matters: all but those that are Done.
 func (f *Feature) Tasks() (out []Task) {
@@ -223,16 +172,6 @@ func (f *Feature) Running() (out []ready.Running) {
 	return out
 }
 
-// Wants returns what the jobs whose readiness matters want of the MRC fabric.
-func (f *Feature) Wants() (out []fabricview.Job) {
-	for _, j := range f.All.All() {
-		if d := j.Decided.demand; d != nil && (f.phase(j) != api.PhaseDone || f.asks(j.Name)) {
-			out = append(out, fabricview.Job{Need: &d.Need, Over: over(j), Since: j.Decided.since})
-		}
-	}
-	return out
-}
-
 // Task returns one of the jobs. The error is an *api.Error.
 func (f *Feature) Task(name string) (Task, error) {
 	j, err := resource.Find(f.All, name)
@@ -240,112 +179,4 @@ func (f *Feature) Task(name string) (Task, error) {
 		return Task{}, err
 	}
 	return task(j), nil
-}
-
-func task(j *item) Task {
-	t := Task{Name: j.Name, Version: j.Version, Spec: j.Spec, Demand: j.Decided.demand, Over: over(j),
-		Priority: j.Spec.Priority, Running: j.Spec.State == api.JobRunning && !over(j), Ends: ends(j)}
-	if r := j.Decided.readiness; r != nil {
-		t.Last = &r.JobReadiness
-	}
-	return t
-}
-
-// Switches returns whether the switches that the controller programs hold all that they should.
-func (f *Feature) Switches() map[string]ready.Fact {
-	out := make(map[string]ready.Fact)
-	inv := f.env.Inventory()
-	for i := range inv.Switches {
-		sw := &inv.Switches[i]
-		if !sw.Managed() {
-			continue
-		}
-		out[sw.Name] = f.programmed(sw.Name)
-	}
-	return out
-}
-
-// programmed reports whether a switch holds all its entries, according to the last read-back.
-func (f *Feature) programmed(sw string) ready.Fact {
-	d, ok := f.env.Switches.Status(sw)
-	fact := ready.Fact{State: ready.Bad, Since: f.env.Start.Add(d.Since).UTC()}
-	switch {
-	case !ok:
-		return ready.Fact{}
-	case !d.Connected:
-		fact.Why = "not connected: " + d.Reason
-	case f.env.Net.Node(sw) == nil:
-		fact.Since, fact.Why = time.Time{}, "not in the topology"
-	case !f.env.Underlay.Ready(sw):
-		fact.Since, fact.Why = time.Time{}, "it does not have its routes"
-	case d.Pending > 0 || d.Blocked:
-		fact.Since, fact.Why = time.Time{}, fmt.Sprintf("%d updates to make", d.Pending)
-	default:
-		return ready.IsGood()
-	}
-	return fact
-}
-
-// SetReadiness reports the readiness of a job for a task, judged on a reading of the fabric, nil
-// without one. behind: connected hosts do not hold all the state sent to them. SetReadiness ignores
-// a result for another version of the job, and a result from before the end of the job.
-func (f *Feature) SetReadiness(
-	t *Task, r api.JobReadiness, behind bool, on *fabricview.Reading,
-) {
-	name, version := t.Name, t.Version
-	j := f.All.Get(name)
-	if j == nil || j.Version != version || over(j) != t.Over {
-		return
-	}
-	before, phase := j.Decided.readiness, f.phase(j)
-	next := &judged{version: version, JobReadiness: r, behind: behind, since: r.At, reading: on,
-		at: f.env.Now}
-	if before != nil && before.Go == r.Go {
-		next.since = before.since
-	}
-	j.Decided.readiness = next
-	switch {
-	case over(j):
-	case r.Go && (before == nil || !before.Go):
-		f.env.Event(api.EventJobReady, name, "GO", nil)
-	case !r.Go && (before == nil || before.Go || !sameCauses(before.Blockers, r.Blockers)):
-		f.env.Event(api.EventJobBlocked, name, ready.Summary(&r), nil)
-	}
-	if now := f.phase(j); now != phase {
-		f.env.Event(api.EventJobChanged, name, string(now), nil)
-		f.changed = f.changed || now == api.PhaseDone
-	}
-}
-
-// sameCauses reports whether two lists of blockers have the same causes.
-func sameCauses(a, b []api.JobBlocker) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	is := make(map[[3]string]bool, len(a))
-	for i := range a {
-		is[[3]string{a[i].Kind, a[i].Object, a[i].State}] = true
-	}
-	for i := range b {
-		if !is[[3]string{b[i].Kind, b[i].Object, b[i].State}] {
-			return false
-		}
-	}
-	return true
-}
-
-// phase returns how far a job is.
-func (f *Feature) phase(j *item) api.JobPhase {
-	r := j.Decided.readiness
-	switch {
-	case over(j) && (r == nil || r.behind):
-		return api.PhaseDraining
-	case over(j):
-		return api.PhaseDone
-	case j.Spec.State == api.JobRunning:
-		return api.PhaseRunning
-	case r != nil && r.Go:
-		return api.PhaseReady
-	}
-	return api.PhasePending
 }

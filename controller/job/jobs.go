@@ -3,8 +3,10 @@ package job
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/weft-sdn/weft/api"
+	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/controller/job/ready"
 	"github.com/weft-sdn/weft/controller/resource"
 )
@@ -41,10 +43,54 @@ func (f *Feature) decide(old, j *item, pre resource.Precondition) error {
 	return nil
 }
 
+// plan works out the demand of a job. The record of an earlier controller may contain a spec that
+// this controller refuses: such a job needs nothing, and is not ready.
+func (f *Feature) plan(j *item) {
+	d, err := newDemand(&j.Spec, func(name string) *inventory.Host { return f.nics[name] })
+	if err != nil {
+		d = nil
+	}
+	j.Decided.demand = d
+	f.renew(j)
+}
+
 // follow notes that clients have changed jobs.
 func (f *Feature) follow() {
 	f.groups.due = true
 	f.change()
+}
+
+// change notes that jobs or their needs have changed.
+func (f *Feature) change() {
+	f.changed, f.fresh = true, true
+	f.changes++
+}
+
+// over reports whether a job is done, or its lease has ended.
+func over(j *item) bool { return j.Spec.State == api.JobDone || j.Decided.Ended }
+
+// ends returns when the lease of a job ends; zero: it does not.
+func ends(j *item) time.Time {
+	if j.Spec.Lease == 0 || over(j) {
+		return time.Time{}
+	}
+	return j.Decided.Renewed.Add(j.Spec.Lease.D())
+}
+
+// phase returns how far a job is.
+func (f *Feature) phase(j *item) api.JobPhase {
+	r := j.Decided.readiness
+	switch {
+	case over(j) && (r == nil || r.behind):
+		return api.PhaseDraining
+	case over(j):
+		return api.PhaseDone
+	case j.Spec.State == api.JobRunning:
+		return api.PhaseRunning
+	case r != nil && r.Go:
+		return api.PhaseReady
+	}
+	return api.PhasePending
 }
 
 // samePlace reports whether the same NICs talk to each other by two specs.

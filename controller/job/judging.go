@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -44,6 +45,23 @@ type Known struct {
 // renew has a job judged on what is read of the fabric from now on.
 func (f *Feature) renew(j *item) {
 	j.Decided.readiness, j.Decided.since = nil, f.env.Wanted+1
+}
+
+// Changed reports whether jobs or their needs have changed since the last call.
+func (f *Feature) Changed() bool {
+	changed := f.changed
+	f.changed = false
+	return changed
+}
+
+// Wants returns what the jobs whose readiness matters want of the MRC fabric.
+func (f *Feature) Wants() (out []fabricview.Job) {
+	for _, j := range f.All.All() {
+		if d := j.Decided.demand; d != nil && (f.phase(j) != api.PhaseDone || f.asks(j.Name)) {
+			out = append(out, fabricview.Job{Need: &d.Need, Over: over(j), Since: j.Decided.since})
+		}
+	}
+	return out
 }
 
 // reading returns the newest reading that counts for a job; ok is false while it is awaited.
@@ -116,6 +134,54 @@ func behind(f *ready.Facts) bool {
 	})
 }
 
+// SetReadiness reports the readiness of a job for a task, judged on a reading of the fabric, nil
+// without one. behind: connected hosts do not hold all the state sent to them. SetReadiness ignores
+// a result for another version of the job, and a result from before the end of the job.
+func (f *Feature) SetReadiness(
+	t *Task, r api.JobReadiness, behind bool, on *fabricview.Reading,
+) {
+	name, version := t.Name, t.Version
+	j := f.All.Get(name)
+	if j == nil || j.Version != version || over(j) != t.Over {
+		return
+	}
+	before, phase := j.Decided.readiness, f.phase(j)
+	next := &judged{version: version, JobReadiness: r, behind: behind, since: r.At, reading: on,
+		at: f.env.Now}
+	if before != nil && before.Go == r.Go {
+		next.since = before.since
+	}
+	j.Decided.readiness = next
+	switch {
+	case over(j):
+	case r.Go && (before == nil || !before.Go):
+		f.env.Event(api.EventJobReady, name, "GO", nil)
+	case !r.Go && (before == nil || before.Go || !sameCauses(before.Blockers, r.Blockers)):
+		f.env.Event(api.EventJobBlocked, name, ready.Summary(&r), nil)
+	}
+	if now := f.phase(j); now != phase {
+		f.env.Event(api.EventJobChanged, name, string(now), nil)
+		f.changed = f.changed || now == api.PhaseDone
+	}
+}
+
+// sameCauses reports whether two lists of blockers have the same causes.
+func sameCauses(a, b []api.JobBlocker) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	is := make(map[[3]string]bool, len(a))
+	for i := range a {
+		is[[3]string{a[i].Kind, a[i].Object, a[i].State}] = true
+	}
+	for i := range b {
+		if !is[[3]string{b[i].Kind, b[i].Object, b[i].State}] {
+			return false
+		}
+	}
+	return true
+}
+
 // knownOf returns the known state of a job's dependencies.
 func (f *Feature) knownOf(j *item, r *fabricview.Reading, switches map[string]ready.Fact) Known {
 	t := task(j)
@@ -139,6 +205,66 @@ func (f *Feature) knownOf(j *item, r *fabricview.Reading, switches map[string]re
 		facts.Others = f.Others(&t, &facts.Fabric)
 	}
 	return k
+}
+
+// Task is a request for the readiness of a job.
+type Task struct {
+	Name    string
+	Version uint64
+	Spec    api.JobSpec
+	Demand  *Demand
+	// Last is the readiness that was reported last; nil: none was.
+	Last     *api.JobReadiness
+	Priority int
+	Running  bool
+	// Ends is the end of the job's lease without a renewal; zero: never.
+	Ends time.Time
+	// Over: the job has ended, and hosts may still hold what followed from it.
+	Over bool
+}
+
+func task(j *item) Task {
+	t := Task{Name: j.Name, Version: j.Version, Spec: j.Spec, Demand: j.Decided.demand, Over: over(j),
+		Priority: j.Spec.Priority, Running: j.Spec.State == api.JobRunning && !over(j), Ends: ends(j)}
+	if r := j.Decided.readiness; r != nil {
+		t.Last = &r.JobReadiness
+	}
+	return t
+}
+
+// Switches returns whether the switches that the controller programs hold all that they should.
+func (f *Feature) Switches() map[string]ready.Fact {
+	out := make(map[string]ready.Fact)
+	inv := f.env.Inventory()
+	for i := range inv.Switches {
+		sw := &inv.Switches[i]
+		if !sw.Managed() {
+			continue
+		}
+		out[sw.Name] = f.programmed(sw.Name)
+	}
+	return out
+}
+
+// programmed reports whether a switch holds all its entries, according to the last read-back.
+func (f *Feature) programmed(sw string) ready.Fact {
+	d, ok := f.env.Switches.Status(sw)
+	fact := ready.Fact{State: ready.Bad, Since: f.env.Start.Add(d.Since).UTC()}
+	switch {
+	case !ok:
+		return ready.Fact{}
+	case !d.Connected:
+		fact.Why = "not connected: " + d.Reason
+	case f.env.Net.Node(sw) == nil:
+		fact.Since, fact.Why = time.Time{}, "not in the topology"
+	case !f.env.Underlay.Ready(sw):
+		fact.Since, fact.Why = time.Time{}, "it does not have its routes"
+	case d.Pending > 0 || d.Blocked:
+		fact.Since, fact.Why = time.Time{}, fmt.Sprintf("%d updates to make", d.Pending)
+	default:
+		return ready.IsGood()
+	}
+	return fact
 }
 
 // Ask asks for the facts of jobs, read anew. The answer, a []Known of the remaining jobs, comes

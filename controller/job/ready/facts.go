@@ -115,17 +115,6 @@ type Path struct {
 	Why   string
 }
 
-// state returns what is known of the path.
-func (p *Path) state() State {
-	switch {
-	case p.Of == 0:
-		return Unknown
-	case p.Active < p.Want || p.Active == 0:
-		return Bad
-	}
-	return Good
-}
-
 // Link is one direction of a link.
 type Link struct {
 	// Name is the name of the link in both directions, ID the id of the direction.
@@ -145,18 +134,3 @@ func (l *Link) between() string { return l.From + " – " + l.To }
 
 // ProbeAge is how old the last probe of a link may be.
 const ProbeAge = 2 * time.Second
-
-// probe returns what the last probe shows at a time.
-func (l *Link) probe(now time.Time) Fact {
-	age := now.Sub(l.Probed)
-	switch {
-	case l.Probed.IsZero():
-		return Fact{Why: "no probe has crossed it"}
-	case age > ProbeAge:
-		return Fact{Since: l.Probed.Add(ProbeAge),
-			Why: "its last probe is older than " + ProbeAge.String()}
-	case !l.Answered:
-		return Fact{State: Bad, Since: l.Probed, Why: "its last probe was lost"}
-	}
-	return IsGood()
-}

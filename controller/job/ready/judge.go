@@ -111,6 +111,32 @@ func Judge(name string, f *Facts, before *api.JobReadiness) api.JobReadiness {
 	return out
 }
 
+// state returns what is known of the path.
+func (p *Path) state() State {
+	switch {
+	case p.Of == 0:
+		return Unknown
+	case p.Active < p.Want || p.Active == 0:
+		return Bad
+	}
+	return Good
+}
+
+// probe returns what the last probe shows at a time.
+func (l *Link) probe(now time.Time) Fact {
+	age := now.Sub(l.Probed)
+	switch {
+	case l.Probed.IsZero():
+		return Fact{Why: "no probe has crossed it"}
+	case age > ProbeAge:
+		return Fact{Since: l.Probed.Add(ProbeAge),
+			Why: "its last probe is older than " + ProbeAge.String()}
+	case !l.Answered:
+		return Fact{State: Bad, Since: l.Probed, Why: "its last probe was lost"}
+	}
+	return IsGood()
+}
+
 func b2i(b bool) int {
 	if b {
 		return 1

@@ -5,7 +5,8 @@
 // pairs of the spec. The tree leaves out hosts without a connection, like evicted hosts.
 //
 // A message of a host takes one way: package rdmacm answers for the connection, the feature decides
-// whether the host may be part of the group (request.go), and [member.Tree] takes the host into the
-// tree. A source waits until the tree is ready for the source, the controller asks hosts that
-// listen (both answer.go), and a receiver that comes while the source sends waits for a pause (late.go).
+// whether the host may be part of the group, and [member.Tree] takes the host into the tree. A
+// source waits until the tree is ready for the source (all request.go), and a receiver that comes
+// while the source sends waits for a pause (late.go). The controller asks hosts that listen
+// (feature.go).
 package connect

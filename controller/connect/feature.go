@@ -1,7 +1,6 @@
 package connect
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -9,8 +8,11 @@ import (
 	"github.com/weft-sdn/weft/api"
 	"github.com/weft-sdn/weft/controller/feature"
 	"github.com/weft-sdn/weft/controller/multicast/member"
+	"github.com/weft-sdn/weft/controller/reconcile"
 	"github.com/weft-sdn/weft/internal/rdmacm"
 	"github.com/weft-sdn/weft/internal/timers"
+	"github.com/weft-sdn/weft/packet"
+	"github.com/weft-sdn/weft/packet/cm"
 )
 
 // Feature connects the hosts of multicast groups.
@@ -131,18 +133,6 @@ func (s *session) end() {
 	*s.Hosts = member.Hosts{}
 }
 
-// alive reports whether a session has not ended.
-func (s *session) alive() bool { return s.sessions[s.Index] == s }
-
-// after calls a function of a session at a time, unless the session has ended.
-func (s *session) after(at time.Duration, do func()) {
-	s.timers.Set(at, func() {
-		if s.alive() {
-			do()
-		}
-	})
-}
-
 // now is a time above 0, as package rdmacm wants it.
 func (f *Feature) now() time.Duration { return f.env.Now + 1 }
 
@@ -171,15 +161,52 @@ func (s *session) leaveMissing() (moved bool) {
 	return moved
 }
 
-// startOver ends the connections of receivers that the last source had, another host: they connect
-// to the new one.
-func (s *session) startOver() {
-	if !s.SourceAt.IsValid() {
-		return
+// The controller asks a listening host again after redial, or after soon if the switch of the host
+// is not ready.
+const (
+	redial = 5 * time.Second
+	soon   = 10 * time.Millisecond
+)
+
+// dial connects to receivers that listen, now and then until all are connected.
+func (s *session) dial() {
+	again := redial
+	for i := range s.Spec.Receivers {
+		a := s.Spec.Receivers[i].Address
+		_, has := s.Receivers[a]
+		busy := has || s.late[a] != nil || slices.ContainsFunc(s.cm.Conns(), func(c rdmacm.Conn) bool {
+			return c.Peer == a && c.State != rdmacm.TimeWait
+		})
+		h := s.env.Net.Host(a)
+		if busy || h == nil {
+			continue
+		}
+		// The switch drops an answer that arrives before the entities that let the answer pass. The host
+		// repeats the answer only after seconds.
+		if s.env.Switches.Connected(h.Switch) &&
+			s.env.Switches.Of(h.Switch, reconcile.Owner(s.Index)).Lacks() {
+			again = soon
+			continue
+		}
+		s.request(a)
 	}
-	for _, a := range slices.SortedFunc(maps.Keys(s.Receivers), netip.Addr.Compare) {
-		s.cm.Disconnect(s.now(), s.Receivers[a].Conn)
-	}
-	clear(s.Receivers)
-	s.StartOver()
+	s.settle()
+	s.after(s.env.Now+again, s.dial)
+}
+
+// request asks a receiver that may listen for a connection.
+func (s *session) request(to netip.Addr) {
+	spec := s.Spec
+	// The request uses another GUID than the answers. With the GUID of the answers, a host that
+	// connects by itself meanwhile would treat the request as stale and end the present connection
+	// (IBTA chapter 12).
+	r := cm.REQ{CAGUID: ^guid(spec.ProxyAddress), QPN: spec.DesignatedQPN,
+		StartingPSN: spec.InitialPSN, RemoteTimeout: rdmacm.ResponseExponent,
+		LocalTimeout: rdmacm.ResponseExponent, RetryCount: 7, RNRRetryCount: 7,
+		PKey: packet.DefaultPKey, PathMTU: s.Admit(&rdmacm.Conn{Peer: to}).MTU,
+		MaxCMRetries: 15, LocalLID: cm.NoLID, RemoteLID: cm.NoLID, LocalGID: spec.ProxyAddress,
+		RemoteGID: to, HopLimit: 64, ACKTimeout: 18}
+	private := cm.IP{SrcPort: spec.Connect.Port, Src: spec.ProxyAddress, Dst: to}.Append(nil)
+	copy(r.Private[:], s.offer().Append(private))
+	s.cm.Request(s.now(), to, spec.Connect.Port, r)
 }

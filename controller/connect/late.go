@@ -95,3 +95,15 @@ func (s *session) foundLate(a netip.Addr, l *lateJoin, psn, msn uint32, idle boo
 	s.moved = true
 	s.Changed(true)
 }
+
+// alive reports whether a session has not ended.
+func (s *session) alive() bool { return s.sessions[s.Index] == s }
+
+// after calls a function of a session at a time, unless the session has ended.
+func (s *session) after(at time.Duration, do func()) {
+	s.timers.Set(at, func() {
+		if s.alive() {
+			do()
+		}
+	})
+}

@@ -2,6 +2,9 @@ package multicast
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -158,6 +161,43 @@ func (f *Feature) takeEpoch(g *group, p *tree.Placement) error {
 	}
 	f.noteEpoch(g.index, p.Epoch)
 	return nil
+}
+
+// lastEpoch is the highest epoch. After it an index can have no further epoch.
+const lastEpoch = math.MaxUint32
+
+// nextEpoch returns an epoch that no register of an index has seen. The epoch is greater than every
+// epoch that this controller, or an earlier controller on the same store, has given to the index or
+// found in a switch, and at least the number of seconds since 1970. An earlier controller with a
+// lost store cannot have passed this number unless it raised the epoch of one group more than once
+// a second all the time. The low 16 bits, which the responses carry, differ from the previous
+// epoch. 0, which is no epoch, means that no epoch is left.
+func (f *Feature) nextEpoch(index uint16, prev *tree.Placement) uint32 {
+	e := uint64(f.epochs[index]) + 1
+	if s := f.env.Wall().Unix(); s > int64(e) && s < 1<<32-1<<16 {
+		e = uint64(s)
+	}
+	if prev != nil && uint16(e) == uint16(prev.Epoch) {
+		e++
+	}
+	if e > lastEpoch {
+		return 0
+	}
+	return uint32(e)
+}
+
+// noteEpoch remembers that an epoch has been used at an index.
+func (f *Feature) noteEpoch(index uint16, epoch uint32) {
+	if epoch > f.epochs[index] {
+		f.epochs[index] = epoch
+		f.raised.add(index)
+	}
+}
+
+func errNoEpoch(index uint16) *api.Error {
+	return &api.Error{Code: api.CodeNotPlannable, Message: fmt.Sprintf(
+		"the epochs of index %d are used up (%d was found in a switch, or given); delete the group and "+
+			"apply it again, which gives it another index", index, uint32(lastEpoch))}
 }
 
 // place plans a group on the present network, and moves it there.
@@ -327,4 +367,85 @@ func (f *Feature) forget(g *group) {
 	delete(f.groups, g.name)
 	delete(f.byIndex, g.index)
 	f.unsaved[g.name] = true
+}
+
+// A queue pair belongs to one group, as the queue pair of the source or of a receiver, until the
+// group has left the switches with the queue pair. Records from before this rule may break the
+// rule: the groups continue, and are Degraded.
+
+// takePairs notes the queue pairs of a group: the queue pairs in the spec, and the queue pairs of
+// trees that may still carry data.
+func (f *Feature) takePairs(g *group) {
+	now := make(map[api.QueuePair]struct{})
+	for _, p := range g.specPairs() {
+		now[p] = struct{}{}
+	}
+	for _, p := range g.placements() {
+		if p.Source.QPN != 0 {
+			now[api.QueuePair{Address: p.Source.Address, QPN: p.Source.QPN}] = struct{}{}
+		}
+		for i := range p.Nodes {
+			for _, b := range p.Nodes[i].Branches {
+				if b.Receiver != nil {
+					now[api.QueuePair{Address: b.Receiver.Address, QPN: b.Receiver.QPN}] = struct{}{}
+				}
+			}
+		}
+	}
+	f.leavePairs(g)
+	g.pairs = slices.Collect(maps.Keys(now))
+	for _, p := range g.pairs {
+		f.pairs[p] = append(f.pairs[p], g)
+		f.notePair(p)
+	}
+}
+
+// leavePairs forgets the queue pairs of a group.
+func (f *Feature) leavePairs(g *group) {
+	for _, p := range g.pairs {
+		f.notePair(p)
+		if f.pairs[p] = slices.DeleteFunc(f.pairs[p],
+			func(o *group) bool { return o == g }); len(f.pairs[p]) == 0 {
+			delete(f.pairs, p)
+		}
+	}
+	g.pairs = nil
+}
+
+// notePair has the status of groups looked at that share a queue pair.
+func (f *Feature) notePair(p api.QueuePair) {
+	if len(f.pairs[p]) > 1 {
+		for _, g := range f.pairs[p] {
+			f.status.add(g.index)
+		}
+	}
+}
+
+// specPairs returns the queue pairs of the spec and of the connections of a group. A deleted group
+// returns no queue pairs.
+func (g *group) specPairs() []api.QueuePair {
+	if g.item == nil {
+		return nil
+	}
+	s, _ := g.Fill(&g.item.Spec, nil)
+	out := []api.QueuePair{{Address: s.Source.Address, QPN: s.Source.QPN}}
+	for i := range s.Receivers {
+		out = append(out, api.QueuePair{Address: s.Receivers[i].Address, QPN: s.Receivers[i].QPN})
+	}
+	out = append(out, g.Pairs()...)
+	return slices.DeleteFunc(out, func(p api.QueuePair) bool { return p.QPN == 0 })
+}
+
+// shared describes a queue pair of a group that another group uses too; "" means no shared queue
+// pair. The text does not name the other group, because clients of this group may not see the other
+// group.
+func (f *Feature) shared(g *group) string {
+	for _, p := range g.specPairs() {
+		others := slices.ContainsFunc(f.pairs[p],
+			func(o *group) bool { return o != g && slices.Contains(o.specPairs(), p) })
+		if others {
+			return fmt.Sprintf("queue pair %d of %s is another group's too", p.QPN, p.Address)
+		}
+	}
+	return ""
 }

@@ -25,7 +25,7 @@ func each(t *testing.T, story func(seed uint64, cache *p4rt.Cache) (*scenario, e
 	t.Helper()
 	var longest, intrusions, refused atomic.Uint64
 	var virtual atomic.Int64
-	sweep(t, standardSeeds, func(seed uint64, cache *p4rt.Cache) ([]string, error) {
+	n := sweep(t, standardSeeds, func(seed uint64, cache *p4rt.Cache) ([]string, error) {
 		s, err := story(seed, cache)
 		if s == nil {
 			return nil, err
@@ -53,8 +53,8 @@ func each(t *testing.T, story func(seed uint64, cache *p4rt.Cache) (*scenario, e
 	if longest.Load() > mostRetries {
 		t.Errorf("%d retries in a row without progress, want at most %d", longest.Load(), mostRetries)
 	}
-	// Some others have a forged source, or are plain; the counters of switches that restart are lost.
-	if intrusions.Load() == 0 || refused.Load() < intrusions.Load()/10 {
+	// Other packets have a forged source, or are plain; the counters of switches that restart are lost.
+	if n >= 20 && (intrusions.Load() == 0 || refused.Load() < intrusions.Load()/10) {
 		t.Errorf("of %d forged packets %d were refused as addressed to a SID or encapsulated: they "+
 			"attack too little", intrusions.Load(), refused.Load())
 	}

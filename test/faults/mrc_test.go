@@ -58,6 +58,9 @@ func newPlanes(seed uint64, cache *p4rt.Cache) (*planesStory, error) {
 		return s, fmt.Errorf("switches and hosts do not hold what they are to hold within a second: %v",
 			s.control.Err())
 	}
+	if seed/planeKinds%3 > 0 {
+		s.runPrograms()
+	}
 	return s, nil
 }
 

@@ -82,9 +82,7 @@ func New(cfg Config, controller Controller, events *Events) (*Server, error) {
 	s.registerUsers()
 	s.registerAudit()
 	s.standardize()
-	if err := s.registerDocuments(); err != nil {
-		return nil, err
-	}
+	s.registerDocuments()
 	s.registerDashboard()
 	s.registerMetrics()
 	return s, nil
@@ -143,15 +141,12 @@ func (s *Server) OpenAPI() ([]byte, error) {
 }
 
 // registerDocuments serves the OpenAPI document in versions 3.1 and 3.0. The server makes each text
+// for the first request, because most of the time that New takes would go into them, and makes it
 // once, whereas huma makes a text for each request that arrives before the first text is done.
-func (s *Server) registerDocuments() error {
+func (s *Server) registerDocuments() {
 	document := s.api.OpenAPI()
-	text, err := json.Marshal(document)
-	if err != nil {
-		return fmt.Errorf("northbound: the OpenAPI document: %w", err)
-	}
 	for path, made := range map[string]func() ([]byte, error){
-		"/openapi.json":     func() ([]byte, error) { return text, nil },
+		"/openapi.json":     sync.OnceValues(func() ([]byte, error) { return json.Marshal(document) }),
 		"/openapi.yaml":     sync.OnceValues(document.YAML),
 		"/openapi-3.0.json": sync.OnceValues(document.Downgrade),
 		"/openapi-3.0.yaml": sync.OnceValues(document.DowngradeYAML),
@@ -166,7 +161,6 @@ func (s *Server) registerDocuments() error {
 			c.Data(http.StatusOK, kind, text)
 		})
 	}
-	return nil
 }
 
 // Serve answers requests on l, which it closes, until ctx ends; then it lets

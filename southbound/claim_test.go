@@ -9,11 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weft-sdn/weft/controller/inventory"
 	"github.com/weft-sdn/weft/dataplane"
 	"github.com/weft-sdn/weft/dataplane/live"
 	"github.com/weft-sdn/weft/dataplane/p4rt"
-	"github.com/weft-sdn/weft/lab"
 	"github.com/weft-sdn/weft/p4"
 	. "github.com/weft-sdn/weft/southbound"
 	"github.com/weft-sdn/weft/test/speech"
@@ -22,23 +20,40 @@ import (
 // target is a switch with a P4Runtime server.
 type target struct{ name, address string }
 
-// targets returns the embedded switch and, where it is installed, BMv2.
-func targets(t *testing.T) []target {
+// embedded starts an embedded switch, which runs until the test ends.
+func embedded(t *testing.T) (target, *live.Runner) {
 	t.Helper()
-	out := []target{{name: "embedded"}}
-	live, err := lab.StartLive(t.Context(), lab.LiveOptions{Network: lab.Figure1(),
-		Listen: "127.0.0.1:0", Controller: func(inv inventory.Inventory) error {
-			out[0].address = inv.Switches[0].Address
-			return nil
-		}})
+	runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1,
+		Switch: dataplane.Config{CPUPort: 510}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	server := p4rt.NewServer(p4rt.ServerConfig{})
+	if err := server.Add(runner.Sessions(), runner); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
-		if err := live.Close(); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		server.Close(ctx)
+		if err := errors.Join(<-served, runner.Close()); err != nil {
 			t.Error(err)
 		}
 	})
+	return target{name: "embedded", address: l.Addr().String()}, runner
+}
+
+// targets returns the embedded switch and, where it is installed, BMv2.
+func targets(t *testing.T) []target {
+	t.Helper()
+	first, _ := embedded(t)
+	out := []target{first}
 	bin, err := exec.LookPath("simple_switch_grpc")
 	if err != nil {
 		t.Log("simple_switch_grpc is not on the PATH: the embedded switch alone")
@@ -258,30 +273,7 @@ func TestLockedOut(t *testing.T) {
 func TestForgetElections(t *testing.T) {
 	for name, connected := range map[string]bool{"client connected": true, "client gone": false} {
 		t.Run(name, func(t *testing.T) {
-			runner, err := live.Start(live.Config{Device: p4rt.Config{ID: 1,
-				Switch: dataplane.Config{CPUPort: 510}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			server := p4rt.NewServer(p4rt.ServerConfig{})
-			if err := server.Add(runner.Sessions(), runner); err != nil {
-				t.Fatal(err)
-			}
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			served := make(chan error, 1)
-			go func() { served <- server.Serve(l) }()
-			t.Cleanup(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-				defer cancel()
-				server.Close(ctx)
-				if err := errors.Join(<-served, runner.Close()); err != nil {
-					t.Error(err)
-				}
-			})
-			at := target{name: "embedded", address: l.Addr().String()}
+			at, runner := embedded(t)
 			stray := claim(t, at, top, ClaimFixed)
 			stray.primary()
 			ctl := claim(t, at, ours(3), ClaimVacant)

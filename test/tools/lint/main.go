@@ -9,13 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/token"
 	"go/types"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/securego/gosec/v2/goanalysis"
 	"golang.org/x/tools/go/analysis"
@@ -46,15 +49,65 @@ func main() {
 	}
 	cmd := lintcmd.NewCommand("lint")
 	cmd.ParseFlags(os.Args[1:])
-	cmd.AddBareAnalyzers(slices.DeleteFunc(vet.Suite, func(a *analysis.Analyzer) bool {
+	vets := slices.DeleteFunc(vet.Suite, func(a *analysis.Analyzer) bool {
 		return a.Name == "scannererr" // go vet of Go 1.26 does not have it
-	})...)
+	})
+	for _, a := range vets {
+		once(a)
+	}
+	cmd.AddBareAnalyzers(vets...)
 	cmd.AddBareAnalyzers(gosec(root, excluded))
-	cmd.AddAnalyzers(simple.Analyzers...)
-	cmd.AddAnalyzers(staticcheck.Analyzers...)
-	cmd.AddAnalyzers(stylecheck.Analyzers...)
-	cmd.AddAnalyzers(unused.Analyzer)
+	for _, all := range [][]*lint.Analyzer{simple.Analyzers, staticcheck.Analyzers,
+		stylecheck.Analyzers, {unused.Analyzer}} {
+		for _, a := range all {
+			once(a.Analyzer)
+		}
+		cmd.AddAnalyzers(all...)
+	}
 	cmd.Run()
+}
+
+// once has an analyzer skip a package that lintcmd analyses again together with tests: everything
+// that the analyzer finds in the package, the analyzer finds there too. Packages that import the
+// package need the facts of an analyzer, and so analyzers with facts skip nothing.
+func once(a *analysis.Analyzer) {
+	if len(a.FactTypes) > 0 {
+		return
+	}
+	run := a.Run
+	a.Run = func(pass *analysis.Pass) (any, error) {
+		if !repeated(pass) {
+			return run(pass)
+		}
+		if a.ResultType == nil {
+			return nil, nil
+		}
+		return reflect.Zero(a.ResultType).Interface(), nil
+	}
+}
+
+// repeatedIn maps a folder to whether the package there has tests inside the package.
+var repeatedIn sync.Map
+
+// repeated reports whether a pass has a package without its tests, and lintcmd analyses the package
+// again with them. A package with a directive such as lint:ignore is analysed both times, because
+// lintcmd reports a directive that ignores nothing.
+func repeated(pass *analysis.Pass) bool {
+	name := func(f *ast.File) string { return pass.Fset.File(f.FileStart).Name() }
+	if slices.ContainsFunc(pass.Files, func(f *ast.File) bool {
+		return strings.HasSuffix(name(f), "_test.go")
+	}) {
+		return false
+	}
+	dir := filepath.Dir(name(pass.Files[0]))
+	if known, ok := repeatedIn.Load(dir); ok {
+		return known.(bool)
+	}
+	p, err := build.ImportDir(dir, 0)
+	again := err == nil && len(p.TestGoFiles) > 0 &&
+		len(lint.ParseDirectives(pass.Files, pass.Fset)) == 0
+	repeatedIn.Store(dir, again)
+	return again
 }
 
 // skipOthers has staticcheck build no intermediate form of packages of other modules: building it

@@ -302,7 +302,10 @@ func (f *sonicBed) learnTopology() {
 func TestSONiCDrift(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r, losses := rand.New(rand.NewPCG(seed, 0)), 100
+	if testing.Short() {
+		losses = 25
+	}
 	inBubble(t, func(t *testing.T) {
 		f := newSONiCBed(t)
 		f.start()
@@ -312,7 +315,7 @@ func TestSONiCDrift(t *testing.T) {
 		for _, name := range names {
 			want[name] = f.rows(name)
 		}
-		for i := range 100 {
+		for i := range losses {
 			name := names[r.IntN(len(names))]
 			what := lose(r, f.switches[name])
 			time.Sleep(2 * time.Second)

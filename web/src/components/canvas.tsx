@@ -1,21 +1,13 @@
-import { useEffect, useRef, useState, type RefObject } from 'react';
+import { useEffect, useId, useRef, useState, type KeyboardEvent, type RefObject } from 'react';
 import { channels } from '../domain/colour';
 import { states, type LinkState } from '../domain/fabric';
 import { useDark, useStill } from '../store/theme';
 
+/** Tokens of colours that are drawn with. */
+const colours = ['ink', 'quiet', 'line', 'accent', 'ok', 'warning', 'fault', 'work', 'cell'] as const;
+
 /** The colours of the page, for what is drawn by hand. */
-export interface Inks {
-  paper: string;
-  ink: string;
-  quiet: string;
-  line: string;
-  accent: string;
-  ok: string;
-  warning: string;
-  fault: string;
-  work: string;
-  cell: string;
-  edge: string;
+export interface Inks extends Record<(typeof colours)[number] | 'paper' | 'edge', string> {
   /** States of links. */
   states: Record<LinkState, string>;
   /** Lines of a chart, in their order. */
@@ -31,22 +23,17 @@ export interface Inks {
 export function inks(): Inks {
   const style = getComputedStyle(document.documentElement);
   const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const all = <K extends string>(names: readonly K[], token: (name: K) => string = (name) => name) =>
+    Object.fromEntries(names.map((name) => [name, of(token(name))])) as Record<K, string>;
+  const scale = (name: string, steps: number) => Array.from({ length: steps }, (_, i) => of(`${name}-${i + 1}`));
   const size = (name: string) => Math.round(parseFloat(of(name)) * parseFloat(style.fontSize));
   return {
+    ...all(colours),
     paper: of('raised'),
-    ink: of('ink'),
-    quiet: of('quiet'),
-    line: of('line'),
-    accent: of('accent'),
-    ok: of('ok'),
-    warning: of('warning'),
-    fault: of('fault'),
-    work: of('work'),
-    cell: of('cell'),
     edge: of('cell-edge'),
-    states: Object.fromEntries(states.map((s) => [s, of(stateToken[s])])) as Record<LinkState, string>,
-    series: Array.from({ length: 8 }, (_, i) => of(`series-${i + 1}`)),
-    load: Array.from({ length: 5 }, (_, i) => of(`load-${i + 1}`)),
+    states: all(states, (s) => stateToken[s]),
+    series: scale('series', 8),
+    load: scale('load', 5),
     text: size('text-picture'),
     tick: size('text-chart'),
     family: of('sans'),
@@ -121,24 +108,42 @@ export function useWidth(of: RefObject<HTMLElement | null>): number {
   return width;
 }
 
+/** The direction of an arrow key, which then does not scroll the page; undefined for another key. */
+export function arrowOf(e: KeyboardEvent): { x: number; y: number } | undefined {
+  const x = { ArrowLeft: -1, ArrowRight: 1 }[e.key] ?? 0,
+    y = { ArrowUp: -1, ArrowDown: 1 }[e.key] ?? 0;
+  if (x || y) e.preventDefault();
+  return x || y ? { x, y } : undefined;
+}
+
 /**
- * A canvas as wide as its place that draws itself when its inputs change, in the colours of the theme.
- * The wheel zooms with Ctrl, and dragging moves what is zoomed. What is on it is said besides by
- * elements that everybody can read.
+ * A picture as wide as its place that draws itself when its inputs change, in the colours of the theme.
+ * The wheel zooms with Ctrl, dragging moves what is zoomed, and the arrow keys go through what it has. What the
+ * pointer or the keys are at is said below it, for everybody to read.
  */
 export function Canvas(props: {
+  /** What a screen reader calls it. */
+  label: string;
+  title?: string;
+  said: string;
+  box?: RefObject<HTMLDivElement | null>;
   height: number;
   draw: (c: CanvasRenderingContext2D, width: number, inks: Inks) => void;
   /** What is below the pointer; called with undefined when it leaves. */
-  point?: (at: At | undefined) => void;
-  choose?: (at: At) => void;
+  point: (at: At | undefined) => void;
+  choose: (at: At) => void;
+  /** Goes on by an arrow key. */
+  step: (by: { x: number; y: number }) => void;
+  /** Called with any other key. */
+  press: (key: string) => void;
   inputs: unknown[];
   /** Draws what moves, frame by frame, so many seconds after the one before; not for whom motion disturbs. */
   move?: (c: CanvasRenderingContext2D, width: number, inks: Inks, seconds: number) => void;
-  view?: View;
-  setView?: (v: View) => void;
+  view: View;
+  setView: (v: View) => void;
 }) {
-  const { height, draw, point, choose, inputs, move, view, setView } = props;
+  const { label, title, said, box, height, draw, point, choose, step, press, inputs, move, view, setView } = props;
+  const id = useId();
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(canvas);
   const dark = useDark(),
@@ -159,7 +164,7 @@ export function Canvas(props: {
     // React listens to the wheel passively, and then the page would zoom too.
     const at = canvas.current!;
     const zoom = (e: WheelEvent) => {
-      if (!setView || !view || !(e.ctrlKey || e.metaKey)) return;
+      if (!(e.ctrlKey || e.metaKey)) return;
       e.preventDefault();
       const scale = Math.min(64, Math.max(1, view.scale * Math.exp(-e.deltaY / 300))),
         k = scale / view.scale;
@@ -196,31 +201,49 @@ export function Canvas(props: {
   }, [moves, width, height, dark]);
   const place = (e: React.PointerEvent) => ({ x: e.nativeEvent.offsetX, y: e.nativeEvent.offsetY, width });
   return (
-    <div className="layers">
-      <canvas
-        ref={canvas}
-        aria-hidden="true"
-        style={{ width: '100%', height, display: 'block', touchAction: 'none' }}
-        onPointerDown={(e) => {
-          drag.current = { x: e.clientX, y: e.clientY, view: view ?? whole, moved: false };
-        }}
-        onPointerMove={(e) => {
-          const d = drag.current;
-          if (d && Math.hypot(e.clientX - d.x, e.clientY - d.y) > 4) d.moved = true;
-          if (d?.moved && setView && d.view.scale > 1)
-            setView({ ...d.view, x: d.view.x + e.clientX - d.x, y: d.view.y + e.clientY - d.y });
-          else point?.(place(e));
-        }}
-        onPointerUp={(e) => {
-          if (drag.current && !drag.current.moved) choose?.(place(e));
-          drag.current = undefined;
-        }}
-        onPointerLeave={() => {
-          drag.current = undefined;
-          point?.(undefined);
-        }}
-      />
-      {moves && <canvas ref={above} aria-hidden="true" className="above" style={{ width: '100%', height }} />}
+    <div
+      ref={box}
+      className="drawing"
+      role="application"
+      tabIndex={0}
+      aria-label={label}
+      aria-describedby={id}
+      onKeyDown={(e) => {
+        const by = arrowOf(e);
+        if (by) step(by);
+        else press(e.key);
+      }}
+    >
+      {title && <h3>{title}</h3>}
+      <div className="layers">
+        <canvas
+          ref={canvas}
+          aria-hidden="true"
+          style={{ width: '100%', height, display: 'block', touchAction: 'none' }}
+          onPointerDown={(e) => {
+            drag.current = { x: e.clientX, y: e.clientY, view, moved: false };
+          }}
+          onPointerMove={(e) => {
+            const d = drag.current;
+            if (d && Math.hypot(e.clientX - d.x, e.clientY - d.y) > 4) d.moved = true;
+            if (d?.moved && d.view.scale > 1)
+              setView({ ...d.view, x: d.view.x + e.clientX - d.x, y: d.view.y + e.clientY - d.y });
+            else point(place(e));
+          }}
+          onPointerUp={(e) => {
+            if (drag.current && !drag.current.moved) choose(place(e));
+            drag.current = undefined;
+          }}
+          onPointerLeave={() => {
+            drag.current = undefined;
+            point(undefined);
+          }}
+        />
+        {moves && <canvas ref={above} aria-hidden="true" className="above" style={{ width: '100%', height }} />}
+      </div>
+      <p id={id} className="quiet said" aria-live="polite">
+        {said}
+      </p>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-import { useId, useMemo, useRef, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import { stateTexts, type Cells } from '../domain/fabric';
 import { formatShare } from '../domain/format';
 import { counted } from '../domain/blocks';
@@ -49,7 +49,6 @@ export function Matrix({
 }) {
   const [at, setAt] = useState<number>();
   const [view, setView] = useState(whole);
-  const said = useId();
   const rows = of.rows.length,
     columns = of.columns.length;
   const labelled = rows <= 40;
@@ -204,48 +203,35 @@ export function Matrix({
       ),
     );
   return (
-    <div
-      className="drawing"
-      role="application"
-      tabIndex={0}
-      aria-label={label}
-      aria-describedby={said}
-      onKeyDown={(e) => {
-        const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[e.key];
-        if (step) {
-          e.preventDefault();
-          move(step);
-        }
-        if (e.key === 'Enter' && at !== undefined) choose(at);
-        if (e.key === '+' || e.key === '-')
+    <Canvas
+      label={label}
+      title={title}
+      said={at !== undefined ? say(at) : counts}
+      height={height}
+      draw={draw}
+      view={view}
+      setView={setView}
+      inputs={[of, heat, lit, chosen, at, width]}
+      point={(p) => setAt(p && find(p))}
+      choose={(p) => {
+        const i = find(p),
+          c = size(p.width),
+          x = (p.x - view.x) / view.scale - left,
+          y = (p.y - view.y) / view.scale - top;
+        const node = x < 0 ? of.rows[Math.floor(y / c)] : y < 0 ? of.columns[Math.floor(x / c)] : undefined;
+        if (i !== undefined && of.cells[i] !== 'none') choose(i);
+        else if (node) chooseNode?.(node.id);
+      }}
+      step={({ x, y }) => move(x + columns * y)}
+      press={(key) => {
+        if (key === 'Enter' && at !== undefined) choose(at);
+        if (key === '+' || key === '-')
           setView((v) => {
-            const scale = Math.min(64, Math.max(1, v.scale * (e.key === '+' ? 1.5 : 1 / 1.5)));
+            const scale = Math.min(64, Math.max(1, v.scale * (key === '+' ? 1.5 : 1 / 1.5)));
             return scale === 1 ? whole : { ...v, scale };
           });
       }}
-    >
-      <h3>{title}</h3>
-      <Canvas
-        height={height}
-        draw={draw}
-        view={view}
-        setView={setView}
-        inputs={[of, heat, lit, chosen, at, width]}
-        point={(p) => setAt(p && find(p))}
-        choose={(p) => {
-          const i = find(p),
-            c = size(p.width),
-            x = (p.x - view.x) / view.scale - left,
-            y = (p.y - view.y) / view.scale - top;
-          const node = x < 0 ? of.rows[Math.floor(y / c)] : y < 0 ? of.columns[Math.floor(x / c)] : undefined;
-          if (i !== undefined && of.cells[i] !== 'none') choose(i);
-          else if (node) chooseNode?.(node.id);
-        }}
-      />
-      <p id={said} className="quiet said" aria-live="polite">
-        {at !== undefined ? say(at) : counts}
-      </p>
-    </div>
+    />
   );
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useId, useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { stateTexts, type LinkState } from '../domain/fabric';
 import type { Spot } from '../domain/layout';
 import { Places } from '../domain/labels';
@@ -62,7 +62,6 @@ export function Picture(props: {
   const [over, setOver] = useState<string>(); // an edge
   const [view, setView] = useState(whole);
   useEffect(() => point?.(at ?? over), [point, at, over]);
-  const said = useId();
   const order = useMemo(() => [...vertices].sort((a, b) => natural(a.name, b.name)), [vertices]);
   const byId = useMemo(() => new Map(vertices.map((v) => [v.id, v])), [vertices]);
   const small = vertices.length > 60;
@@ -255,49 +254,38 @@ export function Picture(props: {
   const now = at !== undefined ? byId.get(at) : undefined;
   const touching = (id: string) => edges.filter((e) => e.from === id || e.to === id);
   return (
-    <div
-      className="drawing"
-      role="application"
-      tabIndex={0}
-      aria-label={label}
-      aria-describedby={said}
-      onKeyDown={(e) => {
-        const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[e.key];
-        if (step) {
-          e.preventDefault();
-          const i = order.findIndex((v) => v.id === (at ?? chosen));
-          setAt(order[(i + step + order.length) % order.length]?.id);
-        }
-        if (e.key === 'Enter' && at !== undefined) choose?.(at);
-      }}
-    >
-      <Canvas
-        height={height}
-        draw={draw}
-        view={view}
-        setView={setView}
-        inputs={[vertices, edges, spots, chosen, at, over, lit]}
-        move={edges.some((e) => e.lanes) ? move : undefined}
-        point={(p) => {
-          const id = p && find(p);
-          setAt(id);
-          setOver(p && id === undefined ? findEdge(p) : undefined);
-        }}
-        choose={(p) => {
-          const id = find(p);
-          const link = id ? undefined : findEdge(p);
-          if (id) choose?.(id);
-          else if (link) chooseEdge?.(link);
-        }}
-      />
-      <p id={said} className="quiet said" aria-live="polite">
-        {now
+    <Canvas
+      label={label}
+      said={
+        now
           ? nodeText(now, touching(now.id), byId)
           : edge
             ? edgeText(edge, byId)
-            : `${vertices.length} nodes, ${edges.length} links`}
-      </p>
-    </div>
+            : `${vertices.length} nodes, ${edges.length} links`
+      }
+      height={height}
+      draw={draw}
+      view={view}
+      setView={setView}
+      inputs={[vertices, edges, spots, chosen, at, over, lit]}
+      move={edges.some((e) => e.lanes) ? move : undefined}
+      point={(p) => {
+        const id = p && find(p);
+        setAt(id);
+        setOver(p && id === undefined ? findEdge(p) : undefined);
+      }}
+      choose={(p) => {
+        const id = find(p);
+        const link = id ? undefined : findEdge(p);
+        if (id) choose?.(id);
+        else if (link) chooseEdge?.(link);
+      }}
+      step={({ x, y }) => {
+        const i = order.findIndex((v) => v.id === (at ?? chosen));
+        setAt(order[(i + x + y + order.length) % order.length]?.id);
+      }}
+      press={(key) => key === 'Enter' && at !== undefined && choose?.(at)}
+    />
   );
 }
 

@@ -1,5 +1,5 @@
 import { useQueries, useQuery } from '@tanstack/react-query';
-import { useEffect, useId, useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { blockText, cellsOf, counted, divided, loadsOf, tileAt, tilesOf } from '../domain/blocks';
@@ -31,8 +31,7 @@ export function Tiles(props: {
 }) {
   const { nodes, links, stateOf, plane, back, height = 520 } = props;
   const moment = useMoment(),
-    place = usePlace(),
-    said = useId();
+    place = usePlace();
   const division = useMemo(() => divided(nodes, links), [nodes, links]),
     cells = useMemo(() => cellsOf(division, stateOf), [division, stateOf]);
   const planes = useMemo(
@@ -203,40 +202,27 @@ export function Tiles(props: {
   );
   return (
     <>
-      <div
-        ref={box}
-        className="drawing"
-        role="application"
-        tabIndex={0}
-        aria-label="The fabric by planes and pods"
-        aria-describedby={said}
-        onKeyDown={(e) => {
-          const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[e.key];
-          if (by) {
-            e.preventDefault();
-            const i = blocks.findIndex((b) => b.id === at);
-            setAt(blocks[i < 0 ? 0 : (i + by + blocks.length) % blocks.length]?.id);
-          }
-          if (e.key === 'Enter' && at) open(at);
+      <Canvas
+        box={box}
+        label="The fabric by planes and pods"
+        said={chosen ?? `${summary.join('. ')}.`}
+        height={height}
+        draw={draw}
+        view={view}
+        setView={zoom}
+        inputs={[planes, cells, loads, at]}
+        move={moving ? move : undefined}
+        point={(p) => setAt(p && find(p)?.block.id)}
+        choose={(p) => {
+          const tile = find(p);
+          if (tile) open(tile.block.id);
         }}
-      >
-        <Canvas
-          height={height}
-          draw={draw}
-          view={view}
-          setView={zoom}
-          inputs={[planes, cells, loads, at]}
-          move={moving ? move : undefined}
-          point={(p) => setAt(p && find(p)?.block.id)}
-          choose={(p) => {
-            const tile = find(p);
-            if (tile) open(tile.block.id);
-          }}
-        />
-        <p id={said} className="quiet said" aria-live="polite">
-          {chosen ?? `${summary.join('. ')}.`}
-        </p>
-      </div>
+        step={({ x, y }) => {
+          const i = blocks.findIndex((b) => b.id === at);
+          setAt(blocks[i < 0 ? 0 : (i + x + y + blocks.length) % blocks.length]?.id);
+        }}
+        press={(key) => key === 'Enter' && at && open(at)}
+      />
       <p className="quiet">
         <StateLegend />{' '}
         <LoadLegend full="the speed of the port" measured={uses.length > 0 || (top.data?.items.length ?? 0) > 0} />

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, type KeyboardEvent } from 'react';
 import { body, client } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
+import { arrowOf } from '../components/canvas';
 import { Choose } from '../components/choose';
 import { Facts } from '../components/facts';
 import { Intent, To } from '../components/link';
@@ -104,10 +105,8 @@ function Caught(p: { hops: Hop[]; from: string; hosts: string[]; to: string; end
   }, [at]);
   if (!here) return <Empty>The switch says nothing of its steps.</Empty>;
   const turn = (e: KeyboardEvent) => {
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
-    if (!by || e.target instanceof HTMLSelectElement) return;
-    e.preventDefault();
-    turnTo(at + by);
+    const by = e.target instanceof HTMLSelectElement ? undefined : arrowOf(e);
+    if (by) turnTo(at + by.x + by.y);
   };
   const w = along[here.hop]!;
   return (

@@ -1,8 +1,9 @@
-import { useQueries, useQuery } from '@tanstack/react-query';
+import { useQueries, type UseQueryOptions } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { Autocomplete, Input, ListBox, ListBoxItem, SearchField } from 'react-aria-components';
+import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
-import { may, useMay, useSession } from '../api/session';
+import { may, useMay, useSession, type Scope } from '../api/session';
 import { find, type Target } from '../domain/search';
 import { portsOf } from '../domain/load';
 import { linkName } from '../domain/network';
@@ -14,21 +15,49 @@ import { Dialog } from './dialog';
 /** A QPN as people write it. */
 const qpnWords = (qpn: number | undefined) => (qpn === undefined ? '' : `${qpn} 0x${qpn.toString(16)}`);
 
-/** The objects of a collection as targets, with more words that each is found by. */
-const of = <T extends { name: string }>(
+/** The resources of a collection that the search finds, with more words that each is found by. */
+const source = <T extends { name: string }>(
   kind: string,
-  all: readonly T[] | undefined,
   collection: string,
+  scope: Scope,
+  query: { queryKey: readonly unknown[]; queryFn?: unknown },
   words?: (x: T) => string | undefined,
-  more?: (x: T) => Partial<Target>,
-) =>
-  (all ?? []).map((x): Target => ({
-    kind,
-    name: x.name,
-    words: words?.(x),
-    ...pageOf(`${collection}/${x.name}`),
-    ...more?.(x),
-  }));
+) => ({
+  scope,
+  query: query as UseQueryOptions,
+  targets: (all: unknown) =>
+    ((all ?? []) as T[]).map((x): Target => ({
+      kind,
+      name: x.name,
+      words: words?.(x),
+      ...pageOf(`${collection}/${x.name}`),
+    })),
+});
+
+const sources = [
+  source<Schemas['Group']>('multicast group', 'multicast-groups', 'tenant:read', ask.groups, ({ spec, status }) =>
+    [
+      spec.proxyAddress,
+      status.tree?.sid,
+      ...[spec.designatedQpn, spec.source?.qpn].map(qpnWords),
+      ...[...(spec.receivers ?? []), ...(status.connections ?? [])].map((r) => qpnWords(r.qpn)),
+    ].join(' '),
+  ),
+  source<Schemas['Job']>('job', 'jobs', 'tenant:read', ask.jobs, (j) => j.spec.hosts),
+  source<Schemas['PathLease']>('lease', 'leases', 'tenant:read', ask.leases, (l) =>
+    l.spec.pairs.map((p) => `${p.from} ${p.to}`).join(' '),
+  ),
+  source('maintenance', 'maintenances', 'read', ask.maintenances),
+  source<Schemas['EvProfile']>('EV profile', 'ev-profiles', 'read', ask.profiles, (p) => p.status.hosts.join(' ')),
+  source<Schemas['Srv6Policy']>('SRv6 policy', 'srv6-policies', 'read', ask.srv6Policies, (p) =>
+    (p.status.path ?? []).join(' '),
+  ),
+  source('tenant', 'tenants', 'tenant:read', ask.tenants),
+  source('PFC policy', 'pfc-policies', 'tenant:read', ask.pfcPolicies),
+  source('BGP peer', 'bgp-peers', 'read', ask.peers),
+  source('project', 'projects', 'tenant:read', ask.projects),
+];
+const targetsOf = (answers: { data: unknown }[]) => answers.flatMap((a, i) => sources[i]!.targets(a.data));
 
 const keyOf = (t: Target) => `${t.kind} ${t.name} ${t.words ?? ''}`;
 
@@ -37,31 +66,23 @@ export function Search({ close }: { close: () => void }) {
   const [text, setText] = useState('');
   const session = useSession(),
     enabled = useMay('read');
-  const own = { enabled: useMay('tenant:read') };
-  const [switches, links, hosts, groups, profiles, srv6, tenants, pfc, peers, projects, jobs, leases, maintenances] =
-    useQueries({
-      queries: [
-        { ...ask.switches, enabled },
-        { ...ask.links, enabled },
-        { ...ask.hosts, enabled },
-        { ...ask.groups, ...own },
-        { ...ask.profiles, enabled },
-        { ...ask.srv6Policies, enabled },
-        { ...ask.tenants, ...own },
-        { ...ask.pfcPolicies, ...own },
-        { ...ask.peers, enabled },
-        { ...ask.projects, ...own },
-        { ...ask.jobs, ...own },
-        { ...ask.leases, ...own },
-        { ...ask.maintenances, enabled },
-      ],
-    });
+  const resources = useQueries({
+    queries: sources.map((s) => ({ ...s.query, enabled: may(session, s.scope) })),
+    combine: targetsOf,
+  });
+  const [switches, links, hosts, planes, nodes, topology] = useQueries({
+    queries: [
+      { ...ask.switches, enabled },
+      { ...ask.links, enabled },
+      { ...ask.hosts, enabled },
+      { ...ask.planes, enabled },
+      { ...ask.nodes, enabled },
+      { ...ask.topology, enabled },
+    ],
+  });
   // Parts of an MRC fabric alone are drained.
-  const planes = useQuery({ ...ask.planes, enabled }),
-    operates = useMay('operate'),
+  const operates = useMay('operate'),
     tiered = operates && (planes.data?.length ?? 0) > 0;
-  const nodes = useQuery({ ...ask.nodes, enabled }),
-    topology = useQuery({ ...ask.topology, enabled });
   // A large fabric has as many ports as ends of links: they are targets while somebody writes SWITCH/PORT.
   const ports = text.includes('/');
   const targets = useMemo(() => {
@@ -73,94 +94,61 @@ export function Search({ close }: { close: () => void }) {
       query: { port: String(n) },
     });
     /** What can be drained, where there are planes. */
-    const part = (kind: string, name: string, drains: string, admin: string, place: string): Target => ({
+    const part = (kind: string, name: string, drains: string, is: boolean, place: string): Target => ({
       kind,
       name,
-      drains: tiered ? drains : undefined,
-      drained: admin === 'drained',
+      ...(tiered && { drains, drained: is }),
       ...pageOf(place),
     });
-    return (
-      [
-        ...pages.filter((p) => !p.hidden).map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
-        ...of(
-          'switch',
-          switches.data,
-          'switches',
-          (s) => `${s.node ?? ''} ${s.address ?? ''}`,
-          (s) => ({
-            ...(tiered && { drains: 'node', drained: drained.has(s.node ?? '') }),
-            ...(s.node && { looks: ['node', s.node] }),
-          }),
-        ),
-        ...of(
-          'host',
-          hosts.data,
-          'hosts',
-          (h) => h.address,
-          (h) => ({ looks: ['host', h.name] }),
-        ),
-        ...(tiered ? (planes.data ?? []) : []).map((p) =>
-          part('plane', `Plane ${p.plane}`, 'plane', p.spec.admin, `planes/${p.plane}`),
-        ),
-        ...(hosts.data ?? []).flatMap((h) =>
-          h.ports.flatMap((p): Target[] => [
-            part('host port', `${h.name} port ${p.port}`, `port ${p.port}`, p.spec.admin, `hosts/${h.name}`),
-            ...(ports && p.status.leafName && p.status.leafPort ? [port(p.status.leafName, p.status.leafPort)] : []),
-          ]),
-        ),
-        ...(ports ? (links.data ?? []) : []).map((l) => port(l.status.fromName ?? l.status.from, portsOf(l.id)[0])),
-        ...(topology.data?.nodes ?? []).flatMap((n) =>
-          (n.sids ?? []).map((s): Target => ({
-            kind: `SID, ${s.behavior}`,
-            name: s.address,
-            words: n.name,
-            ...pageOf(`switches/${n.name ?? n.id}`),
-          })),
-        ),
-        ...of('multicast group', groups.data, 'multicast-groups', (g) =>
-          [
-            g.spec.proxyAddress,
-            g.status.tree?.sid,
-            ...[g.spec.designatedQpn, g.spec.source?.qpn].map(qpnWords),
-            ...[...(g.spec.receivers ?? []), ...(g.status.connections ?? [])].map((r) => qpnWords(r.qpn)),
-          ].join(' '),
-        ),
-        ...of('job', jobs.data, 'jobs', (j) => j.spec.hosts),
-        ...of('lease', leases.data, 'leases', (l) => l.spec.pairs.map((p) => `${p.from} ${p.to}`).join(' ')),
-        ...of('maintenance', maintenances.data, 'maintenances'),
-        ...of('EV profile', profiles.data, 'ev-profiles', (p) => p.status.hosts.join(' ')),
-        ...(links.data ?? []).map((l) => ({
-          ...part('link', linkName(l), 'link', l.spec.admin, `links/${l.id}`),
-          words: `${l.id} ${l.status.fromName ?? ''}/${portsOf(l.id)[0]}`,
+    return [
+      ...pages.filter((p) => !p.hidden).map((p): Target => ({ kind: 'page', name: p.title, path: [p.name] })),
+      ...(switches.data ?? []).map((s): Target => ({
+        ...part('switch', s.name, 'node', drained.has(s.node ?? ''), `switches/${s.name}`),
+        words: `${s.node ?? ''} ${s.address ?? ''}`,
+        looks: s.node ? ['node', s.node] : undefined,
+      })),
+      ...(hosts.data ?? []).flatMap((h): Target[] => [
+        { kind: 'host', name: h.name, words: h.address, looks: ['host', h.name], ...pageOf(`hosts/${h.name}`) },
+        ...h.ports.flatMap(({ port: n, spec, status: p }) => [
+          part('host port', `${h.name} port ${n}`, `port ${n}`, spec.admin === 'drained', `hosts/${h.name}`),
+          ...(ports && p.leafName && p.leafPort ? [port(p.leafName, p.leafPort)] : []),
+        ]),
+      ]),
+      ...(tiered ? (planes.data ?? []) : []).map((p) =>
+        part('plane', `Plane ${p.plane}`, 'plane', p.spec.admin === 'drained', `planes/${p.plane}`),
+      ),
+      ...(topology.data?.nodes ?? []).flatMap((n) =>
+        (n.sids ?? []).map((s): Target => ({
+          kind: `SID, ${s.behavior}`,
+          name: s.address,
+          words: n.name,
+          ...pageOf(`switches/${n.name ?? n.id}`),
         })),
-        ...of('SRv6 policy', srv6.data, 'srv6-policies', (p) => (p.status.path ?? []).join(' ')),
-        ...of('tenant', tenants.data, 'tenants'),
-        ...of('PFC policy', pfc.data, 'pfc-policies'),
-        ...of('BGP peer', peers.data, 'bgp-peers'),
-        ...of('project', projects.data, 'projects'),
-      ] as Target[]
-    ).filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope)));
+      ),
+      ...(links.data ?? []).flatMap((l) => {
+        const from = l.status.fromName ?? l.status.from,
+          [n] = portsOf(l.id);
+        return [
+          {
+            ...part('link', linkName(l), 'link', l.spec.admin === 'drained', `links/${l.id}`),
+            words: `${l.id} ${l.status.fromName ?? ''}/${n}`,
+          },
+          ...(ports ? [port(from, n)] : []),
+        ];
+      }),
+      ...resources,
+    ].filter((t) => pages.some((p) => p.name === t.path[0] && may(session, p.scope)));
   }, [
     session,
     tiered,
     ports,
+    resources,
     nodes.data,
     planes.data,
     topology.data,
     switches.data,
     links.data,
     hosts.data,
-    groups.data,
-    profiles.data,
-    srv6.data,
-    tenants.data,
-    pfc.data,
-    peers.data,
-    projects.data,
-    jobs.data,
-    leases.data,
-    maintenances.data,
   ]);
   const found = useMemo(() => find(targets, text), [targets, text]);
   const choose = (t: Target) => {

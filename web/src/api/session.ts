@@ -1,4 +1,5 @@
 import { useSyncExternalStore } from 'react';
+import { signal } from '../store/signal';
 import type { components } from './schema';
 
 export type Session = components['schemas']['Session'];
@@ -14,9 +15,9 @@ export type Scope = 'self' | 'read' | 'tenant:read' | 'tenant:write' | 'operate'
  */
 const key = 'weft-project';
 const header = 'X-Weft-Project';
-let session: Session | undefined, whole: Session | undefined;
+const session = signal<Session | undefined>(undefined);
+let whole: Session | undefined;
 let project = remembered();
-const listeners = new Set<() => void>();
 
 function remembered(): string {
   try {
@@ -34,11 +35,6 @@ function remember(name: string): void {
   } catch {
     // It holds for this page.
   }
-}
-
-function set(s: Session | undefined): void {
-  session = s;
-  listeners.forEach((f) => f());
 }
 
 /** Adds what a request needs to its headers; anywhere: it is not bound to the chosen project. */
@@ -70,10 +66,10 @@ export async function readSession(url: string = address): Promise<void> {
   if (chosen && all.name !== '' && own === all) {
     // The user is no member any more, or the project is gone: what is shown of it goes too.
     remember('');
-    set(undefined);
+    session.set(undefined);
   }
   whole = all;
-  if (JSON.stringify(own) !== JSON.stringify(session)) set(own);
+  if (JSON.stringify(own) !== JSON.stringify(session.get())) session.set(own);
 }
 
 let again: Promise<void> | undefined;
@@ -96,7 +92,7 @@ export function forbidden(): void {
 export function chooseProject(name: string): void {
   if (name === project) return;
   remember(name);
-  set(undefined);
+  session.set(undefined);
   const retry = (wait: number) => {
     readSession().catch(() => setTimeout(() => retry(Math.min(5_000, 2 * wait)), wait));
   };
@@ -104,37 +100,31 @@ export function chooseProject(name: string): void {
 }
 
 /** The name of the chosen project; '' for none. */
-export function useProject(): string {
-  return useSyncExternalStore(subscribe, () => project);
-}
+export const useProject = () => useSyncExternalStore(subscribe, () => project);
 
 /** Notes that the server refused a request for want of credentials: the session has ended. */
 export function refuse(): void {
-  if (session?.name !== '') {
+  if (session.get()?.name !== '') {
     whole = { name: '', way: 'none', role: 'viewer', scopes: [], ways: whole?.ways };
-    set(whole);
+    session.set(whole);
   }
 }
 
 export async function began(s: Session): Promise<void> {
   whole = { ...s, ways: s.ways ?? whole?.ways };
-  if (!project) set(whole);
+  if (!project) session.set(whole);
   else
     await readSession().catch(() => {
       remember('');
-      set(whole);
+      session.set(whole);
     });
 }
 
 /** The session; undefined until the server has said. */
-export function useSession(): Session | undefined {
-  return useSyncExternalStore(subscribe, () => session);
-}
+export const { get: currentSession, use: useSession, subscribe } = session;
 
 /** The session without the bounds of the chosen project. */
-export function useWholeSession(): Session | undefined {
-  return useSyncExternalStore(subscribe, () => whole);
-}
+export const useWholeSession = () => useSyncExternalStore(subscribe, () => whole);
 
 /** Reports whether the user may call operations of a scope. What it may not do is not offered. */
 export function useMay(scope: Scope): boolean {
@@ -143,13 +133,4 @@ export function useMay(scope: Scope): boolean {
 
 export function may(s: Session | undefined, scope: Scope): boolean {
   return s?.scopes?.includes(scope) ?? false;
-}
-
-export function subscribe(f: () => void): () => void {
-  listeners.add(f);
-  return () => listeners.delete(f);
-}
-
-export function currentSession(): Session | undefined {
-  return session;
 }

@@ -1,30 +1,18 @@
 import { useSyncExternalStore } from 'react';
+import { signal } from './signal';
 
 // The moment that the pointer is at in one of the charts of a page: all of them show it.
-let pointed: number | undefined, shown: number | undefined;
-const listeners = new Set<() => void>();
+const moments = signal<{ pointed?: number; shown?: number }>({});
+const change = (next: { pointed?: number } | { shown?: number }) => {
+  const now = moments.get(),
+    then = { ...now, ...next };
+  if (then.pointed !== now.pointed || then.shown !== now.shown) moments.set(then);
+};
 
 /** Calls a function with each moment that is pointed at, in Unix seconds, and otherwise with the one that is shown. */
-export function onCrosshair(f: () => void): () => void {
-  listeners.add(f);
-  return () => listeners.delete(f);
-}
-
-export const crosshair = () => pointed ?? shown;
-
-export function setCrosshair(at: number | undefined): void {
-  if (at === pointed) return;
-  pointed = at;
-  listeners.forEach((f) => f());
-}
-
+export const onCrosshair = moments.subscribe;
+export const crosshair = () => moments.get().pointed ?? moments.get().shown;
+export const setCrosshair = (pointed: number | undefined) => change({ pointed });
 /** Has charts show a moment while none is pointed at. */
-export function showMoment(at: number | undefined): void {
-  if (at === shown) return;
-  shown = at;
-  listeners.forEach((f) => f());
-}
-
-export function useCrosshair(): number | undefined {
-  return useSyncExternalStore(onCrosshair, crosshair);
-}
+export const showMoment = (shown: number | undefined) => change({ shown });
+export const useCrosshair = () => useSyncExternalStore(onCrosshair, crosshair);

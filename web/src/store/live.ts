@@ -1,5 +1,4 @@
 import type { QueryClient } from '@tanstack/react-query';
-import { useSyncExternalStore } from 'react';
 import { body, client } from '../api/client';
 import { currentSession, may, recheck, subscribe as onSession } from '../api/session';
 import { link, links } from '../api/queries';
@@ -7,6 +6,7 @@ import { follow, type Event } from '../api/stream';
 import { kept, merge } from '../domain/eventlog';
 import { replaced } from '../domain/linkcolumns';
 import { stale } from '../domain/stale';
+import { signal } from './signal';
 
 /** The event stream of this tab: all views share it. */
 interface Live {
@@ -17,13 +17,9 @@ interface Live {
   events: readonly Event[];
 }
 
-let live: Live = { state: 'connecting', since: Date.now(), events: [] };
-const listeners = new Set<() => void>();
-
-function set(change: Partial<Live>): void {
-  live = { ...live, ...change };
-  listeners.forEach((f) => f());
-}
+const live = signal<Live>({ state: 'connecting', since: Date.now(), events: [] });
+const set = (change: Partial<Live>) => live.set({ ...live.get(), ...change });
+export const useLive = live.use;
 
 /** The least time between two rounds of questions that events give rise to, and the longest wait for the answers. */
 const pause = 50,
@@ -79,7 +75,7 @@ export function startLive(queries: QueryClient): () => void {
   const catchUp = async () => {
     try {
       const latest = await body(client.GET('/v1/events/latest', { params: { query: { limit: 1000 } } }));
-      set({ events: merge(latest.items ?? [], live.events) });
+      set({ events: merge(latest.items ?? [], live.get().events) });
     } catch {
       // The stream goes on; what was before it stays unknown until the next gap.
     }
@@ -90,7 +86,7 @@ export function startLive(queries: QueryClient): () => void {
     follow<Event>('/v1/events', {
       event(e) {
         if (e.type === 'gap') void catchUp();
-        else set({ events: [...live.events.slice(-kept + 1), e] });
+        else set({ events: [...live.get().events.slice(-kept + 1), e] });
         if (e.type === 'project.changed') recheck(); // the user may be another's member now
         const names = stale(e.type);
         // In a large network all links are too much to ask for whenever one of them changes.
@@ -106,11 +102,11 @@ export function startLive(queries: QueryClient): () => void {
         } else touch(names);
       },
       state(up, last) {
-        if (up && live.events.length === 0) void catchUp();
+        if (up && live.get().events.length === 0) void catchUp();
         if (up && lost) touch(undefined);
         lost = !up;
         const state = up ? 'live' : 'lost';
-        if (state !== live.state) set({ state, since: last });
+        if (state !== live.get().state) set({ state, since: last });
       },
     });
   // Who is a member of no project has no events.
@@ -133,13 +129,4 @@ export function startLive(queries: QueryClient): () => void {
     stop?.();
     stopped = true;
   };
-}
-
-function subscribe(f: () => void): () => void {
-  listeners.add(f);
-  return () => listeners.delete(f);
-}
-
-export function useLive(): Live {
-  return useSyncExternalStore(subscribe, () => live);
 }

@@ -1,42 +1,35 @@
 import { useSyncExternalStore } from 'react';
+import { signal } from './signal';
 
 export type Theme = 'system' | 'light' | 'dark';
 
 const key = 'weft.theme';
-const listeners = new Set<() => void>();
 
 function read(): Theme {
   const stored = localStorage.getItem(key);
   return stored === 'light' || stored === 'dark' ? stored : 'system';
 }
 
+const theme = signal(read());
+export const useTheme = theme.use;
 const system = matchMedia('(prefers-color-scheme: dark)');
-const isDark = () => (read() === 'system' ? system.matches : read() === 'dark');
+const isDark = () => (theme.get() === 'system' ? system.matches : theme.get() === 'dark');
 
 /** Gives the page the theme that was chosen, or that of the system. Canvases take their colours when they draw. */
 export function applyTheme(): void {
   document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
-  listeners.forEach((f) => f());
 }
-system.addEventListener('change', applyTheme);
+theme.subscribe(applyTheme);
+system.addEventListener('change', () => theme.set(read()));
 
-export function setTheme(theme: Theme): void {
-  localStorage.setItem(key, theme);
-  applyTheme();
-}
-
-function subscribe(f: () => void): () => void {
-  listeners.add(f);
-  return () => listeners.delete(f);
-}
-
-export function useTheme(): Theme {
-  return useSyncExternalStore(subscribe, read);
+export function setTheme(chosen: Theme): void {
+  localStorage.setItem(key, chosen);
+  theme.set(chosen);
 }
 
 /** What is on the screen. */
 export function useDark(): boolean {
-  return useSyncExternalStore(subscribe, isDark);
+  return useSyncExternalStore(theme.subscribe, isDark);
 }
 
 const motion = matchMedia('(prefers-reduced-motion: reduce)');

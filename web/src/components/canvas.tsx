@@ -22,7 +22,13 @@ export interface Inks extends Record<(typeof colours)[number] | 'paper' | 'edge'
 
 export function inks(): Inks {
   const style = getComputedStyle(document.documentElement);
-  const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const dark = style.colorScheme === 'dark';
+  // A token has the colours of both themes.
+  const of = (name: string) =>
+    style
+      .getPropertyValue(`--${name}`)
+      .replace(/light-dark\((.+),\s*(.+)\)/, dark ? '$2' : '$1')
+      .trim();
   const all = <K extends string>(names: readonly K[], token: (name: K) => string = (name) => name) =>
     Object.fromEntries(names.map((name) => [name, of(token(name))])) as Record<K, string>;
   const scale = (name: string, steps: number) => Array.from({ length: steps }, (_, i) => of(`${name}-${i + 1}`));

@@ -39,12 +39,8 @@ export type Written =
     }
   | undefined;
 // The paths of kinds differ in their last segment only; openapi-fetch wants each by its own type.
-const any = client as unknown as {
-  GET(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
-  POST(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
-  PUT(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
-  DELETE(path: string, init: object): Promise<{ data?: Written; error?: unknown; response: Response }>;
-};
+type Method = (path: string, init: object) => Promise<{ data?: Written; error?: unknown; response: Response }>;
+const any = client as unknown as Record<'GET' | 'POST' | 'PUT' | 'DELETE', Method>;
 
 const said = (kind: Collection, name: string, what: string) => `${kindOf(kind)?.noun ?? kind} ${name} is ${what}`;
 

@@ -41,11 +41,14 @@ type Answers<P extends keyof paths> = paths[P] extends {
   : never;
 type Items<P extends keyof paths> = Answers<P> extends { items: (infer T)[] | null } ? T : never;
 // Asked for by a path that is a parameter, for which openapi-fetch has no type.
-const get = <T>(path: string, params: object, signal: AbortSignal) =>
+const get = <T>(path: string, params: object, signal?: AbortSignal) =>
   body((client as unknown as Getter).GET<T>(path, { params, signal }));
 interface Getter {
   GET<T>(path: string, init: object): Promise<{ data?: T; error?: unknown; response: Response }>;
 }
+/** What a path of the API answers to a query. */
+const answer = <P extends keyof paths>(path: P, query: object, signal?: AbortSignal, of?: Record<string, string>) =>
+  get<Answers<P>>(path, { query, path: of }, signal);
 const again = (every?: number) => (every ? { refetchInterval: every, ...(every <= soon && { staleTime: 0 }) } : {});
 
 /** One object of the API, which is asked for again after so many milliseconds. */
@@ -97,23 +100,20 @@ export const topology = one(['topology'], '/v1/topology', {});
 export const peers = few(['peers'], '/v1/bgp-peers');
 export const fabric = queryOptions({
   queryKey: ['fabric'],
-  queryFn: ({ signal }) => ifConfigured(body(client.GET('/v1/fabric', { signal }))),
+  queryFn: ({ signal }) => ifConfigured(answer('/v1/fabric', {}, signal)),
 });
 export const planes = queryOptions({
   ...few(['planes'], '/v1/planes', { inFabric: true }),
   refetchInterval: (q) => draining(q.state.data),
 });
-export const nodes = queryOptions({
-  ...list(['nodes'], '/v1/nodes'),
-  refetchInterval: (q) => draining(q.state.data),
-});
+export const nodes = queryOptions({ ...list(['nodes'], '/v1/nodes'), refetchInterval: (q) => draining(q.state.data) });
 export const links = queryOptions({
   queryKey: ['links'],
-  queryFn: async ({ signal }) => linksOf(await body(client.GET('/v1/link-columns', { signal }))),
+  queryFn: async ({ signal }) => linksOf(await answer('/v1/link-columns', {}, signal)),
   refetchInterval: (q) => draining(q.state.data),
   structuralSharing: false, // a comparison of all links takes longer than what it saves
 });
-export const link = (id: string) => body(client.GET('/v1/links/{id}', { params: { path: { id } } }));
+export const link = (id: string) => answer('/v1/links/{id}', {}, undefined, { id });
 export const hosts = queryOptions({
   ...list(['hosts'], '/v1/hosts'),
   refetchInterval: (q) => draining(q.state.data?.flatMap((h) => h.ports)),
@@ -205,18 +205,11 @@ export const gnmi = (id: string) => one(['switches', id, 'gnmi'], '/v1/switches/
 export const history = (kind: HistoryKind, name: string, span: number | { from: number; to: number }) =>
   queryOptions({
     queryKey: ['history', kind, name, span],
-    queryFn: ({ signal }) =>
-      body(
-        client.GET('/v1/telemetry/history', {
-          params: {
-            query:
-              typeof span === 'number'
-                ? { kind, name, since: `${span}s` }
-                : { kind, name, since: moment(span.from), until: moment(span.to) },
-          },
-          signal,
-        }),
-      ),
+    queryFn: ({ signal }) => {
+      const time =
+        typeof span === 'number' ? { since: `${span}s` } : { since: moment(span.from), until: moment(span.to) };
+      return answer('/v1/telemetry/history', { kind, name, ...time }, signal);
+    },
     // A day changes more slowly than a minute.
     refetchInterval: typeof span !== 'number' ? false : span <= 900 ? 1_000 : 15_000,
     staleTime: 0,
@@ -228,7 +221,7 @@ export const past = (span: number | { from: number; to: number }) =>
     queryKey: ['past', span],
     queryFn: ({ signal }) => {
       const { from, to } = typeof span === 'number' ? { from: Date.now() / 1000 - span, to: Infinity } : span;
-      return body(client.GET('/v1/past', { params: { query: { from: moment(from), at: moment(to) } }, signal }));
+      return answer('/v1/past', { from: moment(from), at: moment(to) }, signal);
     },
     // A thousandth of the time is a pixel of the bar.
     refetchInterval: typeof span === 'number' && Math.max(5_000, span),
@@ -236,17 +229,12 @@ export const past = (span: number | { from: number; to: number }) =>
     placeholderData: keepPreviousData,
   });
 /** A time in Unix seconds as the API takes it; one that is to come is now. */
-const moment = (at: number) => (1000 * at >= Date.now() ? undefined : new Date(1000 * at).toISOString());
+const moment = (at = Infinity) => (1000 * at >= Date.now() ? undefined : new Date(1000 * at).toISOString());
 export const utilization = (plane: number, at?: number) =>
   queryOptions({
     queryKey: ['utilization', plane, at],
     queryFn: ({ signal }) =>
-      body(
-        client.GET('/v1/telemetry/matrices/{plane}', {
-          params: { path: { plane }, query: { until: at === undefined ? undefined : moment(at) } },
-          signal,
-        }),
-      ),
+      answer('/v1/telemetry/matrices/{plane}', { until: moment(at) }, signal, { plane: String(plane) }),
     refetchInterval: at ? false : 5_000,
     staleTime: 0,
   });
@@ -256,27 +244,15 @@ export const loads = (at?: number) =>
   queryOptions({
     queryKey: ['top', 'loads', at],
     queryFn: async ({ signal }) => {
-      const busiest = (metric?: string) => {
-        const query = {
-          kind: 'port',
-          metric,
-          limit: 1000,
-          over: '5s',
-          until: at === undefined ? undefined : moment(at),
-        } as const;
-        return body(client.GET('/v1/telemetry/top', { params: { query }, signal }));
-      };
+      const busiest = (metric?: string) =>
+        answer('/v1/telemetry/top', { kind: 'port', metric, limit: 1000, over: '5s', until: moment(at) }, signal);
       const top = await busiest();
       if (top.metric === 'utilization') return top;
       // Without speeds the controller has each direction by itself.
       const into = new Map((await busiest('inBits')).items.map((i) => [i.name, i.value]));
       const out = new Map(top.items.map((i) => [i.name, i.value]));
-      const items = [...new Set([...out.keys(), ...into.keys()])].map((name) => ({
-        name,
-        value: 0,
-        in: into.get(name),
-        out: out.get(name),
-      }));
+      const names = [...new Set([...out.keys(), ...into.keys()])],
+        items = names.map((name) => ({ name, value: 0, in: into.get(name), out: out.get(name) }));
       return { ...top, items };
     },
     refetchInterval: at === undefined ? 2_000 : false,
@@ -286,16 +262,11 @@ export const loads = (at?: number) =>
 /** The ports that carry most now. */
 export const top = queryOptions({
   queryKey: ['top'],
-  queryFn: ({ signal }) =>
-    body(client.GET('/v1/telemetry/top', { params: { query: { kind: 'port', limit: 5 } }, signal })),
+  queryFn: ({ signal }) => answer('/v1/telemetry/top', { kind: 'port', limit: 5 }, signal),
   ...again(soon),
 });
 export const traces = (id: string, port: string, count: number) =>
-  body(
-    client.GET('/v1/switches/{id}/traces', {
-      params: { path: { id }, query: { port: port || undefined, count, wait: '20s' } },
-    }),
-  );
+  answer('/v1/switches/{id}/traces', { port: port || undefined, count, wait: '20s' }, undefined, { id });
 export const audit = (identity: string, path: string, outcome: string) => {
   const query = { limit: 500, latest: true, identity: identity || undefined, path: path || undefined };
   return few(['audit', identity, path, outcome], '/v1/audit', {
@@ -347,9 +318,7 @@ export const changesOf = (collection: Collection, name: string, version: number 
       // Clients escape what stands in a path as they like: what comes before it is the same.
       const path = placeIn(collection, name).path.split('{')[0]!,
         whole = decode(pathIn(collection, name));
-      const all = await everything((query) =>
-        body(client.GET('/v1/audit', { params: { query: { ...query, path, outcome: 'success' } }, signal })),
-      );
+      const all = await everything((page) => answer('/v1/audit', { ...page, path, outcome: 'success' }, signal));
       return all.filter((r) => decode(r.serviceRequest.path.split('?')[0]!) === whole).reverse();
     },
     placeholderData: keepPreviousData,

@@ -1,18 +1,4 @@
-import {
-  Activity,
-  Box,
-  Building2,
-  FileText,
-  GitFork,
-  KeyRound,
-  LayoutDashboard,
-  Network,
-  Route,
-  Server,
-  ServerCog,
-  Users,
-  Waypoints,
-} from 'lucide-react';
+import * as sign from 'lucide-react';
 import type { ReactNode } from 'react';
 import icon from '../icon.svg';
 import { heads, type Page, type PageName } from '../domain/pages';
@@ -20,19 +6,19 @@ import { To } from './link';
 
 /** A sign for each page of the rail, beside its name. */
 const signs: Partial<Record<PageName, ReactNode>> = {
-  overview: <LayoutDashboard aria-hidden />,
-  fabric: <Network aria-hidden />,
-  switches: <Box aria-hidden />,
-  hosts: <Server aria-hidden />,
-  evs: <Route aria-hidden />,
-  groups: <GitFork aria-hidden />,
-  jobs: <Waypoints aria-hidden />,
-  events: <Activity aria-hidden />,
-  pfc: <Building2 aria-hidden />,
-  projects: <Users aria-hidden />,
-  documents: <FileText aria-hidden />,
-  controllers: <ServerCog aria-hidden />,
-  access: <KeyRound aria-hidden />,
+  overview: <sign.LayoutDashboard aria-hidden />,
+  fabric: <sign.Network aria-hidden />,
+  switches: <sign.Box aria-hidden />,
+  hosts: <sign.Server aria-hidden />,
+  evs: <sign.Route aria-hidden />,
+  groups: <sign.GitFork aria-hidden />,
+  jobs: <sign.Waypoints aria-hidden />,
+  events: <sign.Activity aria-hidden />,
+  pfc: <sign.Building2 aria-hidden />,
+  projects: <sign.Users aria-hidden />,
+  documents: <sign.FileText aria-hidden />,
+  controllers: <sign.ServerCog aria-hidden />,
+  access: <sign.KeyRound aria-hidden />,
 };
 
 export function Brand() {

@@ -1,53 +1,34 @@
-const nanosecond = 1,
-  microsecond = 1e3,
-  millisecond = 1e6,
-  second = 1e9,
-  minute = 60e9,
-  hour = 3600e9;
-
-const units: Record<string, number> = {
-  ns: nanosecond,
-  us: microsecond,
-  µs: microsecond,
-  ms: millisecond,
-  s: second,
-  m: minute,
-  h: hour,
-};
+/** Units of durations, as Go writes them, in nanoseconds. */
+const units: Record<string, number> = { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 60e9, h: 3600e9 };
 
 /** Reads a duration as Go writes it, such as 1m2.5s, and returns nanoseconds; undefined for what is none. */
 export function parseDuration(text: string): number | undefined {
-  const sign = text.startsWith('-') ? -1 : 1;
-  let rest = text.replace(/^[+-]/, '');
-  if (rest === '0') return 0;
-  if (rest === '') return undefined;
+  const [, sign, parts] = /^([+-]?)((?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+|0)$/.exec(text) ?? [];
+  if (parts === undefined) return undefined;
   let total = 0;
-  while (rest !== '') {
-    const part = /^([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)/.exec(rest);
-    if (!part) return undefined;
-    total += Number(part[1]) * units[part[2]!]!;
-    rest = rest.slice(part[0].length);
-  }
-  return sign * total;
+  for (const [, n, unit] of parts.matchAll(/([\d.]+)(\D+)/g)) total += Number(n) * units[unit!]!;
+  return sign === '-' ? -total : total;
 }
 
 /** Writes nanoseconds with three digits and a unit. */
 export function formatNanoseconds(ns: number): string {
   const size = Math.abs(ns);
   if (size === 0) return '0 s';
+  // A minute and an hour are shown from two of them on.
   const [unit, name] =
-    size < microsecond
-      ? [nanosecond, 'ns']
-      : size < millisecond
-        ? [microsecond, 'µs']
-        : size < second
-          ? [millisecond, 'ms']
-          : size < 2 * minute
-            ? [second, 's']
-            : size < 2 * hour
-              ? [minute, 'min']
-              : [hour, 'h'];
-  return `${digits(ns / (unit as number))} ${name}`;
+    size < 2 * units.m!
+      ? ((
+          [
+            [1e9, 's'],
+            [1e6, 'ms'],
+            [1e3, 'µs'],
+            [1, 'ns'],
+          ] as const
+        ).find(([unit]) => size >= unit) ?? [1, 'ns'])
+      : size < 2 * units.h!
+        ? [units.m!, 'min']
+        : [units.h!, 'h'];
+  return `${digits(ns / unit)} ${name}`;
 }
 
 /** Writes a duration of the API for people; text that is no duration stays as it is. */
@@ -99,8 +80,11 @@ export function formatCount(n: number): string {
   return n.toLocaleString('en-US');
 }
 
+/** A text as a sentence or a title begins with it. */
+export const capital = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
 /** A noun as it stands for several. */
-export const plural = (noun: string) =>
+const plural = (noun: string) =>
   noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : noun.endsWith('ch') ? `${noun}es` : `${noun}s`;
 
 /** Writes how many there are of something: 1 switch, 2 switches. */

@@ -27,21 +27,13 @@ const list = [
   { name: 'notifications', title: 'Notifications', key: 'n', scope: 'administer', under: 'events' },
   { name: 'access', title: 'Access', key: 'u', scope: 'administer', group: 'Admin' },
   { name: 'audit', title: 'Audit', key: 'a', scope: 'administer', under: 'access' },
-] as const satisfies readonly {
-  name: string;
-  title: string;
-  key: string;
-  scope: Scope;
-  group?: string;
-  under?: string;
-  hidden?: true;
-}[];
+] as const satisfies readonly Page<string>[];
 
 export type PageName = (typeof list)[number]['name'];
 
-export interface Page {
+export interface Page<Name = PageName> {
   /** First segment of its path. */
-  name: PageName;
+  name: Name;
   title: string;
   /** Pressed after g. */
   key: string;
@@ -50,7 +42,7 @@ export interface Page {
   /** What pages of the navigation stand below; absent: it stands by itself, or under another. */
   group?: string;
   /** The page of the navigation that it belongs to. */
-  under?: PageName;
+  under?: Name;
   /** It shows one object, to which others have links: no menu has it. */
   hidden?: true;
 }

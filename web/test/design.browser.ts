@@ -121,3 +121,31 @@ test('the gallery has each component in its states, by keys too, in both themes'
     expect(await violations(page)).toEqual([]);
   }
 });
+
+test('from the cause of a link that has left the topology one comes to its ends by clicks', async () => {
+  const left = '64512:10.1.0.0,9~64512:10.1.16.1,8';
+  fabric.besides = {
+    '/v1/causes': {
+      items: [
+        {
+          id: `link/${left}`,
+          kind: 'link',
+          object: `links/${left}`,
+          severity: 'fault',
+          what: 'Link P1-T0-1 – P1-T1-2 has failed',
+          means: 'Made up.',
+          todo: 'Nothing.',
+          total: 0,
+        },
+      ],
+    },
+  };
+  onTestFinished(() => void (fabric.besides = {}));
+  const page = await at('overview');
+  await page.locator('.causes').getByRole('link', { name: 'Link P1-T0-1 – P1-T1-2 has failed' }).click();
+  const link = page.getByRole('region', { name: 'Link P1-T0-1 → P1-T1-2' });
+  await link.getByText('has left the topology').waitFor();
+  expect(await violations(page)).toEqual([]);
+  const far = link.getByRole('link', { name: 'P1-T1-2, port 8' });
+  expect(await far.getAttribute('href')).toBe('#/switches/P1-T1-2?port=8');
+});

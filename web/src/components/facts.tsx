@@ -1,4 +1,15 @@
 import type { ReactNode } from 'react';
+import { formatTime } from '../domain/format';
+import { useNow } from '../store/now';
+
+/** A time of the API as that of the browser. */
+export function Time({ of }: { of: string }) {
+  return (
+    <time dateTime={of} title={of}>
+      {formatTime(of, useNow())}
+    </time>
+  );
+}
 
 /** Names and values; those without a value are left out. */
 export function Facts({ of, label }: { of: readonly (readonly [string, ReactNode])[]; label?: string }) {
@@ -25,6 +36,8 @@ export function Grid<T>(props: {
   of: readonly T[];
   id: (row: T) => string;
   cells: (row: T) => readonly ReactNode[];
+  /** The class of a row that stands out. */
+  mark?: (row: T) => string | undefined;
   className?: string;
 }) {
   return (
@@ -43,7 +56,7 @@ export function Grid<T>(props: {
           {props.of.map((row) => {
             const [head, ...rest] = props.cells(row);
             return (
-              <tr key={props.id(row)}>
+              <tr key={props.id(row)} className={props.mark?.(row)}>
                 <th scope="row">{head}</th>
                 {rest.map((cell, i) => (
                   <td key={i}>{cell}</td>
@@ -75,12 +88,13 @@ export function Chosen(props: { title: string; close: () => void; buttons?: Reac
   );
 }
 
-/** The head of a page of one object: its name, its state, and what can be done with it. */
-export function Heading({ title, state, children }: { title: string; state?: ReactNode; children?: ReactNode }) {
+/** The head of a page or of a part of it: its name, its state, and what can be done with it. */
+export function Heading(props: { title: string; part?: boolean; state?: ReactNode; children?: ReactNode }) {
+  const { title, part, state, children } = props;
   return (
     <div className="heading">
       <div>
-        <h1>{title}</h1>
+        {part ? <h2>{title}</h2> : <h1>{title}</h1>}
         {state}
       </div>
       {children && <div className="buttons">{children}</div>}

@@ -14,7 +14,7 @@ import { Badge, linkTones, Messages, Summary } from './badge';
 import { Dependents } from './dependents';
 import { Folded } from './documented';
 import { DrainButton } from './drain';
-import { Chosen, Facts } from './facts';
+import { Chosen, Facts, Grid } from './facts';
 import { History, PortCharts } from './history';
 import { groupsOf, HostFaults, HostState, PortsOf, PortState } from './hoststate';
 import { Intent, See, To } from './link';
@@ -111,27 +111,15 @@ function Compared({ kind, a, b }: { kind: Look; a: string; b: string }) {
   if (!facts) return null;
   const [x, y] = [facts(a), facts(b)];
   return (
-    <table className="facts" aria-label={`${x[0]![1]} and ${y[0]![1]} compared`}>
-      <thead>
-        <tr>
-          <td />
-          <th scope="col">{x[0]![1]}</th>
-          <th scope="col">{y[0]![1]}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {x.slice(1).map(([fact, value], i) => {
-          const other = y[i + 1]![1];
-          return (
-            <tr key={fact} className={value === other ? undefined : 'differs'}>
-              <th scope="row">{fact}</th>
-              <td>{value}</td>
-              <td>{other}</td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <Grid
+      label={`${x[0]![1]} and ${y[0]![1]} compared`}
+      className="compared"
+      heads={['', x[0]![1], y[0]![1]]}
+      of={x.slice(1).map(([fact, value], i) => [fact, value, y[i + 1]![1]] as const)}
+      id={([fact]) => fact}
+      mark={([, a, b]) => (a === b ? undefined : 'differs')}
+      cells={(row) => row}
+    />
   );
 }
 
@@ -380,6 +368,32 @@ function End({ of: name, port }: { of: string; port: string }) {
   );
 }
 
+/** A link that has left the topology, as one that fails may: where it led, and what its ports did. */
+function LeftPanel({ id, ...rest }: Panel) {
+  const nodes = useQuery(ask.nodes).data ?? [];
+  const ports = portsOf(id),
+    [from, to] = id.split('~').map((end) => {
+      const node = end.slice(0, end.lastIndexOf(','));
+      return nodes.find((n) => n.id === node)?.status.name ?? node;
+    });
+  if (!from || !to) return <Empty>There is no link {id}.</Empty>;
+  return (
+    <Beside title={`Link ${from} → ${to}`} {...rest}>
+      <p>
+        <Badge tone="fault">has left the topology</Badge> It led from <End of={from} port={ports[0]} /> to{' '}
+        <End of={to} port={ports[1]} />.
+      </p>
+      <p className="quiet">
+        <code>{id}</code>
+      </p>
+      <PortCharts
+        label="What its ports did"
+        of={[from, to].map((name, i) => [`${name}/${ports[i]}`, `${name}, port ${ports[i]}`])}
+      />
+    </Beside>
+  );
+}
+
 /** A direction of a link: its state with the cause, what its ports did, whom it concerns, and what can be done. */
 function LinkPanel({ id, ...rest }: Panel) {
   const links = useQuery(ask.links),
@@ -389,7 +403,7 @@ function LinkPanel({ id, ...rest }: Panel) {
   const now = useNow(),
     place = usePlace();
   const link = links.data?.find((l) => l.id === id);
-  if (!link) return links.data ? <Empty>There is no link {id} (any more).</Empty> : null;
+  if (!link) return links.data ? <LeftPanel id={id} {...rest} /> : null;
   const s = link.status,
     doubts = suspects.data ?? [],
     state = linkState(link, suspectLinks(doubts)),

@@ -18,8 +18,11 @@ export function pageOf(object: string | undefined): Place {
     case 'bgp-peers':
       return { path: ['peers'], query: name ? { peer: name } : undefined };
     case 'hosts': // and their ports
-    case 'switches':
       return { path: name ? [kind, name.split('/')[0]!] : [kind] };
+    case 'switches': {
+      const [sw, , port] = name.split('/');
+      return { path: sw ? [kind, sw] : [kind], query: port ? { port } : undefined };
+    }
     case 'ev-profiles':
       return { path: ['evs', name] };
     case 'multicast-groups':

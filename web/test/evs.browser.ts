@@ -1,6 +1,19 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { behind, browse, closed, Lab, open, rows, saveUntouched, says, type, wellMade, type Schemas } from './kit';
+import {
+  behind,
+  browse,
+  closed,
+  cutOff,
+  Lab,
+  open,
+  rows,
+  saveUntouched,
+  says,
+  type,
+  wellMade,
+  type Schemas,
+} from './kit';
 
 let lab: Lab, browser: Browser;
 
@@ -170,6 +183,7 @@ test('controllers and checks are those of the API', async () => {
   await expect
     .poll(async () => (await rows(page, 'Controllers')).map((r) => [r[0], r[3]]))
     .toEqual(all.map((c) => [`${c.name} (answers this page)`, String(c.switches)]));
+  expect(await cutOff(page)).toEqual([]);
   await wellMade(page, wrong, 'controllers');
   await page.context().close();
 });

@@ -98,6 +98,35 @@ test('a group is made, changed, reset and deleted by clicking', async () => {
   await page.context().close();
 });
 
+test('a group by form begins with queue pairs that no other group has', async () => {
+  const { page, wrong } = await open(browser, `${lab.url}/#/groups`);
+  await page.getByRole('link', { name: 'demo', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'New group…' }).click();
+  const form = page.getByRole('dialog', { name: 'New multicast group' });
+  await type(form.getByLabel('Name'), 'first');
+  await type(form.getByLabel('Proxy address', { exact: true }), '2001:db8:ffff::f');
+  await type(form.getByLabel('Designated QPN'), '0x6000');
+  // Those of demo, whose source and receivers these are.
+  const { spec } = await lab.get<Schemas['Group']>('/v1/multicast-groups/demo');
+  const source = form.getByRole('group', { name: 'Source' });
+  await source.getByLabel('Host').selectOption({ value: spec.source!.address });
+  for (const [i, { address }] of spec.receivers!.entries()) {
+    await form.getByRole('button', { name: 'Add a receiver' }).click();
+    const host = form.getByRole('group', { name: `Receiver ${i + 1}` }).getByLabel('Host');
+    await host.selectOption({ value: address });
+  }
+  await form.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { name: 'Group first' }).waitFor();
+  await says(page, '● programmed');
+  for (const name of ['first', 'demo']) {
+    const made = await lab.get<Schemas['Group']>(`/v1/multicast-groups/${name}`);
+    expect(made.status.conditions!.filter((c) => c.type === 'Degraded' && c.status)).toEqual([]);
+  }
+  await lab.send('DELETE', '/v1/multicast-groups/first');
+  expect(wrong).toEqual([]);
+  await page.context().close();
+});
+
 test('a group by RDMA CM is made by clicking, without queue pairs and keys', async () => {
   const { page, wrong } = await open(browser, `${lab.url}/#/groups`);
   await page.getByRole('button', { name: 'New group…' }).click();

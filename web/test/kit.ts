@@ -246,6 +246,20 @@ export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
+/** Tables of a page that are wider than their place, and states in them that are not shown whole. */
+export const cutOff = (page: Page): Promise<string[]> =>
+  page.locator('main .table, main .scrolls').evaluateAll((tables) =>
+    tables.flatMap((table) => [
+      ...(table.scrollWidth > table.clientWidth + 1
+        ? [`${table.ariaLabel} is ${table.scrollWidth} pixels wide, in ${table.clientWidth}`]
+        : []),
+      ...[...table.querySelectorAll('.badge')].flatMap((badge) => {
+        const cell = badge.closest('[role=cell]');
+        return cell && cell.scrollWidth > cell.clientWidth + 1 ? [`${table.ariaLabel}: ${badge.textContent}`] : [];
+      }),
+    ]),
+  );
+
 /** Checks a page as a whole, in both themes. */
 export async function wellMade(page: Page, wrong: string[], name: string): Promise<void> {
   for (const theme of ['light', 'dark']) {

@@ -1,6 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { browse, card, Lab, open, rows, says, texts, wellMade, type Schemas } from './kit';
+import { browse, card, cutOff, Lab, open, rows, says, texts, wellMade, type Schemas } from './kit';
 
 let lab: Lab, browser: Browser;
 
@@ -247,7 +247,7 @@ test('peers and events are those of the API', async () => {
   await says(page, 'established');
   const peers = (await lab.get<{ items: Schemas['BgpPeerView'][] }>('/v1/bgp-peers')).items;
   const shown = await rows(page, 'BGP-LS peers');
-  expect(shown.map((r) => [r[0], r[2], r[5], r[7], r[8], r[9], r[10]])).toEqual(
+  expect(shown.map((r) => [r[0], r[2], r[4], r[6], r[7], r[8], r[9]])).toEqual(
     peers.map((p) => [
       p.name,
       '● established',
@@ -258,6 +258,7 @@ test('peers and events are those of the API', async () => {
       String(p.nlris.sids),
     ]),
   );
+  expect(await cutOff(page)).toEqual([]);
   await wellMade(page, wrong, 'peers');
   await page.goto(`${lab.url}/#/events?family=bgp-peer`);
   await says(page, /The BGP-LS session with .* is established/);

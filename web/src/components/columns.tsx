@@ -2,23 +2,23 @@ import type { ReactNode } from 'react';
 import type { Schemas } from '../api/client';
 import { formatAge, formatBitRate, formatDuration } from '../domain/format';
 import { Badge, Summary, type Tone } from './badge';
-import { To } from './link';
+import { Time } from './facts';
+import { To, type ToProps } from './link';
 import type { Column } from './table';
 
 // Columns that tables of several pages have. The last argument is a share of the width, as in Column.
 
-/** A name that leads to its page; what has no name is a dash. */
-export const linked = <T,>(
+/** What leads to a place, such as a name to its page; what there is none of is a dash. */
+export const leading = <T,>(
   name: string,
-  page: string,
-  of: (row: T) => string | undefined,
+  of: (row: T) => string | number | undefined,
+  to: (row: T) => ToProps,
   width?: number,
-): Column<T> => ({
-  name,
-  key: (r) => of(r) ?? '',
-  cell: (r) => (of(r) ? <To path={[page, of(r)!]}>{of(r)}</To> : '–'),
-  width,
-});
+): Column<T> => ({ name, key: (r) => of(r) ?? '', cell: (r) => (of(r) ? <To {...to(r)}>{of(r)}</To> : '–'), width });
+
+/** A name that leads to its page. */
+export const linked = <T,>(name: string, page: string, of: (row: T) => string | undefined, width?: number) =>
+  leading<T>(name, of, (r) => ({ path: [page, of(r)!] }), width);
 
 /** The name of a resource, which leads to its page. */
 export const named = <T extends { name: string }>(name: string, page: string, width?: number): Column<T> =>
@@ -39,12 +39,7 @@ export const toned = <T,>(
   name: string,
   of: (row: T) => readonly [tone: Tone, text: string],
   width?: number,
-): Column<T> => ({
-  name,
-  key: (r) => of(r)[1],
-  cell: (r) => <Badge tone={of(r)[0]}>{of(r)[1]}</Badge>,
-  width,
-});
+): Column<T> => ({ name, key: (r) => of(r)[1], cell: (r) => <Badge tone={of(r)[0]}>{of(r)[1]}</Badge>, width });
 
 /** An address or another text of machines. */
 export const coded = <T,>(name: string, of: (row: T) => string | undefined, width?: number): Column<T> => ({
@@ -90,6 +85,14 @@ export const shown = <T, V extends string | number>(
 /** How long something takes, which the API writes as 1m30s. */
 export const lasting = <T,>(name: string, of: (row: T) => string | undefined, width?: number, none?: string) =>
   shown(name, of, formatDuration as (of: string) => string, { number: true, width, none });
+
+/** When something is, in the time of the browser. */
+export const timed = <T,>(name: string, of: (row: T) => string, width?: number): Column<T> => ({
+  name,
+  key: of,
+  cell: (r) => <Time of={of(r)} />,
+  width,
+});
 
 /** How long ago something was. */
 export const aged = <T,>(

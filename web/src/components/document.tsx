@@ -7,7 +7,7 @@ import { useMay } from '../api/session';
 import { documentSchema, type OpenApi, type Schema } from '../domain/completion';
 import { yamlOf } from '../domain/document';
 import { merge } from '../domain/eventlog';
-import { countOf, formatAge, formatTime } from '../domain/format';
+import { countOf, formatAge } from '../domain/format';
 import { fixed, kindOf, verb, type Collection } from '../domain/kinds';
 import { useEditing } from '../store/draft';
 import { useLive } from '../store/live';
@@ -16,6 +16,7 @@ import { useParam } from '../store/place';
 import { Copy } from './copy';
 import { Diff } from './diff';
 import { Events as EventTable } from './events';
+import { Time } from './facts';
 import { Confirm, useMayTo, Writing } from './form';
 import { Answer, Empty, Failure, Loading } from './states';
 import { Tabs, type Tab } from './tabs';
@@ -157,10 +158,7 @@ function PastChange(props: About & { record: Schemas['AuditRecord']; latest: boo
   return (
     <li>
       <p>
-        <b>{who}</b> {verb(r) ?? 'did something with'} it{' '}
-        <time dateTime={r.timestamp} title={r.timestamp}>
-          {formatAge(r.timestamp, now)} ago, {formatTime(r.timestamp, now)}
-        </time>{' '}
+        <b>{who}</b> {verb(r) ?? 'did something with'} it {formatAge(r.timestamp, now)} ago, <Time of={r.timestamp} />{' '}
         <span className="quiet">
           ({r.serviceRequest.method}
           {r.sessionInfo.remoteAddress && ` from ${r.sessionInfo.remoteAddress}`})

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { lazy, Suspense, useId, useRef, useState, type ReactNode } from 'react';
+import { lazy, Suspense, useId, useRef, useState, type ComponentProps, type ReactNode } from 'react';
 import * as act from '../api/actions';
 import type { Written } from '../api/actions';
 import { ApiError } from '../api/client';
@@ -29,26 +29,32 @@ const anew = ({ label, fields, first }: Variant): Way => ({
   make: () => ({ ...first }),
 });
 
-/** What a change of a resource needs. */
-interface Editing {
-  collection: Collection;
-  /** What is changed; absent: the resource is to be made, and the user names it. */
-  of?: ask.Intent;
-  /** What a new one begins with: a spec, or a text. */
+/** What the form of a kind has. */
+export interface Described {
+  title?: string;
+  /** What a new one begins with. */
   first?: Spec;
-  text?: string;
   /** The fields, which may depend on the name: what a project has is known by that. Absent: it is YAML alone. */
   fields?: readonly Field[] | ((name: string) => readonly Field[]);
   /** The projects of which the new resource may be; none: of any, or none. */
   within?: readonly string[];
   /** Makes what is sent of the spec of a form. */
   sent?: (spec: Spec) => Spec;
-  close: () => void;
   children?: ReactNode;
 }
 
+/** What a change of a resource needs. */
+interface Editing extends Omit<Described, 'title'> {
+  collection: Collection;
+  /** What is changed; absent: the resource is to be made, and the user names it. */
+  of?: ask.Intent;
+  /** The text that a new one begins with, in place of a spec. */
+  text?: string;
+  close: () => void;
+}
+
 /** A dialog that writes a resource by a form or as YAML. Who goes to another page meanwhile finds it again. */
-export function Form({ title, done, close, ...rest }: Editing & { title?: string; done?: (name: string) => void }) {
+export function Form({ title, done, close, ...rest }: Editing & Described & { done?: (name: string) => void }) {
   const { collection, of } = rest,
     { noun } = kindOf(collection)!;
   const { forget } = useDraft(collection, of?.name ?? '');
@@ -562,13 +568,10 @@ export function PortList({ id, at, name }: { id: string; at: 'switch' | 'host'; 
   return <Options id={id} of={all} />;
 }
 
+type Without<E extends 'input' | 'select'> = Omit<ComponentProps<E>, 'value'>;
+
 /** Keeps what is typed: 0x10 stays so while its value is 16. */
-function NumberInput(
-  props: { value: unknown; hex?: boolean; put: (text: string) => void } & Omit<
-    React.InputHTMLAttributes<HTMLInputElement>,
-    'value'
-  >,
-) {
+function NumberInput(props: Without<'input'> & { value: unknown; hex?: boolean; put: (text: string) => void }) {
   const { value, hex, put, ...rest } = props;
   const [typed, setTyped] = useState<string>();
   const written = hex && (typeof value === 'number' || typeof value === 'bigint') ? `0x${value.toString(16)}` : value;
@@ -586,12 +589,13 @@ function NumberInput(
   );
 }
 
-function Select(
-  props: { value: string; from: readonly Choice[]; empty?: string; put: (value: string) => void } & Omit<
-    React.SelectHTMLAttributes<HTMLSelectElement>,
-    'value'
-  >,
-) {
+interface SelectProps extends Without<'select'> {
+  value: string;
+  from: readonly Choice[];
+  empty?: string;
+  put: (value: string) => void;
+}
+function Select(props: SelectProps) {
   const { value, from, empty, put, ...rest } = props;
   const known = from.some((c) => c.value === value);
   return (

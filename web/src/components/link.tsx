@@ -6,7 +6,7 @@ import { pageOf } from '../domain/place';
 import { looked, usePlace, type Look } from '../store/place';
 import type { Schemas } from '../api/client';
 
-interface ToProps {
+export interface ToProps {
   path: string[];
   query?: Record<string, string | undefined>;
   className?: string;

@@ -89,12 +89,12 @@ const several =
     ({ kind, name, label, fields, ...more }) as Field;
 export const group = several('group'),
   more = several('more');
-export const way = (name: string, label: string, of: readonly Way[], hint?: string): Field => ({
+export const way = (name: string, label: string, of: readonly Way[], more?: More<'way', 'of'>): Field => ({
   kind: 'way',
   name,
   label,
   of,
-  hint,
+  ...more,
 });
 export const list = (
   name: string,

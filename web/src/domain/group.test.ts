@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest';
-import { anySource, byConnect, byQueuePairs, connects, sourceOf, connectionState, stalledBranches } from './group';
+import {
+  anySource,
+  byConnect,
+  byQueuePairs,
+  connects,
+  connectionState,
+  freeQpns,
+  sourceOf,
+  stalledBranches,
+} from './group';
 
 const typed = {
   proxyAddress: '2001:db8:ffff::9',
@@ -37,10 +46,24 @@ test('any source takes the one of the spec away, and back', () => {
 });
 
 test('a group of typed queue pairs has no connect', () => {
-  const spec = byQueuePairs(sourceOf(byConnect(typed), true));
+  const spec = byQueuePairs(sourceOf(byConnect(typed), true), { source: 257, receiver: 512 });
   expect(spec).not.toHaveProperty('connect');
-  expect(spec['source']).toEqual({ qpn: 256 });
+  expect(spec['source']).toEqual({ qpn: 257 });
   expect(spec['receivers']).toEqual([{ address: '2001:db8:1:2::1', qpn: 512 }]);
+});
+
+test('a form begins with queue pairs that no group uses', () => {
+  const group = (source: number | undefined, ...receivers: number[]) =>
+    ({
+      spec: {
+        source: { address: 'a', qpn: source },
+        receivers: receivers.map((qpn) => ({ address: 'b', qpn })),
+      },
+      status: { connections: [{ qpn: 258 }, { qpn: 514 }] },
+    }) as unknown as Parameters<typeof freeQpns>[0][number];
+  expect(freeQpns([])).toEqual({ source: 256, receiver: 512 });
+  expect(freeQpns([group(256, 512, 513), group(257, 515)])).toEqual({ source: 259, receiver: 516 });
+  expect(freeQpns([group(undefined, 4096)])).toEqual({ source: 256, receiver: 512 });
 });
 
 test('states of connections are words, and every one of the API has some', () => {

@@ -19,12 +19,29 @@ export function byConnect(spec: Spec): Spec {
   return next;
 }
 
+/** The numbers of the queue pairs that a form begins with. */
+interface Qpns {
+  source: number;
+  receiver: number;
+}
+
+/** Returns the first numbers from 256 and from 512 on that no group uses at any host. */
+export function freeQpns(groups: readonly Pick<components['schemas']['Group'], 'spec' | 'status'>[]): Qpns {
+  const used = new Set(
+    groups.flatMap(({ spec, status }) =>
+      [spec.source, ...(spec.receivers ?? []), ...(status.connections ?? [])].map((end) => end?.qpn),
+    ),
+  );
+  const free = (n: number): number => (used.has(n) ? free(n + 1) : n);
+  return { source: free(256), receiver: free(512) };
+}
+
 /** Returns a spec of typed queue pairs, with numbers to begin with. */
-export function byQueuePairs(spec: Spec): Spec {
+export function byQueuePairs(spec: Spec, qpns: Qpns): Spec {
   const next: Spec = {
     ...spec,
-    source: { ...(spec['source'] as Spec | undefined), qpn: firstSource },
-    receivers: receivers(spec).map((r) => ({ ...r, qpn: firstReceiver })),
+    source: { ...(spec['source'] as Spec | undefined), qpn: qpns.source },
+    receivers: receivers(spec).map((r) => ({ ...r, qpn: qpns.receiver })),
   };
   delete next['connect'];
   return next;
@@ -40,10 +57,6 @@ export function sourceOf(spec: Spec, any: boolean): Spec {
   } else delete connect['source'];
   return next;
 }
-
-/** The queue pairs that forms begin with. */
-export const firstSource = 256,
-  firstReceiver = 512;
 
 const receivers = (spec: Spec) => (spec['receivers'] as Spec[] | undefined) ?? [];
 const host = (of: Spec): Spec => ('address' in of ? { address: of['address'] } : {});

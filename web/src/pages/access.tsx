@@ -7,8 +7,8 @@ import { useSession } from '../api/session';
 import { Badge } from '../components/badge';
 import { Copy } from '../components/copy';
 import { Dialog } from '../components/dialog';
-import { Facts } from '../components/facts';
-import { Ask, Confirm } from '../components/form';
+import { Facts, Heading } from '../components/facts';
+import { Ask, Confirm, Open } from '../components/form';
 import { Rows, type Column } from '../components/table';
 import * as field from '../domain/fields';
 import { formatAge, formatTime } from '../domain/format';
@@ -142,7 +142,9 @@ export function Access() {
           has to be an administrator.
         </p>
       )}
-      <Heading2 title="Users" label="New user…" open={() => setMaking('user')} />
+      <Heading part title="Users">
+        <Open scope="administer" main label="New user…" open={() => setMaking('user')} />
+      </Heading>
       <Rows
         of={users}
         what="users"
@@ -151,7 +153,9 @@ export function Access() {
         label="Users"
         empty="There is no local user. People sign in by a name and password, or by the OpenID Connect provider."
       />
-      <Heading2 title="Tokens" label="New token…" open={() => setMaking('token')} />
+      <Heading part title="Tokens">
+        <Open scope="administer" main label="New token…" open={() => setMaking('token')} />
+      </Heading>
       <Rows
         of={tokens}
         what="tokens"
@@ -183,17 +187,6 @@ function End(props: { label: string; what: string; act: () => Promise<unknown>; 
     <Confirm scope="administer" danger title={`${label} ${what}?`} {...{ label, act }}>
       <p>{children}</p>
     </Confirm>
-  );
-}
-
-function Heading2({ title, label, open }: { title: string; label: string; open: () => void }) {
-  return (
-    <div className="heading">
-      <h2>{title}</h2>
-      <button type="button" className="main" onClick={open}>
-        {label}
-      </button>
-    </div>
   );
 }
 

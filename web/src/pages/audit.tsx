@@ -2,30 +2,18 @@ import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Choose } from '../components/choose';
-import { long, shown, toned } from '../components/columns';
+import { long, shown, timed, toned } from '../components/columns';
 import { Chosen } from '../components/facts';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
-import { formatTime } from '../domain/format';
 import { formatExact } from '../domain/json';
-import { useNow } from '../store/now';
 import { setParams, useParam } from '../store/place';
 
 type Record = Schemas['AuditRecord'];
 
-/** When something was asked for: the time of today, and with the date what is older. */
-function Moment({ at }: { at: string }) {
-  const now = useNow();
-  return (
-    <time dateTime={at} title={at}>
-      {formatTime(at, now)}
-    </time>
-  );
-}
-
 const id = (r: Record) => `${r.chain} ${r.seq}`;
 const columns: Column<Record>[] = [
-  { name: 'Time', key: (r) => r.timestamp, cell: (r) => <Moment at={r.timestamp} />, width: 1.4 },
+  timed('Time', (r) => r.timestamp, 1.4),
   shown('Who', (r) => r.sessionInfo.user.identity, String, { none: 'nobody', width: 0.8 }),
   { name: 'Role', key: (r) => r.sessionInfo.user.role ?? '', width: 0.6 },
   { name: 'From', key: (r) => r.sessionInfo.remoteAddress ?? '', width: 0.8 },

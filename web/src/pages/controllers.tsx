@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
-import { aged, coded, counted, lasting, toned } from '../components/columns';
+import { aged, coded, counted, long, toned } from '../components/columns';
 import { Answer } from '../components/states';
 import { Rows, Table } from '../components/table';
 import type { Schemas } from '../api/client';
-import { formatOctets } from '../domain/format';
+import { formatAge, formatDuration, formatOctets } from '../domain/format';
 import { useNow } from '../store/now';
 
 const tones: Record<Schemas['Controller']['role'], Tone> = {
@@ -41,13 +41,18 @@ export function Controllers() {
                 {c.self && ' (answers this page)'}
               </>
             ),
-            width: 1.4,
+            width: 2,
           },
-          toned('Role', (c) => [tones[c.role], c.reason ? `${c.role}: ${c.reason}` : c.role]),
+          toned('Role', (c) => [tones[c.role], c.reason ? `${c.role}: ${c.reason}` : c.role], 1.2),
           aged('For', (c) => c.since, now, 0.6, ''),
           counted('Switches', (c) => c.switches, 0.6),
           counted('Host streams', (c) => c.streams, 0.8),
-          lasting('Lag', (c) => c.lag, 0.6, ''),
+          {
+            name: 'Last word',
+            key: (c) => c.lastContact ?? c.lag,
+            cell: (c) => (c.lastContact ? `${formatAge(c.lastContact, now)} ago` : `lag ${formatDuration(c.lag)}`),
+            width: 0.9,
+          },
           {
             name: 'Disk',
             key: (c) => c.disk?.state ?? '',
@@ -58,12 +63,20 @@ export function Controllers() {
                   {d.slow && ', slow'}, {formatOctets(d.free)} free
                 </Badge>
               ),
+            width: 1.5,
           },
-          aged('Last contact', (c) => c.lastContact, now, 0.8, ''),
-          { name: 'Release', key: (c) => c.release, width: 0.8 },
-          aged('Up for', (c) => c.started, now, 0.6),
-          coded('API', (c) => c.api),
-          { name: 'Message', key: (c) => c.message ?? c.alarm ?? '', width: 2 },
+          {
+            name: 'Release',
+            key: (c) => c.release,
+            cell: (c) => (
+              <span title={c.release}>{`${c.release}${c.started ? `, up for ${formatAge(c.started, now)}` : ''}`}</span>
+            ),
+            width: 1.2,
+          },
+          coded('API', (c) => c.api, 1.6),
+          ...(controllers.data?.some((c) => c.message ?? c.alarm)
+            ? [long<Schemas['Controller']>('Message', (c) => c.message ?? c.alarm, 1.4)]
+            : []),
         ]}
       />
       <h2>Readiness</h2>

@@ -11,7 +11,7 @@ import { useMayTo } from '../components/form';
 import { To } from '../components/link';
 import { Answer, Empty } from '../components/states';
 import { Searched, type Column } from '../components/table';
-import { countOf, formatAge } from '../domain/format';
+import { capital, countOf, formatAge } from '../domain/format';
 import { kindOf, listed, type Collection } from '../domain/kinds';
 import { pages } from '../domain/pages';
 import { pageOf } from '../domain/place';
@@ -54,7 +54,7 @@ function Kinds() {
           .filter((k) => may(session, k.reads))
           .map((k) => (
             <li key={k.collection}>
-              <To path={['documents', k.collection]}>{k.nouns.slice(0, 1).toUpperCase() + k.nouns.slice(1)}</To>
+              <To path={['documents', k.collection]}>{capital(k.nouns)}</To>
             </li>
           ))}
       </ul>
@@ -81,7 +81,7 @@ function List({ collection }: { collection: Collection }) {
   ];
   return (
     <>
-      <Heading title={kind.nouns.slice(0, 1).toUpperCase() + kind.nouns.slice(1)}>
+      <Heading title={capital(kind.nouns)}>
         {makes && !making && (
           <button type="button" className="main" onClick={() => setMaking(true)}>
             New {kind.noun} as YAML
@@ -117,7 +117,7 @@ function List({ collection }: { collection: Collection }) {
 function One({ collection, name }: { collection: Collection; name: string }) {
   const kind = kindOf(collection)!;
   const one = useQuery(ask.resource(collection, name));
-  const title = `${kind.noun.slice(0, 1).toUpperCase() + kind.noun.slice(1)} ${name}`;
+  const title = `${capital(kind.noun)} ${name}`;
   return (
     <Answer of={one} what={`${kind.noun} ${name}`} gone={<Documented collection={collection} name={name} />}>
       {(r) => (

@@ -492,14 +492,13 @@ function CCProfiles() {
   const example = all.data?.[0]?.spec;
   return (
     <section>
-      <div className="heading">
-        <h2>CC profiles</h2>
+      <Heading part title="CC profiles">
         {
           /* a new one begins as the first one is */ all.isPending || (
             <Open scope="configure" label="New CC profile…" open={() => setEditing('new')} />
           )
         }
-      </div>
+      </Heading>
       <Rows<Schemas['CcProfile']>
         of={all}
         what="CC profiles"

@@ -4,7 +4,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, linkTones } from '../components/badge';
 import { Choose } from '../components/choose';
-import { long } from '../components/columns';
+import { leading, long } from '../components/columns';
 import { Contains } from '../components/contains';
 import { To } from '../components/link';
 import { Matrix } from '../components/matrix';
@@ -101,16 +101,7 @@ function Network({ links, nodes }: { links: Link[]; nodes: Schemas['FabricNode']
       </Empty>
     );
   const columns: Column<Link>[] = [
-    {
-      name: 'Link',
-      key: linkName,
-      width: 2,
-      cell: (l) => (
-        <To path={['fabric']} query={{ ...place.query, link: l.id, node: undefined }}>
-          {linkName(l)}
-        </To>
-      ),
-    },
+    leading('Link', linkName, (l) => ({ path: ['fabric'], query: { ...place.query, link: l.id, node: undefined } }), 2),
     { name: 'Plane', key: (l) => l.status.plane ?? '', number: true, width: 0.5 },
     {
       name: 'State',

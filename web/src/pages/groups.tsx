@@ -7,13 +7,12 @@ import { useMay } from '../api/session';
 import { Badge } from '../components/badge';
 import { coded, conditions, counted, linked, named, shown } from '../components/columns';
 import { Facts } from '../components/facts';
-import { Confirm, Form } from '../components/form';
+import { Confirm, type Described } from '../components/form';
 import { To } from '../components/link';
-import { Listing } from '../components/listing';
 import { Chart } from '../components/chart';
 import { History } from '../components/history';
 import { Where } from '../components/network';
-import { listOr, Resource } from '../components/resource';
+import { pagesOf } from '../components/resource';
 import { Picture, type Edge, type Vertex } from '../components/picture';
 import { Answer, Empty } from '../components/states';
 import { Table, type Column } from '../components/table';
@@ -25,8 +24,7 @@ import {
   byQueuePairs,
   connectionState,
   connects,
-  firstReceiver,
-  firstSource,
+  freeQpns,
   sourceOf,
   stalledBranches,
 } from '../domain/group';
@@ -41,11 +39,12 @@ import { go } from '../store/place';
 type Group = Schemas['Group'];
 type Connection = NonNullable<Group['status']['connections']>[number];
 
-export const Groups = listOr(List, One);
-
-function List() {
-  const groups = useQuery(ask.groups);
-  const columns: Column<Group>[] = [
+export const Groups = pagesOf<Group>({
+  collection: 'multicast-groups',
+  title: 'Multicast groups',
+  all: ask.groups,
+  one: ask.group,
+  useColumns: () => [
     named('Group', 'groups'),
     conditions(),
     coded('Proxy address', (g) => g.spec.proxyAddress, 1.2),
@@ -54,18 +53,25 @@ function List() {
     counted('Stalled', (g) => g.status.stalledReceivers?.length ?? 0, 0.5),
     { name: 'Mode', key: (g) => g.spec.mode ?? '', width: 0.8 },
     counted('Epoch', (g) => g.status.epoch ?? 0, 0.8),
-  ];
-  return (
-    <Listing
-      collection="multicast-groups"
-      title="Multicast groups"
-      of={groups}
-      columns={columns}
-      empty="There is no group. One write of the source to the address of a group reaches the memory of every receiver."
-      make={(close) => <GroupForm close={close} />}
-    />
-  );
-}
+  ],
+  empty: 'There is no group. One write of the source to the address of a group reaches the memory of every receiver.',
+  actions: ({ name }) => (
+    <Confirm
+      scope="tenant:write"
+      on={name}
+      label="Reset"
+      title={`Reset group ${name}?`}
+      act={() => act.resetGroup(name)}
+    >
+      <p>
+        A reset gives the group a new epoch: the switches forget what its branches have acknowledged. Source and
+        receivers have to connect their queue pairs again.
+      </p>
+    </Confirm>
+  ),
+  Page: One,
+  useForm: useGroupForm,
+});
 
 /** The hosts of the topology as choices, by address. */
 function useHostChoices(): field.Choice[] {
@@ -99,10 +105,12 @@ const connection = [
   }),
 ];
 
-function GroupForm({ group, close }: { group?: Group; close: () => void }) {
+function useGroupForm(group?: Group): Described {
   const everywhere = useHostChoices();
   const assigned = useAssigned();
-  const limits = useQuery(ask.groups).data?.find((g) => g.status.limits)?.status.limits;
+  const groups = useQuery(ask.groups).data ?? [];
+  const limits = groups.find((g) => g.status.limits)?.status.limits,
+    qpns = freeQpns(groups);
   const required = true;
   const fields = (name: string) => {
     const has = assigned.of(group?.name ?? name);
@@ -137,16 +145,18 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
       receivers({}, host),
       field.group('connect', 'RDMA CM', connection),
     ];
-    const typed = [source(host, qpn), receivers({ qpn: firstReceiver }, host, qpn, memory)];
+    const typed = [source(host, qpn), receivers({ qpn: qpns.receiver }, host, qpn, memory)];
     return [
       field.way(
         'pairs',
         'Queue pairs',
         [
-          { label: 'typed here', is: (s) => !connects(s), make: byQueuePairs, fields: typed },
+          { label: 'typed here', is: (s) => !connects(s), make: (s) => byQueuePairs(s, qpns), fields: typed },
           { label: 'by RDMA CM', is: connects, make: byConnect, fields: connected },
         ],
-        'With RDMA CM applications connect to the proxy address by rdma_connect, or listen: they bring QPN, PSN and key.',
+        {
+          hint: 'With RDMA CM applications connect to the proxy address by rdma_connect, or listen: they bring QPN, PSN and key.',
+        },
       ),
       field.text('proxyAddress', 'Proxy address', {
         required,
@@ -181,76 +191,47 @@ function GroupForm({ group, close }: { group?: Group; close: () => void }) {
       ]),
     ];
   };
-  return (
-    <Form
-      title={group ? undefined : 'New multicast group'}
-      collection="multicast-groups"
-      of={group}
-      first={{ source: { qpn: firstSource }, receivers: [] }}
-      fields={fields}
-      within={assigned.within}
-      close={close}
-      done={(name) => go(['groups', name])}
-    />
-  );
+  return {
+    title: group ? undefined : 'New multicast group',
+    first: { source: { qpn: qpns.source }, receivers: [] },
+    fields,
+    within: assigned.within,
+  };
 }
 
-function One({ name }: { name: string }) {
+function One({ of: g }: { of: Group }) {
   return (
-    <Resource
-      collection="multicast-groups"
-      name={name}
-      of={useQuery(ask.group(name))}
-      actions={() => (
-        <Confirm
-          scope="tenant:write"
-          on={name}
-          label="Reset"
-          title={`Reset group ${name}?`}
-          act={() => act.resetGroup(name)}
-        >
-          <p>
-            A reset gives the group a new epoch: the switches forget what its branches have acknowledged. Source and
-            receivers have to connect their queue pairs again.
-          </p>
-        </Confirm>
-      )}
-      form={(g, close) => <GroupForm group={g} close={close} />}
-    >
-      {(g) => (
-        <>
-          <Stalled of={g} />
-          {g.status.tree ? <Tree group={g} /> : <Empty>The group has no tree.</Empty>}
-          {connects(g.spec as unknown as Spec) && <Connections of={g} />}
-          <Traffic of={name} />
-          {g.status.tree && <Where switches={(g.status.tree.nodes ?? []).map((n) => n.switch)} />}
-          <Facts
-            label={`Group ${name}`}
-            of={[
-              ['Proxy address', <code>{g.spec.proxyAddress}</code>],
-              ['Designated QPN', g.spec.designatedQpn],
-              [
-                'Source',
-                <>
-                  <code>{g.spec.source?.address ?? 'any host'}</code>
-                  {g.spec.source?.qpn ? `, QPN ${g.spec.source.qpn}` : ''}
-                </>,
-              ],
-              ['Mode', g.spec.mode],
-              ['Tree', g.spec.objective === 'cost' ? 'fewest links' : 'shortest paths'],
-              ['Index', g.status.index],
-              ['Epoch', g.status.epoch],
-              ['SID', g.status.tree && <code>{g.status.tree.sid}</code>],
-              ['Cost', g.status.tree?.cost],
-              ['Evicts after', formatDuration(g.spec.evictAfter)],
-              ['Evicted', g.status.evictedReceivers?.join(', ')],
-              ['Version', g.version],
-              ['Created', g.created],
-            ]}
-          />
-        </>
-      )}
-    </Resource>
+    <>
+      <Stalled of={g} />
+      {g.status.tree ? <Tree group={g} /> : <Empty>The group has no tree.</Empty>}
+      {connects(g.spec as unknown as Spec) && <Connections of={g} />}
+      <Traffic of={g.name} />
+      {g.status.tree && <Where switches={(g.status.tree.nodes ?? []).map((n) => n.switch)} />}
+      <Facts
+        label={`Group ${g.name}`}
+        of={[
+          ['Proxy address', <code>{g.spec.proxyAddress}</code>],
+          ['Designated QPN', g.spec.designatedQpn],
+          [
+            'Source',
+            <>
+              <code>{g.spec.source?.address ?? 'any host'}</code>
+              {g.spec.source?.qpn ? `, QPN ${g.spec.source.qpn}` : ''}
+            </>,
+          ],
+          ['Mode', g.spec.mode],
+          ['Tree', g.spec.objective === 'cost' ? 'fewest links' : 'shortest paths'],
+          ['Index', g.status.index],
+          ['Epoch', g.status.epoch],
+          ['SID', g.status.tree && <code>{g.status.tree.sid}</code>],
+          ['Cost', g.status.tree?.cost],
+          ['Evicts after', formatDuration(g.spec.evictAfter)],
+          ['Evicted', g.status.evictedReceivers?.join(', ')],
+          ['Version', g.version],
+          ['Created', g.created],
+        ]}
+      />
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge } from '../components/badge';
 import { Choose } from '../components/choose';
-import { aged, coded, counted, named } from '../components/columns';
+import { aged, coded, counted, leading, named } from '../components/columns';
 import { Dependents } from '../components/dependents';
 import { DrainButton } from '../components/drain';
 import { Facts, Heading } from '../components/facts';
@@ -144,19 +144,15 @@ function One({ host: h, all, mrc }: { host: Host; all: Host[]; mrc: boolean }) {
         empty=""
         columns={[
           counted('Port', (p) => p.port, 0.4),
-          {
-            name: 'At',
-            key: (p) => p.status.leafName ?? p.status.leaf,
-            cell: (p) => (
-              <To
-                path={['switches', p.status.leafName ?? p.status.leaf]}
-                query={{ port: p.status.leafPort ? String(p.status.leafPort) : undefined }}
-              >
-                {p.status.leafName ?? p.status.leaf}, port {p.status.leafPort ?? 'unknown'}
-              </To>
-            ),
-            width: 1.2,
-          },
+          leading(
+            'At',
+            (p) => `${p.status.leafName ?? p.status.leaf}, port ${p.status.leafPort ?? 'unknown'}`,
+            ({ status: p }) => ({
+              path: ['switches', p.leafName ?? p.leaf],
+              query: { port: p.leafPort ? String(p.leafPort) : undefined },
+            }),
+            1.2,
+          ),
           { name: 'State', key: (p) => String(p.status.usable), cell: (p) => <PortState of={p} /> },
           { name: 'Wanted', key: (p) => p.spec.admin, width: 0.6 },
           {

@@ -8,12 +8,11 @@ import { Badge, shapes } from '../components/badge';
 import { counted, named, shown } from '../components/columns';
 import { Facts, Grid } from '../components/facts';
 import { Events } from '../components/events';
-import { Confirm, Form } from '../components/form';
+import { Confirm, type Described } from '../components/form';
 import { History as Measured } from '../components/history';
 import { JobFabric, Lanes } from '../components/jobfabric';
 import { Names, To } from '../components/link';
-import { Listing } from '../components/listing';
-import { listOr, Resource } from '../components/resource';
+import { pagesOf } from '../components/resource';
 import { Answer, Empty } from '../components/states';
 import type { Column } from '../components/table';
 import * as field from '../domain/fields';
@@ -24,11 +23,33 @@ import { useAssigned } from '../store/assigned';
 import { useLive } from '../store/live';
 import { useNow } from '../store/now';
 import { usePast } from '../store/past';
-import { go } from '../store/place';
 
 type Job = Schemas['Job'];
 
-export const Jobs = listOr(List, One);
+export const Jobs = pagesOf<Job>({
+  collection: 'jobs',
+  title: 'Jobs',
+  all: ask.jobs,
+  one: ask.job,
+  useColumns,
+  empty:
+    'There is no job. A job says where its ranks are and who talks to whom; the controller says whether the fabric is ready for it.',
+  state: (j) => <Badge tone="quiet">{j.status.phase?.toLowerCase()}</Badge>,
+  actions: ({ name, spec, status }) =>
+    status.ends && (
+      <Confirm
+        scope="tenant:write"
+        on={name}
+        label="Renew"
+        title={`Renew the lease of job ${name}?`}
+        act={() => act.renewJob(name)}
+      >
+        <p>It goes on for {formatDuration(spec.lease)} from now, unless it is renewed again.</p>
+      </Confirm>
+    ),
+  Page: One,
+  useForm: useJobForm,
+});
 
 function Verdict({ of: j }: { of: Job }) {
   const { then } = usePast();
@@ -39,10 +60,9 @@ function Verdict({ of: j }: { of: Job }) {
   return <Badge tone={v.tone}>{v.text}</Badge>;
 }
 
-function List() {
-  const jobs = useQuery(ask.jobs);
+function useColumns(): Column<Job>[] {
   const now = useNow();
-  const columns: Column<Job>[] = [
+  return [
     named('Job', 'jobs'),
     { name: 'Fabric', key: (j) => verdict(j).text, cell: (j) => <Verdict of={j} />, width: 1.2 },
     { name: 'Phase', key: (j) => j.status.phase ?? '', width: 0.7 },
@@ -54,24 +74,12 @@ function List() {
       'Lease ends',
       (j) => j.status.ends,
       (t) => `in ${formatAge(new Date(now).toISOString(), Date.parse(t))}`,
-      {
-        width: 0.7,
-      },
+      { width: 0.7 },
     ),
   ];
-  return (
-    <Listing
-      collection="jobs"
-      title="Jobs"
-      of={jobs}
-      columns={columns}
-      empty="There is no job. A job says where its ranks are and who talks to whom; the controller says whether the fabric is ready for it."
-      make={(close) => <JobForm close={close} />}
-    />
-  );
 }
 
-function JobForm({ job, close }: { job?: Job; close: () => void }) {
+function useJobForm(job?: Job): Described {
   const assigned = useAssigned();
   const listed = (job?.spec.ranks?.length ?? 0) > 0;
   const fields = (name: string) => {
@@ -125,87 +133,56 @@ function JobForm({ job, close }: { job?: Job; close: () => void }) {
       field.number('priority', 'Priority', { hint: '0 to 1000, for those who read it.' }),
     ];
   };
-  return (
-    <Form
-      collection="jobs"
-      of={job}
-      fields={fields}
-      within={assigned.within}
-      sent={trimmed}
-      close={close}
-      done={(name) => go(['jobs', name])}
-    >
-      {listed && <p className="quiet">Its ranks are listed one by one; weft edit changes them.</p>}
-    </Form>
-  );
+  return {
+    fields,
+    within: assigned.within,
+    sent: trimmed,
+    children: listed && <p className="quiet">Its ranks are listed one by one; weft edit changes them.</p>,
+  };
 }
 
-function One({ name }: { name: string }) {
+function One({ of: j }: { of: Job }) {
+  const { name } = j;
   const reads = useMay('read'),
     { then } = usePast();
+  const over = j.status.phase === 'Draining' || j.status.phase === 'Done';
   return (
-    <Resource
-      collection="jobs"
-      name={name}
-      of={useQuery(ask.job(name))}
-      state={(j) => <Badge tone="quiet">{j.status.phase?.toLowerCase()}</Badge>}
-      actions={(j) =>
-        j.status.ends && (
-          <Confirm
-            scope="tenant:write"
-            on={name}
-            label="Renew"
-            title={`Renew the lease of job ${name}?`}
-            act={() => act.renewJob(name)}
-          >
-            <p>It goes on for {formatDuration(j.spec.lease)} from now, unless it is renewed again.</p>
-          </Confirm>
-        )
-      }
-      form={(j, close) => <JobForm job={j} close={close} />}
-    >
-      {(j) => {
-        const over = j.status.phase === 'Draining' || j.status.phase === 'Done';
-        return (
-          <>
-            {then ? (
-              <p className={`verdict ${then.state('job', name) ? 'fault' : 'ok'}`}>
-                <Verdict of={j} />
-              </p>
-            ) : over ? (
-              <Empty>The job has ended.</Empty>
-            ) : (
-              <Readiness name={name} />
-            )}
-            {!over && <JobFabric name={name} />}
-            <Lanes job={name} />
-            {!over && <Racks name={name} />}
-            {!over && reads && <Traffic job={j} />}
-            <History name={name} />
-            <h2>What follows from it</h2>
-            <Facts
-              label={`Job ${name}`}
-              of={[
-                ['Phase', j.status.phase],
-                ['Hosts', j.spec.hosts && <code>{j.spec.hosts}</code>],
-                ['Ranks', formatCount(j.status.ranks)],
-                ['Pairs of NICs that talk', formatCount(j.status.follows.pairs)],
-                ['Pairs of racks that talk', formatCount(j.status.follows.rackPairs)],
-                ['Communicators', j.status.follows.communicators],
-                ['A NIC sends to', range(j.status.follows.sendPeers)],
-                ['A NIC receives from', range(j.status.follows.receivePeers)],
-                ['NICs that the network lacks', j.status.follows.unattached?.join(', ')],
-                ['Exclusive', j.spec.exclusive && 'yes'],
-                ['Lease', j.spec.lease && formatDuration(j.spec.lease)],
-                ['Priority', j.spec.priority],
-                ['Version', j.version],
-                ['Created', j.created],
-              ]}
-            />
-          </>
-        );
-      }}
-    </Resource>
+    <>
+      {then ? (
+        <p className={`verdict ${then.state('job', name) ? 'fault' : 'ok'}`}>
+          <Verdict of={j} />
+        </p>
+      ) : over ? (
+        <Empty>The job has ended.</Empty>
+      ) : (
+        <Readiness name={name} />
+      )}
+      {!over && <JobFabric name={name} />}
+      <Lanes job={name} />
+      {!over && <Racks name={name} />}
+      {!over && reads && <Traffic job={j} />}
+      <History name={name} />
+      <h2>What follows from it</h2>
+      <Facts
+        label={`Job ${name}`}
+        of={[
+          ['Phase', j.status.phase],
+          ['Hosts', j.spec.hosts && <code>{j.spec.hosts}</code>],
+          ['Ranks', formatCount(j.status.ranks)],
+          ['Pairs of NICs that talk', formatCount(j.status.follows.pairs)],
+          ['Pairs of racks that talk', formatCount(j.status.follows.rackPairs)],
+          ['Communicators', j.status.follows.communicators],
+          ['A NIC sends to', range(j.status.follows.sendPeers)],
+          ['A NIC receives from', range(j.status.follows.receivePeers)],
+          ['NICs that the network lacks', j.status.follows.unattached?.join(', ')],
+          ['Exclusive', j.spec.exclusive && 'yes'],
+          ['Lease', j.spec.lease && formatDuration(j.spec.lease)],
+          ['Priority', j.spec.priority],
+          ['Version', j.version],
+          ['Created', j.created],
+        ]}
+      />
+    </>
   );
 }
 

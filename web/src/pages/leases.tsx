@@ -6,21 +6,62 @@ import { useMay } from '../api/session';
 import { Badge, Conditions, type Tone } from '../components/badge';
 import { counted, linked, named, rated, shown } from '../components/columns';
 import { Facts } from '../components/facts';
-import { Confirm, Form } from '../components/form';
+import { Confirm, type Described } from '../components/form';
 import { To } from '../components/link';
-import { Listing } from '../components/listing';
-import { listOr, Resource } from '../components/resource';
+import { pagesOf } from '../components/resource';
 import type { Column } from '../components/table';
 import { Paths } from '../components/tried';
 import * as field from '../domain/fields';
-import { formatAge, formatBitRate, formatDuration } from '../domain/format';
+import { capital, formatAge, formatBitRate, formatDuration } from '../domain/format';
 import { useAssigned } from '../store/assigned';
 import { useNow } from '../store/now';
-import { go } from '../store/place';
 
 type Lease = Schemas['PathLease'];
 
-export const Leases = listOr(List, One);
+export const Leases = pagesOf<Lease>({
+  collection: 'leases',
+  title: 'Leases of paths',
+  label: 'Leases',
+  all: ask.leases,
+  one: ask.lease,
+  useColumns,
+  empty:
+    'There is no lease. A lease holds paths between NICs for a client: of each link a bandwidth, or the link alone.',
+  state: (l) => (
+    <span className="badges">
+      <Phase of={l} />
+      <Conditions of={l.status.conditions} />
+    </span>
+  ),
+  actions: ({ name, spec, status }) => (
+    <>
+      {spec.heartbeat && status.phase !== 'Ended' && (
+        <Confirm
+          scope="tenant:write"
+          on={name}
+          label="Renew"
+          title={`Renew lease ${name}?`}
+          act={() => act.renewLease(name)}
+        >
+          <p>It goes on for {formatDuration(spec.heartbeat)} from now, unless it is renewed again.</p>
+        </Confirm>
+      )}
+      {status.phase === 'Moving' && (
+        <Confirm
+          scope="tenant:write"
+          on={name}
+          label="It has moved"
+          title={`Does the client of lease ${name} use the new paths?`}
+          act={() => act.movedLease(name)}
+        >
+          <p>The former paths are free from then on: what is still sent on them is in the way of others.</p>
+        </Confirm>
+      )}
+    </>
+  ),
+  Page: One,
+  useForm: useLeaseForm,
+});
 
 const tones: Record<NonNullable<Lease['status']['phase']>, Tone> = {
   Active: 'ok',
@@ -44,10 +85,9 @@ function useEnds(): (time: string) => string {
   return (time) => `in ${formatAge(new Date(now).toISOString(), Date.parse(time))}`;
 }
 
-function List() {
-  const leases = useQuery(ask.leases);
+function useColumns(): Column<Lease>[] {
   const ends = useEnds();
-  const columns: Column<Lease>[] = [
+  return [
     named('Lease', 'leases'),
     { name: 'State', key: (l) => l.status.phase ?? '', cell: (l) => <Phase of={l} />, width: 0.7 },
     { name: 'Between', key: (l) => l.spec.pairs.map((p) => `${p.from} to ${p.to}`).join(', '), width: 2 },
@@ -57,20 +97,9 @@ function List() {
     linked('For job', 'jobs', (l) => l.spec.job, 0.8),
     shown('Ends', (l) => l.status.ends, ends, { width: 0.7 }),
   ];
-  return (
-    <Listing
-      collection="leases"
-      title="Leases of paths"
-      label="Leases"
-      of={leases}
-      columns={columns}
-      empty="There is no lease. A lease holds paths between NICs for a client: of each link a bandwidth, or the link alone."
-      make={(close) => <LeaseForm close={close} />}
-    />
-  );
 }
 
-function LeaseForm({ lease, close }: { lease?: Lease; close: () => void }) {
+function useLeaseForm(lease?: Lease): Described {
   const assigned = useAssigned();
   const reads = useMay('read');
   const hosts = useQuery({ ...ask.hosts, enabled: reads }),
@@ -109,94 +138,46 @@ function LeaseForm({ lease, close }: { lease?: Lease; close: () => void }) {
       ...terms,
     ];
   };
-  return (
-    <Form
-      collection="leases"
-      of={lease}
-      first={{ pairs: [{}] }}
-      fields={lease ? terms : fields}
-      within={assigned.within}
-      close={close}
-      done={(name) => go(['leases', name])}
-    >
-      {lease && <p className="quiet">Its paths stay as they are: other paths are another lease.</p>}
-    </Form>
-  );
+  return {
+    first: { pairs: [{}] },
+    fields: lease ? terms : fields,
+    within: assigned.within,
+    children: lease && <p className="quiet">Its paths stay as they are: other paths are another lease.</p>,
+  };
 }
 
-function One({ name }: { name: string }) {
+function One({ of: l }: { of: Lease }) {
   const ends = useEnds();
   return (
-    <Resource
-      collection="leases"
-      name={name}
-      of={useQuery(ask.lease(name))}
-      state={(l) => (
-        <span className="badges">
-          <Phase of={l} />
-          <Conditions of={l.status.conditions} />
-        </span>
-      )}
-      actions={(l) => (
+    <>
+      {l.status.reason && <p>{capital(l.status.reason)}.</p>}
+      <h2>Its paths</h2>
+      {l.status.paths?.length ? <Paths of={l.status.paths} /> : <p className="state">It holds no path.</p>}
+      {(l.status.former?.length ?? 0) > 0 && (
         <>
-          {l.spec.heartbeat && l.status.phase !== 'Ended' && (
-            <Confirm
-              scope="tenant:write"
-              on={name}
-              label="Renew"
-              title={`Renew lease ${name}?`}
-              act={() => act.renewLease(name)}
-            >
-              <p>It goes on for {formatDuration(l.spec.heartbeat)} from now, unless it is renewed again.</p>
-            </Confirm>
-          )}
-          {l.status.phase === 'Moving' && (
-            <Confirm
-              scope="tenant:write"
-              on={name}
-              label="It has moved"
-              title={`Does the client of lease ${name} use the new paths?`}
-              act={() => act.movedLease(name)}
-            >
-              <p>The former paths are free from then on: what is still sent on them is in the way of others.</p>
-            </Confirm>
-          )}
+          <h2>Its former paths</h2>
+          <p>They are held until the client says that it has moved.</p>
+          <Paths of={l.status.former!} />
         </>
       )}
-      form={(l, close) => <LeaseForm lease={l} close={close} />}
-    >
-      {(l) => (
-        <>
-          {l.status.reason && <p>{l.status.reason.slice(0, 1).toUpperCase() + l.status.reason.slice(1)}.</p>}
-          <h2>Its paths</h2>
-          {l.status.paths?.length ? <Paths of={l.status.paths} /> : <p className="state">It holds no path.</p>}
-          {(l.status.former?.length ?? 0) > 0 && (
-            <>
-              <h2>Its former paths</h2>
-              <p>They are held until the client says that it has moved.</p>
-              <Paths of={l.status.former!} />
-            </>
-          )}
-          <h2>Its terms</h2>
-          <Facts
-            label={`Lease ${name}`}
-            of={[
-              ['Paths of each pair', l.spec.paths ?? 1],
-              ['Not in common', l.spec.disjointness],
-              ['Links', l.spec.sharing],
-              ['Bandwidth of each', l.spec.bandwidth ? formatBitRate(Number(l.spec.bandwidth)) : undefined],
-              ['Priority', l.spec.priority],
-              ['Took links from', l.status.tookFrom?.join(', ') ?? (l.status.took && `${l.status.took} leases`)],
-              ['For job', l.spec.job && <To path={['jobs', l.spec.job]}>{l.spec.job}</To>],
-              ['For how long', l.spec.duration && formatDuration(l.spec.duration)],
-              ['Heartbeat', l.spec.heartbeat && formatDuration(l.spec.heartbeat)],
-              ['Ends', l.status.ends && ends(l.status.ends)],
-              ['Granted', l.status.granted],
-              ['Version', l.version],
-            ]}
-          />
-        </>
-      )}
-    </Resource>
+      <h2>Its terms</h2>
+      <Facts
+        label={`Lease ${l.name}`}
+        of={[
+          ['Paths of each pair', l.spec.paths ?? 1],
+          ['Not in common', l.spec.disjointness],
+          ['Links', l.spec.sharing],
+          ['Bandwidth of each', l.spec.bandwidth ? formatBitRate(Number(l.spec.bandwidth)) : undefined],
+          ['Priority', l.spec.priority],
+          ['Took links from', l.status.tookFrom?.join(', ') ?? (l.status.took && `${l.status.took} leases`)],
+          ['For job', l.spec.job && <To path={['jobs', l.spec.job]}>{l.spec.job}</To>],
+          ['For how long', l.spec.duration && formatDuration(l.spec.duration)],
+          ['Heartbeat', l.spec.heartbeat && formatDuration(l.spec.heartbeat)],
+          ['Ends', l.status.ends && ends(l.status.ends)],
+          ['Granted', l.status.granted],
+          ['Version', l.version],
+        ]}
+      />
+    </>
   );
 }

@@ -3,23 +3,31 @@ import { useMemo } from 'react';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { Badge, type Tone } from '../components/badge';
-import { counted, named } from '../components/columns';
-import { Facts } from '../components/facts';
-import { Form } from '../components/form';
+import { counted, named, timed } from '../components/columns';
+import { Facts, Time } from '../components/facts';
+import type { Described } from '../components/form';
 import { To } from '../components/link';
-import { Listing } from '../components/listing';
-import { listOr, Resource } from '../components/resource';
+import { pagesOf } from '../components/resource';
 import type { Column } from '../components/table';
 import { Losses } from '../components/tried';
 import * as field from '../domain/fields';
-import { formatDuration, formatTime } from '../domain/format';
+import { formatDuration } from '../domain/format';
 import { linkName, reverse } from '../domain/network';
-import { useNow } from '../store/now';
-import { go } from '../store/place';
 
 type Maintenance = Schemas['Maintenance'];
 
-export const Maintenances = listOr(List, One);
+export const Maintenances = pagesOf<Maintenance>({
+  collection: 'maintenances',
+  title: 'Maintenances',
+  all: ask.maintenances,
+  one: ask.maintenance,
+  useColumns,
+  empty:
+    'There is no maintenance. A maintenance drains parts of the fabric before a window of time, and says what jobs lose by it.',
+  state: (m) => <Phase of={m} />,
+  Page: One,
+  useForm: useMaintenanceForm,
+});
 
 const tones: Record<NonNullable<Maintenance['status']['phase']>, Tone> = {
   Planned: 'quiet',
@@ -53,39 +61,19 @@ function useObjectNames(): (o: Schemas['MaintenanceObject']) => string {
           : `plane ${o.plane}`;
 }
 
-function List() {
-  const maintenances = useQuery(ask.maintenances);
-  const now = useNow(),
-    nameOf = useObjectNames();
-  const columns: Column<Maintenance>[] = [
+function useColumns(): Column<Maintenance>[] {
+  const nameOf = useObjectNames();
+  return [
     named('Maintenance', 'maintenances'),
     { name: 'State', key: (m) => m.status.phase ?? '', cell: (m) => <Phase of={m} />, width: 1.4 },
     { name: 'What', key: (m) => m.spec.objects.map(nameOf).join(', '), width: 2 },
-    { name: 'From', key: (m) => m.spec.from, cell: (m) => <Time of={m.spec.from} now={now} />, width: 1.2 },
-    { name: 'Until', key: (m) => m.spec.until, cell: (m) => <Time of={m.spec.until} now={now} />, width: 1.2 },
+    timed('From', (m) => m.spec.from, 1.2),
+    timed('Until', (m) => m.spec.until, 1.2),
     counted('Priority', (m) => m.spec.priority ?? 0, 0.5),
   ];
-  return (
-    <Listing
-      collection="maintenances"
-      title="Maintenances"
-      of={maintenances}
-      columns={columns}
-      empty="There is no maintenance. A maintenance drains parts of the fabric before a window of time, and says what jobs lose by it."
-      make={(close) => <MaintenanceForm close={close} />}
-    />
-  );
 }
 
-function Time({ of, now }: { of: string; now: number }) {
-  return (
-    <time dateTime={of} title={of}>
-      {formatTime(of, now)}
-    </time>
-  );
-}
-
-function MaintenanceForm({ maintenance, close }: { maintenance?: Maintenance; close: () => void }) {
+function useMaintenanceForm(): Described {
   const nodes = useQuery(ask.nodes),
     links = useQuery(ask.links),
     planes = useQuery(ask.planes),
@@ -137,78 +125,58 @@ function MaintenanceForm({ maintenance, close }: { maintenance?: Maintenance; cl
       hint: '0 to 1000. It is refused where a running job of a higher one loses something.',
     }),
   ];
-  return (
-    <Form
-      collection="maintenances"
-      of={maintenance}
-      first={{ objects: [] }}
-      fields={fields}
-      close={close}
-      done={(name) => go(['maintenances', name])}
-    />
-  );
+  return { first: { objects: [] }, fields };
 }
 
-function One({ name }: { name: string }) {
-  const now = useNow(),
-    nameOf = useObjectNames();
+function One({ of: m }: { of: Maintenance }) {
+  const nameOf = useObjectNames();
   return (
-    <Resource
-      collection="maintenances"
-      name={name}
-      of={useQuery(ask.maintenance(name))}
-      state={(m) => <Phase of={m} />}
-      form={(m, close) => <MaintenanceForm maintenance={m} close={close} />}
-    >
-      {(m) => (
-        <>
-          <p>
-            From <Time of={m.spec.from} now={now} /> until <Time of={m.spec.until} now={now} />
-            {m.status.drains && (
-              <>
-                , drained at <Time of={m.status.drains} now={now} />
-              </>
-            )}
-            .
-          </p>
-          <h2>What is not used</h2>
-          <ul className="spaced">
-            {m.spec.objects.map((o) => {
-              const text = nameOf(o),
-                part = o.node ? { node: o.node } : o.link ? { link: o.link } : { plane: String(o.plane) };
-              return (
-                <li key={text}>
-                  <To path={o.host ? ['hosts', o.host] : ['fabric']} query={o.host ? undefined : part}>
-                    {text}
-                  </To>
-                </li>
-              );
-            })}
-          </ul>
-          {(m.status.objects?.length ?? 0) > 0 && (
-            <Facts
-              label="Drains"
-              of={m.status.objects!.map((o) => [
-                o.object,
-                <Badge tone={o.drained ? 'work' : o.why ? 'fault' : 'warning'}>
-                  {o.drained ? 'drained' : (o.why ?? 'hosts still use it')}
-                </Badge>,
-              ])}
-            />
-          )}
-          <h2>What jobs lose</h2>
-          <Losses of={m.status.jobs} />
-          <Facts
-            label={`Maintenance ${name}`}
-            of={[
-              ['Lead', m.spec.lead && formatDuration(m.spec.lead)],
-              ['Priority', m.spec.priority],
-              ['Version', m.version],
-              ['Created', m.created],
-            ]}
-          />
-        </>
+    <>
+      <p>
+        From <Time of={m.spec.from} /> until <Time of={m.spec.until} />
+        {m.status.drains && (
+          <>
+            , drained at <Time of={m.status.drains} />
+          </>
+        )}
+        .
+      </p>
+      <h2>What is not used</h2>
+      <ul className="spaced">
+        {m.spec.objects.map((o) => {
+          const text = nameOf(o),
+            part = o.node ? { node: o.node } : o.link ? { link: o.link } : { plane: String(o.plane) };
+          return (
+            <li key={text}>
+              <To path={o.host ? ['hosts', o.host] : ['fabric']} query={o.host ? undefined : part}>
+                {text}
+              </To>
+            </li>
+          );
+        })}
+      </ul>
+      {(m.status.objects?.length ?? 0) > 0 && (
+        <Facts
+          label="Drains"
+          of={m.status.objects!.map((o) => [
+            o.object,
+            <Badge tone={o.drained ? 'work' : o.why ? 'fault' : 'warning'}>
+              {o.drained ? 'drained' : (o.why ?? 'hosts still use it')}
+            </Badge>,
+          ])}
+        />
       )}
-    </Resource>
+      <h2>What jobs lose</h2>
+      <Losses of={m.status.jobs} />
+      <Facts
+        label={`Maintenance ${m.name}`}
+        of={[
+          ['Lead', m.spec.lead && formatDuration(m.spec.lead)],
+          ['Priority', m.spec.priority],
+          ['Version', m.version],
+          ['Created', m.created],
+        ]}
+      />
+    </>
   );
 }

@@ -7,9 +7,9 @@ import { useMay, useSession } from '../api/session';
 import { Alive } from '../components/alive';
 import { Badge, type Tone } from '../components/badge';
 import { Choose } from '../components/choose';
-import { counted, rated, shown, toned } from '../components/columns';
+import { counted, leading, rated, shown, toned } from '../components/columns';
 import { Events } from '../components/events';
-import { Heading } from '../components/facts';
+import { Heading, Time } from '../components/facts';
 import { Confirm } from '../components/form';
 import { History } from '../components/history';
 import { To } from '../components/link';
@@ -318,15 +318,11 @@ function Network() {
             label="Planes"
             empty=""
             columns={[
-              {
-                name: 'Plane',
-                key: (p) => p.plane,
-                cell: (p) => (
-                  <To path={['fabric']} query={{ plane: String(p.plane) }}>
-                    Plane {p.plane}
-                  </To>
-                ),
-              },
+              leading(
+                'Plane',
+                (p) => `Plane ${p.plane}`,
+                (p) => ({ path: ['fabric'], query: { plane: String(p.plane) } }),
+              ),
               toned('Wanted', (p) => [p.spec.admin === 'up' ? 'ok' : 'work', p.spec.admin]),
               counted('Link directions', (p) => p.status.links),
               counted('Denied', (p) => p.status.deniedLinks),
@@ -402,15 +398,11 @@ function Busiest() {
         label="Busiest ports"
         empty=""
         columns={[
-          {
-            name: 'Port',
-            key: (i) => i.name,
-            cell: (i) => (
-              <To path={['switches', at(i.name)[0]]} query={{ port: at(i.name)[1] }}>
-                {i.name}
-              </To>
-            ),
-          },
+          leading(
+            'Port',
+            (i) => i.name,
+            (i) => ({ path: ['switches', at(i.name)[0]], query: { port: at(i.name)[1] } }),
+          ),
           {
             name: metrics[top.data!.metric] ?? top.data!.metric,
             key: (i) => i.value,
@@ -457,7 +449,7 @@ function CauseItem({ of }: { of: Cause }) {
       {of.since && (
         <span className="quiet">
           {' '}
-          {begun(of, now) ? 'since' : 'from'} <time dateTime={of.since}>{formatTime(of.since, now)}</time>
+          {begun(of, now) ? 'since' : 'from'} <Time of={of.since} />
           {begun(of, now) ? `, for ${formatAge(of.since, now)}` : ' on'}
         </span>
       )}
@@ -498,14 +490,13 @@ const spans: Record<string, number> = { '1 hour': 1, '8 hours': 8, '1 day': 24, 
 
 /** Who has taken notice of a cause, and how to. */
 function Notice({ of }: { of: Cause }) {
-  const now = useNow();
   const [note, setNote] = useState(''),
     [span, setSpan] = useState('8 hours');
   const allowed = useMay('operate');
   if (of.silence)
     return (
       <p className="quiet">
-        Silent until <time dateTime={of.silence.spec.until}>{formatTime(of.silence.spec.until, now)}</time>
+        Silent until <Time of={of.silence.spec.until} />
         {of.silence.status.by && ` by ${of.silence.status.by}`}
         {of.silence.spec.note && `: ${of.silence.spec.note}`}{' '}
         <Confirm

@@ -9,16 +9,41 @@ import { formatAge, formatCount } from '../domain/format';
 import { useNow } from '../store/now';
 import { useParam } from '../store/place';
 
+type Peer = Schemas['BgpPeerView'];
+
+const malformed = (p: Peer) => (p.malformedNlris ?? 0) + (p.discardedAttributes ?? 0);
+
+/** How much of what a peer said was malformed, with the last of that below the pointer. */
+function Malformed({ of: p }: { of: Peer }) {
+  const last = p.lastFault;
+  const title =
+    `${p.malformedNlris ?? 0} NLRIs left out, ${p.discardedAttributes ?? 0} attributes discarded` +
+    (last ? `; the last: ${last.object} of ${last.length} octets at ${last.time}: ${last.octets}` : '');
+  return (
+    <Badge tone={malformed(p) > 0 ? 'warning' : 'ok'} title={title}>
+      {formatCount(malformed(p))}
+      {last && `: ${last.reason}`}
+    </Badge>
+  );
+}
+
 export function Peers() {
   const peers = useQuery(ask.peers);
   const topology = useQuery(ask.topology);
   const now = useNow();
   const [selected] = useParam('peer');
-  const columns: Column<Schemas['BgpPeerView']>[] = [
+  const all = peers.data ?? [];
+  const columns: Column<Peer>[] = [
     { name: 'Peer', key: (p) => p.name, width: 2.2 },
     counted('AS', (p) => p.asn, 0.9),
-    toned('State', (p) => [p.state === 'established' ? 'ok' : p.synced ? 'warning' : 'fault', p.state], 1.7),
-    { name: 'In sync', key: (p) => (p.synced ? 'yes' : 'no'), width: 0.6 },
+    toned(
+      'State',
+      (p) => [
+        p.state === 'established' ? 'ok' : p.synced ? 'warning' : 'fault',
+        p.synced ? p.state : `${p.state}, not in sync`,
+      ],
+      1.7,
+    ),
     aged('For', (p) => p.since, now, 0.6, ''),
     counted('Sessions', (p) => p.sessions, 0.7),
     shown('Updates', (p) => p.updates, formatCount, { number: true, width: 0.7 }),
@@ -26,39 +51,11 @@ export function Peers() {
     counted('Links', (p) => p.nlris.links, 0.6),
     counted('Prefixes', (p) => p.nlris.prefixes, 0.7),
     counted('SIDs', (p) => p.nlris.sids, 0.6),
-    {
-      name: 'Malformed',
-      key: (p) => (p.malformedNlris ?? 0) + (p.discardedAttributes ?? 0),
-      number: true,
-      width: 0.7,
-      cell: (p) => {
-        const n = (p.malformedNlris ?? 0) + (p.discardedAttributes ?? 0);
-        return n === 0 ? (
-          '0'
-        ) : (
-          <Badge
-            tone="warning"
-            title={`${p.malformedNlris ?? 0} NLRIs left out, ${p.discardedAttributes ?? 0} attributes discarded`}
-          >
-            {formatCount(n)}
-          </Badge>
-        );
-      },
-    },
-    {
-      name: 'Last fault',
-      key: (p) => p.lastFault?.reason ?? '',
-      width: 1.4,
-      cell: (p) =>
-        p.lastFault && (
-          <span
-            title={`${p.lastFault.object} of ${p.lastFault.length} octets at ${p.lastFault.time}: ${p.lastFault.octets}`}
-          >
-            {p.lastFault.reason}
-          </span>
-        ),
-    },
-    long('Last error', (p) => p.lastError, 2),
+    // What few peers have takes no room from what all have.
+    ...(all.some(malformed)
+      ? [{ name: 'Malformed', key: malformed, width: 1.4, cell: (p: Peer) => <Malformed of={p} /> }]
+      : []),
+    ...(all.some((p) => p.lastError) ? [long<Peer>('Last error', (p) => p.lastError, 2)] : []),
   ];
   return (
     <>

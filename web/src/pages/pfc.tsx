@@ -9,24 +9,30 @@ import { History } from '../components/history';
 import { Choose } from '../components/choose';
 import { conditions, counted, lasting, linked, named, rated, toned } from '../components/columns';
 import { Delete } from '../components/delete';
-import { Facts } from '../components/facts';
+import { Facts, Heading } from '../components/facts';
 import { Open } from '../components/form';
 import { To } from '../components/link';
-import { listOr, Resource } from '../components/resource';
+import { pagesOf } from '../components/resource';
 import { Empty } from '../components/states';
 import { Rows, Table, type Column } from '../components/table';
 import { formatAge, formatBitRate, formatCount, formatDuration, formatOctets } from '../domain/format';
 import { kindOf } from '../domain/kinds';
 import { between, columns as columnsOf, growth, spells } from '../domain/samples';
 import { useNow } from '../store/now';
-import { Edit, type Edited, type Kind } from './policies';
+import { Edit, usePolicyForm, type Edited, type Kind } from './policies';
 import { useSeen } from '../store/seen';
 import { useParam } from '../store/place';
 
 type SRv6 = Schemas['Srv6Policy'];
 type Tenant = Schemas['Tenant'];
 type PFC = Schemas['PfcPolicy'];
-export const Pfc = listOr(Lossless, One);
+export const Pfc = pagesOf<PFC>({
+  collection: 'pfc-policies',
+  one: ask.pfcPolicy,
+  List: Lossless,
+  Page: One,
+  useForm: (of) => usePolicyForm('pfc-policies', of),
+});
 
 /** The lossless tenants: PFC policies, tenants and SRv6 policies. */
 export function Lossless() {
@@ -58,10 +64,9 @@ export function Lossless() {
     columns: Column<T>[],
   ) => (
     <>
-      <div className="heading">
-        <h2>{title}</h2>
+      <Heading part title={title}>
         {edit(kind)}
-      </div>
+      </Heading>
       <Rows
         of={of}
         what={title}
@@ -151,62 +156,51 @@ const dropped = (p: PFC) => (p.status.nodes ?? []).reduce((n, x) => n + (x.queue
 
 const tunnelTones: Record<Schemas['PfcTunnel']['state'], Tone> = { up: 'ok', down: 'fault', unknown: 'quiet' };
 
-function One({ name }: { name: string }) {
+function One({ of: p }: { of: PFC }) {
   const now = useNow();
+  const nodes = p.status.nodes ?? [];
   return (
-    <Resource
-      collection="pfc-policies"
-      name={name}
-      of={useQuery(ask.pfcPolicy(name))}
-      form={(p, close) => <Edit of={{ kind: 'pfc-policies', of: p }} close={close} />}
-    >
-      {(p) => {
-        const nodes = p.status.nodes ?? [];
-        return (
-          <>
-            <p>
-              Tenant <To path={['tenants', p.spec.tenant]}>{p.spec.tenant}</To> on SRv6 policy{' '}
-              <To path={['srv6-policies', p.spec.srv6Policy]}>{p.spec.srv6Policy}</To>, scenario {p.spec.scenario ?? 1},
-              tunnels of mode {p.spec.tunnel ?? 'policy'}.
-            </p>
-            {p.status.cycle?.length ? <Cycle of={p.status.cycle} /> : null}
-            <h2>Queues, upstream first</h2>
-            {nodes.length === 0 ? (
-              <Empty>No node of the path handles PFC.</Empty>
-            ) : (
-              <div className="columns">
-                {nodes.map((n) => (
-                  <Queue key={`${n.switch} ${n.port}`} of={n} />
-                ))}
-              </div>
-            )}
-            <h2>Tunnels</h2>
-            <Table<Schemas['PfcTunnel']>
-              rows={p.status.tunnels ?? []}
-              id={(t) => `${t.from} ${t.id} ${t.to}`}
-              label="Tunnels"
-              empty="There is no tunnel: nobody downstream pauses anybody."
-              columns={[
-                linked('From', 'switches', (t) => t.from, 0.6),
-                linked('To', 'switches', (t) => t.to, 0.6),
-                toned('State', (t) => [tunnelTones[t.state], t.state], 0.7),
-                segments((t) => t.segments),
-                lasting('Round trip', (t) => t.rtt, 0.8),
-                lasting('Least', (t) => t.minRtt, 0.8),
-                lasting('Most', (t) => t.maxRtt, 0.8),
-                counted('Probes', (t) => t.sent, 0.6),
-                counted('Lost', (t) => t.lost, 0.5),
-              ]}
-            />
-            <TunnelCharts of={p} />
-            <p className="quiet">
-              Version {p.version}
-              {p.created && `, made ${formatAge(p.created, now)} ago`}.
-            </p>
-          </>
-        );
-      }}
-    </Resource>
+    <>
+      <p>
+        Tenant <To path={['tenants', p.spec.tenant]}>{p.spec.tenant}</To> on SRv6 policy{' '}
+        <To path={['srv6-policies', p.spec.srv6Policy]}>{p.spec.srv6Policy}</To>, scenario {p.spec.scenario ?? 1},
+        tunnels of mode {p.spec.tunnel ?? 'policy'}.
+      </p>
+      {p.status.cycle?.length ? <Cycle of={p.status.cycle} /> : null}
+      <h2>Queues, upstream first</h2>
+      {nodes.length === 0 ? (
+        <Empty>No node of the path handles PFC.</Empty>
+      ) : (
+        <div className="columns">
+          {nodes.map((n) => (
+            <Queue key={`${n.switch} ${n.port}`} of={n} />
+          ))}
+        </div>
+      )}
+      <h2>Tunnels</h2>
+      <Table<Schemas['PfcTunnel']>
+        rows={p.status.tunnels ?? []}
+        id={(t) => `${t.from} ${t.id} ${t.to}`}
+        label="Tunnels"
+        empty="There is no tunnel: nobody downstream pauses anybody."
+        columns={[
+          linked('From', 'switches', (t) => t.from, 0.6),
+          linked('To', 'switches', (t) => t.to, 0.6),
+          toned('State', (t) => [tunnelTones[t.state], t.state], 0.7),
+          segments((t) => t.segments),
+          lasting('Round trip', (t) => t.rtt, 0.8),
+          lasting('Least', (t) => t.minRtt, 0.8),
+          lasting('Most', (t) => t.maxRtt, 0.8),
+          counted('Probes', (t) => t.sent, 0.6),
+          counted('Lost', (t) => t.lost, 0.5),
+        ]}
+      />
+      <TunnelCharts of={p} />
+      <p className="quiet">
+        Version {p.version}
+        {p.created && `, made ${formatAge(p.created, now)} ago`}.
+      </p>
+    </>
   );
 }
 

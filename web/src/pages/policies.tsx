@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
-import { Form } from '../components/form';
+import { Form, type Described } from '../components/form';
 import * as field from '../domain/fields';
 import { formatBitRate } from '../domain/format';
 import { covers } from '../domain/project';
-import type { Spec } from '../domain/spec';
 import { useAssigned } from '../store/assigned';
 import { go } from '../store/place';
 
@@ -17,7 +16,13 @@ export interface Edited {
   of?: { name: string; version: number; spec: unknown };
 }
 
-export function Edit({ of, close }: { of: Edited; close: () => void }) {
+/** A dialog that changes a policy or tenant, or makes one. */
+export function Edit({ of: { kind, of }, close }: { of: Edited; close: () => void }) {
+  const done = (name: string) => kind === 'pfc-policies' && go(['pfc', name]);
+  return <Form collection={kind} {...{ of, close, done }} {...usePolicyForm(kind, of)} />;
+}
+
+export function usePolicyForm(kind: Kind, of: Edited['of']): Described {
   const reads = useMay('read');
   const switches = useQuery({ ...ask.switches, enabled: reads }),
     tenants = useQuery(ask.tenants),
@@ -30,7 +35,7 @@ export function Edit({ of, close }: { of: Edited; close: () => void }) {
   ];
   const required = true;
   const fieldsFor = (name: string): Record<Kind, field.Field[]> => {
-    const has = of.kind === 'srv6-policies' ? undefined : assigned.of(of.of?.name ?? name);
+    const has = kind === 'srv6-policies' ? undefined : assigned.of(of?.name ?? name);
     const number = (name: string, label: string, from: field.Choice[] | undefined, hint: string) =>
       from
         ? field.choice(name, label, from, { number: true, required, hint })
@@ -105,18 +110,9 @@ export function Edit({ of, close }: { of: Edited; close: () => void }) {
       ],
     };
   };
-  const first: Record<Kind, Spec> = { 'srv6-policies': {}, tenants: { sites: [] }, 'pfc-policies': {} };
-  return (
-    <Form
-      collection={of.kind}
-      of={of.of}
-      first={first[of.kind]}
-      fields={(name) => fieldsFor(name)[of.kind]}
-      within={assigned.within}
-      close={close}
-      done={(name) => {
-        if (of.kind === 'pfc-policies') go(['pfc', name]);
-      }}
-    />
-  );
+  return {
+    first: kind === 'tenants' ? { sites: [] } : {},
+    fields: (name) => fieldsFor(name)[kind],
+    within: assigned.within,
+  };
 }

@@ -5,7 +5,7 @@ import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
 import { useMay } from '../api/session';
 import { Badge, Summary } from '../components/badge';
-import { rated, shown } from '../components/columns';
+import { leading, rated, shown } from '../components/columns';
 import { CutOff } from '../components/cutoff';
 import { Folded } from '../components/documented';
 import { Confirm, Form, Open } from '../components/form';
@@ -43,17 +43,12 @@ export function Ports({ name }: { name: string }) {
   const chosen = ports.data?.find((p) => String(p.status.port) === port);
   if (!ports.data?.length) return null;
   const columns: Column<Port>[] = [
-    {
-      name: 'Port',
-      key: (p) => p.status.port,
-      number: true,
-      width: 0.35,
-      cell: (p) => (
-        <To path={['switches', name]} query={{ port: String(p.status.port) }}>
-          {p.status.port}
-        </To>
-      ),
-    },
+    leading(
+      'Port',
+      (p) => p.status.port,
+      (p) => ({ path: ['switches', name], query: { port: String(p.status.port) } }),
+      0.35,
+    ),
     {
       name: 'Interface',
       key: (p) => p.status.interface ?? '',

@@ -5,19 +5,15 @@ import { chooseProject, may, useMay, useProject, useWholeSession } from '../api/
 import { Badge } from '../components/badge';
 import { coded, counted, named } from '../components/columns';
 import { Facts } from '../components/facts';
-import { Form } from '../components/form';
+import type { Described } from '../components/form';
 import { Resources } from '../components/link';
-import { Listing } from '../components/listing';
-import { listOr, Resource } from '../components/resource';
+import { pagesOf } from '../components/resource';
 import { Table, type Column } from '../components/table';
 import * as field from '../domain/fields';
 import { formatBitRate, formatCount, formatDuration } from '../domain/format';
 import { quotas, type Quota } from '../domain/project';
-import { go } from '../store/place';
 
 type Project = Schemas['Project'];
-
-export const Projects = listOr(List, One);
 
 type Amount = number | bigint;
 const of = (used: Amount, limit: Amount | undefined, show: (n: Amount) => string = String) =>
@@ -32,9 +28,12 @@ const used = (name: string, what: 'groups' | 'receivers' | 'tenants' | 'policies
   width,
 });
 
-function List() {
-  const projects = useQuery(ask.projects);
-  const columns: Column<Project>[] = [
+export const Projects = pagesOf<Project>({
+  collection: 'projects',
+  title: 'Projects',
+  all: ask.projects,
+  one: ask.project,
+  useColumns: () => [
     named('Project', 'projects'),
     counted('Members', (p) => p.spec.members?.length ?? 0, 0.6),
     counted('Hosts', (p) => p.spec.hosts?.length ?? 0, 0.5),
@@ -50,61 +49,43 @@ function List() {
       number: true,
       width: 1.2,
     },
-  ];
-  return (
-    <Listing
-      collection="projects"
-      title="Projects"
-      of={projects}
-      columns={columns}
-      empty="There is no project. An administrator assigns hosts, ports, addresses and slices of the network to the members of a project."
-      make={(close) => <ProjectForm close={close} />}
-    />
-  );
-}
+  ],
+  empty:
+    'There is no project. An administrator assigns hosts, ports, addresses and slices of the network to the members of a project.',
+  actions: (p) => <Act name={p.name} />,
+  Page: One,
+  useForm: useProjectForm,
+});
 
-function One({ name }: { name: string }) {
+function One({ of: p }: { of: Project }) {
   return (
-    <Resource
-      collection="projects"
-      name={name}
-      of={useQuery(ask.project(name))}
-      actions={() => <Act name={name} />}
-      form={(p, close) => <ProjectForm project={p} close={close} />}
-    >
-      {(p) => (
-        <>
-          <Assets of={p} />
-          <h2>Members</h2>
-          <Table
-            rows={p.spec.members ?? []}
-            id={(m) => `${m.way} ${m.name ?? ''} ${m.claim ?? ''} ${m.value ?? ''}`}
-            label="Members"
-            empty="It has no members: administrators alone use it."
-            columns={[
-              { name: 'Member', key: who, width: 2 },
-              { name: 'Known by', key: (m) => m.way },
-              { name: 'Role', key: (m) => m.role },
-            ]}
-          />
-          <Facts
-            label={`Project ${name}`}
-            of={[
-              [
-                'Isolated',
-                p.spec.isolated && 'switches drop what its hosts send to others, and what others send to them',
-              ],
-              ['Exclusive leases', p.spec.exclusiveLeases && 'its leases may have links for themselves'],
-              ['Priority of leases', p.spec.leasePriority && `at most ${p.spec.leasePriority}`],
-              ['Longest lease', p.spec.quotas?.leaseDuration && formatDuration(p.spec.quotas.leaseDuration)],
-              ['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`],
-              ['Version', p.version],
-              ['Created', p.created],
-            ]}
-          />
-        </>
-      )}
-    </Resource>
+    <>
+      <Assets of={p} />
+      <h2>Members</h2>
+      <Table
+        rows={p.spec.members ?? []}
+        id={(m) => `${m.way} ${m.name ?? ''} ${m.claim ?? ''} ${m.value ?? ''}`}
+        label="Members"
+        empty="It has no members: administrators alone use it."
+        columns={[
+          { name: 'Member', key: who, width: 2 },
+          { name: 'Known by', key: (m) => m.way },
+          { name: 'Role', key: (m) => m.role },
+        ]}
+      />
+      <Facts
+        label={`Project ${p.name}`}
+        of={[
+          ['Isolated', p.spec.isolated && 'switches drop what its hosts send to others, and what others send to them'],
+          ['Exclusive leases', p.spec.exclusiveLeases && 'its leases may have links for themselves'],
+          ['Priority of leases', p.spec.leasePriority && `at most ${p.spec.leasePriority}`],
+          ['Longest lease', p.spec.quotas?.leaseDuration && formatDuration(p.spec.quotas.leaseDuration)],
+          ['Requests', p.spec.quotas?.requests && `at most ${p.spec.quotas.requests} a second of all members`],
+          ['Version', p.version],
+          ['Created', p.created],
+        ]}
+      />
+    </>
   );
 }
 
@@ -185,7 +166,7 @@ const ways: field.Choice[] = [
   { value: 'oidc', label: 'OpenID Connect' },
 ];
 
-function ProjectForm({ project, close }: { project?: Project; close: () => void }) {
+function useProjectForm(): Described {
   const reads = useMay('read');
   const topology = useQuery({ ...ask.topology, enabled: reads }),
     switches = useQuery({ ...ask.switches, enabled: reads });
@@ -255,7 +236,5 @@ function ProjectForm({ project, close }: { project?: Project; close: () => void 
       hint: 'Its leases take links from leases of lower priorities. Empty: 0.',
     }),
   ];
-  return (
-    <Form collection="projects" of={project} fields={fields} close={close} done={(name) => go(['projects', name])} />
-  );
+  return { fields };
 }

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api/client';
 import * as ask from '../api/queries';
+import { aged, counted, leading } from '../components/columns';
 import { Heading } from '../components/facts';
 import { To } from '../components/link';
 import { Answer } from '../components/states';
 import { Table, type Column } from '../components/table';
 import { pageOf } from '../domain/place';
-import { formatAge } from '../domain/format';
 import { useNow } from '../store/now';
 
 type Cause = Schemas['Cause'];
@@ -17,15 +17,15 @@ export function Repairs() {
   const now = useNow();
   const columns: Column<Cause>[] = [
     { name: 'Part', key: (c) => c.repair!.part, width: 0.5 },
-    {
-      name: 'Name',
-      key: (c) => c.repair!.name,
-      cell: (c) => <To {...pageOf(c.object)}>{c.repair!.name}</To>,
-      width: 1.5,
-    },
-    { name: 'For', key: (c) => c.since ?? '', cell: (c) => (c.since ? formatAge(c.since, now) : '–'), width: 0.5 },
+    leading(
+      'Name',
+      (c) => c.repair!.name,
+      (c) => pageOf(c.object),
+      1.5,
+    ),
+    aged('For', (c) => c.since, now, 0.5),
     { name: 'In use', key: (c) => (c.repair!.denied ? 'no' : 'yes'), width: 0.5 },
-    { name: 'Hosts', key: (c) => c.repair!.hosts?.length ?? 0, number: true, width: 0.5 },
+    counted('Hosts', (c) => c.repair!.hosts?.length ?? 0, 0.5),
     {
       name: 'Jobs',
       key: (c) => c.jobs?.names?.join(', ') ?? '',

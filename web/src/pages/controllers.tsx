@@ -41,7 +41,7 @@ export function Controllers() {
                 {c.self && ' (answers this page)'}
               </>
             ),
-            width: 2,
+            width: 2.9,
           },
           toned('Role', (c) => [tones[c.role], c.reason ? `${c.role}: ${c.reason}` : c.role], 1.2),
           aged('For', (c) => c.since, now, 0.6, ''),
@@ -71,7 +71,7 @@ export function Controllers() {
             cell: (c) => (
               <span title={c.release}>{`${c.release}${c.started ? `, up for ${formatAge(c.started, now)}` : ''}`}</span>
             ),
-            width: 1.2,
+            width: 2,
           },
           coded('API', (c) => c.api, 1.6),
           ...(controllers.data?.some((c) => c.message ?? c.alarm)
